@@ -1,9 +1,5 @@
 // gpu_operator with policies that are custom resources, and what the seeds' administrators type.
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <map>
-#include <memory>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -13,7 +9,7 @@
 #include "json.h"
 #include "metrics_page.h"
 #include "operator_program.h"
-#include "process.h"
+#include "policies.h"
 #include "rollout_expectations.h"
 #include "steps.h"
 #include "support.h"
@@ -23,81 +19,6 @@
 
 namespace driverupgrade::e2e {
 namespace {
-
-constexpr std::chrono::seconds kRolloutLimit{90};
-
-constexpr std::string_view kClusterPolicy = R"(
-apiVersion: nvidia.com/v1
-kind: ClusterPolicy
-metadata: {name: cluster-policy}
-spec:
-  somethingElse: {of: NVIDIA's}
-  driver:
-    upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 50%}
-)";
-
-constexpr std::string_view kNvidiaDrivers = R"(
-apiVersion: nvidia.com/v1alpha1
-kind: NVIDIADriver
-metadata: {name: a}
-spec: {nodeSelector: {pool: a}, upgradePolicy: {maxParallelUpgrades: 2, maxUnavailable: 100%}}
----
-apiVersion: nvidia.com/v1alpha1
-kind: NVIDIADriver
-metadata: {name: b}
-spec: {nodeSelector: {pool: b}, upgradePolicy: {maxParallelUpgrades: 2, maxUnavailable: 100%}}
----
-apiVersion: nvidia.com/v1alpha1
-kind: NVIDIADriver
-metadata: {name: c}
-spec: {nodeSelector: {pool: c}, upgradePolicy: {autoUpgrade: false}}
-)";
-
-// Custom resources of one test, gone when it ends.
-class Policies {
- public:
-  Policies(ControlPlane& control_plane, std::string_view manifest) : admin_(control_plane.admin()) {
-    control_plane.InstallPolicies();
-    admin_.Create(manifest);
-  }
-  ~Policies() { admin_.Run({"delete", "clusterpolicies,nvidiadrivers", "--all"}); }
-  Policies(const Policies&) = delete;
-  Policies& operator=(const Policies&) = delete;
-
-  void Patch(const std::string& kind, const std::string& name, const std::string& patch) const {
-    admin_.Must({"patch", kind, name, "--type=merge", "--patch=" + patch});
-  }
-  // A condition, as `status: message`.
-  std::string Condition(const std::string& kind, const std::string& name,
-                        const std::string& type = "UpgradePolicyValid") const {
-    const rapidjson::Document object = admin_.Get({kind, name});
-    for (const rapidjson::Value& condition : Items(object, {"status", "conditions"})) {
-      if (Text(condition, {"type"}) != type) continue;
-      return Text(condition, {"status"}) + ": " + Text(condition, {"message"});
-    }
-    return {};
-  }
-
- private:
-  const Kubectl& admin_;
-};
-
-OperatorProgram Start(const World& world, std::vector<std::string> options = {},
-                      const std::string& program = "gpu_operator") {
-  options.insert(options.end(), {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
-                                 "--validation-selector", "", "--metrics-address", "127.0.0.1:0"});
-  return {world.control_plane(), program, world.control_plane().operator_kubeconfig(), options};
-}
-
-int CountInState(const World& world, const std::string& state) {
-  int count = 0;
-  for (const auto& [_, node] : world.Nodes()) count += node.state == state;
-  return count;
-}
-
-bool AwaitDone(const World& world, int count) {
-  return Eventually(kRolloutLimit, [&] { return CountInState(world, "upgrade-done") == count; });
-}
 
 std::vector<std::string> Lines(const std::string& text) {
   std::vector<std::string> lines;
@@ -305,191 +226,6 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   CHECK(program.IsRunning());
 }
 
-TEST_CASE("Nodes of a ClusterPolicy that is deleted in the middle are left by Freeze and given back by Release",
-          "[operators]") {
-  World world(ControlPlane::Shared(), "deleted", 2);
-  world.DeployDriver();
-  const Policies policies(world.control_plane(), kClusterPolicy);
-  const auto count = [&](bool NodeVersion::*flag) {
-    const std::map<std::string, NodeVersion> nodes = world.Nodes();
-    return std::count_if(nodes.begin(), nodes.end(), [&](const auto& node) { return node.second.*flag; });
-  };
-  {
-    const OperatorProgram program = Start(world, {"--on-delete", "Freeze"});
-    world.ChangeDriverAndHold("driver:2");
-    const bool under_way = Eventually(kRolloutLimit, [&] { return CountInState(world, "pod-restart-required") == 1; });
-    INFO(program.Log());
-    REQUIRE(under_way);
-    world.control_plane().admin().Must({"delete", "clusterpolicy", "cluster-policy"});
-    CHECK(Eventually(kStepLimit,
-                     [&] { return program.Log().find("no ClusterPolicy that decides") != std::string::npos; }));
-    CHECK(CountInState(world, "pod-restart-required") == 1);
-    CHECK(count(&NodeVersion::unschedulable) == 1);
-  }
-  // Which was deleted while this one did not run.
-  OperatorProgram program = Start(world);
-  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes given back") != std::string::npos; }));
-  INFO(program.Log());
-  CHECK(CountInState(world, "") == 2);
-  CHECK(count(&NodeVersion::unschedulable) == 0);
-  CHECK(program.IsRunning());
-}
-
-// Nodes in the middle of an upgrade, for as long as nobody lets their driver pods become Ready.
-int CountHeld(const World& world) {
-  int count = 0;
-  for (const auto& [_, node] : world.Nodes()) count += node.state == "pod-restart-required" && node.unschedulable;
-  return count;
-}
-
-void LetDriversStart(const World& world) {
-  for (const DriverPod& pod : world.DriverPods()) {
-    if (pod.is_held) world.Release(world.driver_ns(), pod.name);
-  }
-}
-
-bool AwaitDriversDone(const World& world, int count) {
-  return Eventually(kRolloutLimit, [&] {
-    LetDriversStart(world);
-    return CountInState(world, "upgrade-done") == count;
-  });
-}
-
-bool IsGivenBack(const NodeVersion& node) { return node.state.empty() && !node.unschedulable; }
-
-// A label of somebody that selects the first `count` nodes.
-void SelectFirst(const World& world, int count, const std::string& label) {
-  for (int i = 0; i < count; ++i) {
-    world.control_plane().admin().Must({"label", "node", world.nodes()[static_cast<std::size_t>(i)], label});
-  }
-}
-
-// Whether the node stayed cordoned from its restart to its end: nothing of the upgrade was given back meanwhile.
-void ExpectNeverGivenBack(Rollout& rollout, const std::string& node) {
-  bool under_way = false;
-  for (const NodeVersion& version : rollout.watch.Read().VersionsOf(node)) {
-    under_way = version.state == "pod-restart-required" || (under_way && version.state != "upgrade-done");
-    INFO(node << " " << version.version << " " << version.state);
-    if (under_way && version.state != "uncordon-required") CHECK(version.unschedulable);
-    if (under_way) CHECK_FALSE(version.state.empty());
-  }
-}
-
-constexpr std::string_view kAllAtOnce = R"(
-apiVersion: nvidia.com/v1
-kind: ClusterPolicy
-metadata: {name: cluster-policy}
-spec: {driver: {upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%}}}
-)";
-
-TEST_CASE("An NVIDIADriver that is deleted in the middle gives its nodes back, while another one's go on",
-          "[operators]") {
-  World world(ControlPlane::Shared(), "driver-gone", 3);
-  world.DeployDriver();
-  SelectFirst(world, 2, "pool=a");
-  const std::string& kept = world.nodes()[2];
-  world.control_plane().admin().Must({"label", "node", kept, "pool=b"});
-  const Policies policies(world.control_plane(), kNvidiaDrivers);
-  const Kubectl& admin = world.control_plane().admin();
-  Rollout rollout(world);
-  world.ChangeDriverAndHold("driver:2");
-  OperatorProgram program = Start(world, {"--on-delete", "Release"});
-  const bool under_way = Eventually(kRolloutLimit, [&] { return CountHeld(world) == 3; });
-  INFO(program.Log());
-  REQUIRE(under_way);
-  admin.Must({"delete", "nvidiadriver", "a"});
-  CHECK(Eventually(kStepLimit, [&] {
-    const auto nodes = world.Nodes();
-    return IsGivenBack(nodes.at(world.nodes()[0])) && IsGivenBack(nodes.at(world.nodes()[1]));
-  }));
-  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("msg=\"nodes given back\"") != std::string::npos; }));
-  CHECK(CountHeld(world) == 1);
-  CHECK(world.Nodes().at(world.nodes()[0]).labels.count("nvidia.com/gpu-operator.driver.owner") == 0);
-  CHECK(AwaitDriversDone(world, 1));
-  ExpectNeverGivenBack(rollout, kept);
-  CHECK_FALSE(world.Nodes().at(kept).unschedulable);
-
-  // The last one, of which no engine is left.
-  world.ChangeDriverAndHold("driver:3");
-  REQUIRE(Eventually(kRolloutLimit, [&] { return CountHeld(world) == 1; }));
-  admin.Must({"delete", "nvidiadrivers", "--all"});
-  CHECK(Eventually(kStepLimit, [&] { return IsGivenBack(world.Nodes().at(kept)); }));
-  CHECK(program.IsRunning());
-}
-
-TEST_CASE("NVIDIADrivers that take over from a ClusterPolicy in the middle end what it began on their nodes",
-          "[operators]") {
-  World world(ControlPlane::Shared(), "to-drivers", 3);
-  world.DeployDriver();
-  SelectFirst(world, 2, "pool=a");
-  const Policies policies(world.control_plane(), kAllAtOnce);
-  const Kubectl& admin = world.control_plane().admin();
-  Rollout rollout(world);
-  world.ChangeDriverAndHold("driver:2");
-  OperatorProgram program = Start(world);
-  const bool under_way = Eventually(kRolloutLimit, [&] { return CountHeld(world) == 3; });
-  INFO(program.Log());
-  REQUIRE(under_way);
-  admin.Create(kNvidiaDrivers);
-  admin.Must({"delete", "clusterpolicy", "cluster-policy"});
-  const std::string& nobodys = world.nodes()[2];
-  CHECK(Eventually(kStepLimit, [&] { return IsGivenBack(world.Nodes().at(nobodys)); }));
-  CHECK(CountHeld(world) == 2);
-  CHECK(AwaitDriversDone(world, 2));
-  for (const auto& [name, node] : world.Nodes()) {
-    INFO(name);
-    CHECK_FALSE(node.unschedulable);
-    if (name == nobodys) continue;
-    CHECK(node.labels.at("nvidia.com/gpu-operator.driver.owner") == "a");
-    ExpectNeverGivenBack(rollout, name);
-  }
-  CHECK(program.IsRunning());
-}
-
-TEST_CASE("A ClusterPolicy that takes over from NVIDIADrivers in the middle ends what they began", "[operators]") {
-  World world(ControlPlane::Shared(), "to-policy", 3);
-  world.DeployDriver();
-  SelectFirst(world, 2, "pool=a");
-  const Policies policies(world.control_plane(), kNvidiaDrivers);
-  const Kubectl& admin = world.control_plane().admin();
-  Rollout rollout(world);
-  world.ChangeDriverAndHold("driver:2");
-  OperatorProgram program = Start(world);
-  const bool under_way = Eventually(kRolloutLimit, [&] { return CountHeld(world) == 2; });
-  INFO(program.Log());
-  REQUIRE(under_way);
-  admin.Create(kAllAtOnce);
-  REQUIRE(Eventually(kStepLimit, [&] { return CountHeld(world) == 3; }));
-  admin.Must({"delete", "nvidiadrivers", "--all"});
-  CHECK(AwaitDriversDone(world, 3));
-  for (const std::string& name : world.nodes()) {
-    CHECK_FALSE(world.Nodes().at(name).unschedulable);
-    ExpectNeverGivenBack(rollout, name);
-  }
-  CHECK(program.IsRunning());
-}
-
-TEST_CASE("The NodeMaintenances of a ClusterPolicy that is deleted in the middle are deleted", "[operators]") {
-  ControlPlane::Shared().InstallNodeMaintenances();
-  World world(ControlPlane::Shared(), "claims", 2);
-  world.DeployDriver();
-  const Policies policies(world.control_plane(), kClusterPolicy);
-  const Kubectl& admin = world.control_plane().admin();
-  const auto claims = [&] {
-    return Items(admin.Get({kNodeMaintenances, "--namespace=" + world.driver_ns()}), {"items"}).Size();
-  };
-  OperatorProgram program =
-      Start(world, {"--requestor-id", "nvidia.gpu-operator", "--requestor-namespace", world.driver_ns()});
-  world.ChangeDriver("driver:2");
-  REQUIRE(Eventually(kStepLimit, [&] { return claims() > 0; }));
-  admin.Must({"delete", "clusterpolicy", "cluster-policy"});
-  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes given back") != std::string::npos; }));
-  INFO(program.Log());
-  CHECK(claims() == 0);
-  CHECK(CountInState(world, "") == 2);
-  CHECK(program.IsRunning());
-}
-
 constexpr std::string_view kToolkitDriver = R"(
 apiVersion: apps/v1
 kind: DaemonSet
@@ -650,35 +386,6 @@ TEST_CASE("Without the right to read policies gpu_operator says which, and waits
   CHECK(Eventually(kStepLimit, [&] { return !policies.Condition("clusterpolicy", "cluster-policy").empty(); }));
   INFO(program.Log());
   CHECK(program.IsRunning());
-}
-
-// Not among the groups of ctest: somebody has to have built the other version.
-TEST_CASE("Operators of two versions take over from one another in the middle of an upgrade", "[versions]") {
-  const char* other = std::getenv("DRIVERUPGRADE_OTHER_GPU_OPERATOR");
-  if (other == nullptr) FAIL("DRIVERUPGRADE_OTHER_GPU_OPERATOR names no gpu_operator of another version");
-  const bool other_first = GENERATE(true, false);
-  constexpr int kNodes = 4;
-  World world(ControlPlane::Shared(), other_first ? "versions-a" : "versions-b", kNodes);
-  world.DeployDriver();
-  const Policies policies(world.control_plane(), kClusterPolicy);
-  const auto start = [&](bool is_other) { return Start(world, {}, is_other ? other : "gpu_operator"); };
-  auto first = std::make_unique<OperatorProgram>(start(other_first));
-  REQUIRE(AwaitDone(world, kNodes));
-  Rollout rollout(world);
-  world.ChangeDriverAndHold("driver:2");
-  REQUIRE(Eventually(kStepLimit, [&] { return CountInState(world, "pod-restart-required") == 1; }));
-  first.reset();
-  const OperatorProgram second = start(!other_first);
-  const bool all_done = Eventually(kRolloutLimit, [&] {
-    for (const DriverPod& pod : world.DriverPods()) {
-      if (pod.is_held) world.Release(world.driver_ns(), pod.name);
-    }
-    return CountInState(world, "upgrade-done") == kNodes;
-  });
-  INFO(second.Log());
-  REQUIRE(all_done);
-  ExpectEveryNodeUpgraded(rollout);
-  ExpectBudgetsKept(rollout, 1, 2);
 }
 
 }  // namespace

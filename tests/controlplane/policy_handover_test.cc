@@ -1,0 +1,237 @@
+// gpu_operator when a policy goes, or another policy or version takes over, in the middle of an upgrade.
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "json.h"
+#include "operator_program.h"
+#include "policies.h"
+#include "rollout_expectations.h"
+#include "steps.h"
+#include "support.h"
+#include "support/catch.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+TEST_CASE("Nodes of a ClusterPolicy that is deleted in the middle are left by Freeze and given back by Release",
+          "[operators]") {
+  World world(ControlPlane::Shared(), "deleted", 2);
+  world.DeployDriver();
+  const Policies policies(world.control_plane(), kClusterPolicy);
+  const auto count = [&](bool NodeVersion::*flag) {
+    const std::map<std::string, NodeVersion> nodes = world.Nodes();
+    return std::count_if(nodes.begin(), nodes.end(), [&](const auto& node) { return node.second.*flag; });
+  };
+  {
+    const OperatorProgram program = Start(world, {"--on-delete", "Freeze"});
+    world.ChangeDriverAndHold("driver:2");
+    const bool under_way = Eventually(kRolloutLimit, [&] { return CountInState(world, "pod-restart-required") == 1; });
+    INFO(program.Log());
+    REQUIRE(under_way);
+    world.control_plane().admin().Must({"delete", "clusterpolicy", "cluster-policy"});
+    CHECK(Eventually(kStepLimit,
+                     [&] { return program.Log().find("no ClusterPolicy that decides") != std::string::npos; }));
+    CHECK(CountInState(world, "pod-restart-required") == 1);
+    CHECK(count(&NodeVersion::unschedulable) == 1);
+  }
+  // The policy was deleted while this program did not run.
+  OperatorProgram program = Start(world);
+  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes given back") != std::string::npos; }));
+  INFO(program.Log());
+  CHECK(CountInState(world, "") == 2);
+  CHECK(count(&NodeVersion::unschedulable) == 0);
+  CHECK(program.IsRunning());
+}
+
+// Counts nodes in the middle of an upgrade: their driver pods are held, so they do not become Ready.
+int CountHeld(const World& world) {
+  int count = 0;
+  for (const auto& [_, node] : world.Nodes()) count += node.state == "pod-restart-required" && node.unschedulable;
+  return count;
+}
+
+void LetDriversStart(const World& world) {
+  for (const DriverPod& pod : world.DriverPods()) {
+    if (pod.is_held) world.Release(world.driver_ns(), pod.name);
+  }
+}
+
+bool AwaitDriversDone(const World& world, int count) {
+  return Eventually(kRolloutLimit, [&] {
+    LetDriversStart(world);
+    return CountInState(world, "upgrade-done") == count;
+  });
+}
+
+bool IsGivenBack(const NodeVersion& node) { return node.state.empty() && !node.unschedulable; }
+
+// Sets a label on the first `count` nodes.
+void SelectFirst(const World& world, int count, const std::string& label) {
+  for (int i = 0; i < count; ++i) {
+    world.control_plane().admin().Must({"label", "node", world.nodes()[static_cast<std::size_t>(i)], label});
+  }
+}
+
+// Whether the node stayed cordoned from its restart to its end: nothing of the upgrade was given back meanwhile.
+void ExpectNeverGivenBack(Rollout& rollout, const std::string& node) {
+  bool under_way = false;
+  for (const NodeVersion& version : rollout.watch.Read().VersionsOf(node)) {
+    under_way = version.state == "pod-restart-required" || (under_way && version.state != "upgrade-done");
+    INFO(node << " " << version.version << " " << version.state);
+    if (under_way && version.state != "uncordon-required") CHECK(version.unschedulable);
+    if (under_way) CHECK_FALSE(version.state.empty());
+  }
+}
+
+constexpr std::string_view kAllAtOnce = R"(
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy}
+spec: {driver: {upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%}}}
+)";
+
+TEST_CASE("An NVIDIADriver that is deleted in the middle gives its nodes back, while another one's go on",
+          "[operators]") {
+  World world(ControlPlane::Shared(), "driver-gone", 3);
+  world.DeployDriver();
+  SelectFirst(world, 2, "pool=a");
+  const std::string& kept = world.nodes()[2];
+  world.control_plane().admin().Must({"label", "node", kept, "pool=b"});
+  const Policies policies(world.control_plane(), kNvidiaDrivers);
+  const Kubectl& admin = world.control_plane().admin();
+  Rollout rollout(world);
+  world.ChangeDriverAndHold("driver:2");
+  OperatorProgram program = Start(world, {"--on-delete", "Release"});
+  const bool under_way = Eventually(kRolloutLimit, [&] { return CountHeld(world) == 3; });
+  INFO(program.Log());
+  REQUIRE(under_way);
+  admin.Must({"delete", "nvidiadriver", "a"});
+  CHECK(Eventually(kStepLimit, [&] {
+    const auto nodes = world.Nodes();
+    return IsGivenBack(nodes.at(world.nodes()[0])) && IsGivenBack(nodes.at(world.nodes()[1]));
+  }));
+  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("msg=\"nodes given back\"") != std::string::npos; }));
+  CHECK(CountHeld(world) == 1);
+  CHECK(world.Nodes().at(world.nodes()[0]).labels.count("nvidia.com/gpu-operator.driver.owner") == 0);
+  CHECK(AwaitDriversDone(world, 1));
+  ExpectNeverGivenBack(rollout, kept);
+  CHECK_FALSE(world.Nodes().at(kept).unschedulable);
+
+  // The last one, of which no engine is left.
+  world.ChangeDriverAndHold("driver:3");
+  REQUIRE(Eventually(kRolloutLimit, [&] { return CountHeld(world) == 1; }));
+  admin.Must({"delete", "nvidiadrivers", "--all"});
+  CHECK(Eventually(kStepLimit, [&] { return IsGivenBack(world.Nodes().at(kept)); }));
+  CHECK(program.IsRunning());
+}
+
+TEST_CASE("NVIDIADrivers that take over from a ClusterPolicy in the middle end what it began on their nodes",
+          "[operators]") {
+  World world(ControlPlane::Shared(), "to-drivers", 3);
+  world.DeployDriver();
+  SelectFirst(world, 2, "pool=a");
+  const Policies policies(world.control_plane(), kAllAtOnce);
+  const Kubectl& admin = world.control_plane().admin();
+  Rollout rollout(world);
+  world.ChangeDriverAndHold("driver:2");
+  OperatorProgram program = Start(world);
+  const bool under_way = Eventually(kRolloutLimit, [&] { return CountHeld(world) == 3; });
+  INFO(program.Log());
+  REQUIRE(under_way);
+  admin.Create(kNvidiaDrivers);
+  admin.Must({"delete", "clusterpolicy", "cluster-policy"});
+  const std::string& nobodys = world.nodes()[2];
+  CHECK(Eventually(kStepLimit, [&] { return IsGivenBack(world.Nodes().at(nobodys)); }));
+  CHECK(CountHeld(world) == 2);
+  CHECK(AwaitDriversDone(world, 2));
+  for (const auto& [name, node] : world.Nodes()) {
+    INFO(name);
+    CHECK_FALSE(node.unschedulable);
+    if (name == nobodys) continue;
+    CHECK(node.labels.at("nvidia.com/gpu-operator.driver.owner") == "a");
+    ExpectNeverGivenBack(rollout, name);
+  }
+  CHECK(program.IsRunning());
+}
+
+TEST_CASE("A ClusterPolicy that takes over from NVIDIADrivers in the middle ends what they began", "[operators]") {
+  World world(ControlPlane::Shared(), "to-policy", 3);
+  world.DeployDriver();
+  SelectFirst(world, 2, "pool=a");
+  const Policies policies(world.control_plane(), kNvidiaDrivers);
+  const Kubectl& admin = world.control_plane().admin();
+  Rollout rollout(world);
+  world.ChangeDriverAndHold("driver:2");
+  OperatorProgram program = Start(world);
+  const bool under_way = Eventually(kRolloutLimit, [&] { return CountHeld(world) == 2; });
+  INFO(program.Log());
+  REQUIRE(under_way);
+  admin.Create(kAllAtOnce);
+  REQUIRE(Eventually(kStepLimit, [&] { return CountHeld(world) == 3; }));
+  admin.Must({"delete", "nvidiadrivers", "--all"});
+  CHECK(AwaitDriversDone(world, 3));
+  for (const std::string& name : world.nodes()) {
+    CHECK_FALSE(world.Nodes().at(name).unschedulable);
+    ExpectNeverGivenBack(rollout, name);
+  }
+  CHECK(program.IsRunning());
+}
+
+TEST_CASE("The NodeMaintenances of a ClusterPolicy that is deleted in the middle are deleted", "[operators]") {
+  ControlPlane::Shared().InstallNodeMaintenances();
+  World world(ControlPlane::Shared(), "claims", 2);
+  world.DeployDriver();
+  const Policies policies(world.control_plane(), kClusterPolicy);
+  const Kubectl& admin = world.control_plane().admin();
+  const auto claims = [&] {
+    return Items(admin.Get({kNodeMaintenances, "--namespace=" + world.driver_ns()}), {"items"}).Size();
+  };
+  OperatorProgram program =
+      Start(world, {"--requestor-id", "nvidia.gpu-operator", "--requestor-namespace", world.driver_ns()});
+  world.ChangeDriver("driver:2");
+  REQUIRE(Eventually(kStepLimit, [&] { return claims() > 0; }));
+  admin.Must({"delete", "clusterpolicy", "cluster-policy"});
+  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes given back") != std::string::npos; }));
+  INFO(program.Log());
+  CHECK(claims() == 0);
+  CHECK(CountInState(world, "") == 2);
+  CHECK(program.IsRunning());
+}
+
+// Not in a group of ctest, because the other version must have been built: scripts/versions.sh.
+TEST_CASE("Operators of two versions take over from one another in the middle of an upgrade", "[versions]") {
+  const char* other = std::getenv("DRIVERUPGRADE_OTHER_GPU_OPERATOR");
+  if (other == nullptr) FAIL("DRIVERUPGRADE_OTHER_GPU_OPERATOR names no gpu_operator of another version");
+  const bool other_first = GENERATE(true, false);
+  constexpr int kNodes = 4;
+  World world(ControlPlane::Shared(), other_first ? "versions-a" : "versions-b", kNodes);
+  world.DeployDriver();
+  const Policies policies(world.control_plane(), kClusterPolicy);
+  const auto start = [&](bool is_other) { return Start(world, {}, is_other ? other : "gpu_operator"); };
+  auto first = std::make_unique<OperatorProgram>(start(other_first));
+  REQUIRE(AwaitDone(world, kNodes));
+  Rollout rollout(world);
+  world.ChangeDriverAndHold("driver:2");
+  REQUIRE(Eventually(kStepLimit, [&] { return CountInState(world, "pod-restart-required") == 1; }));
+  first.reset();
+  const OperatorProgram second = start(!other_first);
+  const bool all_done = Eventually(kRolloutLimit, [&] {
+    for (const DriverPod& pod : world.DriverPods()) {
+      if (pod.is_held) world.Release(world.driver_ns(), pod.name);
+    }
+    return CountInState(world, "upgrade-done") == kNodes;
+  });
+  INFO(second.Log());
+  REQUIRE(all_done);
+  ExpectEveryNodeUpgraded(rollout);
+  ExpectBudgetsKept(rollout, 1, 2);
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

@@ -220,7 +220,9 @@ Section DriverOf(const Request& request, const NodeStatus& node) {
                               driverupgrade::IsReady(pod) ? "ready" : "not ready")));
     AddReplacements(request, node, pod, section.lines);
     int restarts = 0;
-    for (const auto& container : pod.container_statuses) restarts = std::max(restarts, container.restart_count);
+    for (const auto* statuses : {&pod.init_container_statuses, &pod.container_statuses}) {
+      for (const auto& container : *statuses) restarts = std::max(restarts, container.restart_count);
+    }
     if (restarts > 0) section.lines.push_back(fmt::format("  restarted {} times", restarts));
     const PodFacts* facts = FactsOf(request, pod);
     if (facts != nullptr && !driverupgrade::IsReady(pod)) AddTrouble(*facts, section.lines);

@@ -9,6 +9,7 @@ type Options struct {
 	DriverLabels       string     `json:"driverLabels"`
 	SpareSkippedPods   bool       `json:"spareSkippedPods"`
 	ValidationSelector string     `json:"validationSelector,omitempty"`
+	EarlyValidation    string     `json:"earlyValidation,omitempty"`
 	PodDeletion        bool       `json:"podDeletion"`
 	RestartOnly        bool       `json:"restartOnly"`
 	Requestor          *Requestor `json:"requestor,omitempty"`
@@ -72,6 +73,8 @@ type Answer struct {
 	ID     string `json:"id"`
 	Answer bool   `json:"answer"`
 	Error  string `json:"error,omitempty"`
+	// One of the two revisions is not known: the node is upgraded in full.
+	RevisionUnknown bool `json:"revisionUnknown,omitempty"`
 }
 
 // Pass is what one pass found.

@@ -40,13 +40,20 @@ func metadataOf(of metav1.Object) metadata {
 	}
 }
 
+type taint struct {
+	Key string `json:"key"`
+}
+
 type nodeSpec struct {
-	Unschedulable bool `json:"unschedulable,omitempty"`
+	Unschedulable bool    `json:"unschedulable,omitempty"`
+	Taints        []taint `json:"taints,omitempty"`
 }
 
 type condition struct {
-	Type   string `json:"type"`
-	Status string `json:"status"`
+	Type               string       `json:"type"`
+	Status             string       `json:"status"`
+	Message            string       `json:"message,omitempty"`
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 }
 
 type nodeStatus struct {
@@ -56,9 +63,13 @@ type nodeStatus struct {
 func reduceNode(node *corev1.Node) object {
 	conditions := make([]condition, 0, len(node.Status.Conditions))
 	for _, c := range node.Status.Conditions {
-		conditions = append(conditions, condition{string(c.Type), string(c.Status)})
+		conditions = append(conditions, condition{Type: string(c.Type), Status: string(c.Status), LastTransitionTime: &c.LastTransitionTime})
 	}
-	return object{Metadata: metadataOf(node), Kind: "Node", Spec: nodeSpec{node.Spec.Unschedulable}, Status: nodeStatus{conditions}}
+	spec := nodeSpec{Unschedulable: node.Spec.Unschedulable}
+	for _, t := range node.Spec.Taints {
+		spec.Taints = append(spec.Taints, taint{t.Key})
+	}
+	return object{Metadata: metadataOf(node), Kind: "Node", Spec: spec, Status: nodeStatus{conditions}}
 }
 
 type empty struct{}
@@ -67,10 +78,15 @@ type volume struct {
 	EmptyDir *empty `json:"emptyDir,omitempty"`
 }
 
-type podCondition struct {
-	Type               string       `json:"type"`
-	Status             string       `json:"status"`
-	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
+type affinity struct {
+	NodeAffinity *corev1.NodeAffinity `json:"nodeAffinity,omitempty"`
+}
+
+func reduceAffinity(of *corev1.Affinity) *affinity {
+	if of == nil || of.NodeAffinity == nil {
+		return nil
+	}
+	return &affinity{of.NodeAffinity}
 }
 
 type container struct {
@@ -79,6 +95,8 @@ type container struct {
 
 type podSpec struct {
 	NodeName            string                    `json:"nodeName,omitempty"`
+	SchedulerName       string                    `json:"schedulerName,omitempty"`
+	Affinity            *affinity                 `json:"affinity,omitempty"`
 	Volumes             []volume                  `json:"volumes,omitempty"`
 	InitContainers      []container               `json:"initContainers,omitempty"`
 	Containers          []container               `json:"containers"`
@@ -98,13 +116,14 @@ type containerStatus struct {
 	Name         string         `json:"name"`
 	Ready        bool           `json:"ready"`
 	RestartCount int32          `json:"restartCount"`
+	Started      *bool          `json:"started,omitempty"`
 	Image        string         `json:"image,omitempty"`
 	State        containerState `json:"state"`
 }
 
 type podStatus struct {
 	Phase                       corev1.PodPhase                        `json:"phase,omitempty"`
-	Conditions                  []podCondition                         `json:"conditions,omitempty"`
+	Conditions                  []condition                            `json:"conditions,omitempty"`
 	ResourceClaimStatuses       []corev1.PodResourceClaimStatus        `json:"resourceClaimStatuses,omitempty"`
 	ExtendedResourceClaimStatus *corev1.PodExtendedResourceClaimStatus `json:"extendedResourceClaimStatus,omitempty"`
 	InitContainerStatuses       []containerStatus                      `json:"initContainerStatuses,omitempty"`
@@ -114,7 +133,7 @@ type podStatus struct {
 func reduceStatuses(statuses []corev1.ContainerStatus) []containerStatus {
 	var reduced []containerStatus
 	for _, s := range statuses {
-		one := containerStatus{Name: s.Name, Ready: s.Ready, RestartCount: s.RestartCount}
+		one := containerStatus{Name: s.Name, Ready: s.Ready, RestartCount: s.RestartCount, Started: s.Started}
 		if s.State.Waiting != nil {
 			one.State.Waiting = &waiting{s.State.Waiting.Reason}
 			one.Image = s.Image // read only of a container that cannot start
@@ -125,7 +144,10 @@ func reduceStatuses(statuses []corev1.ContainerStatus) []containerStatus {
 }
 
 func reducePod(pod *corev1.Pod) object {
-	spec := podSpec{NodeName: pod.Spec.NodeName, ResourceClaims: pod.Spec.ResourceClaims}
+	spec := podSpec{
+		NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName, Affinity: reduceAffinity(pod.Spec.Affinity),
+		ResourceClaims: pod.Spec.ResourceClaims,
+	}
 	for _, v := range pod.Spec.Volumes {
 		reduced := volume{}
 		if v.EmptyDir != nil {
@@ -151,23 +173,42 @@ func reducePod(pod *corev1.Pod) object {
 	}}
 }
 
-// reduceConditions keeps the condition Ready: since when a validation pod, or the driver pod, has been ready.
-func reduceConditions(conditions []corev1.PodCondition) []podCondition {
+// reduceConditions keeps Ready, with the time since when, and PodScheduled with the scheduler's message if the pod is not bound.
+func reduceConditions(conditions []corev1.PodCondition) []condition {
+	var reduced []condition
 	for _, c := range conditions {
-		if c.Type == corev1.PodReady {
-			return []podCondition{{string(c.Type), string(c.Status), &c.LastTransitionTime}}
+		switch {
+		case c.Type == corev1.PodReady:
+			reduced = append(reduced, condition{Type: string(c.Type), Status: string(c.Status), LastTransitionTime: &c.LastTransitionTime})
+		case c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue:
+			reduced = append(reduced, condition{Type: string(c.Type), Status: string(c.Status), Message: c.Message})
 		}
 	}
-	return nil
+	return reduced
+}
+
+// Which nodes a DaemonSet wants its pods on.
+type placement struct {
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	Affinity     *affinity         `json:"affinity,omitempty"`
+}
+
+type podTemplate struct {
+	Spec placement `json:"spec"`
 }
 
 type daemonSetSpec struct {
 	Selector       *metav1.LabelSelector          `json:"selector"`
 	UpdateStrategy appsv1.DaemonSetUpdateStrategy `json:"updateStrategy"`
+	Template       podTemplate                    `json:"template"`
 }
 
 func reduceDaemonSet(set *appsv1.DaemonSet) object {
-	return object{Metadata: metadataOf(set), Kind: "DaemonSet", Spec: daemonSetSpec{set.Spec.Selector, set.Spec.UpdateStrategy}, Status: set.Status}
+	template := set.Spec.Template.Spec
+	return object{Metadata: metadataOf(set), Kind: "DaemonSet", Status: set.Status, Spec: daemonSetSpec{
+		Selector: set.Spec.Selector, UpdateStrategy: set.Spec.UpdateStrategy,
+		Template: podTemplate{placement{template.NodeSelector, reduceAffinity(template.Affinity)}},
+	}}
 }
 
 func reduceRevision(revision *appsv1.ControllerRevision) object {

@@ -28,6 +28,7 @@ type Options struct {
 	Namespace          string
 	DriverLabels       map[string]string
 	ValidationSelector string
+	EarlyValidation    string                // empty: the engine's default
 	UsesDriver         func(corev1.Pod) bool // nil: pod deletion is off
 	RestartOnly        func(running, desired *corev1.PodSpec) (bool, error)
 	Requestor          *engine.Requestor
@@ -85,6 +86,7 @@ func New(connection *Connection, options Options) (*Host, error) {
 		Namespace:          options.Namespace,
 		DriverLabels:       labels.SelectorFromSet(options.DriverLabels).String(),
 		ValidationSelector: options.ValidationSelector,
+		EarlyValidation:    options.EarlyValidation,
 		PodDeletion:        options.UsesDriver != nil,
 		RestartOnly:        options.RestartOnly != nil,
 		Requestor:          options.Requestor,
@@ -277,6 +279,7 @@ func (h *Host) restartOnly(question engine.Question) engine.Answer {
 	if err := errors.Join(err, wantedErr); err != nil { // the node does not wait for a revision that may never arrive
 		h.log.Error(err, "a node is upgraded in full: its driver cannot be compared with the new one", "node", question.Node,
 			"pod", question.Pod)
+		answer.Error, answer.RevisionUnknown = err.Error(), true
 		return answer
 	}
 	answer.Answer, err = h.options.RestartOnly(running, wanted)

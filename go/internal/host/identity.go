@@ -24,8 +24,16 @@ var marksOfProgress = []string{"stage", "failed-revision", "restart-pod", "resta
 
 // hasStarted returns whether the node's annotations show an upgrade in progress. The state label is not considered.
 func (i Identity) hasStarted(node *corev1.Node) bool {
+	prefix := i.String() + "-driver-upgrade"
+	// It waits for a slot with our cordon.
+	if strings.HasPrefix(node.Annotations[prefix+".stage"], "upgrade-required@") {
+		return false
+	}
+	if _, maintained := node.Annotations[prefix+"-requestor-mode"]; maintained {
+		return true
+	}
 	for _, mark := range marksOfProgress {
-		if _, found := node.Annotations[i.String()+"-driver-upgrade."+mark]; found {
+		if _, found := node.Annotations[prefix+"."+mark]; found {
 			return true
 		}
 	}

@@ -504,7 +504,9 @@ func (h *Host) serve(t *task) {
 		if err == nil {
 			unmarks := h.unmarks(node, request)
 			told = h.connection.send(ctx, t.queued, request, sent > 0 || t.urgent)
-			if unmarks && told.status != http.StatusOK {
+			// Without an answer, or after a server's error, it may have been applied.
+			refused := told.status == engine.NotSent || (told.status >= 400 && told.status < 500)
+			if unmarks && refused {
 				h.mu.Lock()
 				delete(h.unmarking, node)
 				h.mu.Unlock()

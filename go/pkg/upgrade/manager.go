@@ -81,6 +81,20 @@ func (m *Manager) Keys() Keys {
 	return Keys{Domain: m.keys.Domain, Driver: cmp.Or(m.keys.Driver, DriverName)}
 }
 
+// EarlyValidation is the treatment of validation pods that became ready before the new driver pod did: they have proved the old driver.
+type EarlyValidation string
+
+const (
+	EarlyValidationRestart EarlyValidation = "Restart" // the default: they are deleted, so that their controller replaces them
+	EarlyValidationAsk     EarlyValidation = "Ask"     // the node waits, and a log line asks to restart them
+	EarlyValidationCount   EarlyValidation = "Count"   // they count, as in the Go library
+)
+
+// WithEarlyValidation sets how such validation pods are treated. BuildState fails with any other value.
+func WithEarlyValidation(treatment EarlyValidation) Option {
+	return func(m *Manager) { m.options.EarlyValidation = string(treatment) }
+}
+
 // WithClock is for tests.
 func WithClock(clock clock.Clock) Option { return func(m *Manager) { m.options.Clock = clock } }
 

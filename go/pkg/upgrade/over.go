@@ -1,8 +1,13 @@
 package upgrade
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"slices"
 
-// IsOver tells whether nothing is left to do on the nodes of the state: each is upgrade-done with a driver pod of the newest
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// IsOver tells whether nothing is left to do on the nodes of the state: each is upgrade-done with a Ready driver pod of the newest
 // template, has failed, or is kept as it is by the label to skip it. A state without nodes is not over: they may be yet to come. Nor is a
 // state of BuildState over while a driver pod is being replaced, although that pod's node is not in it.
 func IsOver(currentState *ClusterUpgradeState) bool {
@@ -28,6 +33,9 @@ func IsOver(currentState *ClusterUpgradeState) bool {
 			nodes++
 			skipped := node.Node.Labels[keys.SkipNodeLabel()] == "true"
 			set := node.DriverDaemonSet
+			if state == UpgradeStateDone && node.DriverPod != nil && !isPodReady(node.DriverPod) {
+				return false
+			}
 			switch {
 			case state == UpgradeStateDone && set != nil:
 				// What the DaemonSet says of its pods is of the template before until it has seen the new one.
@@ -45,6 +53,12 @@ func IsOver(currentState *ClusterUpgradeState) bool {
 		}
 	}
 	return nodes > 0
+}
+
+func isPodReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // keysOf returns the keys of the Manager that built the state.

@@ -77,6 +77,17 @@ func TestAnUpgradeIsNotOverWhileADriverPodIsBeingReplaced(t *testing.T) {
 	}
 }
 
+func TestAnUpgradeIsNotOverWhileADriverPodIsNotReady(t *testing.T) {
+	for _, status := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse} {
+		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}}}
+		state := NewClusterUpgradeState()
+		state.NodeStates[UpgradeStateDone] = []*NodeUpgradeState{{Node: &corev1.Node{}, DriverPod: pod}}
+		if over := IsOver(&state); over != (status == corev1.ConditionTrue) {
+			t.Errorf("with Ready=%s it is over: %t", status, over)
+		}
+	}
+}
+
 func TestBuildStateKnowsTheNodesWhoseDriverPodIsMissing(t *testing.T) {
 	w := newWorld(t, 2)
 	w.cluster.LoseDriverPod("n0")

@@ -1,0 +1,87 @@
+package host
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Members of lists, of watch events and of a Status, which the reader takes too.
+var notOfObjects = map[string]bool{"apiVersion": true, "resourceVersion": true, "code": true, "details": true, "continue": true, "items": true, "object": true}
+
+func ptr[T any](value T) *T { return &value }
+
+func fullNode() *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "-", Name: "n1", UID: "u", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"},
+			DeletionTimestamp: &metav1.Time{}, Finalizers: []string{"f"}, OwnerReferences: []metav1.OwnerReference{{Name: "o"}}},
+		Spec:   corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted"}}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "False", LastTransitionTime: metav1.Now()}}},
+	}
+}
+
+func fullPod() *corev1.Pod {
+	containers := []corev1.Container{{Name: "c"}}
+	statuses := []corev1.ContainerStatus{{Name: "c", Image: "i", Started: ptr(false), State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}
+	term := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"n1"}}}}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "driver", UID: "u"},
+		Spec: corev1.PodSpec{
+			NodeName: "n1", SchedulerName: "s", InitContainers: containers, Containers: containers,
+			EphemeralContainers: []corev1.EphemeralContainer{{}}, ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}},
+			Volumes: []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}}},
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodPending, ResourceClaimStatuses: []corev1.PodResourceClaimStatus{{Name: "gpu"}},
+			ExtendedResourceClaimStatus: &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "gpu"},
+			InitContainerStatuses:       statuses, ContainerStatuses: statuses,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False", Message: "no room"}, {Type: corev1.PodReady, Status: "False"}},
+		},
+	}
+}
+
+// The engine decides by all that it reads: taints, the scheduler's message, since when a node is not Ready.
+func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
+	source, err := os.ReadFile("../../../src/wire/wanted_members.cc")
+	if os.IsNotExist(err) {
+		t.Skip("the engine's sources are not beside the module")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reduced string
+	for _, of := range []object{reduceNode(fullNode()), reducePod(fullPod())} {
+		text, err := json.Marshal(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reduced += string(text)
+	}
+	// A volume matters for its kind, and only the host's path is read of it, by another program.
+	notOfObjects["path"] = true
+	for _, name := range regexp.MustCompile(`(?:\{|Of\()"(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+		if !notOfObjects[name[1]] && !strings.Contains(reduced, `"`+name[1]+`":`) {
+			t.Errorf("%s is read, and the host leaves it out", name[1])
+		}
+	}
+}
+
+func TestADaemonSetSaysWhichNodesItWants(t *testing.T) {
+	set := &appsv1.DaemonSet{}
+	set.Spec.Template.Spec.NodeSelector = map[string]string{"nvidia.com/gpu.deploy.driver": "true"}
+	text, err := json.Marshal(reduceDaemonSet(set))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), `"template":{"spec":{"nodeSelector":{"nvidia.com/gpu.deploy.driver":"true"}}}`) {
+		t.Error(string(text))
+	}
+}

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -52,6 +52,7 @@ var (
 	interval       = flag.Duration("interval", 2*time.Minute, "after which the policy is applied again")
 	qps            = flag.Float64("qps", 50, "requests a second; -1: no limit")
 	burst          = flag.Int("burst", 100, "requests at once beyond --qps")
+	gpus           = regexp.MustCompile(`^nvidia\.com/(gpu|mig-)`)
 )
 
 func main() {
@@ -85,8 +86,7 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 	if *logFormat == "json" {
 		lines = slog.NewJSONHandler(os.Stdout, nil)
 	}
-	log := logr.FromSlogHandler(lines)
-	ctrl.SetLogger(log)
+	ctrl.SetLogger(logr.FromSlogHandler(lines))
 	operator, err := ctrl.NewManager(config, ctrl.Options{
 		LeaderElection: *leaderElect, LeaderElectionID: *leaseName, LeaderElectionNamespace: cmp.Or(*leaseNamespace, *namespace),
 		HealthProbeBindAddress: *healthAddress, Metrics: metricsserver.Options{BindAddress: *metricsAddress},
@@ -96,7 +96,7 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 	if err != nil {
 		return err
 	}
-	states, err := upgrade.NewManager(log, config, operator.GetEventRecorderFor("driver-upgrade"),
+	states, err := upgrade.NewManager(ctrl.Log, config, operator.GetEventRecorderFor("driver-upgrade"),
 		upgrade.StateOptions{Requestor: upgrade.GetRequestorOptsFromEnvs()},
 		upgrade.WithDomain(*domain), upgrade.WithDriverName(*driver), upgrade.WithInterval(*interval),
 		upgrade.WithOwnPod(cmp.Or(*podNamespace, *namespace), *podName, *nodeName))
@@ -104,21 +104,18 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 		return err
 	}
 	defer states.Close()
-	gpus := upgrade.DeviceUse{
-		IsDevice: func(name corev1.ResourceName) bool {
-			return strings.HasPrefix(string(name), "nvidia.com/gpu") || strings.HasPrefix(string(name), "nvidia.com/mig-")
-		},
-		Driver: "gpu.nvidia.com",
+	users := upgrade.DeviceUse{
+		IsDevice: func(name corev1.ResourceName) bool { return gpus.MatchString(string(name)) },
+		Driver:   "gpu.nvidia.com",
 		Claim: func(namespace, name string) (*resourcev1.ResourceClaim, error) {
 			claim := &resourcev1.ResourceClaim{}
 			return claim, operator.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim)
 		},
 	}
-	states.WithPodDeletionEnabled(gpus.Filter).WithValidationEnabled(*validation)
+	states.WithPodDeletionEnabled(users.Filter).WithValidationEnabled(*validation)
 	metrics.Registry.MustRegister(states.Collector())
-	err = errors.Join(operator.AddHealthzCheck("ping", healthz.Ping), operator.AddReadyzCheck("ping", healthz.Ping),
-		ctrl.NewControllerManagedBy(operator).For(&appsv1.DaemonSet{}).Complete(&reconciler{states, selected, policy, stop}))
-	if err == nil {
+	if err = errors.Join(operator.AddHealthzCheck("ping", healthz.Ping), operator.AddReadyzCheck("ping", healthz.Ping),
+		ctrl.NewControllerManagedBy(operator).For(&appsv1.DaemonSet{}).Complete(&reconciler{states, selected, policy, stop})); err == nil {
 		err = operator.Start(ctx)
 	}
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {

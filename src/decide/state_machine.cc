@@ -273,9 +273,10 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
     if (by_rollout) members.Add(*view, verdicts.back(), share, *by_rollout);
   }
   sums = sums.AndElsewhere(elsewhere.size());
-  const std::vector<std::string> unavailable = NameFirst(std::move(unavailable_views), identity_, rules);
+  std::vector<std::string> unavailable;
+  if (limits.max_unavailable) unavailable = NameFirst(std::move(unavailable_views), identity_, rules);
   if (by_rollout) by_rollout->unavailable_nodes = unavailable;
-  const Budgets budgets = sums.Against(limits, snapshot.shared_slots, unavailable);
+  const Budgets budgets = sums.Against(limits, snapshot.shared_slots, std::move(unavailable));
   Plan plan{.totals = sums.with, .budget = budgets.all, .findings = snapshot.findings};
   if (by_rollout) {
     AdmitByRollout(snapshot, *by_rollout, members, sums, elsewhere.size(), start, verdicts, plan);

@@ -21,12 +21,20 @@ constexpr std::array kLeavingTaints = {
     LeavingTaint{"karpenter.sh/disruption", "Karpenter"},  // before Karpenter 1.0
 };
 
-constexpr std::string_view kCurrentConfig = "machineconfiguration.openshift.io/currentConfig";
-constexpr std::string_view kDesiredConfig = "machineconfiguration.openshift.io/desiredConfig";
-constexpr std::string_view kConfigState = "machineconfiguration.openshift.io/state";
+// Made once, because they are looked for on every node.
+struct MachineConfigKeys {
+  std::string current = "machineconfiguration.openshift.io/currentConfig";
+  std::string desired = "machineconfiguration.openshift.io/desiredConfig";
+  std::string state = "machineconfiguration.openshift.io/state";
+};
 
-std::string_view Annotation(const Node& node, std::string_view key) {
-  const auto annotation = node.annotations.find(std::string(key));
+const MachineConfigKeys& KeysOfMachineConfig() {
+  static const MachineConfigKeys& keys = *new MachineConfigKeys();
+  return keys;
+}
+
+std::string_view Annotation(const Node& node, const std::string& key) {
+  const auto annotation = node.annotations.find(key);
   return annotation == node.annotations.end() ? std::string_view() : std::string_view(annotation->second);
 }
 
@@ -62,9 +70,11 @@ std::string WhyLeaving(const Node& node) {
 }
 
 std::string WhyMachineConfig(const Node& node) {
-  const std::string_view current = Annotation(node, kCurrentConfig);
-  const std::string_view desired = Annotation(node, kDesiredConfig);
-  const std::string_view state = Annotation(node, kConfigState);
+  if (node.annotations.empty()) return "";
+  const MachineConfigKeys& keys = KeysOfMachineConfig();
+  const std::string_view current = Annotation(node, keys.current);
+  const std::string_view desired = Annotation(node, keys.desired);
+  const std::string_view state = Annotation(node, keys.state);
   if (current != desired) {
     return fmt::format("the Machine Config Operator moves the node from {} to {}", current.empty() ? "none" : current,
                        desired.empty() ? "none" : desired);

@@ -99,9 +99,9 @@ Sums Sums::AndElsewhere(std::size_t grants) const {
 }
 
 Budgets Sums::Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared,
-                      const std::vector<std::string>& unavailable) const {
+                      std::vector<std::string> unavailable) const {
   Budgets budgets{.all = ComputeBudget(with, limits, shared), .granted = ComputeBudget(without, limits, shared)};
-  if (budgets.all.unavailable_max) budgets.all.unavailable_nodes = unavailable;
+  if (budgets.all.unavailable_max) budgets.all.unavailable_nodes = std::move(unavailable);
   return budgets;
 }
 

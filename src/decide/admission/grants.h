@@ -63,7 +63,7 @@ struct Sums {
   Sums AndElsewhere(std::size_t grants) const;
   // `unavailable`: UpgradeBudget::unavailable_nodes.
   Budgets Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared,
-                  const std::vector<std::string>& unavailable = {}) const;
+                  std::vector<std::string> unavailable = {}) const;
 };
 
 struct GrantDecision {

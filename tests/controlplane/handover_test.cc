@@ -84,7 +84,8 @@ TEST_CASE("Nodes that the Go library left in three states are finished, and noth
   LeaveInValidation(world, validating);
 
   GpuOperator gpu_operator(world, kPolicy);
-  gpu_operator.set_more_options({"--validation-selector", "app=validator"});
+  // As in the Go library, pods that were ready before the driver pod count. Pods that replaced them would be held.
+  gpu_operator.set_more_options({"--validation-selector", "app=validator", "--early-validation", "Count"});
   const std::unique_ptr<Process> process = gpu_operator.Start();
   for (const std::string& node : {draining, restarting}) REQUIRE(AwaitState(world, node, "upgrade-done"));
   CHECK(world.Nodes().at(validating).state == "validation-required");

@@ -375,12 +375,13 @@ bool Walk::OnlyWritesLabel() const {
 void Walk::PaceLabel() {
   NodePlan& plan = verdict.plan;
   const std::optional<LabelLoss>& loss = view.attempts.label_loss;
-  if (!loss || in.now >= NextLabelDue(*loss) || !OnlyWritesLabel()) return;
+  if (!loss || !OnlyWritesLabel()) return;
+  plan.events.clear();  // the state has been reported, and the finding reports the loss
+  if (in.now >= NextLabelDue(*loss)) return;
   WakeAt(NextLabelDue(*loss));
   plan.from = state_;
   plan.path.clear();
   plan.patch.reset();
-  plan.events.clear();
   plan.reason.clear();
 }
 

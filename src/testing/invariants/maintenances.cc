@@ -79,7 +79,8 @@ void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& af
       Fail("I3", fmt::format("node {} is done, and NodeMaintenance {} is still there", after.name, claim.name));
     }
   }
-  const bool starts = !internal::IsBusy(from) && after.annotations.contains(options.identity.RequestorModeAnnotation());
+  const bool starts = !internal::IsBusy(from) && !internal::MayGoOn(before, keys) &&
+                      after.annotations.contains(options.identity.RequestorModeAnnotation());
   if (from != UpgradeState::kNodeMaintenanceRequired && !starts) return;
   // Without a label, a node whose driver is there has nothing to be evacuated for.
   const bool is_proved = !internal::HasLabel(before, keys) && !truth.ready_drivers.empty();

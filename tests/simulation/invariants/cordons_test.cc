@@ -45,7 +45,7 @@ TEST_CASE("I3: a cordon is lifted on which another driver relies, whoever wrote 
     INFO(names << " " << state);
     World world;
     PutCordoned(world, 0, names);
-    REQUIRE(world.cluster->EditNode(world.NodeName(0), [&](Node& node) { node.labels[label] = state; }));
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [&label = label, &state = state](Node& node) { node.labels[label] = state; }));
     world.Move(0, UpgradeState::kUncordonRequired, {UpgradeState::kDone},
                {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}, .unschedulable = false});
     CHECK(world.Broken() == broken);

@@ -214,7 +214,7 @@ class Model {
   /// Those that can take pods.
   std::set<std::string> open_nodes_;
   Openings openings_;
-  /// Those without room for new pods of DaemonSets, with what the scheduler says.
+  /// Nodes without room for new pods of DaemonSets, with the message of the scheduler.
   std::map<std::string, std::string> full_nodes_;
   bool any_node_selector_ = false;
   std::map<Key, PodRecord> pods_;

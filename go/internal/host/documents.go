@@ -187,7 +187,7 @@ func reduceConditions(conditions []corev1.PodCondition) []condition {
 	return reduced
 }
 
-// Which nodes a DaemonSet wants its pods on.
+// placement selects the nodes on which a DaemonSet wants its pods.
 type placement struct {
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	Affinity     *affinity         `json:"affinity,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// IsOver tells whether nothing is left to do on the nodes of the state: each is upgrade-done with a Ready driver pod of the newest
+// IsOver reports whether nothing is left to do on the nodes of the state: each is upgrade-done with a Ready driver pod of the newest
 // template, has failed, or is kept as it is by the label to skip it. A state without nodes is not over: they may be yet to come. Nor is a
 // state of BuildState over while a driver pod is being replaced, although that pod's node is not in it.
 func IsOver(currentState *ClusterUpgradeState) bool {

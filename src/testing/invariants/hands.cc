@@ -71,7 +71,7 @@ void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Ma
   if (is_over && !truth.driver_taken) return LetGo(truth);
   if (internal::IsBusy(from) || !internal::IsBusy(to)) return;
   // Another client removed the label in the middle of an upgrade, and the engine writes it again. It also continues a node
-  // on which somebody else wrote our name, or a label that is no state.
+  // on which somebody else wrote our name, or a label that is not a state.
   const bool is_marked = internal::IsMarked(before, keys);
   if (is_marked && (truth.hands_allowed || !internal::HasLabel(before, keys))) return;
   if (truth.hands_allowed && truth.driver_taken) return;

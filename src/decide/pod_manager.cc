@@ -57,7 +57,7 @@ std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_s
   return revision.name.starts_with(prefix) ? revision.name.substr(prefix.size()) : std::string();
 }
 
-// Whether the deletion of the pod was accepted: the watch may tell of it later, and a rollback may want its revision again.
+// Whether the deletion of the pod was accepted. The watch may report it later, and a rollback may want its revision again.
 bool WasDeleted(const NodeView& view, const Pod& pod) {
   const auto attempt = view.attempts.pods.find(pod.ref.uid);
   return attempt != view.attempts.pods.end() && attempt->second.outcome == Outcome::kApplied;

@@ -159,11 +159,6 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const Roll
   return statuses;
 }
 
-// The earlier of both times; nullopt if neither is known.
-std::optional<absl::Time> Earlier(const std::optional<absl::Time>& a, const std::optional<absl::Time>& b) {
-  return a && b ? std::min(*a, *b) : a ? a : b;
-}
-
 // Whether a node that is done is in use: Ready, with a Ready driver pod if a DaemonSet of the driver wants one there.
 void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
   const Pod* pod = UnreadyDriverPod(view);
@@ -178,8 +173,8 @@ void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node)
   } else {
     node.unwell = pod == nullptr ? "it has no driver pod" : WhyPodNotReady(*pod);
   }
-  if (pod != nullptr && !IsStarting(*pod)) {
-    node.out_of_use_since = Earlier(node.out_of_use_since, pod->not_ready_since);
+  if (pod != nullptr && !IsStarting(*pod) && pod->not_ready_since) {
+    node.out_of_use_since = std::min(node.out_of_use_since.value_or(absl::InfiniteFuture()), *pod->not_ready_since);
   }
 }
 
@@ -193,7 +188,7 @@ RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const Grant
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
   node.unfit = node.progress == NodeProgress::kLeftOut && !TraitsOf(verdict.gate->reason).is_wish;
-  // What becomes of a node that leaves the cluster says nothing about its driver.
+  // A node that leaves the cluster does not show whether its driver works.
   if (node.progress == NodeProgress::kDone && !WhyLeaving(view.node).empty()) {
     node.progress = NodeProgress::kLeftOut;
     node.unfit = true;

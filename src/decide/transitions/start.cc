@@ -121,7 +121,7 @@ std::optional<Progress> WaitForProof(Walk& walk) {
   if (const Pod* terminating = walk.driver.terminating) {
     return walk.Wait(GateReason::kDriverPodTerminating, fmt::format("{} is terminating", terminating->ref.ToString()));
   }
-  // An orphaned pod that is Ready proves the driver as well: it alone is no reason for an upgrade (T2).
+  // An orphaned pod that is Ready proves the driver as well: it alone is not a reason for an upgrade (T2).
   if (const Pod* unready = internal::UnreadyDriverPod(walk.view)) {
     return walk.Wait(GateReason::kDriverPodNotReady, fmt::format("{} is not ready", unready->ref.ToString()));
   }

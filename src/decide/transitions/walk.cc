@@ -66,21 +66,6 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admit
   verdict.findings = driver.findings;
 }
 
-// Finds the state of a node without a label where its marks have no timer. With our claim on a NodeMaintenance it waits for
-// the maintenance operator, unless its driver is proved already. If no driver pod has to be replaced, it was evacuated, and
-// continues at the restart.
-void Walk::Resume() {
-  if (before().HasLabel()) return;
-  const bool is_claimed =
-      state_ == UpgradeState::kUnknown && before().requestor_mode.present() && ClaimsMaintenance(*this);
-  if (!is_claimed && state_ != UpgradeState::kCordonRequired) return;
-  const bool is_evacuated =
-      is_claimed ? driver.ready && !AwaitsSafeLoad() : driver.to_restart.empty() && !driver.unknown;
-  if (!is_claimed && !is_evacuated) return;
-  state_ = is_evacuated ? UpgradeState::kPodRestartRequired : UpgradeState::kNodeMaintenanceRequired;
-  read_.SetUnlabelled(state_);
-}
-
 NodeMarks& Walk::Edit() {
   if (!edited_) edited_ = before();
   return *edited_;
@@ -349,40 +334,6 @@ void Walk::UpdateCordonSet() {
   // Should another client remove the label, the name alone would say that the node has been admitted.
   if (ours && entered_ && state_ == UpgradeState::kUpgradeRequired) WriteStage(in.now);
   internal::SetCordonNames(std::move(names), Edit());
-}
-
-void Walk::NoteLabelLoss() {
-  const std::optional<LabelLoss>& loss = view.attempts.label_loss;
-  if (!loss || in.now >= LabelLossEnds(*loss)) return;
-  const std::string times = loss->count == 1 ? "once" : fmt::format("{} times", loss->count);
-  Note(FindingCode::kLabelTakenAway,
-       fmt::format("another client has removed the label {} {}; the upgrade follows the node's other marks. The usual "
-                   "cause is an operator of NVIDIA with autoUpgrade: false; give this operator another domain or driver "
-                   "name",
-                   in.identity.StateLabel(), times));
-  WakeAt(LabelLossEnds(*loss));
-}
-
-// Whether the plan does nothing that would be missed except for writing the state label.
-bool Walk::OnlyWritesLabel() const {
-  const NodePlan& plan = verdict.plan;
-  return plan.patch && plan.patch->annotations.empty() && !plan.patch->unschedulable && plan.remove.empty() &&
-         plan.maintenance.empty() && !plan.confirm && !admitted;
-}
-
-// A label that is missing is written together with the patch that is needed anyway, or alone. Alone it waits for a while
-// if another client has removed it.
-void Walk::PaceLabel() {
-  NodePlan& plan = verdict.plan;
-  const std::optional<LabelLoss>& loss = view.attempts.label_loss;
-  if (!loss || !OnlyWritesLabel()) return;
-  plan.events.clear();  // the state has been reported, and the finding reports the loss
-  if (in.now >= NextLabelDue(*loss)) return;
-  WakeAt(NextLabelDue(*loss));
-  plan.from = state_;
-  plan.path.clear();
-  plan.patch.reset();
-  plan.reason.clear();
 }
 
 void Walk::Finish(bool acts) {

@@ -51,11 +51,14 @@ function(driverupgrade_add_test name)
   catch_discover_tests(${name} TEST_PREFIX "${name}: " ${driverupgrade_catch_arguments} ${labels})
 endfunction()
 
-# driverupgrade_quick(TESTS <names>... [PROGRAMS <targets>...]): these tests belong to the quick tier, and need these programs.
+# driverupgrade_quick(TESTS <names>... [PROGRAMS <targets>...]): these tests belong to the quick tier, and need those of these
+# programs that this configuration builds.
 function(driverupgrade_quick)
   cmake_parse_arguments(ARG "" "" "TESTS;PROGRAMS" ${ARGN})
   set_property(TEST ${ARG_TESTS} APPEND PROPERTY LABELS quick)
-  if(ARG_PROGRAMS)
-    add_dependencies(quick_tests ${ARG_PROGRAMS})
-  endif()
+  foreach(program ${ARG_PROGRAMS})
+    if(TARGET ${program})
+      add_dependencies(quick_tests ${program})
+    endif()
+  endforeach()
 endfunction()

@@ -9,6 +9,8 @@ namespace {
 
 // Nodes whose Events wait; beyond that they are dropped, as client-go does (api-A50).
 constexpr std::size_t kNodesQueuedMax = 10'000;
+// Events of one node that wait: more than an upgrade has states.
+constexpr std::size_t kEventsOfNodeMax = 100;
 // Limited Events that wait.
 constexpr std::size_t kLimitedQueuedMax = 1'000;
 
@@ -21,12 +23,40 @@ EventWriter::EventWriter(std::shared_ptr<ClusterWriter> cluster, std::shared_ptr
 EventWriter::~EventWriter() { stopping_ = true; }
 
 void EventWriter::Write(const CallContext& context, std::vector<RecordEventParams> events) {
-  if (pool_.queued() >= kNodesQueuedMax) return;
-  pool_.Submit([this, context, events = std::move(events)] {
-    for (const RecordEventParams& event : events) {
-      if (!stopping_) Record(context, event);
+  if (events.empty()) return;
+  const std::string node = events.front().node_name;
+  {
+    const std::lock_guard lock(mutex_);
+    if (nodes_.size() >= kNodesQueuedMax) return;
+    const auto [queue, is_first] = nodes_.try_emplace(node);
+    for (RecordEventParams& event : events) {
+      if (queue->second.size() < kEventsOfNodeMax) queue->second.emplace_back(context, std::move(event));
     }
-  });
+    if (!is_first) return;
+  }
+  pool_.Submit([this, node] { WriteNode(node); });
+}
+
+void EventWriter::WriteNode(const std::string& node) {
+  while (true) {
+    std::optional<Waiting> next;
+    {
+      const std::lock_guard lock(mutex_);
+      next = Next(nodes_[node]);
+      if (!next) {
+        nodes_.erase(node);
+        return;
+      }
+    }
+    Record(next->first, next->second);
+  }
+}
+
+std::optional<EventWriter::Waiting> EventWriter::Next(std::deque<Waiting>& queue) {
+  if (queue.empty() || stopping_) return std::nullopt;
+  Waiting next = std::move(queue.front());
+  queue.pop_front();
+  return next;
 }
 
 void EventWriter::WriteLimited(const CallContext& context, std::vector<RecordEventParams> events) {
@@ -43,17 +73,16 @@ void EventWriter::WriteLimited(const CallContext& context, std::vector<RecordEve
 
 void EventWriter::WriteQueue() {
   while (true) {
-    std::pair<CallContext, RecordEventParams> next;
+    std::optional<Waiting> next;
     {
       const std::lock_guard lock(mutex_);
-      if (queue_.empty() || stopping_) {
+      next = Next(queue_);
+      if (!next) {
         writing_queue_ = false;
         return;
       }
-      next = std::move(queue_.front());
-      queue_.pop_front();
     }
-    Record(next.first, next.second);
+    Record(next->first, next->second);
   }
 }
 

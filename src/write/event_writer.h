@@ -4,8 +4,11 @@
 
 #include <atomic>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,7 +30,8 @@ class EventWriter {
   // Waits for the calls in flight; drops the others.
   ~EventWriter();
 
-  // In this order, each as it is. Dropped if too many are waiting.
+  // All of one node; each as it is. Those of a node are written in the order in which they were given, because its
+  // history is read by that order: a timestamp has whole seconds. Dropped if too many nodes are waiting.
   void Write(const CallContext& context, std::vector<RecordEventParams> events);
   // One after the other, whoever calls: a count must not be overtaken by the next one. As EventCorrelator has them.
   void WriteLimited(const CallContext& context, std::vector<RecordEventParams> events);
@@ -35,8 +39,13 @@ class EventWriter {
   void WaitIdle() { pool_.WaitIdle(); }
 
  private:
+  using Waiting = std::pair<CallContext, RecordEventParams>;
+
   void Record(const CallContext& context, const RecordEventParams& event);
+  void WriteNode(const std::string& node);
   void WriteQueue();
+  // The next of `queue`; nothing if it is empty, or if the writer stops.
+  std::optional<Waiting> Next(std::deque<Waiting>& queue);
 
   const std::shared_ptr<ClusterWriter> cluster_;
   const std::shared_ptr<Clock> clock_;
@@ -45,7 +54,8 @@ class EventWriter {
   std::mutex mutex_;
   // Guarded by mutex_.
   EventCorrelator correlator_;
-  std::deque<std::pair<CallContext, RecordEventParams>> queue_;
+  std::deque<Waiting> queue_;
+  std::map<std::string, std::deque<Waiting>> nodes_;  // one task each
   bool writing_queue_ = false;
   WorkerPool pool_;  // last: its threads use the rest
 };

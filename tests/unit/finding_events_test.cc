@@ -8,7 +8,6 @@
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
-#include "write/event_writer.h"
 #include "write/refusal_event.h"
 #include "write/send_requests.h"
 
@@ -16,7 +15,6 @@ namespace driverupgrade::tests {
 namespace {
 
 using internal::EventOfRefusal;
-using internal::EventWriter;
 using internal::FindingEvents;
 using internal::NodeRequests;
 using testing::FakeClock;
@@ -197,25 +195,6 @@ TEST_CASE("What may go well the next time has no Event of its own") {
   CHECK_FALSE(world.Send(absl::AbortedError("409")));
   CHECK_FALSE(world.Send(absl::UnavailableError("503")));
   CHECK_FALSE(world.Send(absl::ResourceExhaustedError("429")));
-}
-
-TEST_CASE("Limited Events are written one after the other, whoever tells them") {
-  auto clock = std::make_shared<FakeClock>();
-  auto cluster = std::make_shared<FakeCluster>(clock);
-  const RecordEventParams event{
-      .node_name = "n1", .reason = "GPUDriverUpgrade", .message = "blocked", .time = clock->Now()};
-  {
-    EventWriter writer(cluster, clock, absl::Seconds(30), 4);
-    for (int i = 0; i < 20; ++i) writer.WriteLimited({}, {event});
-    writer.WaitIdle();
-  }
-  const std::vector<RecordEventParams> written = cluster->events();
-  REQUIRE(written.size() == 20);
-  for (int i = 1; i < 20; ++i) {
-    REQUIRE(written[i].series);
-    CHECK(written[i].series->count == i + 1);
-  }
-  CHECK(cluster->stored_events().size() == 1);
 }
 
 TEST_CASE("A gate that has opened is not told of again, however much later") {

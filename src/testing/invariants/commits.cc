@@ -34,10 +34,12 @@ StringMap MarksOf(const Node& node) {
   return marks;
 }
 
-// A person, too, may put a failed node back for another try; that it is done, or given back, only the engine says.
+// A person, too, may put a failed node back for another try; that it is done, or given back, only the engine says. One
+// whose driver a new template has made out of date at the end queues again.
 void BeginTryAfterEnd(const std::optional<UpgradeState>& from, const std::optional<UpgradeState>& to, bool by_engine,
-                      NodeTruth& truth) {
-  const bool over = to == UpgradeState::kDone || to == UpgradeState::kUnknown;
+                      bool is_new_template, NodeTruth& truth) {
+  const bool queues_again = from == UpgradeState::kUncordonRequired && to == UpgradeState::kUpgradeRequired;
+  const bool over = to == UpgradeState::kDone || to == UpgradeState::kUnknown || (queues_again && is_new_template);
   const bool ended = from == UpgradeState::kFailed || (by_engine && over);
   if (from == to || !ended) return;
   truth.writes = truth.pods_gone = truth.meddled = 0;
@@ -194,7 +196,9 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     }
   }
   if (!by_engine && before != nullptr) ++truth.meddled;
-  if (before != nullptr) BeginTryAfterEnd(StateOf(*before, keys), StateOf(*after, keys), by_engine, truth);
+  if (before != nullptr) {
+    BeginTryAfterEnd(StateOf(*before, keys), StateOf(*after, keys), by_engine, truth.templates < templates_, truth);
+  }
   if (before != nullptr && by_engine) JudgeCordon(*before, *after, truth);
   NoteCordon(before, *after, maker, truth);
   if (before != nullptr && !before->unschedulable && after->unschedulable) truth.cordoned_at = change.revision;
@@ -280,7 +284,8 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   const auto to = StateOf(after, keys);
   if (from == to) return;
   // A node is released in any state; in the middle of a rollout only if no DaemonSet wants it.
-  if (to == UpgradeState::kUnknown && writer != nullptr && (writer->releases || !driver_pods_.contains(after.name))) return;
+  if (to == UpgradeState::kUnknown && writer != nullptr && (writer->releases || !driver_pods_.contains(after.name)))
+    return;
   // The engine writes an erased label again. The state may also depend on the driver pods.
   const bool has_label = internal::HasLabel(before, keys);
   const auto bad = [&](const char* why) {

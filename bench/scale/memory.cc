@@ -35,8 +35,16 @@ Pod MakePod(int node, int number, bool driver) {
   builder.WithUid(fmt::format("9b1d0c7a-{:04}-4000-8000-{:012}", number, node)).WithResourceVersion("123456789");
   builder.OnNode(NodeName(node)).WithLabel("app", driver ? "driver" : "workload");
   builder.WithLabel("pod-template-hash", "7d9f8b6c5d").WithResource("nvidia.com/gpu");
-  return driver ? builder.OwnedByDaemonSet("driver", "rev-1", "ds-uid").Build()
-                : builder.OwnedByReplicaSet("workload-7d9f8b6c5d", "rs-uid").Build();
+  Pod pod = driver ? builder.OwnedByDaemonSet("driver", "rev-1", "ds-uid").Build()
+                   : builder.OwnedByReplicaSet("workload-7d9f8b6c5d", "rs-uid").Build();
+  if (driver) return pod;
+  // What a PodFilter may ask about.
+  pod.annotations = {{"kubectl.kubernetes.io/default-container", "workload"}};
+  pod.volumes = {{.name = "data", .kind = "persistentVolumeClaim"},
+                 {.name = "shared-memory", .kind = "emptyDir"},
+                 {.name = "kube-api-access-7xk2p", .kind = "projected"}};
+  pod.scheduler_name = "default-scheduler";
+  return pod;
 }
 
 // A cluster that holds nothing: each object is made when it is asked for.

@@ -30,8 +30,8 @@ class EventWriter {
   // Waits for the calls in flight; drops the others.
   ~EventWriter();
 
-  // All of one node; each as it is. Those of a node are written in the order in which they were given, because its
-  // history is read by that order: a timestamp has whole seconds. Dropped if too many nodes are waiting.
+  // All of one node, without limits. The Events of a node are written in the order of the calls, because a reader of its
+  // history has only that order: timestamps have whole seconds. Dropped if too many nodes are waiting.
   void Write(const CallContext& context, std::vector<RecordEventParams> events);
   // One after the other, whoever calls: a count must not be overtaken by the next one. As EventCorrelator has them.
   void WriteLimited(const CallContext& context, std::vector<RecordEventParams> events);

@@ -20,7 +20,7 @@ using internal::EventWriter;
 using testing::FakeClock;
 using testing::FakeCluster;
 
-TEST_CASE("Limited Events are written one after the other, whoever tells them") {
+TEST_CASE("Limited Events from several callers are written in sequence") {
   auto clock = std::make_shared<FakeClock>();
   auto cluster = std::make_shared<FakeCluster>(clock);
   const RecordEventParams event{

@@ -34,8 +34,8 @@ StringMap MarksOf(const Node& node) {
   return marks;
 }
 
-// A person, too, may put a failed node back for another try; that it is done, or given back, only the engine says. One
-// whose driver a new template has made out of date at the end queues again.
+// An administrator may also put a failed node back for another try. Only the engine ends an upgrade, or puts a node back in
+// the queue whose driver a new template has made out of date at the end.
 void BeginTryAfterEnd(const std::optional<UpgradeState>& from, const std::optional<UpgradeState>& to, bool by_engine,
                       bool is_new_template, NodeTruth& truth) {
   const bool queues_again = from == UpgradeState::kUncordonRequired && to == UpgradeState::kUpgradeRequired;

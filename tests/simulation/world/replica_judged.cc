@@ -232,7 +232,7 @@ std::vector<RolloutNodeSeen> Replica::SeeNodes(const Plan& plan, const WantedRev
   for (Node& node : world_.cluster->nodes()) {
     const Scene scene(facts_, *world_.cluster, std::move(node), wanted, pass_policy_, clock_->Now());
     const bool any_label = scene.node.labels.contains(facts_.keys.state);
-    // Its label was removed while the upgrade was under way.
+    // Another client removed its label while the upgrade was in progress.
     const bool is_marked =
         IsMarked(scene.node, facts_.keys) || (scene.node.unschedulable && IsBusy(StateOf(scene.node, facts_.keys)));
     if (scene.driver_pods.empty() && !any_label && !is_marked && !scene.AnyClaim()) continue;

@@ -38,6 +38,7 @@ enum class FindingCode : std::uint8_t {
   kLabelTakenAway,      ///< Another client removes the state label of a node; the upgrade follows the other marks.
   kDriverPodUnscheduled,  ///< Kubernetes cannot schedule a driver pod.
   kDriverPodNotReady,     ///< A node is done, but its driver pod is not Ready.
+  kSelectsNothing,        ///< A label, a condition type or a selector of the rollout matches nothing: it may be misspelled.
 };
 std::string_view ToString(FindingCode code);
 

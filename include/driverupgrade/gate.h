@@ -31,6 +31,7 @@ enum class GateReason : std::uint8_t {
   kLedger,          ///< A slot is free, but the AdmissionLedger has no grant for the node yet.
   kHalted,          ///< The rollout is halted: an upgraded node is sick, or too many have failed.
   kWindow,          ///< No window of the rollout is open, the day is closed, or the node would not be done in time.
+  kNoWindow,        ///< No window of the rollout opens in more than a year, or none is as long as a node takes.
   kStage,           ///< An earlier stage of the rollout is not done.
   kSoak,            ///< The stage before is done and soaks.
   kApproval,        ///< The stage before waits for an administrator's approval.
@@ -102,6 +103,7 @@ inline constexpr std::array kGates = {
     GateTraits{GateReason::kLedger, "Ledger", GateOpener::kRollout, false, false, false},
     GateTraits{GateReason::kHalted, "Halted", GateOpener::kAdministrator, false, false, false},
     GateTraits{GateReason::kWindow, "Window", GateOpener::kClock, false, true, false},
+    GateTraits{GateReason::kNoWindow, "NoWindow", GateOpener::kAdministrator, false, false, false},
     GateTraits{GateReason::kStage, "Stage", GateOpener::kRollout, false, false, false},
     GateTraits{GateReason::kSoak, "Soak", GateOpener::kClock, false, true, false},
     GateTraits{GateReason::kApproval, "Approval", GateOpener::kAdministrator, false, true, false},

@@ -19,6 +19,7 @@
 #include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/maintenance_call.h"
+#include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_state.h"
 
@@ -118,6 +119,9 @@ struct RolloutStatus {
   std::optional<Gate> halted = std::nullopt;
   /// Why nobody starts at this time of the week; nullopt: nodes may.
   std::optional<Gate> closed = std::nullopt;
+  /// How the nodes go back to this revision, which the fleet has completed before; nullopt: it is another one, or no node
+  /// has to go.
+  std::optional<Rollback> rollback = std::nullopt;
   /// The record as it is to be stored by compare-and-set before what starts a node is sent; nullopt: as it was read.
   std::optional<std::string> record = std::nullopt;
   friend bool operator==(const RolloutStatus&, const RolloutStatus&) = default;

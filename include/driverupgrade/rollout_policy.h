@@ -88,23 +88,29 @@ struct NodeGroups {
   friend bool operator==(const NodeGroups&, const NodeGroups&) = default;
 };
 
-/// A time of the week at which nodes may start. Those that have started finish in their own time.
+/// In RolloutWindow::days_of_month: the last day, whichever number it has.
+inline constexpr int kLastDayOfMonth = -1;
+
+/// A time of the week, or of the month, at which nodes may start. Those that have started finish in their own time.
 struct RolloutWindow {
-  /// On which the window begins, whenever it ends; empty: on all.
+  /// Weekdays on which the window begins, whenever it ends; empty: all.
   std::set<absl::Weekday> days = {};
+  /// Days of the month on which it begins, 1 to 31 or kLastDayOfMonth; empty: all. With `days`, both must match: Tuesdays
+  /// from the 8th to the 14th are the second Tuesday.
+  std::set<int> days_of_month = {};
   /// On the clocks of `time_zone`, in whole minutes from midnight. A window whose start the clocks skip begins when
   /// they go on; one whose start they show twice begins the first time.
   absl::Duration start = absl::ZeroDuration();
-  /// Real time, also on a day on which the clocks are set.
+  /// Real time, also on a day on which the clocks are set; but a window of whole days ends when the clocks show `start`
+  /// again.
   absl::Duration duration = absl::Hours(1);
-  /// The zone itself, loaded when the policy is made (LoadRolloutTimeZone): whoever decides reads no file, and a zone
-  /// that this machine does not know is an error of the policy instead of one at two in the morning.
+  /// The zone itself, loaded when the policy is made (LoadRolloutTimeZone). So decisions read no file, and a zone that
+  /// this machine does not know is an error of the policy.
   absl::TimeZone time_zone = absl::UTCTimeZone();
   friend bool operator==(const RolloutWindow&, const RolloutWindow&) = default;
 };
 
-/// Days on which no node starts, both included. The days are those of the time zone of each window, and of UTC if there
-/// are no windows.
+/// Days on which no node starts, both included; of which time zone: RolloutPolicy::closed_time_zone.
 struct ClosedDays {
   absl::CivilDay first = {};
   absl::CivilDay last = {};
@@ -138,6 +144,12 @@ struct RolloutHealth {
   friend bool operator==(const RolloutHealth&, const RolloutHealth&) = default;
 };
 
+/// How the nodes go back to the revision that the fleet has completed last.
+enum class Rollback : std::uint8_t {
+  kStaged,  ///< Stage by stage, as to any other revision.
+  kFast,    ///< All stages are open immediately. Limits, groups, windows and health still apply.
+};
+
 struct RolloutPolicy {
   /// In their order; the nodes that no stage names come last.
   std::vector<RolloutStage> stages = {};
@@ -147,9 +159,13 @@ struct RolloutPolicy {
   /// Nodes start in any of them; none: at any time.
   std::vector<RolloutWindow> windows = {};
   std::vector<ClosedDays> closed = {};
+  /// Time zone of `closed`; nullopt: that of each window, and UTC without windows.
+  std::optional<absl::TimeZone> closed_time_zone = std::nullopt;
+  Rollback rollback = Rollback::kStaged;
   /// A node starts only if it will be done before the window closes, by what nodes have taken so far.
   bool finish_by = false;
-  /// What a node takes, until enough have been measured. Must be set with `finish_by`.
+  /// How long a node takes, until enough nodes have been measured. With it, measurements of earlier revisions do not
+  /// count. Must be set with `finish_by`, and be shorter than the longest window.
   std::optional<absl::Duration> expected_node_duration = std::nullopt;
   std::optional<RolloutHealth> health = std::nullopt;
   friend bool operator==(const RolloutPolicy&, const RolloutPolicy&) = default;
@@ -172,8 +188,9 @@ inline constexpr std::array kAllFailureClasses = {FailureClass::kDriverCrash, Fa
 /// own.
 using FailureBudgets = std::map<FailureClass, CountOrPercent>;
 
-/// As documents and metrics spell it.
+/// As documents and metrics spell them.
 std::string_view ToString(FailureClass failure);
+std::string_view ToString(Rollback rollback);
 
 /// The zone of an IANA name such as `Europe/Berlin` or `UTC`, from the time zone files of this machine (those that
 /// abseil reads). Errors: InvalidArgument for a text that is no such name (`localtime` is none: it means something else on

@@ -44,7 +44,8 @@ class FieldWriter {
   }
   void EndArray() { writer_.EndArray(); }
 
-  // An item of an array.
+  // Items of an array.
+  void Int(int value) { writer_.Int(value); }
   void Text(std::string_view value) {
     writer_.String(value.data(), static_cast<driverupgrade_rapidjson::SizeType>(value.size()));
   }

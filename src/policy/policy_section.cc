@@ -177,6 +177,18 @@ void PolicySection::ReadInt(std::string_view name, int& value) {
   if (const std::optional<int> parsed = ParseInt(name, entry->text)) value = *parsed;
 }
 
+void PolicySection::ReadIntOr(std::string_view name, std::string_view word, int of_word, std::optional<int>& value) {
+  const DocumentValue* entry = Take(name);
+  if (entry == nullptr) return;
+  if (entry->IsScalar() && entry->text == word) {
+    value = of_word;
+  } else if (entry->IsPlain() && IsDecimal(entry->text)) {
+    value = ParseInt(name, entry->text);
+  } else {
+    Reject(name, fmt::format("must be a decimal integer or {}, got {}", word, Describe(*entry)));
+  }
+}
+
 void PolicySection::ReadSeconds(std::string_view name, absl::Duration& value) {
   int seconds = -1;
   ReadInt(name, seconds);

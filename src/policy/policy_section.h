@@ -48,6 +48,8 @@ class PolicySection {
   void ReadBool(std::string_view name, bool& value);
   /// A decimal number from 0 to the largest of 32 bits.
   void ReadInt(std::string_view name, int& value);
+  /// Reads an integer as ReadInt does, or the text `word`, which becomes `of_word`.
+  void ReadIntOr(std::string_view name, std::string_view word, int of_word, std::optional<int>& value);
   /// As ReadInt; zero becomes infinite.
   void ReadSeconds(std::string_view name, absl::Duration& value);
   void ReadText(std::string_view name, std::string& value);

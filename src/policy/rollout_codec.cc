@@ -16,6 +16,7 @@
 #include "fmt/format.h"
 #include "policy/field_writer.h"
 #include "policy/policy_section.h"
+#include "policy/window_codec.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -34,14 +35,9 @@ constexpr std::array kGroupModeNames = {
     std::pair(std::string_view("OneAtATime"), GroupMode::kOneAtATime),
     std::pair(std::string_view("Spread"), GroupMode::kSpread),
 };
-constexpr std::array kDayNames = {
-    std::pair(std::string_view("Mon"), absl::Weekday::monday),
-    std::pair(std::string_view("Tue"), absl::Weekday::tuesday),
-    std::pair(std::string_view("Wed"), absl::Weekday::wednesday),
-    std::pair(std::string_view("Thu"), absl::Weekday::thursday),
-    std::pair(std::string_view("Fri"), absl::Weekday::friday),
-    std::pair(std::string_view("Sat"), absl::Weekday::saturday),
-    std::pair(std::string_view("Sun"), absl::Weekday::sunday),
+const std::array kRollbackNames = {
+    std::pair(ToString(Rollback::kStaged), Rollback::kStaged),
+    std::pair(ToString(Rollback::kFast), Rollback::kFast),
 };
 constexpr std::array kConditionStatusNames = {
     std::pair(std::string_view("True"), std::string_view("True")),
@@ -64,50 +60,6 @@ void ReadDuration(PolicySection& section, std::string_view name, std::optional<a
 // What a mapping must have: `name`, if it was not among the fields.
 void RequireSet(PolicySection& list, std::string_view item, const PolicySection& section, std::string_view name) {
   if (!section.IsSet(name)) list.Reject(item, fmt::format("{} is missing", name));
-}
-
-// The digits of `text` at `at`; -1 if they are none.
-int Digits(std::string_view text, std::size_t at, std::size_t size) {
-  int value = 0;
-  for (const char c : text.substr(at, size)) {
-    if (c < '0' || c > '9') return -1;
-    value = 10 * value + (c - '0');
-  }
-  return value;
-}
-
-// `22:00`, as a time since midnight.
-std::optional<absl::Duration> ParseTimeOfDay(std::string_view text) {
-  if (text.size() != 5 || text[2] != ':') return std::nullopt;
-  const int hours = Digits(text, 0, 2);
-  const int minutes = Digits(text, 3, 2);
-  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) return std::nullopt;
-  return absl::Hours(hours) + absl::Minutes(minutes);
-}
-
-// `2026-12-24`.
-std::optional<absl::CivilDay> ParseDay(std::string_view text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
-  const int year = Digits(text, 0, 4);
-  const int month = Digits(text, 5, 2);
-  const int day = Digits(text, 8, 2);
-  const absl::CivilDay parsed(year, month, day);
-  // It makes the 2nd of March of the 30th of February.
-  if (parsed.year() != year || parsed.month() != month || parsed.day() != day) return std::nullopt;
-  return parsed;
-}
-
-// `2026-12-24/2027-01-02`, or one day.
-std::optional<ClosedDays> ParseClosedDays(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  const std::optional<absl::CivilDay> first = ParseDay(text.substr(0, slash));
-  const std::optional<absl::CivilDay> last = slash == std::string_view::npos ? first : ParseDay(text.substr(slash + 1));
-  if (!first || !last) return std::nullopt;
-  return ClosedDays{.first = *first, .last = *last};
-}
-
-std::string FormatDay(absl::CivilDay day) {
-  return fmt::format("{:04}-{:02}-{:02}", day.year(), day.month(), day.day());
 }
 
 void ReadStageNodes(PolicySection& list, std::string_view item, PolicySection& section, RolloutStage& stage) {
@@ -161,48 +113,6 @@ void ReadGroups(PolicySection& section, NodeGroups& groups) {
   }
 }
 
-absl::StatusOr<absl::TimeZone> LoadZone(const std::string& name, const TimeZoneLoader& zones) {
-  if (name == "UTC") return absl::UTCTimeZone();
-  if (zones) return zones(name);
-  return absl::InvalidArgumentError(fmt::format("no time zone but UTC is known here, got {}", Quote(name)));
-}
-
-void ReadWindow(PolicySection& list, std::string_view item, const TimeZoneLoader& zones, RolloutWindow& window) {
-  list.ReadSection(item, [&](PolicySection& section) {
-    section.ReadList("days", [&](PolicySection& days, std::string_view name) {
-      absl::Weekday day = absl::Weekday::monday;
-      days.ReadEnum(name, kDayNames, day);
-      if (!window.days.insert(day).second) days.Reject(name, "duplicate day");
-    });
-    std::string start = "00:00";
-    section.ReadText("start", start);
-    const std::optional<absl::Duration> time = ParseTimeOfDay(start);
-    if (!time) section.Reject("start", fmt::format("must be a time such as \"22:00\", got {}", Quote(start)));
-    window.start = time.value_or(window.start);
-    std::optional<absl::Duration> duration;
-    ReadDuration(section, "durationSeconds", duration);
-    RequireSet(list, item, section, "durationSeconds");
-    window.duration = duration.value_or(window.duration);
-    std::string zone = "UTC";
-    section.ReadText("timeZone", zone);
-    const absl::StatusOr<absl::TimeZone> loaded = LoadZone(zone, zones);
-    if (!loaded.ok()) return section.Reject("timeZone", Message(loaded.status()));
-    window.time_zone = *loaded;
-  });
-}
-
-void ReadClosed(PolicySection& list, std::string_view item, std::vector<ClosedDays>& closed) {
-  std::string text;
-  list.ReadText(item, text);
-  if (text.empty()) return;
-  const std::optional<ClosedDays> days = ParseClosedDays(text);
-  if (!days) {
-    return list.Reject(
-        item, fmt::format("must be days such as \"2026-12-24/2027-01-02\" or \"2026-12-24\", got {}", Quote(text)));
-  }
-  closed.push_back(*days);
-}
-
 void ReadHealth(PolicySection& section, RolloutHealth& health) {
   section.ReadList("nodeConditions", [&](PolicySection& list, std::string_view item) {
     list.ReadSection(item, [&](PolicySection& condition) {
@@ -253,20 +163,6 @@ void WriteGroups(const std::optional<NodeGroups>& groups, FieldWriter& out) {
   out.EndObject();
 }
 
-void WriteWindow(const RolloutWindow& window, FieldWriter& out) {
-  out.StartObject();
-  out.StartArray("days");
-  for (const auto& [name, day] : kDayNames) {
-    if (window.days.contains(day)) out.Text(name);
-  }
-  out.EndArray();
-  const auto minutes = absl::ToInt64Minutes(window.start);
-  out.Text("start", fmt::format("{:02}:{:02}", minutes / 60, minutes % 60));
-  out.Seconds("durationSeconds", window.duration);
-  out.Text("timeZone", window.time_zone.name());
-  out.EndObject();
-}
-
 void WriteHealth(const std::optional<RolloutHealth>& health, FieldWriter& out) {
   if (!health) return out.Null("health");
   out.StartObject("health");
@@ -292,10 +188,6 @@ void WriteList(std::string_view name, const Items& items, FieldWriter& out, cons
   out.EndArray();
 }
 
-void WriteClosed(const ClosedDays& days, FieldWriter& out) {
-  out.Text(fmt::format("{}/{}", FormatDay(days.first), FormatDay(days.last)));
-}
-
 }  // namespace
 
 void ReadRollout(PolicySection& section, const TimeZoneLoader& zones, RolloutPolicy& rollout) {
@@ -306,11 +198,8 @@ void ReadRollout(PolicySection& section, const TimeZoneLoader& zones, RolloutPol
     ReadOrder(list, item, rollout.order.emplace_back());
   });
   section.ReadSection("groups", [&](PolicySection& groups) { ReadGroups(groups, rollout.groups.emplace()); });
-  section.ReadList("windows", [&](PolicySection& list, std::string_view item) {
-    ReadWindow(list, item, zones, rollout.windows.emplace_back());
-  });
-  section.ReadList("closed",
-                   [&](PolicySection& list, std::string_view item) { ReadClosed(list, item, rollout.closed); });
+  ReadWindows(section, zones, rollout);
+  section.ReadEnum("rollback", kRollbackNames, rollout.rollback);
   section.ReadBool("finishBy", rollout.finish_by);
   ReadDuration(section, "expectedNodeSeconds", rollout.expected_node_duration);
   section.ReadSection("health", [&](PolicySection& health) { ReadHealth(health, rollout.health.emplace()); });
@@ -330,8 +219,10 @@ void WriteRollout(const std::optional<RolloutPolicy>& rollout, FieldWriter& writ
   WriteList("stages", rollout->stages, writer, WriteStage);
   WriteList("order", rollout->order, writer, WriteOrder);
   WriteGroups(rollout->groups, writer);
-  WriteList("windows", rollout->windows, writer, WriteWindow);
-  WriteList("closed", rollout->closed, writer, WriteClosed);
+  WriteWindows(*rollout, writer);
+  if (rollout->rollback != Rollback::kStaged || !writer.only_set()) {
+    writer.Text("rollback", EnumName(kRollbackNames, rollout->rollback));
+  }
   writer.Bool("finishBy", rollout->finish_by);
   if (const auto& expected = rollout->expected_node_duration) {
     writer.Seconds("expectedNodeSeconds", *expected);

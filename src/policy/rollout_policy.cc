@@ -15,6 +15,7 @@
 #include "model/label_syntax.h"
 #include "policy/field_checker.h"
 #include "policy/rollout_checks.h"
+#include "policy/windows.h"
 
 namespace driverupgrade {
 namespace {
@@ -63,6 +64,10 @@ void CheckWindow(const std::string& path, const RolloutWindow& window, FieldChec
                   "must be in whole minutes");
   // It comes back every week.
   checker.Between(path + ".durationSeconds", absl::Minutes(1), absl::Hours(7 * 24), window.duration);
+  for (const int day : window.days_of_month) {
+    checker.Require((day >= 1 && day <= 31) || day == kLastDayOfMonth, path + ".daysOfMonth",
+                    fmt::format("must be 1 to 31 or Last, got {}", day));
+  }
 }
 
 void CheckFinishBy(const RolloutPolicy& rollout, FieldChecker& checker) {
@@ -74,6 +79,12 @@ void CheckFinishBy(const RolloutPolicy& rollout, FieldChecker& checker) {
                   "needs windows or closed: nothing ends without them");
   checker.Require(rollout.expected_node_duration.has_value(), "rollout.finishBy",
                   "needs expectedNodeSeconds, which counts until nodes have been measured");
+  // Wrong windows have no length.
+  if (!checker.Result().ok() || !rollout.expected_node_duration) return;
+  const absl::Duration longest = internal::LongestWindow(rollout);
+  checker.Require(*rollout.expected_node_duration < longest, "rollout.expectedNodeSeconds",
+                  fmt::format("must be shorter than the longest window, {}: with finishBy no node would start",
+                              absl::FormatDuration(longest)));
 }
 
 void CheckHealth(const RolloutHealth& health, FieldChecker& checker) {
@@ -117,6 +128,8 @@ std::string_view ToString(FailureClass failure) {
   }
   return "";
 }
+
+std::string_view ToString(Rollback rollback) { return rollback == Rollback::kFast ? "Fast" : "Staged"; }
 
 void internal::Check(const RolloutPolicy& rollout, FieldChecker& checker) {
   std::set<std::string_view> names;

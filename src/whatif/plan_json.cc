@@ -136,6 +136,8 @@ class JsonReport {
       Member("leftOut", stage.left_out);
       writer_.EndObject();
     });
+    // Absent on the way to a revision that is new.
+    if (rollout.rollback) Member("rollback", ToString(*rollout.rollback));
     Key("waitsFor");
     WriteGate(rollout.next);
     Key("halted");

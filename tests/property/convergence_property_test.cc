@@ -89,6 +89,7 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kPaused: return policy.paused;
     case GateReason::kHalted:
     case GateReason::kWindow:
+    case GateReason::kNoWindow:
     case GateReason::kStage:
     case GateReason::kSoak:
     case GateReason::kApproval:

@@ -14,6 +14,7 @@
 #include "model/node_service.h"
 #include "upgradectl/budgets.h"
 #include "upgradectl/json_view.h"
+#include "upgradectl/preflight_rollout.h"
 #include "upgradectl/status.h"
 #include "upgradectl/text.h"
 
@@ -64,6 +65,7 @@ class Search {
     for (const EvictionWebhook& webhook : request_.facts.webhooks) {
       if (webhook.fails_closed) Add(kWebhook, fmt::format("{} ({})", webhook.configuration, webhook.name));
     }
+    for (Obstacle& obstacle : FindRolloutObstacles(request_)) found_[obstacle.code] = std::move(obstacle);
     return Found();
   }
 

@@ -124,6 +124,12 @@ std::string Rollout(const RolloutStatus& status, const Screen& screen) {
   };
   const std::optional<Gate>& halted = status.rollout->halted;
   if (halted) add("halted: " + Printable(halted->detail), Colour::kRed);
+  if (const auto& rollback = status.rollout->rollback) {
+    add(*rollback == driverupgrade::Rollback::kFast
+            ? "back to the revision that was completed last: all stages are open (rollback: Fast)"
+            : "back to the revision that was completed last, stage by stage (rollback: Staged)",
+        Colour::kNone);
+  }
   if (!halted) add(StageLine(*status.rollout, status.at), Colour::kNone);
   if (status.rollout->closed) add(GateCell(status.rollout->closed, status.at, /*wide=*/false), Colour::kCyan);
   return text;
@@ -234,6 +240,7 @@ class StatusDocument {
       stages.PushBack(row, allocator());
     }
     rollout.AddMember("stages", stages, allocator());
+    AddOptional(rollout, "rollback", of.rollback ? std::string(ToString(*of.rollback)) : "");
     AddGate(rollout, "waitsFor", of.next);
     AddGate(rollout, "halted", of.halted);
     AddGate(rollout, "closed", of.closed);

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "decide/rollout/assign_stages.h"
-#include "decide/rollout/windows.h"
+#include "policy/windows.h"
 #include "driverupgrade/upgrade_state.h"
 
 namespace upgradectl {

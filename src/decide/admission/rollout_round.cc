@@ -187,11 +187,11 @@ RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const Grant
   RolloutNode node{.node = &view.node,
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
-  node.unfit = node.progress == NodeProgress::kLeftOut && !TraitsOf(verdict.gate->reason).is_wish;
+  if (node.progress == NodeProgress::kLeftOut) node.left_out_by = verdict.gate->reason;
   // A node that leaves the cluster does not show whether its driver works.
   if (node.progress == NodeProgress::kDone && !WhyLeaving(view.node).empty()) {
     node.progress = NodeProgress::kLeftOut;
-    node.unfit = true;
+    node.left_out_by = GateReason::kNodeLeaves;
   }
   const bool is_over = verdict.gate && TraitsOf(verdict.gate->reason).ends_rollout;
   const bool will_end = node.progress == NodeProgress::kUnderWay && !is_over && !WasInitiallyUnschedulable(*marks);
@@ -199,11 +199,20 @@ RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const Grant
   node.own_node = verdict.candidate && verdict.candidate->own_node;
   node.out_of_service = keeps_maintenance || (view.node.unschedulable && IsInCordonSet(*marks, identity));
   // The state machine does not ask: a failed node with the skip label may still be repaired.
-  if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) node.progress = NodeProgress::kLeftOut;
+  if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) {
+    node.progress = NodeProgress::kLeftOut;
+    node.left_out_by = GateReason::kSkipLabel;
+  }
   if (const auto& health = input.rules.policy.health) {
     NodeHealth of_node = HealthOfNode(view, node.progress, input.driver, *health);
     node.sick = std::move(of_node.sick);
     node.unwell = std::move(of_node.unwell);
+    node.conditions = ConditionsOn(view.node, *health);
+    if (health->pod_selector && node.progress == NodeProgress::kDone && view.pods) {
+      node.has_chosen_pod = std::any_of(view.pods->begin(), view.pods->end(), [&](const Pod& pod) {
+        return health->pod_selector->Matches(pod.labels);
+      });
+    }
   }
   if (node.progress == NodeProgress::kDone && UnwellMax(input.rules.policy) > absl::ZeroDuration()) {
     NoteUse(view, input.driver, node);
@@ -354,7 +363,8 @@ class RolloutRounds {
     status.open = step.open;
     if (step.open < static_cast<int>(policy_.stages.size())) status.next = step.closed;
     status.halted = step.halted;
-    if (!start.open) status.closed = WindowGate(start);
+    if (step.returns) status.rollback = policy_.rollback;
+    if (!start.open) status.closed = WindowGate(start, step.record, policy_);
     // While the revision is not known there is nothing to be noted, and how long nodes took is kept until there is.
     if (std::string text = FormatRecord(step.record); view_.revision && text != input_.facts.record) {
       status.record = std::move(text);
@@ -370,6 +380,9 @@ class RolloutRounds {
           {.code = FindingCode::kRollout,
            .message = fmt::format("{}: {}", step.closed.detail,
                                   ApprovalCommand(FirstDaemonSet(input_.driver), input_.machine.identity(), approval))});
+    }
+    for (std::string& missing : census_.matches().Missing(policy_)) {
+      round.findings.push_back({.code = FindingCode::kSelectsNothing, .message = std::move(missing)});
     }
     if (!read.error.empty()) {
       round.findings.push_back(

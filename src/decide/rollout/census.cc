@@ -7,6 +7,7 @@
 
 #include "decide/rollout/order.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "model/node_service.h"
 
 namespace driverupgrade::internal {
@@ -42,13 +43,34 @@ bool StartsTogether(const RolloutPolicy& policy) {
   return policy.groups && policy.groups->mode == GroupMode::kTogether;
 }
 
+std::string WhyEmpty(const RolloutCensus& census, const std::vector<RolloutNode>& nodes, int stage) {
+  std::map<GateReason, int> left_out;
+  LeftOutNodes unfit;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (census.stages()[i] != stage || !nodes[i].left_out_by) continue;
+    IsUnfit(nodes[i]) ? Add(*nodes[i].node, unfit) : void(++left_out[*nodes[i].left_out_by]);
+  }
+  std::vector<std::string> parts;
+  int count = unfit.count;
+  for (const auto& [reason, by_it] : left_out) {
+    const char* what = reason == GateReason::kSkipLabel ? "the skip label" : "an administrator's cordon";
+    parts.push_back(fmt::format("{} by {}", by_it, what));
+    count += by_it;
+  }
+  if (unfit.count > 0) parts.push_back(fmt::format("{} unfit: {}", unfit.count, unfit.first));
+  if (count == 0) return "has no node";
+  return fmt::format("has {}left out: {}", count == 1 ? "1 node, " : fmt::format("{} nodes, all ", count),
+                     fmt::join(parts, ", "));
+}
+
 RolloutCensus::RolloutCensus(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes,
                              std::vector<int> stages)
     : order_(policy.order),
       by_(policy.groups),
       together_(StartsTogether(policy)),
       stages_(std::move(stages)),
-      counts_(policy.stages.size() + 1) {
+      counts_(policy.stages.size() + 1),
+      matches_(policy, nodes) {
   if (by_) {
     groups_ = TallyGroups(nodes, *by_, [&](std::size_t i) { return IsOpen(i, nodes[i]); });
     group_of_.reserve(nodes.size());
@@ -82,8 +104,9 @@ void RolloutCensus::Change(std::size_t i, const RolloutNode& before, const Rollo
 }
 
 void RolloutCensus::Count(std::size_t i, const RolloutNode& node, int by) {
+  matches_.Count(node, by);
   if (IsTroubled(node)) Note(troubled_, i, by);
-  if (node.unfit) Note(unfit_, i, by);
+  if (IsUnfit(node)) Note(unfit_, i, by);
   if (node.progress == NodeProgress::kLeftOut) return;
   StageCount& stage = counts_[static_cast<std::size_t>(stages_[i])];
   stage.nodes += by;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "decide/rollout/groups.h"
+#include "decide/rollout/matches.h"
 #include "decide/rollout/view.h"
 #include "driverupgrade/rollout_policy.h"
 
@@ -66,6 +67,7 @@ class RolloutCensus {
   const std::vector<StageCount>& counts() const { return counts_; }
   // The nodes that have failed or are sick or unwell.
   const std::set<std::size_t>& troubled() const { return troubled_; }
+  const Matches& matches() const { return matches_; }
   // Lists the left-out nodes by stage.
   std::vector<LeftOutNodes> LeftOutByStage(const std::vector<RolloutNode>& nodes) const;
   // Describes the left-out nodes of each group that has such nodes.
@@ -102,6 +104,7 @@ class RolloutCensus {
   std::vector<StageCount> counts_ = {};
   std::set<std::size_t> troubled_ = {};
   std::set<std::size_t> unfit_ = {};
+  Matches matches_ = {};
   GroupTallies groups_ = {};
   std::vector<std::size_t> group_of_ = {};               // by node; empty without groups
   std::vector<std::vector<std::size_t>> nodes_of_ = {};  // by group, if it starts together
@@ -110,6 +113,10 @@ class RolloutCensus {
   std::vector<bool> is_changed_ = {};                    // units, since then
   std::vector<std::size_t> changed_ = {};
 };
+
+// Completes the sentence "stage ..." for a stage without a node that counts: `has 2 nodes, all left out: 2 by the skip
+// label`. O(N).
+std::string WhyEmpty(const RolloutCensus& census, const std::vector<RolloutNode>& nodes, int stage);
 
 }  // namespace driverupgrade::internal
 

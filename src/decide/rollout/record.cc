@@ -134,6 +134,7 @@ std::string FormatRecord(const RolloutRecord& record) {
   WriteText(out, "stages", record.stages);
   WriteText(out, "stage", record.stage);
   if (!record.group.empty()) WriteText(out, "group", record.group);
+  if (!record.completed.empty()) WriteText(out, "completed", record.completed);
   if (record.soak_since) {
     out.Key("soakSince");
     out.Int64(absl::ToUnixSeconds(*record.soak_since));
@@ -183,6 +184,7 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   reader.Read("stages", record.stages);
   reader.Read("stage", record.stage);
   reader.Read("group", record.group);
+  reader.Read("completed", record.completed);
   reader.Read("soakSince", record.soak_since);
   record.halt = ReadHalt(reader);
   reader.Read("waived", record.waived);

@@ -49,9 +49,11 @@ struct RolloutRecord {
   // When the last node of the stage was done; a whole second.
   std::optional<absl::Time> soak_since = std::nullopt;
   std::optional<Halt> halt = std::nullopt;
+  // The last revision at which all nodes were done; empty: unknown.
+  std::string completed = {};
   // Nodes that had failed or were sick when an approval lifted a halt: at this revision they do not halt again.
   std::set<std::string> waived = {};
-  // Of all revisions.
+  // Measured at this revision if the policy has an expected duration, otherwise at all revisions.
   DurationSketch durations = {};
   friend bool operator==(const RolloutRecord&, const RolloutRecord&) = default;
 };

@@ -5,6 +5,7 @@
 
 #include "decide/rollout/groups.h"
 #include "fmt/format.h"
+#include "policy/window_codec.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -23,7 +24,8 @@ class Admission {
     by_stage_.resize(used_.size());
     if (!policy_.groups) return;
     const GroupTallies& groups = census.Groups(view.nodes, step.open);
-    groups_.emplace(*policy_.groups, groups, census.FailedByGroup(view.nodes), census.LeftOutByGroup(view.nodes), step.last_group);
+    groups_.emplace(*policy_.groups, groups, census.FailedByGroup(view.nodes), census.LeftOutByGroup(view.nodes),
+                    step.last_group);
     by_group_.resize(groups.tallies.size());
   }
 
@@ -87,7 +89,7 @@ class Admission {
   std::optional<Gate> Nobody(const StartTime& start) const {
     if (auto closed = room_.Closed()) return closed;
     if (step_.halted) return step_.halted;
-    if (!start.open) return WindowGate(start);
+    if (!start.open) return WindowGate(start, step_.record, policy_);
     return std::nullopt;
   }
 
@@ -153,13 +155,24 @@ void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, 
   }
 }
 
+std::string WhyNoWindow(const StartTime& start, const RolloutRecord& record, const RolloutPolicy& policy) {
+  if (start.longest == absl::ZeroDuration()) return "no window opens in more than a year";
+  const absl::Duration takes = NodeTakes(record, policy);
+  return fmt::format("no window is as long as a node takes: {} {}, {} the longest window", absl::FormatDuration(takes),
+                     record.durations.Quantile(95) ? "measured" : "expected", absl::FormatDuration(start.longest));
+}
+
 }  // namespace
 
-Gate WindowGate(const StartTime& start) {
-  const bool has_next = start.until != absl::InfiniteFuture();
-  return {.reason = GateReason::kWindow,
-          .detail = start.too_late ? "the node would not be done before the window closes" : "no window is open",
-          .not_before = has_next ? std::optional(start.until) : std::nullopt};
+Gate WindowGate(const StartTime& start, const RolloutRecord& record, const RolloutPolicy& policy) {
+  if (start.until == absl::InfiniteFuture()) {
+    return {.reason = GateReason::kNoWindow, .detail = WhyNoWindow(start, record, policy)};
+  }
+  std::string why = start.too_late ? "the node would not be done before the window closes" : "no window is open";
+  if (start.closed)
+    why = fmt::format("{}: {}", start.closed->first == start.closed->last ? "a closed day" : "closed days",
+                      FormatClosedDays(*start.closed));
+  return {.reason = GateReason::kWindow, .detail = std::move(why), .not_before = start.until};
 }
 
 std::vector<int> SlotsUsed(const RolloutRules& rules, const RolloutView& view, const std::vector<int>& stages) {

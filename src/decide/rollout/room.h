@@ -14,7 +14,7 @@
 #include "decide/rollout/census.h"
 #include "decide/rollout/stages.h"
 #include "decide/rollout/view.h"
-#include "decide/rollout/windows.h"
+#include "policy/windows.h"
 
 namespace driverupgrade::internal {
 
@@ -74,7 +74,7 @@ std::vector<RolloutVerdict> AdmitNodes(const RolloutRules& rules, const RolloutV
                                        RolloutRoom& room);
 
 // Why nobody starts at a time that is not open.
-Gate WindowGate(const StartTime& start);
+Gate WindowGate(const StartTime& start, const RolloutRecord& record, const RolloutPolicy& policy);
 
 // How many of maxParallelUpgrades are taken by the nodes under way: nodes, or groups that start together. By stage.
 std::vector<int> SlotsUsed(const RolloutRules& rules, const RolloutView& view, const std::vector<int>& stages);

@@ -102,6 +102,7 @@ class Advance {
         record().soak_since.reset();
       }
     }
+    NoteCompleted();
     step_.last_group = WhyNoOtherGroup();
     SayWhatIsOpen();
     return std::move(step_);
@@ -122,12 +123,16 @@ class Advance {
       record().stages.clear();
       record().group.clear();
       record().waived.clear();
+      // One slow revision would keep the nodes of all later ones out of the windows.
+      if (policy_.expected_node_duration) record().durations = {};
     }
     if (record().stages != rules_.stages_fingerprint) {
       record().stages = rules_.stages_fingerprint;
       record().stage.clear();
       record().soak_since.reset();
     }
+    step_.returns = record().completed == record().revision && IsAnybodyToCome();
+    if (step_.returns && policy_.rollback == Rollback::kFast) record().stage = kLastStage;
     record().stage = NameOf(policy_, stage());
     if (record().soak_since && *record().soak_since > now_ + kClockSkewMax) record().soak_since.reset();
   }
@@ -156,6 +161,7 @@ class Advance {
       halt->seen = approvals_;
     }
     if (halt->stage.empty() || !IsStage(halt->stage)) halt->stage = record().stage;
+    if (halt->policy == rules_.whole_fingerprint) halt->policy = rules_.fingerprint;
     if (halt->policy != rules_.fingerprint) return halt.reset();
     std::erase_if(halt->seen, [&](const std::string& approval) { return !approvals_.contains(approval); });
     const std::string approval = ApprovalOf(halt->stage);
@@ -237,6 +243,15 @@ class Advance {
                        [](const StageCount& stage) { return stage.done + stage.failed < stage.nodes; });
   }
 
+  // With a failed node the revision is not proven: the way back to it has to pass the stages.
+  void NoteCompleted() {
+    const std::vector<StageCount>& counts = census_.counts();
+    const auto is_over = [](const StageCount& stage) { return stage.done == stage.nodes; };
+    const auto has_nodes = [](const StageCount& stage) { return stage.nodes > 0; };
+    if (!std::all_of(counts.begin(), counts.end(), is_over)) return;
+    if (std::any_of(counts.begin(), counts.end(), has_nodes)) record().completed = record().revision;
+  }
+
   void NoteHalt() {
     if (!IsAnybodyToCome()) return;
     std::string reason = view_.sick;
@@ -245,7 +260,8 @@ class Advance {
       if (!reason.empty()) break;
       if (record().waived.contains(node.node->name)) continue;
       if (std::string why = WhySick(i); !why.empty()) {
-        reason = fmt::format("node {} of stage {} is sick: {}", node.node->name, NameOf(policy_, census_.stages()[i]), why);
+        reason =
+            fmt::format("node {} of stage {} is sick: {}", node.node->name, NameOf(policy_, census_.stages()[i]), why);
       } else if (node.out_of_use_since && IsWatched(i)) {
         WakeAt(*node.out_of_use_since + UnwellMax(policy_));
       }
@@ -274,7 +290,7 @@ class Advance {
       // A stage without a node would let the others begin without a test: somebody has mistyped a label.
       const std::string left_out = tally.left_out.empty() ? "" : "; " + tally.left_out;
       return Wait(GateReason::kStage,
-                  tally.nodes == 0 ? fmt::format("stage {} has no node{}", stage.name, left_out)
+                  tally.nodes == 0 ? fmt::format("stage {} {}", stage.name, WhyEmpty(census_, view_.nodes, this->stage()))
                                    : fmt::format("stage {}: {} of {} nodes have ended, {} failed{}{}", stage.name,
                                                  tally.ended, tally.nodes, tally.failed, tally.unwell, left_out));
     }
@@ -334,9 +350,18 @@ RolloutRules RulesOf(const RolloutPolicy& policy, const FailureBudgets& budgets)
   for (const RolloutStage& stage : policy.stages) {
     who_is_where.stages.push_back({.name = stage.name, .nodes = stage.nodes});
   }
+  RolloutPolicy without_times = policy;
+  without_times.windows.clear();
+  without_times.closed.clear();
+  without_times.closed_time_zone.reset();
+  without_times.order.clear();
+  without_times.finish_by = false;
+  without_times.expected_node_duration.reset();
+  without_times.rollback = Rollback::kStaged;
   return {.policy = policy,
-          .fingerprint = Fingerprint({.rollout = policy, .by_class = budgets}),
-          .stages_fingerprint = Fingerprint({.rollout = std::move(who_is_where)})};
+          .fingerprint = Fingerprint({.rollout = std::move(without_times), .by_class = budgets}),
+          .stages_fingerprint = Fingerprint({.rollout = std::move(who_is_where)}),
+          .whole_fingerprint = Fingerprint({.rollout = policy, .by_class = budgets})};
 }
 
 absl::Duration NodeTakes(const RolloutRecord& record, const RolloutPolicy& policy) {

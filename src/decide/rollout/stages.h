@@ -24,9 +24,12 @@ namespace driverupgrade::internal {
 // What is worked out of a policy once.
 struct RolloutRules {
   RolloutPolicy policy = {};
-  // Of the whole section, and of which nodes are in which stage: texts that differ if they do.
+  // Two policies have the same `fingerprint` if an edit from one to the other lifts no halt: they differ in times and in
+  // the order only. They have the same `stages_fingerprint` if their stages select the same nodes.
   std::string fingerprint = {};
   std::string stages_fingerprint = {};
+  // The `fingerprint` of earlier releases, which covers the whole section.
+  std::string whole_fingerprint = {};
 };
 // A change of a stage's soak, approval or limits is no other stage.
 RolloutRules RulesOf(const RolloutPolicy& policy, const FailureBudgets& budgets);
@@ -42,6 +45,8 @@ struct RolloutStep {
   Gate closed = {};
   // Text that names an unwell node of the last group, with GroupMode::kOneAtATime: no other group starts. Empty: all are well.
   std::string last_group = {};
+  // The fleet has completed this revision before.
+  bool returns = false;
   // When the answer changes although the cluster does not.
   std::optional<absl::Time> wake_at = std::nullopt;
   friend bool operator==(const RolloutStep&, const RolloutStep&) = default;

@@ -30,8 +30,8 @@ struct RolloutNode {
   // It waits for nothing but the limits. One that is under way all the same has been admitted before, and what came of
   // it is not known; or it has kept its NodeMaintenance, for whose slot of the maintenance operator others would wait.
   bool may_start = false;
-  // It is left out because of its own condition, such as NotReady, and not by a wish: the rollout reports it.
-  bool unfit = false;
+  // Gate that leaves the node out; set with kLeftOut.
+  std::optional<GateReason> left_out_by = std::nullopt;
   // From when on nobody waits for what it takes of maxUnavailable to come back. Infinite past: it is unavailable, and by
   // no upgrade that will give that back. Infinite future: it is available, or such an upgrade is under way.
   absl::Time lasts_from = absl::InfiniteFuture();
@@ -49,9 +49,16 @@ struct RolloutNode {
   bool out_of_use = false;
   // Since when it has been so; nullopt: it is not known, or the driver pod is still starting.
   std::optional<absl::Time> out_of_use_since = std::nullopt;
+  // For matches.h: the conditions on the node that the policy names, and whether the node has a pod that its podSelector
+  // selects; nullopt: not checked.
+  std::uint64_t conditions = 0;
+  std::optional<bool> has_chosen_pod = std::nullopt;
   // That its upgrade would evict, delete or wait for (pods_in_the_way.h); nullopt: not known.
   std::optional<int> pods = std::nullopt;
 };
+
+// Whether it is left out because of its own condition, such as NotReady, and not by a wish: the rollout reports it.
+inline bool IsUnfit(const RolloutNode& node) { return node.left_out_by && !TraitsOf(*node.left_out_by).is_wish; }
 
 struct RolloutView {
   // What is to be rolled out; nullopt: it cannot be told.

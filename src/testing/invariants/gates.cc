@@ -199,7 +199,8 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kMaxParallel: return BudgetIsOut(who, gate.reason, more) || SomeStageHasALimit(its_policy);
     case GateReason::kMaxUnavailable: return BudgetIsOut(who, gate.reason, WithItsGroup(its_policy, node, more));
     case GateReason::kMaxFailures: return FailuresAreOut(its_policy);
-    case GateReason::kWindow: return its_policy.rollout && MayBeClosed(*its_policy.rollout);
+    case GateReason::kWindow:
+    case GateReason::kNoWindow: return its_policy.rollout && MayBeClosed(*its_policy.rollout);
     case GateReason::kHalted:
     case GateReason::kStage:
     case GateReason::kSoak:

@@ -165,6 +165,7 @@ std::string InvariantChecker::Impl::WhyNotPast(const RolloutStage& stage, const 
 void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const RolloutRecord& after) {
   const std::optional<RolloutPolicy>& rollout = PolicyOf(writer).rollout;
   if (!rollout) return;
+  if (rollout->rollback == Rollback::kFast && before.completed == after.revision) return;
   const bool same = before.revision == after.revision && before.stages == after.stages;
   const std::size_t from = same ? StageNamed(*rollout, before.stage) : 0;
   const std::size_t to = std::min(StageNamed(*rollout, after.stage), rollout->stages.size());
@@ -188,9 +189,8 @@ bool InvariantChecker::Impl::HasJustMoved(const RolloutMember& member) const {
 // Any node that has moved may have been in a group, which is in the first stage that has one of its nodes.
 bool InvariantChecker::Impl::CanTellStages(const RolloutPolicy& rollout) const {
   if (!IsBySelectors(rollout)) return false;
-  return !StartsTogether(rollout) || std::none_of(members_.begin(), members_.end(), [&](const auto& member) {
-    return HasJustMoved(member.second);
-  });
+  return !StartsTogether(rollout) || std::none_of(members_.begin(), members_.end(),
+                                                  [&](const auto& member) { return HasJustMoved(member.second); });
 }
 
 // A group that starts together is in the first stage that has one of its nodes.
@@ -356,8 +356,7 @@ void InvariantChecker::Impl::JudgeRollout(const Node& before) {
   // Who holds a slot of the maintenance operator is under way: others may wait for that slot.
   const bool is_under_way = KeepsMaintenance(before, asked);
   if (why.empty() && options.check_budget) {
-    const std::vector<const Node*> under_way =
-        is_under_way ? std::vector<const Node*>() : UnderWay(its_policy, before);
+    const std::vector<const Node*> under_way = is_under_way ? std::vector<const Node*>() : UnderWay(its_policy, before);
     why = WhyBeyondStage(rollout, before, under_way);
     if (why.empty() && rollout.groups) why = WhyNotBeside(*rollout.groups, before, under_way);
     // What an upgrade before has left cordoned, with no other node under way, may hold the room for all the others.

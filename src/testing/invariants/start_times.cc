@@ -24,15 +24,25 @@ absl::Time UntilClosed(const RolloutPolicy& rollout, absl::TimeZone zone, absl::
   return end;
 }
 
+// A window of whole days ends by the clock.
+absl::Time EndOf(const RolloutWindow& window, absl::Time begins) {
+  if (window.duration % absl::Hours(24) != absl::ZeroDuration()) return begins + window.duration;
+  const absl::CivilSecond clock = absl::ToCivilSecond(begins, window.time_zone);
+  return absl::FromCivil(clock + absl::ToInt64Seconds(window.duration), window.time_zone);
+}
+
 // Until when nodes may start from `time` on without a break; at least what is asked for if it is longer than `enough`.
 absl::Time OpenUntil(const RolloutPolicy& rollout, absl::Time time, absl::Duration enough) {
-  if (rollout.windows.empty()) return UntilClosed(rollout, absl::UTCTimeZone(), time, absl::InfiniteFuture());
+  if (rollout.windows.empty()) {
+    return UntilClosed(rollout, rollout.closed_time_zone.value_or(absl::UTCTimeZone()), time, absl::InfiniteFuture());
+  }
   absl::Time until = time;
   for (bool grows = true; grows && until - time <= enough;) {
     const absl::Time from = until;
     ForEachWindow(rollout, from, from, [&](absl::Time begins, const RolloutWindow& window) {
-      const absl::Time ends = begins + window.duration;
-      if (begins <= from && from < ends) until = std::max(until, UntilClosed(rollout, window.time_zone, from, ends));
+      const absl::Time ends = EndOf(window, begins);
+      const absl::TimeZone zone = rollout.closed_time_zone.value_or(window.time_zone);
+      if (begins <= from && from < ends) until = std::max(until, UntilClosed(rollout, zone, from, ends));
     });
     grows = until > from;
   }
@@ -73,7 +83,7 @@ bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time fir
   const auto add_ends_of_closed = [&](absl::TimeZone zone) {
     for (const ClosedDays& days : rollout.closed) times.insert(absl::FromCivil(absl::CivilSecond(days.last + 1), zone));
   };
-  add_ends_of_closed(absl::UTCTimeZone());
+  add_ends_of_closed(rollout.closed_time_zone.value_or(absl::UTCTimeZone()));
   for (const RolloutWindow& window : rollout.windows) add_ends_of_closed(window.time_zone);
   ForEachWindow(rollout, first, last, [&](absl::Time begins, const RolloutWindow&) { times.insert(begins); });
   return std::any_of(times.begin(), times.end(), [&](absl::Time time) {

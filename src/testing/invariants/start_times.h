@@ -35,6 +35,8 @@ void ForEachWindow(const RolloutPolicy& rollout, absl::Time first, absl::Time la
     const absl::CivilDay end = absl::ToCivilDay(last, window.time_zone);
     for (absl::CivilDay day = absl::ToCivilDay(first, window.time_zone) - 8; day <= end; ++day) {
       if (!window.days.empty() && !window.days.contains(absl::GetWeekday(day))) continue;
+      const bool is_last = window.days_of_month.contains(kLastDayOfMonth) && (day + 1).day() == 1;
+      if (!window.days_of_month.empty() && !window.days_of_month.contains(day.day()) && !is_last) continue;
       const absl::CivilSecond begins = absl::CivilSecond(day) + absl::ToInt64Seconds(window.start);
       visit(absl::FromCivil(begins, window.time_zone), window);
     }

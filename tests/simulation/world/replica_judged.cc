@@ -227,6 +227,11 @@ std::vector<RolloutNodeSeen> Replica::SeeNodes(const Plan& plan, const WantedRev
   for (const NodePlan& planned : plan.nodes) {
     if (Starts(planned)) starting.insert(planned.node);
   }
+  std::set<std::string> awaited;  // nodes for which Kubernetes cannot schedule a driver pod
+  for (const Pod& pod : world_.cluster->pods()) {
+    const bool is_driver = pod.ref.ns == facts_.ns && facts_.driver_labels.Matches(pod.labels);
+    if (is_driver && pod.node_name.empty()) awaited.insert(pod.affinity_node_name);
+  }
   const auto grants = pass_ledger_->data.find(GrantsKey(driver_.identity));
   std::vector<RolloutNodeSeen> nodes;
   for (Node& node : world_.cluster->nodes()) {
@@ -235,7 +240,8 @@ std::vector<RolloutNodeSeen> Replica::SeeNodes(const Plan& plan, const WantedRev
     // Another client removed its label while the upgrade was in progress.
     const bool is_marked =
         IsMarked(scene.node, facts_.keys) || (scene.node.unschedulable && IsBusy(StateOf(scene.node, facts_.keys)));
-    if (scene.driver_pods.empty() && !any_label && !is_marked && !scene.AnyClaim()) continue;
+    const bool has_driver = !scene.driver_pods.empty() || awaited.contains(scene.node.name);
+    if (!has_driver && !any_label && !is_marked && !scene.AnyClaim()) continue;
     const bool has_grant =
         grants != pass_ledger_->data.end() && grants->second.find(scene.node.uid) != std::string::npos;
     const std::optional<Gate> gate = process_->engine->Explain(scene.node.name);

@@ -37,8 +37,10 @@ rollout:
   groups: {by: nvidia.com/gpu.clique, mode: Together}
   windows:
   - {days: [Sat, Sun], start: "22:00", durationSeconds: 21600, timeZone: Europe/Berlin}
-  - {durationSeconds: 3600}
+  - {daysOfMonth: [1, Last], durationSeconds: 3600}
   closed: ["2026-12-24/2027-01-02", 2026-05-01]
+  closedTimeZone: Asia/Tokyo
+  rollback: Fast
   finishBy: true
   expectedNodeSeconds: 600
   health: {nodeConditions: [{type: GpuHealthy, status: "False"}], maxDriverRestarts: 2, unwellSeconds: 30}
@@ -63,9 +65,11 @@ RolloutPolicy ExampleRollout() {
                    .start = absl::Hours(22),
                    .duration = absl::Hours(6),
                    .time_zone = LoadRolloutTimeZone("Europe/Berlin").value()},
-                  {.duration = absl::Hours(1)}},
+                  {.days_of_month = {1, kLastDayOfMonth}, .duration = absl::Hours(1)}},
       .closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)},
                  {.first = absl::CivilDay(2026, 5, 1), .last = absl::CivilDay(2026, 5, 1)}},
+      .closed_time_zone = LoadRolloutTimeZone("Asia/Tokyo").value(),
+      .rollback = Rollback::kFast,
       .finish_by = true,
       .expected_node_duration = absl::Minutes(10),
       .health = RolloutHealth{.node_conditions = {{.type = "GpuHealthy", .status = "False"}},
@@ -88,7 +92,7 @@ TEST_CASE("what is written of rollout is read back to the same") {
   const std::string document = GENERATE(as<std::string>(), kExample, "{}", "rollout: {}", "rollout: {health: {}}",
                                         "rollout: {groups: {by: rack, mode: Spread, maxPerGroup: 25%}}",
                                         "rollout: {groups: {by: rack, mode: OneAtATime}}",
-                                        "rollout: {stages: [{name: a, nodeSelector: '!b'}], windows: []}");
+                                        "rollout: {stages: [{name: a, nodeSelector: '!b'}], closed: []}");
   const absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(document);
   REQUIRE(policy.ok());
   const std::string written = FormatUpgradePolicy(*policy);
@@ -184,6 +188,16 @@ TEST_CASE("a mistake in rollout is told with the path of its field") {
        "rollout.windows[0].timeZone: must be a time zone such as Europe/Berlin or UTC, got \"localtime\""},
       {"{rollout: {windows: [{durationSeconds: 60, timeZone: /etc/localtime}]}}",
        "rollout.windows[0].timeZone: must be a time zone such as Europe/Berlin or UTC, got \"/etc/localtime\""},
+      {"{rollout: {windows: [{daysOfMonth: [0, 32, first, 3, 3, Last, Last], durationSeconds: 60}]}}",
+       "rollout.windows[0].daysOfMonth[2]: must be a decimal integer or Last, got first; "
+       "rollout.windows[0].daysOfMonth[4]: duplicate day; rollout.windows[0].daysOfMonth[6]: duplicate day"},
+      {"{rollout: {windows: [{daysOfMonth: [0], durationSeconds: 60}]}}",
+       "rollout.windows[0].daysOfMonth: must be 1 to 31 or Last, got 0"},
+      {"{rollout: {windows: []}}", "rollout.windows: must not be empty: without this field nodes start at any time"},
+      {"{rollout: {closed: [\"2026-12-24\"], closedTimeZone: Mars}}",
+       "rollout.closedTimeZone: this machine knows no time zone \"Mars\" (are the time zone files installed?)"},
+      {"{rollout: {finishBy: true, expectedNodeSeconds: 3600, windows: [{days: [Sat], durationSeconds: 3600}]}}",
+       "rollout.expectedNodeSeconds: must be shorter than the longest window, 1h: with finishBy no node would start"},
       {"{rollout: {closed: [\"2026-02-30\"]}}",
        "rollout.closed[0]: must be days such as \"2026-12-24/2027-01-02\" or \"2026-12-24\", got \"2026-02-30\""},
       {"{rollout: {closed: [\"2026-12-24/\"]}}",

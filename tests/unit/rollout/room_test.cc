@@ -72,9 +72,14 @@ TEST_CASE("each part of a rollout says why a node waits, the halt before all") {
   CHECK(Gates(fleet, rules, halted, shut) == std::vector{*halted.halted});
   CHECK(Gates(fleet, rules, step, shut) ==
         std::vector{Gate{.reason = GateReason::kWindow, .detail = "no window is open", .not_before = next}});
-  CHECK(Gates(fleet, rules, step, {.open = false, .too_late = true}) ==
+  CHECK(Gates(fleet, rules, step, {.open = false, .until = next, .too_late = true}) ==
+        std::vector{Gate{.reason = GateReason::kWindow,
+                         .detail = "the node would not be done before the window closes",
+                         .not_before = next}});
+  const ClosedDays days{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)};
+  CHECK(Gates(fleet, rules, step, {.open = false, .until = next, .closed = days}) ==
         std::vector{
-            Gate{.reason = GateReason::kWindow, .detail = "the node would not be done before the window closes"}});
+            Gate{.reason = GateReason::kWindow, .detail = "closed days: 2026-12-24/2027-01-02", .not_before = next}});
   CHECK(Gates(fleet, rules, step) == std::vector{step.closed});
   CHECK(Gates(fleet, RulesOf({}, {}), {}, {}, {.slots = 0}) ==
         std::vector{Gate{.reason = GateReason::kMaxParallel, .detail = "no slot is free"}});

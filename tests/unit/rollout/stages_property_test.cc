@@ -115,6 +115,12 @@ bool HasEnded(const Truth& truth, std::size_t stage, const std::set<std::string>
          FailuresIn(truth, stage, waived) <= FailuresThatMayBe(truth.policy.stages[stage], nodes.size());
 }
 
+// The order has nothing to do with nodes that are sick or have failed.
+bool LiftsNoHalt(RolloutPolicy before, const RolloutPolicy& after) {
+  before.order = after.order;
+  return before == after;
+}
+
 // Why the stage after it may not begin; nullopt: it may.
 std::optional<GateReason> WhyNotPast(const Truth& truth, Answer& answer) {
   Memory& memory = answer.memory;
@@ -150,7 +156,7 @@ Answer Twin(const Memory& stored, const Truth& truth) {
     // Approvals that are taken back may be given anew.
     std::erase_if(memory.halt->seen, [&](const std::string& one) { return !truth.approvals.contains(one); });
     const std::string approval = memory.halt->stage + "@" + revision;
-    if (memory.halt->policy != truth.policy) {
+    if (!LiftsNoHalt(memory.halt->policy, truth.policy)) {
       memory.halt.reset();
     } else if (truth.approvals.contains(approval) && !memory.halt->seen.contains(approval)) {
       memory.halt.reset();

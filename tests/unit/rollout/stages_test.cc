@@ -299,14 +299,14 @@ TEST_CASE("another revision or another policy lifts a halt") {
   }
   SECTION("another policy") {
     RolloutPolicy policy = rules.policy;
-    policy.order = {{.by = OrderBy::kIdle}};
+    policy.stages[0].soak += absl::Minutes(1);
     CHECK_FALSE(Settled(fleet, halted.record, RulesOf(policy, {})).halted);
     CHECK_FALSE(Settled(fleet, halted.record, RulesOf(rules.policy, {{FailureClass::kNodeLost, Count{1}}})).halted);
   }
   SECTION("another policy does not make a sick node well") {
     fleet.node(fleet.In(0, rules)[1]).sick = "sick";
     RolloutPolicy policy = rules.policy;
-    policy.order = {{.by = OrderBy::kIdle}};
+    policy.stages[0].soak += absl::Minutes(1);
     CHECK(Settled(fleet, halted.record, RulesOf(policy, {})).halted);
   }
 }
@@ -394,8 +394,25 @@ TEST_CASE("the fingerprints of a policy stay as they are") {
                                        .pod_selector = LabelSelector::Parse("app=dcgm").value(),
                                        .max_driver_restarts = 2}},
               {{FailureClass::kDriverCrash, Count{1}}});
-  CHECK(full.fingerprint == "5187209c9e85bd7e");
+  CHECK(full.fingerprint == "66f3e12c04d3b154");
+  CHECK(full.whole_fingerprint == "5187209c9e85bd7e");
   CHECK(full.stages_fingerprint == "2787feaf8fd9aba8");
+}
+
+TEST_CASE("W18: a halt that an earlier release recorded stays") {
+  Fleet fleet(5);
+  RolloutRules rules = Rules({Canary()});
+  rules.policy.order = {{.by = OrderBy::kIdle}};
+  rules = RulesOf(rules.policy, {});
+  Finish(fleet, fleet.In(0, rules));
+  fleet.node(fleet.In(0, rules)[0]).sick = "sick";
+  RolloutRecord record = Settled(fleet, {}, rules).record;
+  fleet.node(fleet.In(0, rules)[0]).sick.clear();
+  REQUIRE(record.halt);
+  record.halt->policy = rules.whole_fingerprint;
+  const RolloutStep step = Settled(fleet, record, rules);
+  CHECK(step.halted);
+  CHECK(step.record.halt->policy == rules.fingerprint);
 }
 
 TEST_CASE("W8: a node of the soaking stage that is not in use ends the soak, and halts the rollout after a minute") {
@@ -496,7 +513,7 @@ TEST_CASE("W6: a stage continues without nodes that are not fit to start, and na
   dead.ready_transition_time = kNow;
   fleet.node("a2").node = &dead;
   fleet.Set("a2", NodeProgress::kLeftOut);
-  fleet.node("a2").unfit = true;
+  fleet.node("a2").left_out_by = GateReason::kNodeNotReady;
   RolloutStep step = Settled(fleet, {}, rules);
   CHECK(step.closed.detail ==
         "stage canary: 0 of 1 nodes have ended, 0 failed; 1 of 2 left out: a2, NotReady since 2027-01-15T08:00:00Z");
@@ -507,7 +524,7 @@ TEST_CASE("W6: a stage continues without nodes that are not fit to start, and na
   step = Settled(fleet, {}, rules);
   CHECK(step.open == 0);
   CHECK(step.closed.detail ==
-        "stage canary has no node; 1 of 1 left out: a2, NotReady since 2027-01-15T08:00:00Z");
+        "stage canary has 1 node, left out: 1 unfit: a2, NotReady since 2027-01-15T08:00:00Z");
 }
 
 TEST_CASE("the callback of the operator halts") {

@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "decide/rollout/windows.h"
 #include "fmt/format.h"
+#include "policy/windows.h"
 #include "property/seeded_random.h"
 #include "support/catch.h"
 
@@ -54,7 +54,7 @@ class Watcher {
     if (day > begun_ && clock - absl::CivilSecond(day) >= absl::ToInt64Seconds(window_.start)) {
       begun_ = day;
       if (window_.days.empty() || window_.days.contains(absl::GetWeekday(day))) {
-        closes_ = std::max(closes_, now + window_.duration);
+        closes_ = std::max(closes_, ClosesAt(clock, now));
       }
     }
     if (now >= closes_) return false;
@@ -65,6 +65,15 @@ class Watcher {
   }
 
  private:
+  // Whole days are days of the clock, from the time that it was to show.
+  absl::Time ClosesAt(absl::CivilSecond clock, absl::Time now) const {
+    const std::int64_t days = window_.duration / absl::Hours(24);
+    if (days * absl::Hours(24) != window_.duration) return now + window_.duration;
+    const absl::CivilSecond end = absl::CivilSecond(absl::CivilDay(clock) + days) + absl::ToInt64Seconds(window_.start);
+    const absl::TimeZone::TimeInfo info = window_.time_zone.At(end);
+    return info.kind == absl::TimeZone::TimeInfo::SKIPPED ? info.trans : info.pre;
+  }
+
   const RolloutPolicy& rollout_;
   const RolloutWindow& window_;
   absl::CivilDay begun_{1970, 1, 1};

@@ -1,4 +1,4 @@
-#include "decide/rollout/windows.h"
+#include "policy/windows.h"
 
 #include <string>
 
@@ -27,6 +27,9 @@ RolloutPolicy WeekendNights() {
 
 StartTime Open(absl::Time until) { return {.open = true, .until = until}; }
 StartTime Shut(absl::Time until) { return {.open = false, .until = until}; }
+StartTime Closed(const RolloutPolicy& rollout, absl::Time until) {
+  return {.open = false, .until = until, .closed = rollout.closed.at(0)};
+}
 StartTime TooLate(absl::Time until) { return {.open = false, .until = until, .too_late = true}; }
 
 constexpr absl::Duration kNode = absl::Minutes(10);
@@ -93,11 +96,11 @@ TEST_CASE("closed days are days of the window's zone, and of UTC without windows
   rollout.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)}};
   // 2027-01-02 is a Saturday: its night begins closed and is open from midnight on.
   const absl::Time midnight = At("2027-01-03 00:00", "Europe/Berlin");
-  CHECK(StartTimeAt(rollout, At("2026-12-26 23:00", "Europe/Berlin"), kNode) == Shut(midnight));
+  CHECK(StartTimeAt(rollout, At("2026-12-26 23:00", "Europe/Berlin"), kNode) == Closed(rollout, midnight));
   CHECK(StartTimeAt(rollout, midnight, kNode) == Open(At("2027-01-03 04:00", "Europe/Berlin")));
   rollout.windows.clear();
   CHECK(StartTimeAt(rollout, At("2026-12-23 23:59"), kNode) == Open(At("2026-12-24 00:00")));
-  CHECK(StartTimeAt(rollout, At("2026-12-24 00:00"), kNode) == Shut(At("2027-01-03 00:00")));
+  CHECK(StartTimeAt(rollout, At("2026-12-24 00:00"), kNode) == Closed(rollout, At("2027-01-03 00:00")));
   CHECK(StartTimeAt(rollout, At("2027-01-03 00:00"), kNode) == Open(absl::InfiniteFuture()));
 }
 
@@ -116,8 +119,10 @@ TEST_CASE("with finishBy a node starts only if it will be done before the window
 TEST_CASE("what takes longer than every window never starts, and says so") {
   RolloutPolicy rollout = WeekendNights();
   rollout.finish_by = true;
-  CHECK(StartTimeAt(rollout, At("2026-06-07 03:00", "Europe/Berlin"), absl::Hours(7)) ==
-        TooLate(absl::InfiniteFuture()));
+  StartTime never = TooLate(absl::InfiniteFuture());
+  never.longest = absl::Hours(6);
+  CHECK(StartTimeAt(rollout, At("2026-06-07 03:00", "Europe/Berlin"), absl::Hours(7)) == never);
+  CHECK(LongestWindow(rollout) == absl::Hours(6));
 }
 
 TEST_CASE("windows that touch are one, over days") {
@@ -131,9 +136,51 @@ TEST_CASE("windows that touch are one, over days") {
 TEST_CASE("the next start is found beyond a closed season") {
   RolloutPolicy rollout = WeekendNights();
   rollout.closed = {{.first = absl::CivilDay(2026, 6, 1), .last = absl::CivilDay(2027, 5, 31)}};
-  CHECK(StartTimeAt(rollout, At("2026-06-02 00:00"), kNode) == Shut(At("2027-06-05 22:00", "Europe/Berlin")));
+  CHECK(StartTimeAt(rollout, At("2026-06-02 00:00"), kNode) ==
+        Closed(rollout, At("2027-06-05 22:00", "Europe/Berlin")));
   rollout.closed[0].last = absl::CivilDay(2036, 5, 31);
-  CHECK(StartTimeAt(rollout, At("2026-06-02 00:00"), kNode) == Shut(absl::InfiniteFuture()));
+  CHECK(StartTimeAt(rollout, At("2026-06-02 00:00"), kNode) == Closed(rollout, absl::InfiniteFuture()));
+}
+
+TEST_CASE("W16: a window of whole days ends by the clock when the clocks are set") {
+  const absl::Time monday = At("2026-03-30 00:00", "Europe/Berlin");
+  for (const RolloutWindow& window :
+       {RolloutWindow{
+            .days = {absl::Weekday::saturday}, .duration = absl::Hours(48), .time_zone = Zone("Europe/Berlin")},
+        RolloutWindow{
+            .days = {absl::Weekday::sunday}, .duration = absl::Hours(24), .time_zone = Zone("Europe/Berlin")}}) {
+    const RolloutPolicy rollout{.windows = {window}};
+    CHECK(StartTimeAt(rollout, monday - absl::Minutes(1), kNode) == Open(monday));
+    CHECK_FALSE(StartTimeAt(rollout, monday + absl::Minutes(5), kNode).open);
+    CHECK(StartTimeAt(rollout, At("2026-10-25 23:59", "Europe/Berlin"), kNode) ==
+          Open(At("2026-10-26 00:00", "Europe/Berlin")));
+  }
+}
+
+TEST_CASE("W16: a window may begin on days of the month, also on its last one") {
+  RolloutPolicy rollout{.windows = {{.days_of_month = {15, kLastDayOfMonth}}}};
+  CHECK(StartTimeAt(rollout, At("2026-02-01 00:00"), kNode) == Shut(At("2026-02-15 00:00")));
+  CHECK(StartTimeAt(rollout, At("2026-02-16 00:00"), kNode) == Shut(At("2026-02-28 00:00")));
+  CHECK(StartTimeAt(rollout, At("2028-02-28 12:00"), kNode) == Shut(At("2028-02-29 00:00")));
+  // The second Tuesday.
+  rollout.windows[0] = {.days = {absl::Weekday::tuesday}, .days_of_month = {8, 9, 10, 11, 12, 13, 14}};
+  CHECK(StartTimeAt(rollout, At("2026-11-01 00:00"), kNode) == Shut(At("2026-11-10 00:00")));
+  CHECK(StartTimeAt(rollout, At("2026-11-11 00:00"), kNode) == Shut(At("2026-12-08 00:00")));
+  // A day that few months have.
+  rollout.windows[0] = {.days_of_month = {31}};
+  CHECK(StartTimeAt(rollout, At("2026-02-01 00:00"), kNode) == Shut(At("2026-03-31 00:00")));
+}
+
+TEST_CASE("W16: closed days may be those of one time zone, whatever the windows have") {
+  RolloutPolicy rollout{.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2026, 12, 24)}},
+                        .closed_time_zone = Zone("Asia/Tokyo")};
+  const absl::Time begin = At("2026-12-24 00:00", "Asia/Tokyo");
+  const absl::Time end = At("2026-12-25 00:00", "Asia/Tokyo");
+  CHECK(StartTimeAt(rollout, begin - absl::Minutes(1), kNode) == Open(begin));
+  CHECK(StartTimeAt(rollout, begin, kNode) == Closed(rollout, end));
+  rollout.windows = {{.duration = absl::Hours(24), .time_zone = Zone("America/New_York")}};
+  CHECK_FALSE(StartTimeAt(rollout, end - absl::Minutes(1), kNode).open);
+  CHECK(StartTimeAt(rollout, end, kNode).open);
 }
 
 }  // namespace

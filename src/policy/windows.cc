@@ -1,7 +1,8 @@
-#include "decide/rollout/windows.h"
+#include "policy/windows.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace driverupgrade::internal {
@@ -14,6 +15,7 @@ struct Span {
 };
 
 constexpr int kWindowDaysMax = 7;
+constexpr int kDaysAtFirst = kWindowDaysMax + 1;
 // Longer than a year with a closed season at its end.
 constexpr int kDaysAheadMax = 400;
 
@@ -38,16 +40,33 @@ std::vector<Span> Without(const std::vector<ClosedDays>& closed, absl::TimeZone 
   return open;
 }
 
+absl::TimeZone ZoneOfClosedDays(const RolloutPolicy& rollout, absl::TimeZone of_window) {
+  return rollout.closed_time_zone.value_or(of_window);
+}
+
+bool BeginsOn(const RolloutWindow& window, absl::CivilDay day) {
+  if (!window.days.empty() && !window.days.contains(absl::GetWeekday(day))) return false;
+  if (window.days_of_month.empty() || window.days_of_month.contains(day.day())) return true;
+  return window.days_of_month.contains(kLastDayOfMonth) && (day + 1).month() != day.month();
+}
+
+// A window of whole days ends by the clock, or a weekend would end on Monday after the clocks have gone on.
+absl::Time EndOf(const RolloutWindow& window, absl::CivilSecond start, absl::Time begin) {
+  constexpr absl::Duration kDay = absl::Hours(24);
+  if (absl::Trunc(window.duration, kDay) != window.duration) return begin + window.duration;
+  return FirstTime(start + absl::ToInt64Seconds(window.duration), window.time_zone);
+}
+
 // The spans of `window` that begin on one of `days` days from `first` on.
 void AddSpans(const RolloutPolicy& rollout, const RolloutWindow& window, absl::CivilDay first, int days,
               std::vector<Span>& spans) {
+  const absl::TimeZone zone = ZoneOfClosedDays(rollout, window.time_zone);
   const absl::CivilDay end = first + days;
   for (absl::CivilDay day = first; day < end; ++day) {
-    if (!window.days.empty() && !window.days.contains(absl::GetWeekday(day))) continue;
+    if (!BeginsOn(window, day)) continue;
     const absl::CivilSecond start = absl::CivilSecond(day) + absl::ToInt64Seconds(window.start);
     const absl::Time begin = FirstTime(start, window.time_zone);
-    const std::vector<Span> open =
-        Without(rollout.closed, window.time_zone, {.begin = begin, .end = begin + window.duration});
+    const std::vector<Span> open = Without(rollout.closed, zone, {.begin = begin, .end = EndOf(window, start, begin)});
     spans.insert(spans.end(), open.begin(), open.end());
   }
 }
@@ -61,7 +80,7 @@ std::vector<Span> OpenSpans(const RolloutPolicy& rollout, absl::Time now, int da
     const absl::CivilDay today = absl::ToCivilDay(now, window.time_zone);
     AddSpans(rollout, window, today - kWindowDaysMax - 1, kWindowDaysMax + days + 2, spans);
   }
-  if (rollout.windows.empty()) spans = Without(rollout.closed, absl::UTCTimeZone(), {});
+  if (rollout.windows.empty()) spans = Without(rollout.closed, ZoneOfClosedDays(rollout, absl::UTCTimeZone()), {});
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   std::vector<Span> merged;
   for (const Span& span : spans) {
@@ -75,6 +94,36 @@ std::vector<Span> OpenSpans(const RolloutPolicy& rollout, absl::Time now, int da
   return merged;
 }
 
+// The closed days that `now` is in, by any of the clocks that count.
+std::optional<ClosedDays> ClosedAt(const RolloutPolicy& rollout, absl::Time now) {
+  std::vector<absl::TimeZone> zones = {ZoneOfClosedDays(rollout, absl::UTCTimeZone())};
+  if (!rollout.closed_time_zone && !rollout.windows.empty()) zones.clear();
+  for (const RolloutWindow& window : rollout.windows) zones.push_back(ZoneOfClosedDays(rollout, window.time_zone));
+  for (const ClosedDays& days : rollout.closed) {
+    for (const absl::TimeZone zone : zones) {
+      const absl::CivilDay today = absl::ToCivilDay(now, zone);
+      if (days.first <= today && today <= days.last) return days;
+    }
+  }
+  return std::nullopt;
+}
+
+// Returns the length of the longest span that begins within kDaysAheadMax.
+absl::Duration LongestFrom(const RolloutPolicy& rollout, absl::Time now) {
+  absl::Duration longest = absl::ZeroDuration();
+  for (const Span& span : OpenSpans(rollout, now, kDaysAheadMax)) {
+    if (span.begin - now <= kDaysAheadMax * absl::Hours(24)) longest = std::max(longest, span.end - span.begin);
+  }
+  return longest;
+}
+
+StartTime Shut(const RolloutPolicy& rollout, absl::Time now, StartTime shut) {
+  shut.open = false;
+  if (!shut.too_late) shut.closed = ClosedAt(rollout, now);
+  if (shut.until == absl::InfiniteFuture()) shut.longest = LongestFrom(rollout, now);
+  return shut;
+}
+
 }  // namespace
 
 StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Duration takes) {
@@ -83,18 +132,24 @@ StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Durati
   // Further than what is asked for, so that a span which is cut off there is long enough all the same.
   const auto days_needed = std::clamp<std::int64_t>(needed / absl::Hours(24), 0, kDaysAheadMax);
   bool too_late = false;
-  for (const int days : {kWindowDaysMax + 1, kDaysAheadMax}) {
+  for (const int days : {kDaysAtFirst, kDaysAheadMax}) {
     for (const Span& span : OpenSpans(rollout, now, days + static_cast<int>(days_needed) + 1)) {
       if (span.begin - now > days * absl::Hours(24)) break;
       const absl::Time last = span.end - needed;
       if (span.begin <= now && now < last) return {.open = true, .until = last};
       too_late |= span.begin <= now;
-      if (now < span.begin && span.begin < last) {
-        return {.open = false, .until = span.begin, .too_late = too_late};
-      }
+      if (now < span.begin && span.begin < last) return Shut(rollout, now, {.until = span.begin, .too_late = too_late});
     }
   }
-  return {.open = false, .too_late = too_late};
+  return Shut(rollout, now, {.too_late = too_late});
+}
+
+absl::Duration LongestWindow(const RolloutPolicy& rollout) {
+  if (rollout.windows.empty()) return absl::InfiniteDuration();
+  RolloutPolicy open = rollout;
+  open.closed.clear();
+  // Any day does: a year later everything has come about once.
+  return LongestFrom(open, absl::FromUnixSeconds(1'704'067'200));
 }
 
 }  // namespace driverupgrade::internal

@@ -5,8 +5,10 @@
 //
 // Windows and closed days are times on the clocks of their zones; the answer is a span of real time. Pure: a zone has
 // been loaded when the policy was made.
-#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_WINDOWS_H_
-#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_WINDOWS_H_
+#ifndef DRIVERUPGRADE_SRC_POLICY_WINDOWS_H_
+#define DRIVERUPGRADE_SRC_POLICY_WINDOWS_H_
+
+#include <optional>
 
 #include "absl/time/time.h"
 #include "driverupgrade/rollout_policy.h"
@@ -21,6 +23,10 @@ struct StartTime {
   absl::Time until = absl::InfiniteFuture();
   // Not open although a window is: what is left of it is shorter than a node takes.
   bool too_late = false;
+  // Days that close a window, or the whole day without windows.
+  std::optional<ClosedDays> closed = std::nullopt;
+  // The longest time for which nodes may start, if `until` is infinite and it is not open; zero: they may never start.
+  absl::Duration longest = absl::ZeroDuration();
   friend bool operator==(const StartTime&, const StartTime&) = default;
 };
 
@@ -28,6 +34,10 @@ struct StartTime {
 // only if it will be done before the nodes may no longer start.
 StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Duration takes);
 
+// The longest time without a break in which nodes may start, closed days apart; infinite without windows. At least as
+// long as a node takes, or no node ever starts with RolloutPolicy::finish_by.
+absl::Duration LongestWindow(const RolloutPolicy& rollout);
+
 }  // namespace driverupgrade::internal
 
-#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_WINDOWS_H_
+#endif  // DRIVERUPGRADE_SRC_POLICY_WINDOWS_H_

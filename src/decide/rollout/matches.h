@@ -1,0 +1,38 @@
+// Finds the labels, condition types and selectors of a rollout that match nothing in the cluster.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_MATCHES_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_MATCHES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "decide/rollout/view.h"
+#include "driverupgrade/rollout_policy.h"
+
+namespace driverupgrade::internal {
+
+// Which conditions of RolloutHealth::node_conditions the node has, whatever their status: a bit each. The first 64.
+std::uint64_t ConditionsOn(const Node& node, const RolloutHealth& health);
+
+class Matches {
+ public:
+  Matches() = default;
+  // Counts labels, which stay as they are.
+  Matches(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes);
+
+  // Counts conditions and pods. `by`: 1 or -1.
+  void Count(const RolloutNode& node, int by);
+  // One sentence for each field that matches nothing; none in a cluster without nodes.
+  std::vector<std::string> Missing(const RolloutPolicy& policy) const;
+
+ private:
+  int nodes_ = 0;
+  std::vector<std::string> labels_;  // sentences
+  std::vector<int> conditions_;
+  int pods_read_ = 0;
+  int pods_chosen_ = 0;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_MATCHES_H_

@@ -1,0 +1,195 @@
+#include "upgradectl/preflight_rollout.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "driverupgrade/policy_warnings.h"
+#include "driverupgrade/rollout_policy.h"
+#include "driverupgrade/upgrade_budget.h"
+#include "fmt/format.h"
+#include "whatif/what_if.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::ControllerRevision;
+using driverupgrade::DaemonSet;
+using driverupgrade::FindingCode;
+using driverupgrade::GateOpener;
+using driverupgrade::GateReason;
+using driverupgrade::GroupMode;
+using driverupgrade::Node;
+using driverupgrade::whatif::NodeReport;
+using driverupgrade::whatif::Question;
+using driverupgrade::whatif::Report;
+
+constexpr std::string_view kNewRevision = "preflight";
+
+// FindObstacles names these by what causes them.
+bool HasObstacleOfItsOwn(GateReason reason) {
+  return reason == GateReason::kPaused || reason == GateReason::kFrozen || reason == GateReason::kRevisionUnknown ||
+         driverupgrade::TraitsOf(reason).ends_rollout;
+}
+
+// The same cluster after a change of the driver's template.
+Question WithNewRevision(Question question) {
+  std::vector<ControllerRevision>& revisions = question.cluster.controller_revisions;
+  for (DaemonSet& set : question.cluster.daemon_sets) {
+    if (set.ns != question.snapshot.ns || !question.snapshot.driver_labels.Matches(set.labels)) continue;
+    ControllerRevision revision{
+        .ns = set.ns, .name = fmt::format("{}-{}", set.name, kNewRevision), .owner_uid = set.uid};
+    for (const ControllerRevision& one : revisions) {
+      if (one.owner_uid == set.uid) revision.revision = std::max(revision.revision, one.revision);
+    }
+    ++revision.revision;
+    revision.labels = {{"controller-revision-hash", std::string(kNewRevision)}};
+    revisions.push_back(std::move(revision));
+  }
+  question.rollout_record.reset();
+  return question;
+}
+
+class RolloutSearch {
+ public:
+  explicit RolloutSearch(const Request& request) : request_(request) {}
+
+  std::vector<Obstacle> Run() {
+    for (std::string& warning : driverupgrade::Warnings(request_.question.policy)) {
+      Add(Severity::kWarning, "FieldWithoutEffect", "A field of the policy has no effect.",
+          "Change it, or leave it out.", std::move(warning));
+    }
+    absl::StatusOr<Report> report = driverupgrade::whatif::Answer(request_.question);
+    const bool is_at_rest = report.ok() && report->totals.pending == 0 && report->totals.in_progress == 0;
+    if (is_at_rest) report = driverupgrade::whatif::Answer(WithNewRevision(request_.question));
+    if (!report.ok()) {
+      Add(Severity::kError, "NoPlan", "No plan can be made of this cluster.", "What the message names.",
+          std::string(report.status().message()));
+    } else {
+      CheckRollout(*report);
+      CheckBegin(*report);
+      CheckGroups(*report);
+      CheckNodesWithoutDriver(*report);
+    }
+    std::vector<Obstacle> obstacles;
+    for (auto& [code, obstacle] : found_) obstacles.push_back(std::move(obstacle));
+    return obstacles;
+  }
+
+ private:
+  void Add(Severity severity, std::string_view code, std::string_view problem, std::string_view remedy,
+           std::string object) {
+    Obstacle& obstacle = found_[std::string(code)];
+    obstacle.severity = severity;
+    obstacle.code = code;
+    obstacle.problem = problem;
+    obstacle.remedy = remedy;
+    obstacle.objects.push_back(std::move(object));
+  }
+
+  void CheckRollout(const Report& report) {
+    for (const driverupgrade::Finding& finding : report.findings) {
+      if (finding.code != FindingCode::kSelectsNothing) continue;
+      Add(Severity::kWarning, "SelectsNothing", "The rollout names something that no node or pod has.",
+          "Is it misspelled?", finding.message);
+    }
+    CheckHealthPods();
+    if (!report.rollout) return;
+    for (const driverupgrade::RolloutStageStatus& stage : report.rollout->stages) {
+      if (stage.nodes > 0 || stage.name == driverupgrade::kLastStage) continue;
+      Add(Severity::kError, "StageWithoutNodes", "A stage has no node: the rollout never gets past it.",
+          "Correct its nodeSelector, or leave the stage out.",
+          stage.why_left_out.empty() ? stage.name : fmt::format("{}: {}", stage.name, stage.why_left_out));
+    }
+  }
+
+  // The planner looks for them only on upgraded nodes.
+  void CheckHealthPods() {
+    const auto& rollout = request_.question.policy.rollout;
+    if (!rollout || !rollout->health || !rollout->health->pod_selector) return;
+    const std::vector<driverupgrade::Pod>& pods = request_.question.cluster.pods;
+    const bool any = std::any_of(pods.begin(), pods.end(), [&](const driverupgrade::Pod& pod) {
+      return rollout->health->pod_selector->Matches(pod.labels);
+    });
+    if (any) return;
+    Add(Severity::kWarning, "SelectsNothing", "The rollout names something that no node or pod has.",
+        "Is it misspelled?",
+        fmt::format("rollout.health.podSelector: no pod matches {}", rollout->health->pod_selector->ToString()));
+  }
+
+  // Nodes that wait for others will have their turn. If none begins, somebody has to do something.
+  void CheckBegin(const Report& report) {
+    std::map<GateReason, std::pair<int, std::string>> gates;
+    for (const NodeReport& node : report.nodes) {
+      const driverupgrade::UpgradeState state = node.plan.path.empty() ? node.plan.from : node.plan.path.back();
+      if (driverupgrade::IsInProgress(state)) return;
+      if (!node.gate || HasObstacleOfItsOwn(node.gate->reason)) continue;
+      auto& [count, detail] = gates[node.gate->reason];
+      if (count++ == 0) detail = node.gate->detail.substr(0, node.gate->detail.find("; place "));
+    }
+    const auto is_opened_by_time = [](const auto& gate) {
+      return driverupgrade::TraitsOf(gate.first).opener == GateOpener::kClock;
+    };
+    if (std::all_of(gates.begin(), gates.end(), is_opened_by_time)) return;
+    for (const auto& [reason, found] : gates) {
+      Add(Severity::kError, "NothingBegins", "No node starts: the rollout cannot begin.",
+          "Look up the gate: docs/operations.md#a-node-does-not-move",
+          fmt::format("{}: {}, {}", found.first == 1 ? "1 node" : fmt::format("{} nodes", found.first),
+                      driverupgrade::ToString(reason), found.second));
+    }
+  }
+
+  void CheckGroups(const Report& report) {
+    const auto& rollout = request_.question.policy.rollout;
+    if (!rollout || !rollout->groups || rollout->groups->mode != GroupMode::kTogether) return;
+    driverupgrade::Tally fleet;
+    fleet.total = static_cast<int>(report.nodes.size());
+    const auto unavailable_max = driverupgrade::ComputeBudget(fleet, request_.question.policy).unavailable_max;
+    if (!unavailable_max) return;
+    std::map<std::string, int> sizes;
+    for (const Node& node : request_.question.cluster.nodes) {
+      const auto label = node.labels.find(rollout->groups->by);
+      const bool is_ours = std::any_of(report.nodes.begin(), report.nodes.end(),
+                                       [&](const NodeReport& one) { return one.plan.node == node.name; });
+      if (is_ours && label != node.labels.end()) ++sizes[label->second];
+    }
+    for (const auto& [group, size] : sizes) {
+      if (size <= *unavailable_max) continue;
+      Add(Severity::kError, "GroupTooLarge", "A group that starts together has more nodes than maxUnavailable allows.",
+          "A larger maxUnavailable, or another label.",
+          fmt::format("{}={}: {} nodes of {} allowed", rollout->groups->by, group, size, *unavailable_max));
+    }
+  }
+
+  // Labels of NVIDIA's GPU operator.
+  void CheckNodesWithoutDriver(const Report& report) {
+    if (request_.question.identity.Name() != "nvidia.com/gpu") return;
+    for (const Node& node : request_.question.cluster.nodes) {
+      const auto is = [&](const char* label, std::string_view value) {
+        const auto found = node.labels.find(label);
+        return found != node.labels.end() && found->second == value;
+      };
+      if (is("nvidia.com/gpu.deploy.driver", "pre-installed")) {
+        Add(Severity::kWarning, "DriverPreinstalled", "The driver is part of the node's image: no rollout changes it.",
+            "Upgrade the image.", node.name);
+        continue;
+      }
+      const bool is_reached = std::any_of(report.nodes.begin(), report.nodes.end(),
+                                          [&](const NodeReport& one) { return one.plan.node == node.name; });
+      if (is_reached || !is("nvidia.com/gpu.present", "true")) continue;
+      Add(Severity::kWarning, "GpuWithoutDriver", "The node has a GPU and no driver pod: no rollout reaches it.",
+          "Do the DaemonSet's node selector and tolerations fit it?", node.name);
+    }
+  }
+
+  const Request& request_;
+  std::map<std::string, Obstacle> found_;
+};
+
+}  // namespace
+
+std::vector<Obstacle> FindRolloutObstacles(const Request& request) { return RolloutSearch(request).Run(); }
+
+}  // namespace upgradectl

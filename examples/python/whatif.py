@@ -64,8 +64,8 @@ def main():
     for node in plan["nodes"]:
         if node["path"]:
             print(f"{node['name']}: {node['state']} -> {node['next']}")
-        elif node["gate"]:
-            print(f"{node['name']}: {node['state']}, waits for {node['gate']['reason']}: {node['gate']['detail']}")
+        if node["gate"]:
+            print(f"{node['name']}: waits in {node['next']} for {node['gate']['reason']}: {node['gate']['detail']}")
     print("{total} nodes: {pending} pending, {inProgress} in progress, {failed} failed, {done} done".format(**plan["totals"]))
 
 

@@ -1,5 +1,6 @@
 #include "run/configuration_check.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
@@ -31,8 +32,11 @@ std::vector<Finding> ConfigurationCheck::Look(const UpgradePolicy& policy, bool 
   return wrong;
 }
 
-std::vector<Finding> ConfigurationCheck::News(const std::vector<Finding>& wrong, const Tally& totals) {
-  const bool rolls = totals.Moving() + totals.pending > 0;
+std::vector<Finding> ConfigurationCheck::News(const std::vector<Finding>& wrong, const Plan& plan) {
+  const bool starts = std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const NodePlan& node) {
+    return node.to() == UpgradeState::kUpgradeRequired || IsInProgress(node.to());
+  });
+  const bool rolls = starts || plan.totals.Moving() + plan.totals.pending > 0;
   const bool begins = !std::exchange(rolls_, rolls) && rolls;
   std::vector<Finding> news;
   std::set<FindingCode> codes;

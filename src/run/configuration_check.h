@@ -1,7 +1,7 @@
 // What is wrong with the configuration of one engine, where nothing is wrong with any node.
 //
 //     std::vector<Finding> wrong = check.Look(policy, pass.SeesDaemonSet());
-//     for (const Finding& finding : check.News(wrong, plan.totals)) observer.OnFinding(finding);
+//     for (const Finding& finding : check.News(wrong, plan)) observer.OnFinding(finding);
 //
 // Not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_RUN_CONFIGURATION_CHECK_H_
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "driverupgrade/finding.h"
-#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/upgrade_policy.h"
 
@@ -24,9 +24,9 @@ class ConfigurationCheck {
 
   // NoDaemonSet and NothingIsEvicted, as far as they hold.
   std::vector<Finding> Look(const UpgradePolicy& policy, bool sees_daemon_set) const;
-  // Those of `wrong` that are to be told: each once while it lasts, and that nothing is evicted once more for each further
-  // rollout. `totals`: of the same pass.
-  std::vector<Finding> News(const std::vector<Finding>& wrong, const Tally& totals);
+  // Returns the findings of `wrong` to report: each one once while it lasts, and NothingIsEvicted again for each further
+  // rollout, in the pass that starts it. `plan`: that of this pass.
+  std::vector<Finding> News(const std::vector<Finding>& wrong, const Plan& plan);
 
  private:
   const std::string no_daemon_set_;

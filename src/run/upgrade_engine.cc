@@ -226,6 +226,11 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
   if (ledger_) ledger_->NoteOutcomes(result.outcomes, machine_.identity(), unbroken_since);
   DRIVERUPGRADE_RETURN_IF_ERROR(MakePlan(context, policy, result));
   if (observer_) observer_->OnPlan(result.plan);
+  // Before the first driver pod of the rollout is deleted.
+  result.configuration = configuration_.Look(policy, pass_->SeesDaemonSet());
+  for (const Finding& finding : configuration_.News(result.configuration, result.plan)) {
+    if (observer_) observer_->OnFinding(finding);
+  }
   const std::size_t collected = result.outcomes.size();
   Carry(context, result);
   if (policy.rollout) {
@@ -233,10 +238,6 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
                           machine_.identity(), unbroken_since);
   }
   if (result.plan.finished) TellFindings(context, result.plan);
-  result.configuration = configuration_.Look(policy, pass_->SeesDaemonSet());
-  for (const Finding& finding : configuration_.News(result.configuration, result.plan.totals)) {
-    if (observer_) observer_->OnFinding(finding);
-  }
   if (const auto reminder = finding_events_ ? finding_events_->NextReminder() : std::nullopt) {
     result.wake_at = std::min(result.wake_at.value_or(*reminder), *reminder);
   }

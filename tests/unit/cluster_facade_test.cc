@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "driverupgrade/forwarding_facade.h"
+#include "seam/check_supports.h"
 #include "support/catch.h"
 
 namespace driverupgrade {
@@ -137,6 +138,13 @@ TEST_CASE("an operation that a facade lacks is unimplemented, also through a dec
     names.insert(name);
   }
   CHECK(names.size() == answers.size());
+}
+
+TEST_CASE("W39: the error for a facade without Events names the option that switches Events off") {
+  CHECK(internal::CheckSupports(EmptyFacade(), {Operation::kRecordEvent}).message() ==
+        "the cluster facade does not implement record event: implement RecordEvent, or set executor.events = false");
+  CHECK(internal::CheckSupports(EmptyFacade(), {Operation::kGetLease}).message() ==
+        "the cluster facade does not implement get lease");
 }
 
 TEST_CASE("a decorator passes parameters and context on") {

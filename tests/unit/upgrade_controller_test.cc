@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driverupgrade/log_sink.h"
@@ -93,6 +94,43 @@ TEST_CASE("A rollout that ends is told once, with what has become of it") {
   CHECK(world.Logged("msg=\"rollout ended\"") == 1);
   CHECK(world.Logged("msg=trouble") == 0);
   CHECK(world.Logged("msg=leads") == 0);  // nobody else could
+}
+
+/// Counts the driver pods that are gone when the finding NothingIsEvicted comes.
+class DeletionsSoFar final : public Observer {
+ public:
+  explicit DeletionsSoFar(std::shared_ptr<FakeCluster> cluster) : cluster_(std::move(cluster)) {}
+  void OnFinding(const Finding& finding) override {
+    if (finding.code == FindingCode::kNothingIsEvicted) {
+      deletions.push_back(static_cast<int>(cluster_->CallCount(Operation::kDeletePod)));
+    }
+  }
+  std::vector<int> deletions = {};
+
+ private:
+  const std::shared_ptr<FakeCluster> cluster_;
+};
+
+TEST_CASE("W39: the finding NothingIsEvicted comes before a rollout deletes its first driver pod") {
+  const auto clock = std::make_shared<FakeClock>();
+  const auto cluster = std::make_shared<FakeCluster>(clock);
+  const auto fleet = testing::AddFleet(*cluster, {.node_count = 1, .workload = ""});
+  const auto observer = std::make_shared<DeletionsSoFar>(cluster);
+  const auto engine = UpgradeEngine::Create(
+      Gpu(), cluster,
+      {.snapshot = {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
+       .executor = {.calls_in_flight = 1},
+       .clock = clock,
+       .observer = observer});
+  REQUIRE(engine.ok());
+  for (const char* revision : {"rev-2", "rev-3"}) {
+    cluster->SetTemplate(fleet.ns, fleet.daemon_set, revision);
+    for (int second = 0; second < 60; ++second) {
+      REQUIRE((*engine)->Reconcile({}, {.auto_upgrade = true}).ok());
+      cluster->Advance(absl::Seconds(1));
+    }
+  }
+  CHECK(observer->deletions == std::vector{0, 1});
 }
 
 TEST_CASE("Labels that match no DaemonSet, and a policy that evicts nothing, are told to a plain loop's observer") {

@@ -264,6 +264,9 @@ Patch PatchOfApprovals(const Request& request, const driverupgrade::DaemonSet& s
 Patch Give(const Request& request, const driverupgrade::DaemonSet& set, const std::string& approval) {
   const std::string before = ApprovalsOn(set, request);
   std::vector<std::string> approvals = ApprovalsIn(before);
+  // Approvals of other revisions have no effect, and would pile up.
+  const std::string revision = approval.substr(approval.rfind('@'));
+  std::erase_if(approvals, [&](const std::string& one) { return !one.ends_with(revision); });
   approvals.push_back(approval);
   return PatchOfApprovals(request, set, before, absl::StrJoin(approvals, ","));
 }
@@ -273,6 +276,29 @@ Patch TakeBack(const Request& request, const driverupgrade::DaemonSet& set, cons
   std::vector<std::string> approvals = ApprovalsIn(before);
   std::erase(approvals, approval);
   return PatchOfApprovals(request, set, before, absl::StrJoin(approvals, ","));
+}
+
+const driverupgrade::RolloutStage* FindStage(const driverupgrade::RolloutPolicy& rollout, const std::string& name) {
+  const auto stage = std::find_if(rollout.stages.begin(), rollout.stages.end(),
+                                  [&](const auto& one) { return one.name == name; });
+  return stage == rollout.stages.end() ? nullptr : &*stage;
+}
+
+// While the rollout is not halted, only a stage with approval: Manual waits for an administrator.
+absl::Status WhyNotWaitedFor(const driverupgrade::RolloutPolicy& rollout, const std::string& name) {
+  const driverupgrade::RolloutStage* stage = FindStage(rollout, name);
+  if (stage == nullptr) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: is the last stage, and the rollout is not halted: no node waits for its approval", name));
+  }
+  if (stage->approval == driverupgrade::Approval::kManual) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("{}: has approval: Automatic, and the rollout is not halted: the next stage begins without one", name));
+}
+
+bool AwaitsApprovalOf(const driverupgrade::RolloutStatus& status, const std::string& stage) {
+  return status.next && status.next->reason == driverupgrade::GateReason::kApproval &&
+         status.stages[static_cast<std::size_t>(status.open)].name == stage;
 }
 
 }  // namespace
@@ -296,12 +322,18 @@ absl::StatusOr<Change> Approve(const Request& request, const std::string& stage)
         fmt::format("{}: the rollout is halted in stage {}; an approval of that stage lifts the halt", Printable(stage),
                     Printable(record.halt->stage)));
   }
+  if (!report->rollout->halted) {
+    if (const absl::Status status = WhyNotWaitedFor(*rollout, stage); !status.ok()) return status;
+  }
   const std::string approval = fmt::format("{}@{}", stage, report->rollout->revision);
   const bool is_approved =
       std::any_of(sets.begin(), sets.end(), [&](const auto* set) { return HasApproval(*set, request, approval); });
   Change change;
   if (request.question.rollout_record.value_or("").empty()) {
     change.notes.push_back(Printable(NoRecord(request) + ": whether the rollout was halted before cannot be told."));
+  }
+  if (!is_approved && !report->rollout->halted && !AwaitsApprovalOf(*report->rollout, stage)) {
+    change.notes.push_back(Printable(fmt::format("stage {} has not soaked yet: the approval counts once it has", stage)));
   }
   if (!is_approved) {
     change.patches.push_back(Give(request, *sets.front(), approval));

@@ -70,7 +70,7 @@ Answer ApproveIn(const std::shared_ptr<DumpServer>& server, const std::string& s
   return Change({"approve", stage, "--yes"}, server);
 }
 
-TEST_CASE("An approval is an annotation of the driver's DaemonSet beside those that are there") {
+TEST_CASE("An approval is an annotation of the driver's DaemonSet, in the place of those of older revisions") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout("", "canary@old"));
   const Answer answer = ApproveIn(server, "canary");
   INFO(answer.err);
@@ -79,7 +79,7 @@ TEST_CASE("An approval is an annotation of the driver's DaemonSet beside those t
   CHECK(server->writes()[0].path == "/apis/apps/v1/namespaces/gpu-operator/daemonsets/driver");
   CHECK(
       server->writes()[0].body ==
-      R"({"metadata":{"uid":"ds","resourceVersion":"55","annotations":{"nvidia.com/gpu-driver-upgrade.approved":"canary@old,canary@new"}}})");
+      R"({"metadata":{"uid":"ds","resourceVersion":"55","annotations":{"nvidia.com/gpu-driver-upgrade.approved":"canary@new"}}})");
 }
 
 TEST_CASE("Who may not read the ledger cannot approve, for the rollout may be halted, and no record is told") {
@@ -148,6 +148,27 @@ TEST_CASE("A stage that the policy does not have is not approved, nor one twice"
   const Answer again = ApproveIn(approved, "canary");
   CHECK(again.out == "canary@new is approved already\n");
   CHECK(approved->writes().empty());
+}
+
+TEST_CASE("W20: approvals of stages that need none are refused, and an early approval is reported as such") {
+  // A record that cannot be read halts, so that the one here is a good one.
+  const std::string record = R"({"version":1,"revision":"new","stages":"other","stage":"","waived":[],"durations":{}})";
+  const auto server = std::make_shared<DumpServer>(DumpOfRollout(record, ""));
+  const Answer rest = ApproveIn(server, "rest");
+  CHECK(rest.exit_code == kExitUsage);
+  CHECK(rest.err.find("rest: is the last stage, and the rollout is not halted") != std::string::npos);
+  std::string automatic = DumpOfRollout(record, "");
+  automatic.replace(automatic.find("Manual"), 6, "Automatic");
+  const auto without = std::make_shared<DumpServer>(automatic);
+  const Answer answer = ApproveIn(without, "canary");
+  CHECK(answer.exit_code == kExitUsage);
+  CHECK(answer.err.find("canary: has approval: Automatic") != std::string::npos);
+  CHECK(without->writes().empty());
+  CHECK(server->writes().empty());
+
+  const Answer early = ApproveIn(server, "canary");
+  CHECK(early.out.find("stage canary has not soaked yet: the approval counts once it has") != std::string::npos);
+  CHECK(server->writes().size() == 1);
 }
 
 TEST_CASE("While a rollout is halted, only the stage of the halt is approved, and no other approval is taken back") {

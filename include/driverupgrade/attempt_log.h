@@ -26,6 +26,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
@@ -128,6 +130,17 @@ absl::Time NextLabelDue(const LabelLoss& loss);
 absl::Time LabelLossEnds(const LabelLoss& loss);
 /// When the call may be made; InfiniteFuture() while an answer is outstanding.
 absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call);
+
+/// Returns what the answer to an eviction says, for AttemptLog::PodRequestAnswered. `now`: when the answer came.
+///
+///     log.PodRequestSent(node.uid, node.resource_version, pod.uid, clock.Now());
+///     const auto answer = cluster.EvictPod(context, {.pod = pod});
+///     log.PodRequestAnswered(node.uid, pod.uid, AttemptOf(answer, clock.Now()));
+PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now);
+/// The same of a deletion.
+PodAttempt AttemptOf(const absl::Status& answer, absl::Time now);
+/// Returns what the answer to a write says about its effect.
+Outcome OutcomeOf(const absl::Status& answer);
 
 class AttemptLog {
  public:

@@ -6,7 +6,7 @@
 /// upgrade evacuates the node and then removes the annotation.
 ///
 ///     SafeLoadManager safe_load(identity);
-///     if (safe_load.IsWaiting(node)) safe_load.Unblock(node);
+///     if (safe_load.IsWaiting(node)) cluster.PatchNode(context, safe_load.Unblocking(node));
 ///
 /// A pure decider that Step consults. Thread-safe.
 #ifndef DRIVERUPGRADE_SAFE_LOAD_MANAGER_H_
@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/driver_identity.h"
 
 namespace driverupgrade {
@@ -30,6 +31,10 @@ class SafeLoadManager {
   bool IsWaiting(const Node& node) const;
   /// Removes the annotation. The caller has made sure that the node is evacuated.
   void Unblock(Node& node) const;
+
+  /// The patch that removes the annotation from the node, at the version that was read. The caller has made sure that the
+  /// node is evacuated.
+  PatchNodeParams Unblocking(const Node& node) const;
 
   /// The same of marks that the library has decoded.
   static bool IsWaiting(const internal::NodeMarks& marks);

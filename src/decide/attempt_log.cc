@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/backoff.h"
+#include "base/status_macros.h"
 
 namespace driverupgrade {
 namespace {
@@ -107,6 +108,29 @@ absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const Maint
   if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
   const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
   return attempt.answered_at + Spread(delay, call.object.name, attempt.count);
+}
+
+Outcome OutcomeOf(const absl::Status& answer) {
+  if (answer.ok()) return Outcome::kApplied;
+  if (absl::IsAborted(answer)) return Outcome::kConflict;
+  return WasNotApplied(answer) ? Outcome::kNotApplied : Outcome::kUnclear;
+}
+
+PodAttempt AttemptOf(const absl::Status& answer, absl::Time now) {
+  return {.outcome = OutcomeOf(answer),
+          .answered_at = now,
+          .refusal = answer.ok() ? Refusal::kNone : Refusal::kOther,
+          .message = std::string(internal::Message(answer))};
+}
+
+PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now) {
+  if (!answer.ok()) return AttemptOf(answer.status(), now);
+  return {.outcome = answer->refusal == Refusal::kNone ? Outcome::kApplied : Outcome::kNotApplied,
+          .answered_at = now,
+          .refusal = answer->refusal,
+          .retry_after = answer->retry_after,
+          .budget = answer->budget,
+          .message = answer->message};
 }
 
 void AttemptLog::PatchSent(const Node& node, const PatchNodeParams& patch, absl::Time now) {

@@ -15,6 +15,16 @@ void SafeLoadManager::Unblock(Node& node) const {
   }
 }
 
+PatchNodeParams SafeLoadManager::Unblocking(const Node& node) const {
+  const internal::NodeMarks before = internal::DecodeMarks(node, identity_);
+  internal::NodeMarks after = before;
+  Unblock(after);
+  return {.name = node.name,
+          .uid = node.uid,
+          .resource_version = node.resource_version,
+          .annotations = internal::ChangesBetween(before, after, identity_).annotations};
+}
+
 bool SafeLoadManager::IsWaiting(const internal::NodeMarks& marks) { return marks.safe_load.value().has_value(); }
 
 void SafeLoadManager::Unblock(internal::NodeMarks& marks) { marks.safe_load.Remove(); }

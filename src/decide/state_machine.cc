@@ -17,6 +17,7 @@
 #include "decide/step_parts.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
+#include "model/foreign_state.h"
 #include "model/node_service.h"
 #include "model/unreadable.h"
 
@@ -60,8 +61,8 @@ bool MayAct(Walk& walk) {
   if (!walk.read_state()) {
     const std::string_view value = walk.before().state.text().value_or("");
     walk.Note(FindingCode::kUnknownState,
-              fmt::format("label {} has the value `{}`, which is no state; the node is left alone and holds a slot",
-                          identity.StateLabel(), value));
+              fmt::format("label {} has the value `{}`, which is {}; the node is left alone and holds a slot",
+                          identity.StateLabel(), value, internal::WhoseState(value)));
     walk.Wait(GateReason::kUnknownState, fmt::format("label {}={}", identity.StateLabel(), value));
     return false;
   }

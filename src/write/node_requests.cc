@@ -9,29 +9,6 @@
 namespace driverupgrade::internal {
 namespace {
 
-Outcome OutcomeOf(const absl::Status& status) {
-  if (status.ok()) return Outcome::kApplied;
-  if (absl::IsAborted(status)) return Outcome::kConflict;
-  return WasNotApplied(status) ? Outcome::kNotApplied : Outcome::kUnclear;
-}
-
-PodAttempt AttemptOf(const absl::Status& status, absl::Time now) {
-  return {.outcome = OutcomeOf(status),
-          .answered_at = now,
-          .refusal = status.ok() ? Refusal::kNone : Refusal::kOther,
-          .message = std::string(Message(status))};
-}
-
-PodAttempt AttemptOf(const EvictionAnswer& answer, absl::Time now) {
-  const Refusal refusal = answer.refusal;
-  return {.outcome = refusal == Refusal::kNone ? Outcome::kApplied : Outcome::kNotApplied,
-          .answered_at = now,
-          .refusal = refusal,
-          .retry_after = answer.retry_after,
-          .budget = answer.budget,
-          .message = answer.message};
-}
-
 // A patch without a change: refused if the object is another than was read.
 PatchNodeMaintenanceParams Unchanged(const NodeMaintenance& object) {
   return {.ns = object.ns, .name = object.name, .uid = object.uid, .resource_version = object.resource_version};
@@ -137,7 +114,8 @@ absl::Status NodeRequests::Patched(NodeAnswer answer, absl::Time now) {
 // A refusal is an answer like another: Step decides when to ask again. Only trouble with the API server itself ends the
 // node's turn.
 absl::Status NodeRequests::Evicted(const PodRef& pod, const NodeAnswer& answer, absl::Time sent_at, absl::Time now) {
-  const PodAttempt attempt = answer.status.ok() ? AttemptOf(answer.eviction, now) : AttemptOf(answer.status, now);
+  const PodAttempt attempt = answer.status.ok() ? AttemptOf(absl::StatusOr<EvictionAnswer>(answer.eviction), now)
+                                                : AttemptOf(answer.status, now);
   notes_.emplace_back(PodNote{.pod_uid = pod.uid, .sent_at = sent_at, .answer = attempt});
   if (!answer.status.ok()) return answer.status;
   ++(attempt.refusal == Refusal::kNone ? outcome_.evictions_accepted : outcome_.evictions_refused);

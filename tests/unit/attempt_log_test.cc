@@ -231,6 +231,24 @@ TEST_CASE("W1: a label that is lost again and again is due after a pause that gr
   CHECK_FALSE(read(false));
 }
 
+TEST_CASE("W39: the answer to an eviction is recorded as the facade gives it") {
+  AttemptLog log;
+  log.PodRequestSent("u1", "11", "p1", kT0);
+  const absl::StatusOr<EvictionAnswer> refused =
+      EvictionAnswer{.refusal = Refusal::kDisruptionBudget, .budget = "web", .retry_after = absl::Seconds(10)};
+  log.PodRequestAnswered("u1", "p1", AttemptOf(refused, kT0 + absl::Seconds(1)));
+  const PodAttempt attempt = log.ForNode("u1").pods.at("p1");
+  CHECK(attempt.count == 1);
+  CHECK(attempt.outcome == Outcome::kNotApplied);
+  CHECK(attempt.refusal == Refusal::kDisruptionBudget);
+  CHECK(attempt.budget == "web");
+  CHECK(NextPodRequestDue(attempt, "p1") >= kT0 + absl::Seconds(11));
+  const absl::StatusOr<EvictionAnswer> accepted = EvictionAnswer{};
+  CHECK(AttemptOf(accepted, kT0).outcome == Outcome::kApplied);
+  const absl::StatusOr<EvictionAnswer> lost = absl::UnavailableError("no answer");
+  CHECK(AttemptOf(lost, kT0).outcome == Outcome::kUnclear);
+}
+
 TEST_CASE("W1: a label that was written and removed before it was read is lost, one that we removed is not") {
   const std::string key = "nvidia.com/gpu-driver-upgrade-state";
   for (const bool removed_by_us : {false, true}) {

@@ -22,5 +22,20 @@ TEST_CASE("T39, T43: a driver waits while the annotation has a value, and is let
   }
 }
 
+TEST_CASE("W39: the patch that lets a driver load can be sent as it is") {
+  const SafeLoadManager safe_load(Gpu());
+  const Node node{.name = "n1",
+                  .uid = "u1",
+                  .resource_version = "7",
+                  .annotations = {{"team", "a"}, {Gpu().SafeLoadAnnotation(), "true"}}};
+  const PatchNodeParams patch = safe_load.Unblocking(node);
+  CHECK(patch == PatchNodeParams{.name = "n1",
+                                 .uid = "u1",
+                                 .resource_version = "7",
+                                 .annotations = {{Gpu().SafeLoadAnnotation(), std::nullopt}}});
+  CHECK_FALSE(safe_load.IsWaiting(Patched(node, patch)));
+  CHECK(safe_load.Unblocking(Patched(node, patch)).empty());
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

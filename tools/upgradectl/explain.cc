@@ -272,7 +272,7 @@ absl::StatusOr<Explanation> ExplainNode(const Request& request, const RolloutSta
     return absl::NotFoundError(
         fmt::format("{}: has no driver pod and no label of {}", std::string(node), status.driver));
   }
-  Explanation explanation{.node = found->name, .help = HelpFor(request, *found)};
+  Explanation explanation{.node = found->name, .help = HelpFor(request, *found, status.rollout)};
   for (Section& section :
        std::vector<Section>{StateOf(request, *found, *object), GateOf(request, *found), PodsOf(request, *found),
                             DriverOf(request, *found), MaintenancesOf(request, *found), HistoryOf(request, *found)}) {

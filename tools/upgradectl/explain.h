@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_EXPLAIN_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_EXPLAIN_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +41,8 @@ struct Explanation {
                                                       std::string_view node);
 
 /// What helps against this gate of this node.
-Help HelpFor(const Request& request, const NodeStatus& node);
+Help HelpFor(const Request& request, const NodeStatus& node,
+             const std::optional<driverupgrade::RolloutStatus>& rollout = std::nullopt);
 
 std::string FormatExplanation(const Explanation& explanation, const Screen& screen);
 

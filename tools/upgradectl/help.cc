@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +17,7 @@ using driverupgrade::GateReason;
 std::string WithValue(const std::string& option, const std::optional<std::string>& given) {
   if (!given) return " " + option;
   const std::string& value = *given;
-  const std::string_view plain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+";
+  const std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+";
   if (!value.empty() && value.find_first_not_of(plain) == std::string::npos) {
     return fmt::format(" {} {}", option, value);
   }
@@ -156,6 +156,10 @@ Help OfAdministrator(GateReason reason, const Commands& commands, const std::str
       return {.advice = "Look at the upgraded nodes. If they are well, approve.",
               .commands = {commands.Ours("status"), commands.Approve()},
               .page = "docs/operations.md#a-rollout-in-stages"};
+    case GateReason::kNoWindow:
+      return {.advice = "Change windows, closed or finishBy of the policy; or find out why nodes take so long.",
+              .commands = {commands.Ours("status")},
+              .page = "docs/policy.md#rollout"};
     case GateReason::kPaused:
       return {.advice = "The policy is paused.",
               .commands = {commands.Ours("resume")},
@@ -244,8 +248,9 @@ Help OfDone(const Commands& commands, const NodeStatus& node) {
   if (node.state != driverupgrade::UpgradeState::kDone || node.pod.empty() || node.pod_ready) {
     return {.advice = "Nothing is needed."};
   }
-  return {.advice = "The driver is up to date, but it is not Ready. Remove the cause; then restart the driver: request an "
-                    "upgrade, or label the node.",
+  return {.advice =
+              "The driver is up to date, but it is not Ready. Remove the cause; then restart the driver: request an "
+              "upgrade, or label the node.",
           .commands = {commands.DriverPod("describe pod"), commands.DriverPod("logs --all-containers"),
                        commands.OnNode("request"), commands.LabelState("upgrade-required")}};
 }
@@ -267,6 +272,12 @@ Help OfOtherOperator(GateReason reason, const Request& request, const NodeStatus
   }
 }
 
+// No other node has its turn before somebody changes the stage or its nodes.
+bool IsOpenStageEmpty(const std::optional<driverupgrade::RolloutStatus>& rollout) {
+  const auto open = rollout ? static_cast<std::size_t>(rollout->open) : 0;
+  return rollout && open < rollout->stages.size() && rollout->stages[open].nodes == 0;
+}
+
 Help OfGate(const Request& request, const Commands& commands, const NodeStatus& node) {
   const GateReason reason = node.gate->reason;
   switch (driverupgrade::TraitsOf(reason).opener) {
@@ -275,17 +286,20 @@ Help OfGate(const Request& request, const Commands& commands, const NodeStatus& 
     case driverupgrade::GateOpener::kWorkloads: return OfWorkloads(reason, commands);
     case driverupgrade::GateOpener::kDriver: return OfDriver(reason, commands);
     case driverupgrade::GateOpener::kClock: return {.advice = "Wait until then."};
-    case driverupgrade::GateOpener::kOtherOperator:
-      return OfOtherOperator(reason, request, node);
+    case driverupgrade::GateOpener::kOtherOperator: return OfOtherOperator(reason, request, node);
   }
   return {};
 }
 
 }  // namespace
 
-Help HelpFor(const Request& request, const NodeStatus& node) {
+Help HelpFor(const Request& request, const NodeStatus& node,
+             const std::optional<driverupgrade::RolloutStatus>& rollout) {
   const Commands commands(request, node);
   Help help = node.gate ? OfGate(request, commands, node) : OfDone(commands, node);
+  if (node.gate && node.gate->reason == GateReason::kStage && IsOpenStageEmpty(rollout)) {
+    help.advice = "No node of the open stage counts: correct its nodeSelector, or see what leaves its nodes out.";
+  }
   if (help.commands.empty() && !node.gate) return help;
   for (std::string& command : help.commands) {
     if (command.starts_with("kubectl ")) command += OptionsOfKubectl(request);

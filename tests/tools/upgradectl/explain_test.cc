@@ -124,6 +124,18 @@ TEST_CASE("What waits for an approval, or is halted, is helped by the approval o
   CHECK(commands(GateReason::kHalted, "the halt is being lifted").back() == "upgradectl approve STAGE");
 }
 
+TEST_CASE("W23: windows that never open, and a stage without nodes, are an administrator's to change") {
+  const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
+  REQUIRE(request.ok());
+  NodeStatus node{.name = "n1", .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kNoWindow}};
+  CHECK(HelpFor(*request, node).advice.starts_with("Change windows, closed or finishBy"));
+  node.gate->reason = driverupgrade::GateReason::kStage;
+  driverupgrade::RolloutStatus rollout{.stages = {{.name = "canary"}, {.name = "rest", .nodes = 3}}};
+  CHECK(HelpFor(*request, node, rollout).advice.starts_with("No node of the open stage counts"));
+  rollout.stages[0].nodes = 1;
+  CHECK(HelpFor(*request, node, rollout).advice.starts_with("Wait for the nodes that go before it"));
+}
+
 TEST_CASE("Every gate has an advice, and commands that name the node or the driver") {
   Options options;
   options.driver = "ofed";
@@ -194,10 +206,11 @@ std::vector<std::string> CommandsAfter(const Texts& given) {
 }
 
 TEST_CASE("Every command that is printed is about the same cluster, driver and policy, and may be typed as it stands") {
-  const Texts given = {"--driver",       "nic",           "--domain",       "example.com",    "--namespace",
-                       "drivers",        "--driver-labels", "app in (a, b)", "--kubeconfig",   "it's.yaml",
-                       "--context",      "prod",          "--policy",       "policy.yaml",    "--gpu-pods",
-                       "--validation-selector", "app=v",  "--ledger-name",  "ledger",         "--requestor-id",
+  const Texts given = {"--driver",      "nic",           "--domain",        "example.com",
+                       "--namespace",   "drivers",       "--driver-labels", "app in (a, b)",
+                       "--kubeconfig",  "it's.yaml",     "--context",       "prod",
+                       "--policy",      "policy.yaml",   "--gpu-pods",      "--validation-selector",
+                       "app=v",         "--ledger-name", "ledger",          "--requestor-id",
                        "me.example.com"};
   for (const std::string& command : CommandsAfter(given)) {
     CAPTURE(command);

@@ -4,28 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// managedBy gives the world a Manager with these options.
-func (w *world) managedBy(options ...Option) {
-	w.t.Helper()
-	manager, err := NewManager(logr.Discard(), w.cluster.Config(), w.events, StateOptions{}, append(options, WithClock(w.clock))...)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(manager.Close)
-	w.manager.Close()
-	w.manager = manager
-}
-
 // W1(d): next to NVIDIA's operator, which removes the state labels that it knows.
 func TestAManagerWithADomainAndANameOfItsOwnUsesTheirKeysOnly(t *testing.T) {
 	w := newWorld(t, 2)
-	w.managedBy(WithDomain("example.com"), WithDriverName("npu"))
+	w.manage(setup{options: []Option{WithDomain("example.com"), WithDriverName("npu")}})
 	keys := w.manager.Keys()
 	if label := keys.StateLabel(); label != "example.com/npu-driver-upgrade-state" {
 		t.Fatalf("the state label is %s", label)
@@ -86,7 +73,7 @@ func TestAManagerWithADomainAndANameOfItsOwnUsesTheirKeysOnly(t *testing.T) {
 
 func TestADomainThatIsNoneIsAnErrorOfBuildState(t *testing.T) {
 	w := newWorld(t, 1)
-	w.managedBy(WithDomain("not a domain"))
+	w.manage(setup{options: []Option{WithDomain("not a domain")}})
 	if _, err := w.manager.BuildState(t.Context(), fakecluster.Namespace, driverLabels); err == nil || !strings.Contains(err.Error(), "not a domain") {
 		t.Errorf("got %v", err)
 	}

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -135,13 +133,7 @@ func TestRequestsSayWhoseTheyAre(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	}
-	manager, err := NewManager(logr.Discard(), config, nil, StateOptions{}, WithClock(w.clock))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(manager.Close)
-	w.manager.Close()
-	w.manager = manager
+	w.manage(setup{config: config})
 	w.apply(t.Context(), policyOf(1))
 	mu.Lock()
 	defer mu.Unlock()
@@ -157,22 +149,8 @@ func TestRequestsSayWhoseTheyAre(t *testing.T) {
 
 func TestAnOperatorThatGoesLogsNoErrors(t *testing.T) {
 	w := newWorld(t, 3)
-	var mu sync.Mutex
-	var errors []string
-	log := funcr.New(func(_, args string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if strings.Contains(args, `"error"=`) && !strings.Contains(args, `"level"=`) {
-			errors = append(errors, args)
-		}
-	}, funcr.Options{})
-	manager, err := NewManager(log, w.cluster.Config(), nil, StateOptions{}, WithClock(w.clock))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(manager.Close)
-	w.manager.Close()
-	w.manager = manager
+	log, lines := logged(0)
+	w.manage(setup{log: log})
 	ctx, cancel := context.WithCancel(t.Context())
 	state := w.build(ctx)
 	w.cluster.SetBefore(func(string, string) bool { // with a request of each node under way
@@ -180,12 +158,11 @@ func TestAnOperatorThatGoesLogsNoErrors(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		return true
 	})
-	_ = manager.ApplyState(ctx, state, policyOf(0))
-	manager.Close()
-	w.eventually("no host that has ended", func() bool { return len(manager.allHosts()) == 0 })
+	_ = w.manager.ApplyState(ctx, state, policyOf(0))
+	w.manager.Close()
+	w.eventually("no host that has ended", func() bool { return len(w.manager.allHosts()) == 0 })
 	time.Sleep(50 * time.Millisecond)
-	mu.Lock()
-	defer mu.Unlock()
+	errors := slices.DeleteFunc(lines(), func(line string) bool { return !contains(line, `"error"=`) || contains(line, `"level"=`) })
 	if len(errors) > 0 {
 		t.Errorf("logged: %q", errors)
 	}

@@ -4,25 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/go-logr/logr"
-	"k8s.io/client-go/tools/record"
 )
 
 // requesting has a maintenance operator asked, and a node that needs another driver.
 func requesting(t *testing.T, alter func(*world)) *world {
 	t.Helper()
 	w := newWorld(t, 1)
-	manager, err := NewManager(logr.Discard(), w.cluster.Config(), record.NewFakeRecorder(1000), StateOptions{
-		Requestor: RequestorOptions{UseMaintenanceOperator: true, MaintenanceOPRequestorID: "gpu.example.com",
-			MaintenanceOPRequestorNS: "maintenance", NodeMaintenanceNamePrefix: "gpu"}},
-		WithClock(w.clock))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(manager.Close)
-	w.manager.Close()
-	w.manager = manager
+	w.manage(setup{state: StateOptions{Requestor: RequestorOptions{UseMaintenanceOperator: true, MaintenanceOPRequestorID: "gpu.example.com",
+		MaintenanceOPRequestorNS: "maintenance", NodeMaintenanceNamePrefix: "gpu"}}})
 	alter(w)
 	w.apply(t.Context(), policyOf(1))
 	w.eventually("the state of a current node", w.allIn(UpgradeStateDone))

@@ -11,15 +11,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/go-logr/logr/testr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
@@ -50,20 +54,58 @@ func newWorld(t *testing.T, nodes int) *world {
 		w.nodes = append(w.nodes, fmt.Sprintf("n%d", i))
 		w.cluster.AddNode(w.nodes[i])
 	}
+	t.Cleanup(w.cluster.Close) // after the Managers are closed
 	log := logr.Discard()
 	if testing.Verbose() {
 		log = testr.NewWithOptions(t, testr.Options{Verbosity: 1})
 	}
-	manager, err := NewManager(log, w.cluster.Config(), w.events, StateOptions{}, WithClock(w.clock))
+	w.manage(setup{log: log})
+	return w
+}
+
+// setup is what a Manager is made with. Its zero value stands for no log, the world's cluster, and the world's recorder.
+type setup struct {
+	log      logr.Logger
+	config   *rest.Config
+	recorder record.EventRecorder
+	state    StateOptions
+	options  []Option
+}
+
+// manage replaces the Manager of the world.
+func (w *world) manage(of setup) {
+	w.t.Helper()
+	if of.config == nil {
+		of.config = w.cluster.Config()
+	}
+	if of.recorder == nil {
+		of.recorder = w.events
+	}
+	manager, err := NewManager(of.log, of.config, of.recorder, of.state, append(of.options, WithClock(w.clock))...)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(manager.Close)
+	if w.manager != nil {
+		w.manager.Close()
 	}
 	w.manager = manager
-	t.Cleanup(func() {
-		manager.Close()
-		w.cluster.Close()
-	})
-	return w
+}
+
+// logged returns a log, and a function that returns its lines of this verbosity until now.
+func logged(verbosity int) (log logr.Logger, lines func() []string) {
+	var mu sync.Mutex
+	var all []string
+	log = funcr.New(func(_, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, args)
+	}, funcr.Options{Verbosity: verbosity})
+	return log, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
 }
 
 func (w *world) build(ctx context.Context) *ClusterUpgradeState {

@@ -32,14 +32,7 @@ func (w *world) awaitState(node, state string) {
 
 func (w *world) awaitEnd() {
 	w.t.Helper()
-	w.eventually("the new driver on every node", func() bool {
-		for _, node := range w.nodes {
-			if w.cluster.State(node) != UpgradeStateDone || w.cluster.Revision(node) != "hash-2" || w.cluster.Cordoned(node) {
-				return false
-			}
-		}
-		return true
-	})
+	w.awaitRevision("hash-2")
 }
 
 func (w *world) awaitGate(node, reason string) Gate {

@@ -10,11 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
 
@@ -92,13 +89,7 @@ func outdated(t *testing.T, nodes int) (*world, tokens) {
 	w.cluster.NewDriver()
 	config, rate := w.cluster.Config(), make(tokens)
 	config.RateLimiter = rate
-	manager, err := NewManager(logr.Discard(), config, nil, StateOptions{}, WithClock(w.clock))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(manager.Close)
-	w.manager.Close()
-	w.manager = manager
+	w.manage(setup{config: config})
 	return w, rate
 }
 
@@ -501,13 +492,7 @@ func TestARecorderThatBlocksHoldsUpNothing(t *testing.T) {
 	w := newWorld(t, 3)
 	blocked := &recorder{gate: make(chan struct{})}
 	defer close(blocked.gate)
-	manager, err := NewManager(logr.Discard(), w.cluster.Config(), blocked, StateOptions{}, WithClock(w.clock))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(manager.Close)
-	w.manager.Close()
-	w.manager = manager
+	w.manage(setup{recorder: blocked})
 	ctx, cancel := context.WithTimeout(t.Context(), patience) // a call that hangs is a failure, and no hung test
 	defer cancel()
 	w.apply(ctx, policyOf(1))
@@ -522,29 +507,15 @@ func TestARecorderThatBlocksHoldsUpNothing(t *testing.T) {
 
 func TestWhatIsWrongIsLoggedOnce(t *testing.T) {
 	w := newWorld(t, 2)
-	var mu sync.Mutex
-	var lines []string
-	log := funcr.New(func(_, args string) {
-		mu.Lock()
-		defer mu.Unlock()
-		lines = append(lines, args)
-	}, funcr.Options{})
-	manager, err := NewManager(log, w.cluster.Config(), nil, StateOptions{}, WithClock(testclock.NewFakeClock(w.clock.Now())))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(manager.Close)
-	w.manager.Close()
-	w.manager = manager
+	log, lines := logged(0)
+	w.manage(setup{log: log})
 	w.cluster.SetLabel("n0", GetUpgradeStateLabelKey(), "no-state-at-all")
 	for range 3 {
 		w.apply(t.Context(), policyOf(1))
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	found := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !contains(line, "no-state-at-all", "n0") })
+	found := slices.DeleteFunc(lines(), func(line string) bool { return !contains(line, "no-state-at-all", "n0") })
 	if len(found) != 1 {
-		t.Errorf("got %d lines: %v", len(found), lines)
+		t.Errorf("got %d lines: %v", len(found), lines())
 	}
 }
 

@@ -58,9 +58,10 @@ func (w *world) cordoned() (cordoned []string) {
 	return cordoned
 }
 
-func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T) {
-	const nodes, parallel = 20, 4
-	w := newWorld(t, nodes)
+// inTheMiddle returns a world in which this many nodes have a new driver that is not ready yet, and all others wait.
+func inTheMiddle(t *testing.T, nodes, parallel int) (w *world, started []string) {
+	t.Helper()
+	w = newWorld(t, nodes)
 	for _, node := range w.nodes {
 		w.cluster.AddWorkload("work-"+node, node)
 	}
@@ -68,12 +69,23 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
 	w.cluster.StartUnready()
 	w.cluster.NewDriver()
-	var started []string
 	w.eventually("new drivers on nodes that wait for them", func() bool {
 		started = w.cordoned()
 		return len(started) == parallel &&
 			!slices.ContainsFunc(started, func(node string) bool { return w.cluster.Revision(node) != "hash-2" })
 	})
+	return w, started
+}
+
+func (w *world) setAllReady() {
+	for _, node := range w.nodes {
+		w.cluster.SetReady(node)
+	}
+}
+
+func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T) {
+	const nodes, parallel = 20, 4
+	w, started := inTheMiddle(t, nodes, parallel)
 	checkStarted := func() {
 		t.Helper()
 		for _, node := range w.nodes {
@@ -104,9 +116,7 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 		w.apply(t.Context(), policyOf(parallel))
 		w.eventually("some progress", func() bool {
 			most = max(most, len(w.cordoned()))
-			for _, node := range w.nodes {
-				w.cluster.SetReady(node)
-			}
+			w.setAllReady()
 			done = w.allIn(UpgradeStateDone)() && len(w.cordoned()) == 0
 			return true
 		})
@@ -122,17 +132,7 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 // Nodes that were in progress when upgrades went off, and have no label, count when upgrades are on again.
 func TestNodesInProgressWithoutALabelCountInBudgets(t *testing.T) {
 	const nodes, parallel = 8, 2
-	w := newWorld(t, nodes)
-	w.apply(t.Context(), policyOf(parallel))
-	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
-	w.cluster.StartUnready()
-	w.cluster.NewDriver()
-	var started []string
-	w.eventually("new drivers on nodes that wait for them", func() bool {
-		started = w.cordoned()
-		return len(started) == parallel &&
-			!slices.ContainsFunc(started, func(node string) bool { return w.cluster.Revision(node) != "hash-2" })
-	})
+	w, started := inTheMiddle(t, nodes, parallel)
 	w.removeLabels(func() {})
 	for i := range 20 {
 		w.apply(t.Context(), policyOf(parallel))
@@ -143,18 +143,14 @@ func TestNodesInProgressWithoutALabelCountInBudgets(t *testing.T) {
 		}
 	}
 	for range 10 * nodes {
-		for _, node := range w.nodes {
-			w.cluster.SetReady(node)
-		}
+		w.setAllReady()
 		if len(w.cordoned()) > parallel {
 			t.Fatalf("%s are cordoned", strings.Join(w.cordoned(), ","))
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 	w.eventually("the end", func() bool {
-		for _, node := range w.nodes {
-			w.cluster.SetReady(node)
-		}
+		w.setAllReady()
 		w.clock.Step(time.Second)
 		return w.allIn(UpgradeStateDone)() && len(w.cordoned()) == 0
 	})

@@ -128,7 +128,8 @@ type answer struct {
 }
 
 // send waits for its turn first. A request is not sent if one of its contexts has ended by then; afterwards ctx alone counts.
-func (c *Connection) send(ctx, queued context.Context, request engine.Request, urgent bool) answer {
+// sending is called just before the request is sent.
+func (c *Connection) send(ctx, queued context.Context, request engine.Request, urgent bool, sending func()) answer {
 	queued, forget := context.WithCancel(queued)
 	defer forget()
 	defer context.AfterFunc(ctx, forget)()
@@ -149,6 +150,7 @@ func (c *Connection) send(ctx, queued context.Context, request engine.Request, u
 	c.mu.Lock()
 	c.sent[request.Verb]++
 	c.mu.Unlock()
+	sending()
 	response, err := c.client.Do(made)
 	if err != nil {
 		return answer{status: unanswered(err), err: err}

@@ -212,13 +212,16 @@ type Podless struct {
 	Labels map[string]string
 }
 
-// Members waits until everything was listed once. Without a request but for that.
+// Members waits until everything was listed once, and until the watches have shown the module's own writes. It sends no other request.
 func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless, err error) {
 	if err := h.begins(); err != nil {
 		return nil, nil, err
 	}
 	defer h.ends()
 	if err := h.waitForLists(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := h.waitForOwnWrites(ctx); err != nil {
 		return nil, nil, err
 	}
 	reading, err := h.read()

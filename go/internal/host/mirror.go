@@ -209,6 +209,7 @@ type mirror[T kubernetesObject] struct {
 	changed func()
 	// replaced, if set, is called with what an object was, and is.
 	replaced func(before, after T)
+	own      *ownWrites
 
 	mu      sync.Mutex
 	objects map[string]T
@@ -219,8 +220,8 @@ type mirror[T kubernetesObject] struct {
 }
 
 func newMirror[T kubernetesObject](kind string, reduce func(T) object, put, line func([]byte) error, changed func()) *mirror[T] {
-	return &mirror[T]{kind: kind, reduce: reduce, put: put, line: line, changed: changed, objects: map[string]T{},
-		texts: map[string][]byte{}, ready: make(chan struct{}), failed: make(chan struct{})}
+	return &mirror[T]{kind: kind, reduce: reduce, put: put, line: line, changed: changed, own: newOwnWrites(),
+		objects: map[string]T{}, texts: map[string][]byte{}, ready: make(chan struct{}), failed: make(chan struct{})}
 }
 
 func keyOf(of metav1.Object) string {
@@ -265,6 +266,7 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 	default:
 		close(m.ready)
 	}
+	m.own.show(version)
 	m.changed()
 	return nil
 }
@@ -313,6 +315,7 @@ func (m *mirror[T]) change(one any, kind string) error {
 	if err != nil {
 		return err
 	}
+	m.own.show(typed.GetResourceVersion())
 	if !same {
 		m.changed()
 	}
@@ -335,6 +338,12 @@ func (m *mirror[T]) Add(one any) error    { return m.change(one, "ADDED") }
 func (m *mirror[T]) Update(one any) error { return m.change(one, "MODIFIED") }
 func (m *mirror[T]) Delete(one any) error { return m.change(one, "DELETED") }
 func (m *mirror[T]) Resync() error        { return nil }
+
+// Bookmark is called when the watch has shown everything up to this version.
+func (m *mirror[T]) Bookmark(version string) error {
+	m.own.show(version)
+	return nil
+}
 
 // fail notes that the objects could not be listed.
 func (m *mirror[T]) fail(err error) {

@@ -503,7 +503,9 @@ func (h *Host) serve(t *task) {
 		told := answer{status: engine.NotSent, err: err}
 		if err == nil {
 			unmarks := h.unmarks(node, request)
-			told = h.connection.send(ctx, t.queued, request, sent > 0 || t.urgent)
+			write := h.ownWriteOf(request)
+			told = h.connection.send(ctx, t.queued, request, sent > 0 || t.urgent, write.sent)
+			write.answered(told)
 			// Without an answer, or after a server's error, it may have been applied.
 			refused := told.status == engine.NotSent || (told.status >= 400 && told.status < 500)
 			if unmarks && refused {

@@ -268,8 +268,9 @@ func (m *Manager) forget(ended *host.Host) {
 	maps.DeleteFunc(m.hosts, func(_ string, one *host.Host) bool { return one == ended })
 }
 
-// BuildState gives the driver's nodes as the watches have them. The first call waits for their lists; the others send nothing.
-// Nodes of which the driver pod is missing just now are not in it.
+// BuildState gives the driver's nodes as the watches have them. The first call waits for their lists; the others send nothing. A call waits
+// until the watches have shown the Manager's own writes, for five seconds at most. Nodes of which the driver pod is missing just now are not
+// in it.
 func (m *Manager) BuildState(ctx context.Context, namespace string,
 	driverLabels map[string]string) (*ClusterUpgradeState, error) {
 	from, members, podless, err := m.read(ctx, namespace, driverLabels)

@@ -1,0 +1,154 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	maintenancev1alpha1 "github.com/Mellanox/maintenance-operator/api/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"driverupgrade.example/go/internal/engine"
+)
+
+// Longest time that a call waits for the watches to show the module's own writes. A watch usually shows a write within milliseconds.
+const ownWritesMax = 5 * time.Second
+
+// ownWrites contains the module's writes to the objects of one kind that the watch of this kind has not shown yet. Operators are woken by
+// a watch of their own, which may be ahead of the module's, and must not find an older state than the one that woke them.
+type ownWrites struct {
+	mu      sync.Mutex
+	version string // resourceVersion of the newest object that the watch has shown
+	pending map[*ownWrite]bool
+}
+
+// ownWrite is one request that changes an object. A nil *ownWrite is a request whose effect no watch shows.
+type ownWrite struct {
+	of      *ownWrites
+	version string        // resourceVersion in the response; empty before the response
+	shown   chan struct{} // closed when nothing is left to wait for
+}
+
+func newOwnWrites() *ownWrites { return &ownWrites{pending: map[*ownWrite]bool{}} }
+
+// sent is called just before the request is sent: an operator's watch may show the change before the response arrives.
+func (w *ownWrite) sent() {
+	if w == nil {
+		return
+	}
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	w.of.pending[w] = true
+}
+
+// answered is called with the response to the request, or with the reason why no response arrived. It does nothing if the request was not sent.
+func (w *ownWrite) answered(told answer) {
+	if w == nil {
+		return
+	}
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	w.version = versionIn(told)
+	w.of.settle(w)
+}
+
+// show is called after the mirror has an object of this version.
+func (o *ownWrites) show(version string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.version = version
+	for write := range o.pending {
+		if write.version != "" {
+			o.settle(write)
+		}
+	}
+}
+
+// settle drops a write that has a response if there is nothing to wait for: the watch has shown it, or the response names no version.
+func (o *ownWrites) settle(write *ownWrite) {
+	order, err := resourceversion.CompareResourceVersion(o.version, write.version)
+	if !o.pending[write] || (err == nil && order < 0) {
+		return
+	}
+	delete(o.pending, write)
+	close(write.shown)
+}
+
+// waiting returns the writes that the watch has not shown.
+func (o *ownWrites) waiting() (writes []*ownWrite) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for write := range o.pending {
+		writes = append(writes, write)
+	}
+	return writes
+}
+
+// forget drops a write that took too long, so that no later call waits for it.
+func (o *ownWrites) forget(write *ownWrite) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.pending, write)
+}
+
+// versionIn returns the resourceVersion of the object in a response; empty if the request failed or its response has no version.
+func versionIn(told answer) string {
+	if told.status < 200 || told.status > 299 {
+		return ""
+	}
+	var object struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	_ = json.Unmarshal(told.body, &object)
+	return object.Metadata.ResourceVersion
+}
+
+// ownWriteOf returns the write that the request is; nil if no mirror has the object.
+func (h *Host) ownWriteOf(request engine.Request) *ownWrite {
+	path, _, _ := strings.Cut(request.Target, "?")
+	made := &ownWrite{shown: make(chan struct{})}
+	pod, isPod := strings.CutPrefix(path, "/api/v1/namespaces/"+h.options.Namespace+"/pods/")
+	switch {
+	case strings.HasPrefix(path, "/api/v1/nodes/"):
+		made.of = h.nodes.own
+	case strings.HasPrefix(path, "/apis/"+maintenancev1alpha1.GroupVersion.Group+"/") && h.maintenances != nil:
+		made.of = h.maintenances.own
+	case isPod:
+		if _, known := h.pods.find(h.options.Namespace + "/" + pod); !known {
+			return nil
+		}
+		made.of = h.pods.own
+	default:
+		return nil
+	}
+	return made
+}
+
+// waitForOwnWrites returns once the watches have shown what the module had written when it was called, or after ownWritesMax. Errors: the
+// context or the host has ended.
+func (h *Host) waitForOwnWrites(ctx context.Context) error {
+	writes := append(h.nodes.own.waiting(), h.pods.own.waiting()...)
+	if h.maintenances != nil {
+		writes = append(writes, h.maintenances.own.waiting()...)
+	}
+	timer := h.options.Clock.NewTimer(ownWritesMax)
+	defer timer.Stop()
+	for i, write := range writes {
+		select {
+		case <-write.shown:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-h.ctx.Done():
+			return ErrClosed
+		case <-timer.C():
+			h.log.Info("The watches do not show the module's own writes: the state may be older than they are", "waited", ownWritesMax)
+			for _, late := range writes[i:] {
+				late.of.forget(late)
+			}
+			return nil
+		}
+	}
+	return nil
+}

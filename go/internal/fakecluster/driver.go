@@ -204,6 +204,15 @@ func (c *Cluster) newDriver() {
 	c.putLocked("daemonsets", set)
 }
 
+// SetObserved has the DaemonSet controller know the DaemonSet up to this generation.
+func (c *Cluster) SetObserved(generation int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	set := clone(c.objects["daemonsets"][Namespace+"/driver"])
+	set["status"] = Object{"observedGeneration": generation}
+	c.putLocked("daemonsets", set)
+}
+
 // LoseTemplate leaves a ControllerRevision without the template that it is about.
 func (c *Cluster) LoseTemplate(revision int) {
 	c.mu.Lock()

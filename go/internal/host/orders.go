@@ -48,7 +48,7 @@ type order struct {
 	// Reason why no further node starts; empty if nodes start. It is never reset, because the next call makes a new order.
 	held string
 
-	findings map[engine.Finding]bool // of the last pass: those that are logged
+	findings map[engine.Finding]noted // findings of the last pass
 
 	// The call waits for the nodes that the first pass has begun, and for no others: work that comes later, as of a rollout of hundreds
 	// of nodes, is not to hold the operator up.
@@ -87,7 +87,7 @@ func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte
 	}
 	done := make(chan struct{})
 	made := &order{ctx: ctx, nodes: map[string]bool{}, policy: policy, once: once,
-		until: h.options.Clock.Now().Add(intervalsMax * h.options.Interval), findings: map[engine.Finding]bool{}, done: done}
+		until: h.options.Clock.Now().Add(intervalsMax * h.options.Interval), findings: map[engine.Finding]noted{}, done: done}
 	for _, node := range nodes {
 		made.nodes[node] = true
 	}
@@ -381,8 +381,9 @@ func (h *Host) pass(o *order) {
 		h.dropEnded()
 		return
 	}
-	h.logPass(o, found)
+	due := h.logPass(o, found, now)
 	o.wakeAt, _ = found.Wake()
+	o.wakeAt = earliest(o.wakeAt, due)
 	h.begin(o, found)
 }
 
@@ -410,21 +411,6 @@ func (h *Host) begin(o *order, found engine.Pass) {
 		}
 		h.running.Go(func() { h.serve(started) })
 	}
-}
-
-// logPass tells of a finding once, for as long as each pass finds it again.
-func (h *Host) logPass(o *order, found engine.Pass) {
-	for _, gate := range found.Gates {
-		h.log.V(1).Info("Node waits", "node", gate.Node, "state", gate.State, "reason", gate.Reason, "detail", gate.Detail)
-	}
-	findings := map[engine.Finding]bool{}
-	for _, finding := range found.Findings {
-		if !o.findings[finding] && !findings[finding] {
-			h.log.Info("Something is wrong", "code", finding.Code, "node", finding.Node, "message", finding.Message)
-		}
-		findings[finding] = true
-	}
-	o.findings = findings
 }
 
 // unmarked is called after another client removed the node's state label. Operators whose upgrades are switched off remove the labels one

@@ -1,0 +1,63 @@
+package host
+
+import (
+	"time"
+
+	"driverupgrade.example/go/internal/engine"
+)
+
+// Time that a finding which is normal for a moment must last before it is logged.
+const momentMax = 5 * time.Second
+
+// isMomentary returns whether the finding is normal for a moment. A DaemonSet is newer than what its controller has seen of it right after
+// each change, and the engine's questions are answered after the pass that asks them.
+func isMomentary(finding engine.Finding) bool {
+	return finding.Code == "RevisionUnknown" || finding.Code == "HookFailed"
+}
+
+// noted is a finding that each pass has had since a time.
+type noted struct {
+	since  time.Time
+	logged bool
+}
+
+// logPass logs each finding once while every pass has it. It returns when to make another pass because a finding may be due then; zero if
+// none may be.
+func (h *Host) logPass(o *order, found engine.Pass, now time.Time) (due time.Time) {
+	for _, gate := range found.Gates {
+		h.log.V(1).Info("Node waits", "node", gate.Node, "state", gate.State, "reason", gate.Reason, "detail", gate.Detail)
+	}
+	findings := map[engine.Finding]noted{}
+	for _, finding := range found.Findings {
+		if _, twice := findings[finding]; twice {
+			continue
+		}
+		one, known := o.findings[finding]
+		if !known {
+			one.since = now
+		}
+		reported := one.since
+		if isMomentary(finding) {
+			reported = reported.Add(momentMax)
+		}
+		switch {
+		case one.logged:
+		case now.Before(reported):
+			due = earliest(due, reported)
+		default:
+			h.log.Info("Something is wrong", "code", finding.Code, "node", finding.Node, "message", finding.Message)
+			one.logged = true
+		}
+		findings[finding] = one
+	}
+	o.findings = findings
+	return due
+}
+
+// earliest returns the earlier of two times, of which zero stands for never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}

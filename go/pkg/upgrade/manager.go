@@ -126,7 +126,7 @@ type Manager struct {
 
 var _ ClusterUpgradeStateManager = (*Manager)(nil)
 
-// NewClusterUpgradeStateManager makes a Manager. Nothing is sent before the first BuildState.
+// NewClusterUpgradeStateManager makes a *Manager, whose Close ends its goroutines. Nothing is sent before the first BuildState.
 func NewClusterUpgradeStateManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.EventRecorder,
 	opts StateOptions) (ClusterUpgradeStateManager, error) {
 	manager, err := NewManager(log, k8sConfig, eventRecorder, opts)
@@ -299,6 +299,9 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 // read goes on with another host where one ends by itself, for want of calls, at this moment.
 func (m *Manager) read(ctx context.Context, namespace string, driverLabels map[string]string) (from *host.Host, members []host.Member,
 	podless []host.Podless, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, nil, err // no host is made, which would run on
+	}
 	for again := true; ; again = false {
 		one, closings, err := m.hostOf(namespace, driverLabels)
 		if err != nil {
@@ -402,7 +405,8 @@ func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState
 	return errors.Join(failures...)
 }
 
-// Close ends the watches and what ApplyState has left to do. The next BuildState begins anew.
+// Close ends the watches, what ApplyState has left to do, and all goroutines. It does not wait for their end. The next BuildState starts
+// new ones.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -212,16 +212,13 @@ type Podless struct {
 	Labels map[string]string
 }
 
-// Members waits until everything was listed once, and until the watches have shown the module's own writes. It sends no other request.
+// Members returns the driver pods with their nodes, after catchUp. It sends no other request.
 func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless, err error) {
 	if err := h.begins(); err != nil {
 		return nil, nil, err
 	}
 	defer h.ends()
-	if err := h.waitForLists(ctx); err != nil {
-		return nil, nil, err
-	}
-	if err := h.waitForOwnWrites(ctx); err != nil {
+	if err := h.catchUp(ctx); err != nil {
 		return nil, nil, err
 	}
 	reading, err := h.read()
@@ -233,6 +230,14 @@ func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless
 	}
 	members, podless = h.join(reading)
 	return members, podless, nil
+}
+
+// catchUp waits until everything was listed once, and until the watches have shown the module's own writes.
+func (h *Host) catchUp(ctx context.Context) error {
+	if err := h.waitForLists(ctx); err != nil {
+		return err
+	}
+	return h.waitForOwnWrites(ctx)
 }
 
 func (h *Host) waitForLists(ctx context.Context) error {

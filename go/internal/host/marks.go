@@ -1,0 +1,68 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"driverupgrade.example/go/internal/engine"
+)
+
+// Mark is a label or an annotation by which an operator steers the upgrade of a node.
+type Mark struct {
+	Kind  string // labels or annotations
+	Key   string
+	Value *string // nil: it is removed
+}
+
+// Node returns a node with a driver pod or a state label of the driver, as new as the module's own writes; nil if no such node has this
+// name. The object is not the caller's.
+func (h *Host) Node(ctx context.Context, name string) (*corev1.Node, error) {
+	if err := h.begins(); err != nil {
+		return nil, err
+	}
+	defer h.ends()
+	if err := h.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	node, found := h.nodes.find(name)
+	if !found {
+		return nil, nil
+	}
+	_, labelled := node.Labels[h.options.Identity.stateLabel()]
+	if !labelled && !slices.ContainsFunc(h.pods.all(), func(pod *corev1.Pod) bool { return pod.Spec.NodeName == name }) {
+		return nil, nil
+	}
+	return node, nil
+}
+
+// SetMark writes a mark. Errors: the node has changed since it was read, or the server refuses the patch.
+func (h *Host) SetMark(ctx context.Context, node *corev1.Node, mark Mark) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion,
+		mark.Kind: map[string]*string{mark.Key: mark.Value}}})
+	if err != nil {
+		return err
+	}
+	request := engine.Request{Verb: http.MethodPatch, Target: "/api/v1/nodes/" + node.Name + "?fieldManager=driverupgrade",
+		ContentType: string(types.MergePatchType), Body: string(body)}
+	write := h.ownWriteOf(request)
+	told := h.connection.send(ctx, ctx, request, true, write.sent)
+	write.answered(told)
+	switch {
+	case told.err != nil:
+		return told.err
+	case told.status == http.StatusConflict:
+		return fmt.Errorf("patch node %s: it has changed since it was read; call again", node.Name)
+	case told.status < 200 || told.status > 299:
+		var refused metav1.Status
+		_ = json.Unmarshal(told.body, &refused)
+		return fmt.Errorf("patch node %s: %d: %s", node.Name, told.status, refused.Message)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"driverupgrade.example/go/internal/host"
+)
+
+// Skip leaves a node out of all upgrades until Unskip. It does nothing if the node is left out already. Errors: the upgrade of the node is
+// in progress, no state of BuildState has the node, or the server refuses the write.
+func (m *Manager) Skip(ctx context.Context, node string) error {
+	return m.mark(ctx, "skip", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
+		switch state := node.Labels[keys.StateLabel()]; {
+		case node.Labels[keys.SkipNodeLabel()] == "true":
+			return mark, nil
+		case !slices.Contains(idleStates, state):
+			return mark, fmt.Errorf("it is in %s, and the skip label counts only before an upgrade starts", state)
+		}
+		return host.Mark{Kind: "labels", Key: keys.SkipNodeLabel(), Value: new("true")}, nil
+	})
+}
+
+// Unskip ends what Skip has begun. It does nothing if the node has no skip label. Errors: as for Skip.
+func (m *Manager) Unskip(ctx context.Context, node string) error {
+	return m.mark(ctx, "unskip", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
+		if _, skipped := node.Labels[keys.SkipNodeLabel()]; !skipped {
+			return mark, nil
+		}
+		return host.Mark{Kind: "labels", Key: keys.SkipNodeLabel()}, nil
+	})
+}
+
+// Retry starts the upgrade of a failed node again when its turn comes. It does nothing if the node waits for its turn already. Errors: the
+// node has not failed, no state of BuildState has the node, or the server refuses the write.
+func (m *Manager) Retry(ctx context.Context, node string) error {
+	return m.mark(ctx, "retry", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
+		switch state := node.Labels[keys.StateLabel()]; state {
+		case UpgradeStateUpgradeRequired:
+			return mark, nil
+		case UpgradeStateFailed:
+			return host.Mark{Kind: "labels", Key: keys.StateLabel(), Value: new(UpgradeStateUpgradeRequired)}, nil
+		default:
+			return mark, fmt.Errorf("it has not failed: its state is %q", state)
+		}
+	})
+}
+
+// RequestUpgrade has a node upgraded although its driver is current. It does nothing if that is requested already. Errors: the node has
+// failed, waits for its turn, or is in progress; no state of BuildState has the node, or the server refuses the write.
+func (m *Manager) RequestUpgrade(ctx context.Context, node string) error {
+	return m.mark(ctx, "request an upgrade of", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
+		switch state := node.Labels[keys.StateLabel()]; {
+		case node.Annotations[keys.RequestedAnnotation()] == "true":
+			return mark, nil
+		case state == UpgradeStateFailed:
+			return mark, errors.New("it has failed; call Retry")
+		case state != UpgradeStateUnknown && state != UpgradeStateDone:
+			return mark, fmt.Errorf("it is in %s already", state)
+		}
+		return host.Mark{Kind: "annotations", Key: keys.RequestedAnnotation(), Value: new("true")}, nil
+	})
+}
+
+// mark writes what decide returns for the node; nothing if that has no key.
+func (m *Manager) mark(ctx context.Context, verb, name string, decide func(Keys, *corev1.Node) (host.Mark, error)) error {
+	for _, one := range m.allHosts() {
+		node, err := one.Node(ctx, name)
+		if err == nil && node == nil {
+			continue
+		}
+		var mark host.Mark
+		if err == nil {
+			mark, err = decide(Keys(one.Driver()), node)
+		}
+		if err == nil && mark.Key != "" {
+			err = one.SetMark(ctx, node, mark)
+		}
+		if err != nil {
+			return fmt.Errorf("%s node %s: %w", verb, name, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("%s node %s: no state of BuildState has it", verb, name)
+}

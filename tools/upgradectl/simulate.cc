@@ -16,11 +16,7 @@
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
-#include "fmt/ranges.h"
-#include "model/node_marks.h"
-#include "upgradectl/json_view.h"
-#include "upgradectl/status.h"
-#include "upgradectl/text.h"
+#include "upgradectl/rollout_recorder.h"
 
 namespace upgradectl {
 namespace {
@@ -49,99 +45,6 @@ absl::Duration StepOf(const Durations& durations) {
   const absl::Duration part = std::min(durations.driver_start, durations.pod_stop) / 30;
   return std::clamp(part, absl::Milliseconds(50), absl::Seconds(1));
 }
-
-// What the commits of a rollout come to. Called with the cluster locked, from the one thread there is.
-class Recorder {
- public:
-  Recorder(const Request& request, absl::Time began) : request_(request), began_(began) {}
-
-  void FollowPods(const driverupgrade::testing::Versions<Pod>& pod) {
-    const auto at_work = [](const Pod* version) { return version != nullptr && IsAtWork(*version) ? 1 : 0; };
-    const int more = at_work(pod.after) - at_work(pod.before);
-    pods_missing_ -= more;
-    pods_peak_ = std::max(pods_peak_, pods_missing_);
-  }
-  void Follow(const Change& change) {
-    FollowPods(change.pod);
-    if (change.node.after == nullptr) return;
-    const Node& node = *change.node.after;
-    const bool unavailable = node.unschedulable || !node.ready;
-    if (unavailable ? unavailable_.insert(node.name).second : unavailable_.erase(node.name) > 0) {
-      peak_ = std::max(peak_, static_cast<int>(unavailable_.size()));
-    }
-    const auto state = driverupgrade::internal::StateOf(node, request_.question.identity);
-    if (state) Enter(node.name, *state, change.time - began_);
-  }
-  void Finish(Rollout& rollout) {
-    rollout.unavailable_peak = peak_;
-    rollout.pods_unavailable_peak = pods_peak_;
-    for (auto& [name, history] : histories_) {
-      if (history.spans.empty()) continue;
-      history.name = name;
-      history.spans.back().end = rollout.makespan;
-      rollout.timeline.push_back(std::move(history));
-    }
-  }
-  // A gate whose reason stays is the same one, though its detail counts on.
-  void Hold(const driverupgrade::NodeGate& gate, absl::Time now) {
-    const auto [held, is_new] = held_.try_emplace(gate.node);
-    if (!is_new && held->second.reason == gate.gate.reason) return;
-    if (!is_new) passing_ -= IsPassing(held->second.reason);
-    passing_ += IsPassing(gate.gate.reason);
-    held->second = {.reason = gate.gate.reason, .since = now - began_};
-    histories_[gate.node].notes.push_back(
-        {.at = now - began_,
-         .text = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail)});
-  }
-  void Unhold(const std::string& node) {
-    const auto held = held_.find(node);
-    if (held == held_.end()) return;
-    passing_ -= IsPassing(held->second.reason);
-    held_.erase(held);
-  }
-  // Whether each node is done, or held by what no time mends. Costs nothing, unlike the plan of all nodes.
-  bool MayBeOver(const driverupgrade::Tally& totals) const {
-    return passing_ == 0 && totals.InState(UpgradeState::kDone) + static_cast<int>(held_.size()) >= totals.total;
-  }
-  absl::Duration last_change() const { return last_change_; }
-  absl::Duration HeldSince(const std::string& node) const {
-    const auto held = held_.find(node);
-    return held == held_.end() ? last_change_ : held->second.since;
-  }
-
- private:
-  // As a disruption budget counts: ready, and not on its way out. Those of DaemonSets stay where they are.
-  static bool IsAtWork(const Pod& pod) {
-    return !driverupgrade::IsDaemonSetPod(pod) && driverupgrade::IsReady(pod) && !pod.deletion_timestamp;
-  }
-  static int IsPassing(driverupgrade::GateReason reason) {
-    return driverupgrade::TraitsOf(reason).ends_rollout ? 0 : 1;
-  }
-  void Enter(const std::string& node, UpgradeState state, absl::Duration at) {
-    std::vector<Span>& spans = histories_[node].spans;
-    if (!spans.empty() && spans.back().state == state) return;
-    if (!spans.empty()) spans.back().end = at;
-    spans.push_back({.state = state, .begin = at, .end = at});
-    last_change_ = at;
-  }
-
-  const Request& request_;
-  const absl::Time began_;
-  std::set<std::string> unavailable_;
-  int peak_ = 0;
-  // Of the pods that were ready in the beginning.
-  int pods_missing_ = 0;
-  int pods_peak_ = 0;
-  absl::Duration last_change_ = {};
-  std::map<std::string, NodeHistory> histories_;
-  struct Held {
-    driverupgrade::GateReason reason = {};
-    absl::Duration since = {};
-  };
-  std::map<std::string, Held> held_;
-  // How many of them a later pass may lift by itself.
-  int passing_ = 0;
-};
 
 class Simulation {
  public:
@@ -239,14 +142,12 @@ class Simulation {
   // A terminating pod is soon gone, unless a finalizer has held it beyond its grace period.
   void AddPod(Pod pod) {
     const bool stays = IsDriverPod(pod) || driverupgrade::IsDaemonSetPod(pod) || driverupgrade::IsFinished(pod);
-    const bool held =
-        pod.deletion_timestamp && *pod.deletion_timestamp < clock_->Now() && !pod.finalizers.empty();
+    const bool held = pod.deletion_timestamp && *pod.deletion_timestamp < clock_->Now() && !pod.finalizers.empty();
     const bool leaves = pod.deletion_timestamp && !held;
     if (stays || nodes_.count(pod.node_name) == 0 || !pod.unreadable.empty() || leaves) return;
     const absl::Duration start = Varied(durations_.pod_start);
     const absl::Duration stop = Varied(durations_.pod_stop);
-    cluster_->AddPod(std::move(pod),
-                     {.start_delay = start, .stop_delay = held ? absl::InfiniteDuration() : stop});
+    cluster_->AddPod(std::move(pod), {.start_delay = start, .stop_delay = held ? absl::InfiniteDuration() : stop});
   }
 
   absl::Status StartEngine() {
@@ -277,7 +178,8 @@ class Simulation {
     const driverupgrade::Plan plan = engine_->Everything();
     ++whole_plans_;
     if (!plan.nodes.empty() || plan.totals.total == 0) return plan.totals.total == 0 && cache_->Synced();
-    if (plan.totals.InState(UpgradeState::kDone) + static_cast<int>(plan.gates.size()) < plan.totals.total) return false;
+    if (plan.totals.InState(UpgradeState::kDone) + static_cast<int>(plan.gates.size()) < plan.totals.total)
+      return false;
     return std::all_of(plan.gates.begin(), plan.gates.end(), [](const driverupgrade::NodeGate& gate) {
       return driverupgrade::TraitsOf(gate.gate.reason).ends_rollout;
     });
@@ -323,122 +225,16 @@ class Simulation {
   int whole_plans_ = 0;
   std::shared_ptr<FakeClock> clock_;
   std::shared_ptr<FakeCluster> cluster_;
-  Recorder recorder_;
+  RolloutRecorder recorder_;
   std::shared_ptr<driverupgrade::WatchCache> cache_;
   std::unique_ptr<driverupgrade::UpgradeEngine> engine_;
 };
-
-// The values of one measure, sorted.
-template <typename F>
-auto Sorted(const Trial& trial, F&& value) {
-  std::vector<decltype(value(trial.rollouts.front()))> values;
-  for (const Rollout& rollout : trial.rollouts) values.push_back(value(rollout));
-  std::sort(values.begin(), values.end());
-  return values;
-}
-template <typename F>
-auto Quantile(const Trial& trial, int percent, F&& value) {
-  const auto values = Sorted(trial, value);
-  return values[(values.size() - 1) * static_cast<std::size_t>(percent) / 100];
-}
-
-const auto kMakespan = [](const Rollout& rollout) { return rollout.makespan; };
-
-// "3: n01, n02, n03 from 0s on, NodeNotReady: ...": the nodes that wait longest for one gate, and why the first of them.
-std::string WhoIsBlocked(const Trial& trial) {
-  constexpr std::size_t kNamesShown = 5;
-  const Rollout& rollout = trial.rollouts.front();
-  if (rollout.blocked.empty()) return "-";
-  const auto first = std::min_element(rollout.blocked.begin(), rollout.blocked.end(),
-                                      [](const auto& a, const auto& b) { return a.second.since < b.second.since; });
-  std::vector<std::string> names;
-  for (const auto& [node, how] : rollout.blocked) {
-    if (how.gate == first->second.gate) names.push_back(node);
-  }
-  const std::size_t alike = names.size();
-  if (alike > kNamesShown) names.resize(kNamesShown);
-  return Printable(fmt::format("{}: {}{} from {} on, {}", rollout.blocked.size(), fmt::join(names, ", "),
-                               alike > kNamesShown ? fmt::format(" and {} more", alike - kNamesShown) : "",
-                               Age(first->second.since), first->second.why));
-}
 
 }  // namespace
 
 absl::StatusOr<Rollout> SimulateRollout(const Request& request, const UpgradePolicy& policy, const Durations& durations,
                                         std::uint32_t seed) {
   return Simulation(request, policy, durations, seed).Run();
-}
-
-std::string FormatTrials(const std::vector<Trial>& trials, const Screen& screen) {
-  using Value = std::string (*)(const Trial& trial);
-  const std::pair<const char*, Value> measures[] = {
-      {"takes, median", [](const Trial& trial) { return Age(Quantile(trial, 50, kMakespan)); }},
-      {"takes, 90 %", [](const Trial& trial) { return Age(Quantile(trial, 90, kMakespan)); }},
-      {"done",
-       [](const Trial& trial) {
-         return fmt::format("{} of {}", trial.rollouts.front().done, trial.rollouts.front().nodes);
-       }},
-      {"failed", [](const Trial& trial) { return std::to_string(trial.rollouts.front().failed); }},
-      {"unavailable at once",
-       [](const Trial& trial) {
-         return fmt::format("{} nodes, {} pods",
-                            Quantile(trial, 100, [](const Rollout& r) { return r.unavailable_peak; }),
-                            Quantile(trial, 100, [](const Rollout& r) { return r.pods_unavailable_peak; }));
-       }},
-      {"evictions",
-       [](const Trial& trial) {
-         return std::to_string(Quantile(trial, 50, [](const Rollout& r) { return r.evictions; }));
-       }},
-      {"writes",
-       [](const Trial& trial) {
-         return std::to_string(Quantile(trial, 50, [](const Rollout& r) { return r.writes; }));
-       }},
-      {"API requests",
-       [](const Trial& trial) {
-         return std::to_string(Quantile(trial, 50, [](const Rollout& r) { return r.requests; }));
-       }},
-      {"wait in the end", WhoIsBlocked}};
-  TableRow header = {{"POLICY", Colour::kBold}};
-  for (const Trial& trial : trials) header.push_back({Printable(trial.policy), Colour::kBold});
-  std::vector<TableRow> rows = {std::move(header)};
-  for (const auto& [name, value] : measures) {
-    TableRow row = {{name}};
-    for (const Trial& trial : trials) row.push_back({value(trial)});
-    rows.push_back(std::move(row));
-  }
-  return FormatRows(rows, screen);
-}
-
-std::string FormatTrialsJson(const std::vector<Trial>& trials) {
-  json::Document document(json::kArrayType);
-  auto& allocator = document.GetAllocator();
-  for (const Trial& trial : trials) {
-    json::Value row(json::kObjectType);
-    row.AddMember("policy", json::Value(trial.policy, allocator), allocator);
-    row.AddMember("makespanSecondsMedian", absl::ToInt64Seconds(Quantile(trial, 50, kMakespan)), allocator);
-    row.AddMember("makespanSeconds90", absl::ToInt64Seconds(Quantile(trial, 90, kMakespan)), allocator);
-    const Rollout& first = trial.rollouts.front();
-    row.AddMember("nodes", first.nodes, allocator);
-    row.AddMember("done", first.done, allocator);
-    row.AddMember("failed", first.failed, allocator);
-    row.AddMember("unavailablePeak", first.unavailable_peak, allocator);
-    row.AddMember("podsUnavailablePeak", first.pods_unavailable_peak, allocator);
-    row.AddMember("evictions", first.evictions, allocator);
-    row.AddMember("writes", first.writes, allocator);
-    row.AddMember("requests", first.requests, allocator);
-    row.AddMember("passes", first.passes, allocator);
-    row.AddMember("wholePlans", first.whole_plans, allocator);
-    json::Value blocked(json::kObjectType);
-    for (const auto& [node, how] : first.blocked) {
-      json::Value held(json::kObjectType);
-      held.AddMember("why", json::Value(how.why, allocator), allocator);
-      held.AddMember("sinceSeconds", absl::ToInt64Seconds(how.since), allocator);
-      blocked.AddMember(json::Value(node, allocator), held, allocator);
-    }
-    row.AddMember("blocked", blocked, allocator);
-    document.PushBack(row, allocator);
-  }
-  return ToPrettyJson(document);
 }
 
 }  // namespace upgradectl

@@ -15,7 +15,6 @@
 #include "driverupgrade/upgrade_state.h"
 #include "upgradectl/options.h"
 #include "upgradectl/request.h"
-#include "upgradectl/table.h"
 
 namespace upgradectl {
 
@@ -116,16 +115,6 @@ std::optional<Measured> MeasureDriverStop(const Request& request);
 
 /// Whom a simulation leaves out although the driver's label says that they are of the driver, for a person; empty: nobody.
 std::string LeftOut(const Request& request);
-
-/// The rollouts of one policy.
-struct Trial {
-  std::string policy = {};
-  std::vector<Rollout> rollouts = {};
-};
-
-/// A column for each policy.
-std::string FormatTrials(const std::vector<Trial>& trials, const Screen& screen);
-std::string FormatTrialsJson(const std::vector<Trial>& trials);
 
 }  // namespace upgradectl
 

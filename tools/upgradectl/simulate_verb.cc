@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "upgradectl/simulate.h"
 #include "upgradectl/timeline.h"
+#include "upgradectl/trials.h"
 #include "upgradectl/verbs.h"
 
 namespace upgradectl {

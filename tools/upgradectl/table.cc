@@ -8,17 +8,15 @@ namespace upgradectl {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kNarrow = 24;
-constexpr std::size_t kLastAtLeast = 8;
+constexpr std::size_t kNarrow = 12;
+// The name of a gate fits.
+constexpr std::size_t kLastAtLeast = 16;
 
-std::vector<std::size_t> Widths(const std::vector<TableRow>& rows, std::size_t widest) {
+std::vector<std::size_t> Widths(const std::vector<TableRow>& rows) {
   std::vector<std::size_t> widths;
   for (const TableRow& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::size_t width = Width(row[i].text);
-      widths[i] = std::max(widths[i], i + 1 < row.size() ? std::min(width, widest) : width);
-    }
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i].text));
   }
   return widths;
 }
@@ -29,11 +27,26 @@ std::size_t BeforeLast(const std::vector<std::size_t>& widths) {
   return sum;
 }
 
-void FitInto(const std::vector<TableRow>& rows, std::size_t columns, std::vector<std::size_t>& widths) {
+// The last column first, then the widest of the others.
+void FitInto(std::size_t columns, std::vector<std::size_t>& widths) {
   if (columns == 0 || widths.empty()) return;
-  if (BeforeLast(widths) + widths.back() > columns) widths = Widths(rows, kNarrow);
   const std::size_t before = BeforeLast(widths);
   widths.back() = std::min(widths.back(), std::max(columns > before ? columns - before : 0, kLastAtLeast));
+  while (BeforeLast(widths) + widths.back() > columns) {
+    const auto widest = std::max_element(widths.begin(), widths.end() - 1);
+    if (widest == widths.end() - 1 || *widest <= kNarrow) return;
+    --*widest;
+  }
+}
+
+// The first `columns` characters of UTF-8 text.
+std::string_view Head(std::string_view text, std::size_t columns) {
+  std::size_t end = 0;
+  for (std::size_t taken = 0; end < text.size(); ++end) {
+    const bool begins = (static_cast<std::uint8_t>(text[end]) & 0xC0) != 0x80;
+    if (begins && taken++ == columns) break;
+  }
+  return text.substr(0, end);
 }
 
 }  // namespace
@@ -50,21 +63,25 @@ std::string Paint(std::string_view text, Colour colour, const Screen& screen) {
 
 std::string CutTo(std::string_view text, std::size_t columns) {
   if (columns == 0 || Width(text) <= columns) return std::string(text);
-  std::size_t end = 0;
-  for (std::size_t taken = 0; end < text.size(); ++end) {
-    const bool begins = (static_cast<std::uint8_t>(text[end]) & 0xC0) != 0x80;
-    if (begins && ++taken == columns) break;
-  }
-  return std::string(text.substr(0, end)) + "…";
+  return std::string(Head(text, columns - 1)) + "…";
+}
+
+std::string CutMiddle(std::string_view text, std::size_t columns) {
+  const std::size_t width = Width(text);
+  if (columns == 0 || width <= columns) return std::string(text);
+  const std::size_t tail = columns / 2;
+  const std::string_view before_tail = Head(text, width - tail);
+  return std::string(Head(text, columns - 1 - tail)) + "…" + std::string(text.substr(before_tail.size()));
 }
 
 std::string FormatRows(const std::vector<TableRow>& rows, const Screen& screen) {
-  std::vector<std::size_t> widths = Widths(rows, std::string::npos);
-  FitInto(rows, screen.columns, widths);
+  std::vector<std::size_t> widths = Widths(rows);
+  FitInto(screen.columns, widths);
   std::string text;
   for (const TableRow& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string cell = CutTo(row[i].text, widths[i]);
+      const bool is_last = i + 1 == widths.size();
+      const std::string cell = is_last ? CutTo(row[i].text, widths[i]) : CutMiddle(row[i].text, widths[i]);
       text += Paint(cell, row[i].colour, screen);
       // The last column is not padded: no line ends in spaces.
       if (i + 1 < row.size()) text += std::string(widths[i] - Width(cell) + kGap, ' ');

@@ -32,9 +32,12 @@ std::string Paint(std::string_view text, Colour colour, const Screen& screen);
 /// At most `columns` wide; what is cut ends in `…`. 0: whole.
 std::string CutTo(std::string_view text, std::size_t columns);
 
-/// The rows, the first of which is the header, in columns with two spaces between. On a screen no line is wider than it:
-/// cells of all columns but the last are cut to 24 columns where that is needed, and the last one to what is left. No
-/// line ends in spaces.
+/// At most `columns` wide, with `…` in place of its middle: names of nodes often differ at their end. 0: whole.
+std::string CutMiddle(std::string_view text, std::size_t columns);
+
+/// Formats the rows, the first of which is the header, in columns with two spaces between. If a line is wider than the
+/// screen, the last column is cut at its end, to 16 columns at least. Then the widest of the other columns are cut in their
+/// middle, to 12 columns at least. No line ends in spaces.
 std::string FormatRows(const std::vector<TableRow>& rows, const Screen& screen);
 
 }  // namespace upgradectl

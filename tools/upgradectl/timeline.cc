@@ -350,7 +350,7 @@ std::string FormatTimelineSvg(const Timeline& timeline) {
     const NodeHistory& node = timeline.nodes[i];
     if (named) {
       svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", Canvas::kLeft - 8,
-                         canvas.Row(i) + 11, Escaped(Printable(CutTo(node.name, 24))));
+                         canvas.Row(i) + 11, Escaped(Printable(CutMiddle(node.name, 24))));
     }
     for (const Span& span : node.spans) {
       if (span.end <= span.begin) continue;

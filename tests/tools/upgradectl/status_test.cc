@@ -332,7 +332,7 @@ TEST_CASE("What is not watched is listed again when something has changed, every
   change("102", "n2");
   CHECK(requests(31) == kAll + 2);
   change("103", "n3");
-  CHECK(requests(32) == 1);  // the pods of a node that has begun
+  CHECK(requests(32) == 1);         // the pods of a node that has begun
   CHECK(requests(92) == kAll + 3);  // nothing watched has changed, but a minute is over
 }
 
@@ -344,7 +344,31 @@ TEST_CASE("An age has two units at most") {
   CHECK(Age(absl::Hours(50)) == "2d2h");
 }
 
+TEST_CASE("The last column of a table is cut first, then names are cut in their middle (W28)") {
+  const std::string first = "aks-gpunodepool-12345678-vmss-with-a-long-name-000001";
+  const std::string second = "aks-gpunodepool-12345678-vmss-with-a-long-name-000002";
+  const std::vector<TableRow> rows = {{{"NODE"}, {"WAITS FOR"}},
+                                      {{first}, {"MaxParallel: maxParallelUpgrades: 1 of 1 slots are taken"}},
+                                      {{second}, {"-"}}};
+  const std::string wide = FormatRows(rows, {.columns = 80});
+  CHECK(wide.find(first) != std::string::npos);
+  CHECK(wide.find("MaxParallel: max") != std::string::npos);
+  CHECK(WidestLine(wide) <= 80);
+  const std::string narrow = FormatRows(rows, {.columns = 50});
+  CHECK(WidestLine(narrow) <= 50);
+  CHECK(narrow.find("aks-gpunodepool…") != std::string::npos);
+  CHECK(narrow.find("name-000001  MaxParallel") != std::string::npos);
+  CHECK(narrow.find("name-000002") != std::string::npos);
+  CHECK(narrow.find("MaxParallel: ma…") != std::string::npos);
+}
+
 TEST_CASE("What is cut says so, between characters") {
+  CHECK(CutMiddle("abcdef", 6) == "abcdef");
+  CHECK(CutMiddle("abcdefgh", 5) == "ab…gh");
+  CHECK(CutMiddle("äöüäöü", 4) == "ä…öü");
+  CHECK(CutMiddle("abcdef", 1) == "…");
+  CHECK(CutMiddle("abcdef", 0) == "abcdef");
+
   CHECK(CutTo("abcdef", 6) == "abcdef");
   CHECK(CutTo("abcdef", 4) == "abc…");
   CHECK(CutTo("äöüä", 3) == "äö…");

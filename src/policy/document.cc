@@ -89,7 +89,8 @@ absl::Status CheckDocumentText(std::string_view text) {
         fmt::format("the document has {} bytes, more than the {} allowed", text.size(), kDocumentSizeMax));
   }
   if (!std::all_of(text.begin(), text.end(), IsText)) {
-    return absl::InvalidArgumentError("the document holds control characters; is it UTF-8 text?");
+    return absl::InvalidArgumentError(
+        "the document holds control characters; if it is UTF-16, as Windows PowerShell writes it, save it as UTF-8");
   }
   return absl::OkStatus();
 }

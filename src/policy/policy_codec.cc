@@ -130,6 +130,17 @@ void ReadPolicy(PolicySection& root, const PolicyDefaults& defaults, const TimeZ
                    [&](PolicySection& section) { internal::ReadRollout(section, zones, policy.rollout.emplace()); });
 }
 
+// The kind of a whole Kubernetes object, which administrators pass in place of its section; empty for other documents.
+std::string WholeObject(const internal::DocumentValue& document) {
+  const auto text = [&](std::string_view name) {
+    for (const internal::DocumentValue::Entry& entry : document.entries) {
+      if (document.IsMapping() && entry.name.text == name) return entry.value.text;
+    }
+    return std::string();
+  };
+  return text("apiVersion").empty() ? std::string() : text("kind");
+}
+
 // Writes what Parse reads. Every field is spelled out: a server fills what is missing with defaults (H24).
 class PolicyWriter {
  public:
@@ -229,6 +240,12 @@ absl::StatusOr<UpgradePolicy> internal::ReadUpgradePolicy(const absl::StatusOr<D
   }
   UpgradePolicy policy{.auto_upgrade = defaults.auto_upgrade, .max_unavailable = defaults.max_unavailable};
   PolicyProblems problems;
+  if (const std::string kind = WholeObject(*document); !kind.empty()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "upgrade policy: the document is a whole {}; pass its upgradePolicy section alone, which a ClusterPolicy has "
+        "at spec.driver.upgradePolicy and a NicClusterPolicy at spec.ofedDriver.upgradePolicy",
+        kind));
+  }
   if (document->IsMapping()) {
     PolicySection root(*document, "", problems);
     ReadPolicy(root, defaults, zones, policy);

@@ -329,9 +329,16 @@ TEST_CASE("documents that are no policy at all") {
       {"{\"paused\\", "upgrade policy: line 1, column 11: not YAML: unknown escape character: \\x04"},
       {"paused: true\ndrain: {", "upgrade policy: line 2, column 1: not YAML: end of map flow not found"},
       {"drain: *nowhere", "upgrade policy: line 1, column 8: not YAML: the referenced anchor is not defined"},
+      {"{apiVersion: nvidia.com/v1, kind: ClusterPolicy, spec: {}}",
+       "upgrade policy: the document is a whole ClusterPolicy; pass its upgradePolicy section alone, which a "
+       "ClusterPolicy "
+       "has at spec.driver.upgradePolicy and a NicClusterPolicy at spec.ofedDriver.upgradePolicy"},
       {std::string("paused: true\n\x04 drain: {}", 24),
-       "upgrade policy: the document holds control characters; is it UTF-8 text?"},
-      {std::string("p\0a\0", 4), "upgrade policy: the document holds control characters; is it UTF-8 text?"},
+       "upgrade policy: the document holds control characters; if it is UTF-16, as Windows PowerShell writes it, save "
+       "it as UTF-8"},
+      {std::string("p\0a\0", 4),
+       "upgrade policy: the document holds control characters; if it is UTF-16, as Windows PowerShell writes it, save "
+       "it as UTF-8"},
   }));
   CAPTURE(row.document);
   CHECK(ErrorOf(row.document) == row.error);

@@ -7,6 +7,7 @@
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
 
+#include "support/parse_arguments.h"
 namespace upgradectl {
 namespace {
 
@@ -250,7 +251,7 @@ std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv) {
       "wrong; 3 under way; 4 failed."};
   Describe(app, options);
   try {
-    app.parse(argc, argv);
+    examples::ParseArguments(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return Ending{.failed = true, .text = error.what()};
     std::ostringstream text;

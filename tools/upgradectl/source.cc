@@ -16,6 +16,7 @@
 #ifdef UPGRADECTL_HAS_TRANSPORT
 #include "support/chosen_transport.h"
 #endif
+#include "upgradectl/dump_text.h"
 #include "upgradectl/json_view.h"
 #include "upgradectl/text.h"
 
@@ -205,7 +206,8 @@ absl::StatusOr<std::string> ReadDump(const SourceOptions& options, std::istream&
                     "--kubeconfig FILE, --in-cluster",
                     Message(dump.status())));
   }
-  return dump;
+  if (!dump.ok()) return dump;
+  return DumpText(is_standard ? "standard input" : std::string_view(options.cluster), *std::move(dump));
 }
 
 absl::StatusOr<std::shared_ptr<HttpTransport>> Connect(const SourceOptions& options,

@@ -9,6 +9,7 @@
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
 #include "support/chosen_transport.h"
+#include "support/parse_arguments.h"
 
 namespace driver_manager {
 namespace {
@@ -73,7 +74,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   });
   app.require_subcommand(1);
   try {
-    app.parse(argc, argv);
+    examples::ParseArguments(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitDone : kExitUsage;
   }

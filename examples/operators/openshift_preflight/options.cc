@@ -2,6 +2,7 @@
 
 #include "CLI/CLI.hpp"
 #include "driverupgrade/version.h"
+#include "support/parse_arguments.h"
 
 namespace openshift_preflight {
 
@@ -19,7 +20,7 @@ std::variant<Options, int> ParseOptions(int argc, const char* const* argv) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   try {
-    app.parse(argc, argv);
+    examples::ParseArguments(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitGood : kExitUsage;
   }

@@ -3,6 +3,7 @@
 #include "CLI/CLI.hpp"
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
+#include "support/parse_arguments.h"
 
 namespace safe_load_init {
 namespace {
@@ -41,7 +42,7 @@ std::variant<Options, int> ParseOptions(int argc, const char* const* argv) {
       ->envname("SKIP_PREFLIGHT_CHECKS")
       ->capture_default_str();
   try {
-    app.parse(argc, argv);
+    examples::ParseArguments(app, argc, argv);
     if (!skip_preflight) {
       throw CLI::ValidationError("SKIP_PREFLIGHT_CHECKS is false, but this init container has no module checks");
     }

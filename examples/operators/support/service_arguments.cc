@@ -11,6 +11,7 @@
 
 #include "CLI/CLI.hpp"
 #include "fmt/format.h"
+#include "support/parse_arguments.h"
 
 namespace examples {
 namespace {
@@ -109,9 +110,10 @@ void AddServiceArguments(CLI::App& app, ServiceArguments& arguments) {
 
 void AddDriverIdentity(CLI::App& app, ServiceArguments& arguments) {
   app.add_option("--domain", arguments.domain, "domain of the labels and annotations on nodes")->capture_default_str();
-  app.add_option("--driver", arguments.driver,
-                 "name of the driver in these labels and annotations; next to an operator of the vendor choose a domain "
-                 "or a name that it does not use")
+  app.add_option(
+         "--driver", arguments.driver,
+         "name of the driver in these labels and annotations; next to an operator of the vendor choose a domain "
+         "or a name that it does not use")
       ->capture_default_str();
 }
 
@@ -149,7 +151,7 @@ CLI::Option* AddResourceState(CLI::App& app, std::optional<bool>& write_state) {
 
 std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments) {
   try {
-    app.parse(argc, argv);
+    ParseArguments(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitDone : kExitUsage;
   }

@@ -13,27 +13,11 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// `nodes` nodes with a driver pod and a web pod each; `more` after them.
-std::string Fleet(int nodes, const std::string& more = {}) {
-  std::string items;
-  for (int i = 0; i < nodes; ++i) {
-    items += fmt::format(R"({}{{"kind":"Node","metadata":{{"name":"n{:04}","uid":"n{}","resourceVersion":"1"}}}},
-{{"kind":"Pod","metadata":{{"namespace":"gpu-operator","name":"d{}","uid":"d{}","labels":{{"app":"nvidia-driver-daemonset"}},
-"ownerReferences":[{{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}}]}},
-"spec":{{"nodeName":"n{:04}"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}},
-{{"kind":"Pod","metadata":{{"namespace":"shop","name":"web-{}","uid":"w{}","labels":{{"app":"web"}},
-"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"rs","controller":true}}]}},
-"spec":{{"nodeName":"n{:04}"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}})",
-                         i == 0 ? "" : ",\n", i, i, i, i, i, i, i, i);
-  }
-  return fmt::format(R"({{"kind":"List","items":[{}{}]}})", items, more);
-}
-
 // The pods of a fleet ask for no GPU: where those are deleted, as by default, no drain comes after that.
 const Texts kDrained = {"--no-gpu-pods"};
 
 json::Document Simulated(const std::string& fleet, const Texts& policies, const Texts& more = {},
-                         const Texts& pods = kDrained) {
+                         const Texts& pods = kDrained, int exit_code = kExitDone) {
   const ScratchFile dump(fleet);
   Texts arguments = {"simulate", "--cluster", dump.path(), "-o", "json"};
   arguments.insert(arguments.end(), pods.begin(), pods.end());
@@ -41,7 +25,7 @@ json::Document Simulated(const std::string& fleet, const Texts& policies, const 
   arguments.insert(arguments.end(), more.begin(), more.end());
   const Answer answer = RunWith(arguments);
   INFO(answer.err);
-  REQUIRE(answer.exit_code == kExitDone);
+  REQUIRE(answer.exit_code == exit_code);
   json::Document document;
   document.Parse(answer.out.c_str());
   REQUIRE(document.IsArray());
@@ -147,12 +131,12 @@ TEST_CASE("All nodes are looked at once, when the rollout may be over, however m
 }
 
 // One rollout of four nodes, all at once if the policy's rollout lets them, each in 120 s and a little.
-json::Document Staged(const std::string& rollout, const Texts& more = {}) {
+json::Document Staged(const std::string& rollout, const Texts& more = {}, int exit_code = kExitDone) {
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%, drain: {enable: true}, " +
                            ("rollout: " + rollout) + "}");
   Texts arguments = {"--jitter", "0", "--driver-start", "100s", "--pod-stop", "20s", "--seeds", "1"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  return Simulated(Fleet(4), {policy.path()}, arguments);
+  return Simulated(Fleet(4), {policy.path()}, arguments, kDrained, exit_code);
 }
 
 TEST_CASE("Stages follow one another in a simulation, and the soak between them is part of the time") {

@@ -262,4 +262,19 @@ absl::StatusOr<HttpResponse> DumpServer::Stream(const driverupgrade::CallContext
   return absl::CancelledError("stopped");
 }
 
+std::string Fleet(int nodes, const std::string& more) {
+  std::string items;
+  for (int i = 0; i < nodes; ++i) {
+    items += fmt::format(R"({}{{"kind":"Node","metadata":{{"name":"n{:04}","uid":"n{}","resourceVersion":"1"}}}},
+{{"kind":"Pod","metadata":{{"namespace":"gpu-operator","name":"d{}","uid":"d{}","labels":{{"app":"nvidia-driver-daemonset"}},
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}}]}},
+"spec":{{"nodeName":"n{:04}"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}},
+{{"kind":"Pod","metadata":{{"namespace":"shop","name":"web-{}","uid":"w{}","labels":{{"app":"web"}},
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"rs","controller":true}}]}},
+"spec":{{"nodeName":"n{:04}"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}})",
+                         i == 0 ? "" : ",\n", i, i, i, i, i, i, i, i);
+  }
+  return fmt::format(R"({{"kind":"List","items":[{}{}]}})", items, more);
+}
+
 }  // namespace upgradectl

@@ -55,6 +55,9 @@ class ScratchFile {
   fs::path path_;
 };
 
+/// A dump with nodes n0000, n0001 and so on, each with a driver pod and a web pod, and the items of `more`.
+std::string Fleet(int nodes, const std::string& more = {});
+
 /// With DRIVERUPGRADE_REWRITE=1 in the environment it writes the expected text instead.
 void CheckGolden(const std::string& name, const std::string& text);
 

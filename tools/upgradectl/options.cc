@@ -33,10 +33,12 @@ void AddSource(CLI::App& verb, Options& options) {
 void AddDriver(CLI::App& verb, Options& options) {
   verb.add_option("--driver", options.driver, "which driver: gpu, ofed, ...")->capture_default_str();
   verb.add_option("--domain", options.domain, "domain of its labels and annotations")->capture_default_str();
-  verb.add_option("--namespace", options.ns,
-                  "namespace of the driver's DaemonSets; its operator's usual one if absent");
-  verb.add_option("--driver-labels", options.driver_labels,
-                  "selects the driver's DaemonSets and pods: app=driver; its operator's usual ones if absent");
+  verb.add_option(
+      "--namespace", options.ns,
+      "namespace of the driver's DaemonSets (default: found by the driver's labels, or its operator's usual one)");
+  verb.add_option(
+      "--driver-labels", options.driver_labels,
+      "selector of the driver's DaemonSets and pods, such as app=driver (default: the labels that its operator uses)");
   verb.add_option("--validation-selector", options.validation_selector,
                   "pods that must be ready before a node is given back; \"\" is none. If absent, "
                   "app=nvidia-operator-validator for nvidia.com/gpu, none for other drivers");

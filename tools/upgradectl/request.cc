@@ -1,7 +1,6 @@
 #include "upgradectl/request.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "support/spare_skipped_pods.h"
 #include "upgradectl/reported.h"
 #include "upgradectl/text.h"
+#include "upgradectl/usual_driver.h"
 
 namespace upgradectl {
 namespace {
@@ -57,45 +57,13 @@ absl::Status LoadTimes(const Options& options, Question& request) {
   return absl::OkStatus();
 }
 
-// What the operators of NVIDIA have where their users say nothing.
-struct UsualPlace {
-  std::string_view driver;
-  std::string_view ns;
-  std::string_view labels;
-  std::string_view defaults;
-  std::string_view ledger;
-  std::string_view validation_selector = {};
-  /// Pods that ask for a GPU use the driver.
-  bool gpu_pods = false;
-};
-constexpr std::array<UsualPlace, 2> kUsualPlaces = {{{.driver = "gpu",
-                                                      .ns = "gpu-operator",
-                                                      .labels = "app=nvidia-driver-daemonset",
-                                                      .defaults = "gpu-operator",
-                                                      .ledger = "nvidia-gpu-driver-upgrade",
-                                                      .validation_selector = "app=nvidia-operator-validator",
-                                                      .gpu_pods = true},
-                                                     {.driver = "ofed",
-                                                      .ns = "nvidia-network-operator",
-                                                      .labels = "nvidia.com/ofed-driver=",
-                                                      .defaults = "network-operator",
-                                                      .ledger = "nvidia-ofed-driver-upgrade"}}};
-
-const UsualPlace* UsualPlaceOf(const std::string& domain, const std::string& driver) {
-  if (domain != "nvidia.com") return nullptr;
-  const auto* found = std::find_if(kUsualPlaces.begin(), kUsualPlaces.end(),
-                                   [&](const UsualPlace& place) { return place.driver == driver; });
-  return found == kUsualPlaces.end() ? nullptr : found;
-}
-const UsualPlace* UsualPlaceOf(const Options& options) { return UsualPlaceOf(options.domain, options.driver); }
-
 bool GpuPods(const Options& options) {
-  const UsualPlace* usual = UsualPlaceOf(options);
+  const UsualDriver* usual = UsualDriverOf(options);
   return options.gpu_pods.value_or(usual != nullptr && usual->gpu_pods);
 }
 
 std::string ValidationSelector(const Options& options) {
-  const UsualPlace* usual = UsualPlaceOf(options);
+  const UsualDriver* usual = UsualDriverOf(options);
   return options.validation_selector.value_or(usual == nullptr ? "" : std::string(usual->validation_selector));
 }
 
@@ -179,19 +147,31 @@ absl::StatusOr<std::optional<PolicyResource>> LoadPolicyResource(const Options& 
                         .path = SplitBy('.', text.substr(colon + 1))};
 }
 
-absl::Status LoadSelectors(const Options& options, Request& request) {
-  const UsualPlace* usual = UsualPlaceOf(options);
+absl::Status LoadValidation(const Options& options, driverupgrade::StateMachineOptions& machine) {
+  const std::string pods = ValidationSelector(options);
+  if (pods.empty()) return absl::OkStatus();
+  absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(pods);
+  if (!selector.ok()) return Named("--validation-selector", selector.status());
+  machine.validation_selector = *std::move(selector);
+  // Same as gpu_operator.
+  if (UsualDriverOf(options) != nullptr) machine.early_validation = driverupgrade::EarlyValidation::kRestart;
+  return absl::OkStatus();
+}
+
+absl::Status LoadPlace(const Options& options, Request& request) {
+  const UsualDriver* usual = UsualDriverOf(options);
   const absl::StatusOr<std::string> ns = PlaceText("--namespace", options.ns, usual == nullptr ? "" : usual->ns);
   if (!ns.ok()) return ns.status();
   if (ns->empty()) return absl::InvalidArgumentError("--namespace: must not be empty");
   const absl::StatusOr<std::string> text =
-      PlaceText("--driver-labels", options.driver_labels, usual == nullptr ? "" : usual->labels);
+      PlaceText("--driver-labels", options.driver_labels, usual == nullptr ? "" : usual->labels.front());
   if (!text.ok()) return text.status();
   absl::StatusOr<LabelSelector> labels = LabelSelector::Parse(*text);
   if (!labels.ok()) return Named("--driver-labels", labels.status());
   if (labels->empty()) {
     return absl::InvalidArgumentError("--driver-labels: must not be empty, that would select every pod");
   }
+  request.options = OptionsAgain(options);
   request.place.ns = *ns;
   request.place.labels = *text;
   request.place.lease_ns = options.lease_ns.empty() ? *ns : options.lease_ns;
@@ -201,13 +181,6 @@ absl::Status LoadSelectors(const Options& options, Request& request) {
   if (request.place.ledger.empty() && usual != nullptr) request.place.ledger = usual->ledger;
   request.question.snapshot.ns = *ns;
   request.question.snapshot.driver_labels = *std::move(labels);
-  const std::string pods = ValidationSelector(options);
-  if (pods.empty()) return absl::OkStatus();
-  absl::StatusOr<LabelSelector> validation = LabelSelector::Parse(pods);
-  if (!validation.ok()) return Named("--validation-selector", validation.status());
-  request.question.machine.validation_selector = *std::move(validation);
-  // Same as gpu_operator.
-  if (usual != nullptr) request.question.machine.early_validation = driverupgrade::EarlyValidation::kRestart;
   return absl::OkStatus();
 }
 
@@ -288,6 +261,9 @@ absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObject
   if (!cluster.ok()) return Named(name, cluster.status());
   absl::StatusOr<Facts> facts = ReadFacts(*text, request.question.identity.EventReason(), request.place.policy);
   if (!facts.ok()) return Named(name, facts.status());
+  Options located = options;
+  Locate(cluster->daemon_sets, located);
+  if (const absl::Status status = LoadPlace(located, request); !status.ok()) return status;
   request.question.cluster = *std::move(cluster);
   request.facts = *std::move(facts);
   if (GpuPods(options)) request.question.snapshot.uses_driver = GpuPodFilter(request.facts.gpu_claims);
@@ -301,12 +277,12 @@ absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObject
 }  // namespace
 
 bool HasUsualPlace(const std::string& domain, const std::string& driver) {
-  return UsualPlaceOf(domain, driver) != nullptr;
+  return UsualDriverOf(domain, driver) != nullptr;
 }
 
 PolicyDefaults DefaultsOf(const Options& options) {
   std::string_view name = options.defaults;
-  const UsualPlace* usual = UsualPlaceOf(options);
+  const UsualDriver* usual = UsualDriverOf(options);
   if (name.empty() && options.verb != "plan" && usual != nullptr) name = usual->defaults;
   if (name == "gpu-operator") return PolicyDefaults::GpuOperator();
   if (name == "network-operator") return PolicyDefaults::NetworkOperator();
@@ -326,11 +302,12 @@ absl::StatusOr<UpgradePolicy> LoadPolicyFile(const std::string& path, const Poli
 absl::StatusOr<Request> LoadDriver(const Options& options) {
   absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create(options.domain, options.driver);
   if (!identity.ok()) return Named("--driver, --domain", identity.status());
-  Request request{.question = {.identity = *std::move(identity)}, .options = OptionsAgain(options)};
+  Request request{.question = {.identity = *std::move(identity)}};
   Question& question = request.question;
   // As in an engine: pods that use the driver are evicted if the operator can tell which they are.
   question.machine.pod_deletion = GpuPods(options);
-  if (const absl::Status status = LoadSelectors(options, request); !status.ok()) return status;
+  if (const absl::Status status = LoadPlace(options, request); !status.ok()) return status;
+  if (const absl::Status status = LoadValidation(options, question.machine); !status.ok()) return status;
   absl::StatusOr<std::optional<PolicyResource>> policy = LoadPolicyResource(options);
   if (!policy.ok()) return policy.status();
   request.place.policy = *std::move(policy);

@@ -271,6 +271,14 @@ absl::StatusOr<std::string> ReadLive(HttpTransport& transport, const DriverIdent
   return list.Text();
 }
 
+absl::StatusOr<std::string> ListDaemonSets(HttpTransport& transport, const std::string& labels) {
+  MixedList list;
+  const absl::Status status =
+      List(transport, {"/apis/apps/v1/daemonsets", "apps/v1", "DaemonSet", {{"labelSelector", labels}}}, list);
+  if (!status.ok()) return status;
+  return list.Text();
+}
+
 absl::StatusOr<MixedList> ReadBeside(HttpTransport& transport, const DriverPlace& place, const Wanted& wanted,
                                      std::vector<std::string>& notes) {
   MixedList list;

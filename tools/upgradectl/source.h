@@ -119,6 +119,10 @@ class MixedList {
                                                    const DriverPlace& place, const Wanted& wanted,
                                                    std::vector<std::string>& notes);
 
+/// A `List` of the DaemonSets of all namespaces that have these labels. Errors: as ReadLive.
+[[nodiscard]] absl::StatusOr<std::string> ListDaemonSets(driverupgrade::HttpTransport& transport,
+                                                         const std::string& labels);
+
 /// What ReadLive reads beside the nodes, the driver's pods and DaemonSets, and the Events: revisions, and what is only
 /// there for explanations. Notes and errors as ReadLive.
 [[nodiscard]] absl::StatusOr<MixedList> ReadBeside(driverupgrade::HttpTransport& transport, const DriverPlace& place,

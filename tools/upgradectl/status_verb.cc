@@ -9,6 +9,7 @@
 #include "upgradectl/live_view.h"
 #include "upgradectl/status.h"
 #include "upgradectl/text.h"
+#include "upgradectl/usual_driver.h"
 #include "upgradectl/verbs.h"
 #include "whatif/what_if.h"
 
@@ -71,9 +72,10 @@ bool MayPass(const absl::Status& status) {
          absl::IsResourceExhausted(status) || absl::IsInternal(status);
 }
 
-absl::StatusOr<int> Watch(const Options& options, const Streams& streams) {
+absl::StatusOr<int> Watch(Options options, const Streams& streams) {
   auto transport = ConnectTo(options, streams);
   if (!transport.ok()) return transport.status();
+  LocateLive(**transport, options);
   const absl::StatusOr<Request> driver = LoadDriver(options);
   if (!driver.ok()) return driver.status();
   LiveView view(*std::move(transport), driver->question.identity, driver->place, streams.between_pictures);

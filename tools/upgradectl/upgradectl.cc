@@ -15,6 +15,7 @@
 #include "upgradectl/reported.h"
 #include "upgradectl/status.h"
 #include "upgradectl/text.h"
+#include "upgradectl/usual_driver.h"
 #include "upgradectl/verbs.h"
 #include "whatif/plan_json.h"
 #include "whatif/what_if.h"
@@ -81,13 +82,12 @@ void TellUnread(const std::vector<std::string>& notes, const Streams& streams) {
 }
 
 absl::StatusOr<Request> Read(const Options& options, const Wanted& wanted, const Streams& streams) {
-  std::shared_ptr<driverupgrade::HttpTransport> transport;
-  if (!options.source.IsDump()) {
-    auto connected = ConnectTo(options, streams);
-    if (!connected.ok()) return connected.status();
-    transport = *std::move(connected);
-  }
-  return Load(options, wanted, ReaderOf(options, streams, std::move(transport)));
+  if (options.source.IsDump()) return Load(options, wanted, ReaderOf(options, streams, nullptr));
+  auto transport = ConnectTo(options, streams);
+  if (!transport.ok()) return transport.status();
+  Options located = options;
+  LocateLive(**transport, located);
+  return Load(located, wanted, ReaderOf(options, streams, *std::move(transport)));
 }
 
 absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams) {

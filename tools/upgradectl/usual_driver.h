@@ -1,0 +1,40 @@
+// What NVIDIA's operators have where the command line says nothing, and where else they put their drivers.
+#ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_USUAL_DRIVER_H_
+#define DRIVERUPGRADE_TOOLS_UPGRADECTL_USUAL_DRIVER_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "upgradectl/options.h"
+
+namespace upgradectl {
+
+struct UsualDriver {
+  std::string_view driver;
+  std::string_view ns;
+  /// Selectors of the driver's DaemonSets and pods, the usual one first.
+  std::vector<std::string_view> labels;
+  std::string_view defaults;
+  std::string_view ledger;
+  std::string_view validation_selector = {};
+  /// Pods that request a GPU use the driver.
+  bool gpu_pods = false;
+};
+
+/// nullptr: upgradectl does not know this driver.
+const UsualDriver* UsualDriverOf(const std::string& domain, const std::string& driver);
+const UsualDriver* UsualDriverOf(const Options& options);
+
+/// Sets the namespace and the labels of the driver if the command line leaves them open and the driver's DaemonSets are not
+/// in the usual place. OpenShift, NVIDIADriver resources and precompiled drivers have other names and labels. The labels
+/// that select most DaemonSets win.
+void Locate(const std::vector<driverupgrade::DaemonSet>& daemon_sets, Options& options);
+/// The same for a cluster, of which the DaemonSets are listed. A list that is refused changes nothing.
+void LocateLive(driverupgrade::HttpTransport& transport, Options& options);
+
+}  // namespace upgradectl
+
+#endif  // DRIVERUPGRADE_TOOLS_UPGRADECTL_USUAL_DRIVER_H_

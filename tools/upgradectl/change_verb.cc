@@ -6,6 +6,7 @@
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
 #include "upgradectl/change.h"
+#include "upgradectl/reported.h"
 #include "upgradectl/text.h"
 #include "upgradectl/verbs.h"
 
@@ -33,6 +34,18 @@ absl::Status RefuseUnread(const Options& options, const Request& request) {
     }
   }
   return absl::OkStatus();
+}
+
+// Drops a policy that the verb does not need. Only `approve` does; `pause` and `resume` write the custom resource.
+absl::StatusOr<Options> WithoutPolicy(Options options) {
+  if (options.verb == "approve") return options;
+  const bool writes_policy = options.verb == "pause" || options.verb == "resume";
+  if (writes_policy && !options.policy.empty() && !EngineOfLive(options.policy)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "--policy: {} writes to a custom resource; set `paused` in {} yourself", options.verb, options.policy));
+  }
+  options.policy.clear();
+  return options;
 }
 
 // Whether to write: the command line says so, or the person.
@@ -88,7 +101,9 @@ absl::StatusOr<int> RunChange(const Options& options, const Streams& streams) {
   const bool approves = options.verb == "approve";
   const Wanted wanted{
       .nodes = options.nodes, .policy = options.nodes.empty(), .reported = approves, .ledger = approves};
-  const absl::StatusOr<Request> request = Read(options, wanted, streams);
+  const absl::StatusOr<Options> needed = WithoutPolicy(options);
+  if (!needed.ok()) return needed.status();
+  const absl::StatusOr<Request> request = Read(*needed, wanted, streams);
   if (!request.ok()) return request.status();
   if (const absl::Status status = RefuseUnread(options, *request); !status.ok()) return status;
   const absl::StatusOr<Change> change =

@@ -12,9 +12,11 @@
 namespace upgradectl {
 namespace {
 
-// Options of groups belong to the verb.
+// Options of groups belong to the verb. An option whose group has no name is hidden.
 void Collect(const CLI::App& app, std::vector<const CLI::Option*>& options) {
-  for (const CLI::Option* option : app.get_options()) options.push_back(option);
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_group().empty()) options.push_back(option);
+  }
   for (const CLI::App* group : app.get_subcommands([](const CLI::App* sub) { return sub->get_name().empty(); })) {
     Collect(*group, options);
   }

@@ -1,13 +1,14 @@
 #include "upgradectl/options.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <sstream>
 
 #include "CLI/CLI.hpp"
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
-
 #include "support/parse_arguments.h"
+
 namespace upgradectl {
 namespace {
 
@@ -42,10 +43,32 @@ void AddDriver(CLI::App& verb, Options& options) {
   verb.add_option("--validation-selector", options.validation_selector,
                   "pods that must be ready before a node is given back; \"\" is none. If absent, "
                   "app=nvidia-operator-validator for nvidia.com/gpu, none for other drivers");
+  verb.add_option(
+          "--early-validation", options.early_validation,
+          "treatment of validation pods that became ready before the new driver pod: Restart deletes them; Ask "
+          "waits until an administrator restarts them; Count accepts them (default: Restart for gpu and ofed of "
+          "nvidia.com, Ask for other drivers)")
+      ->check(CLI::IsMember({"Restart", "Ask", "Count"}));
   verb.add_flag_function(
       "--gpu-pods,!--no-gpu-pods", [&options](std::int64_t count) { options.gpu_pods = count > 0; },
       "pods that ask for a GPU use the driver, as for nvidia.com/gpu if absent; with --no-gpu-pods, and for other "
       "drivers, the policy's podDeletion.podSelector alone chooses");
+  verb.add_option("--resource", options.resources,
+                  "name of a resource, such as example.com/fpga; pods that request it use the driver, and pod deletion "
+                  "evicts them; repeat the option for several resources")
+      ->allow_extra_args(false);
+}
+
+void AddPolicyResource(CLI::App& verb, Options& options) {
+  verb.add_option("--policy-resource", options.policy_resource,
+                  "where the policy stands: nvidia.com/v1/clusterpolicies/cluster-policy:spec.driver.upgradePolicy");
+}
+
+void AddDefaults(CLI::App& verb, Options& options) {
+  verb.add_option(
+          "--defaults", options.defaults,
+          "default values of fields that the policy does not set (default: the values of the driver's operator)")
+      ->check(CLI::IsMember({"plain", "gpu-operator", "network-operator"}));
 }
 
 void AddPolicy(CLI::App& verb, Options& options) {
@@ -53,10 +76,8 @@ void AddPolicy(CLI::App& verb, Options& options) {
       "--policy", options.policy,
       "YAML or JSON file: the upgradePolicy section; live: what the operator reports by its Lease, live:NAME "
       "for one of its engines; if absent, the custom resource's, and where that has none, live");
-  verb.add_option("--policy-resource", options.policy_resource,
-                  "where the policy stands: nvidia.com/v1/clusterpolicies/cluster-policy:spec.driver.upgradePolicy");
-  verb.add_option("--defaults", options.defaults, "what the policy means where it is silent; by the driver if absent")
-      ->check(CLI::IsMember({"plain", "gpu-operator", "network-operator"}));
+  AddPolicyResource(verb, options);
+  AddDefaults(verb, options);
 }
 
 void AddLedger(CLI::App& verb, Options& options) {
@@ -82,6 +103,8 @@ void AddOutput(CLI::App& verb, Options& options, const std::vector<std::string>&
   verb.add_option("-o,--output", options.output, "how to print it")->check(CLI::IsMember(kinds))->capture_default_str();
 }
 
+void AddRequestor(CLI::App& verb, Options& options) { examples::AddRequestorArguments(verb, options.requestor); }
+
 void AddReading(CLI::App& verb, Options& options) {
   AddSource(verb, options);
   AddDriver(verb, options);
@@ -89,7 +112,7 @@ void AddReading(CLI::App& verb, Options& options) {
   AddLease(verb, options);
   AddLedger(verb, options);
   AddWhen(verb, options);
-  examples::AddRequestorArguments(verb, options.requestor);
+  AddRequestor(verb, options);
 }
 
 void AddNodes(CLI::App& verb, Options& options) {
@@ -118,11 +141,23 @@ void AddExplain(CLI::App& app, Options& options) {
   AddNodes(explain, options);
 }
 
+// Makes the verb accept options of other verbs, so that the same options suit every verb. The help does not list them.
+void Accept(CLI::App& verb, Options& options, std::initializer_list<void (*)(CLI::App&, Options&)> others) {
+  CLI::App& group = *verb.add_option_group("Not needed");
+  for (const auto add : others) add(group, options);
+  for (CLI::Option* option : group.get_options()) option->group("");
+  group.group("");
+}
+
+void AddPolicyFile(CLI::App& verb, Options& options) {
+  verb.add_option("--policy", options.policy,
+                  "YAML or JSON file with the upgradePolicy section, or live; the custom resource's if absent");
+}
+
 void AddWriting(CLI::App& verb, Options& options) {
   AddSource(verb, options);
   AddDriver(verb, options);
-  verb.add_option("--policy-resource", options.policy_resource,
-                  "where the policy stands: nvidia.com/v1/clusterpolicies/cluster-policy:spec.driver.upgradePolicy");
+  AddPolicyResource(verb, options);
   verb.add_flag("-y,--yes", options.yes, "write without asking");
   verb.add_option("--dry-run", options.dry_run, "client: only show; server: the server checks it and writes nothing")
       ->check(CLI::IsMember({"none", "client", "server"}))
@@ -136,15 +171,17 @@ void AddChanges(CLI::App& app, Options& options) {
   };
   for (const Verb& verb : {Verb{"pause", "Start no further node; nodes in progress finish"},
                            Verb{"resume", "Let further nodes start again"}}) {
-    AddWriting(Add(app, verb.name, verb.what, fmt::format("upgradectl {} --driver gpu", verb.name)), options);
+    CLI::App& command = Add(app, verb.name, verb.what, fmt::format("upgradectl {} --driver gpu", verb.name));
+    AddWriting(command, options);
+    Accept(command, options, {AddPolicyFile, AddDefaults, AddLease, AddLedger, AddWhen, AddRequestor});
   }
   CLI::App& approve = Add(app, "approve", "Let the stage after this one begin, or lift the halt of this one",
                           "upgradectl approve canary --driver gpu");
   AddWriting(approve, options);
   AddLease(approve, options);
   AddLedger(approve, options);
-  approve.add_option("--policy", options.policy,
-                     "YAML or JSON file with the upgradePolicy section, or live; the custom resource's if absent");
+  AddPolicyFile(approve, options);
+  Accept(approve, options, {AddDefaults, AddWhen, AddRequestor});
   approve.add_option("STAGE", options.stage, "name of a stage; `rest` for the nodes that no stage names")->required();
   for (const Verb& verb :
        {Verb{"skip", "Leave nodes out of the rollout, until they are admitted"},
@@ -153,6 +190,7 @@ void AddChanges(CLI::App& app, Options& options) {
         Verb{"release", "Let a driver load that waits on evacuated nodes"}}) {
     CLI::App& command = Add(app, verb.name, verb.what, fmt::format("upgradectl {} gpu-7 --driver gpu", verb.name));
     AddWriting(command, options);
+    Accept(command, options, {AddPolicyFile, AddDefaults, AddLease, AddLedger, AddWhen, AddRequestor});
     AddNodes(command, options);
   }
 }
@@ -239,7 +277,8 @@ bool TakesOption(const std::string& verb, const std::string& name) {
   Options ignored;
   CLI::App app;
   Describe(app, ignored);
-  return app.get_subcommand(verb)->get_option_no_throw(name) != nullptr;
+  const CLI::Option* option = app.get_subcommand(verb)->get_option_no_throw(name);
+  return option != nullptr && !option->get_group().empty();
 }
 
 std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv) {

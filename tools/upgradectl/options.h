@@ -37,7 +37,11 @@ struct Options {
   std::string active_since = {};
   /// Absent: as the driver's usual operator.
   std::optional<std::string> validation_selector = std::nullopt;
+  /// Empty: as the driver's usual operator.
+  std::string early_validation = {};
   std::optional<bool> gpu_pods = std::nullopt;
+  /// Pods that request one of these resources use the driver.
+  std::vector<std::string> resources = {};
   examples::RequestorArguments requestor = {};
   std::string output = "table";
   bool watch = false;
@@ -74,7 +78,7 @@ struct Ending {
 
 std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv);
 
-/// Whether the verb takes an option of this name, which begins with its dashes.
+/// Whether the verb needs an option of this name, which begins with its dashes. Verbs accept options that they do not need.
 bool TakesOption(const std::string& verb, const std::string& name);
 
 /// The command line itself, for completion and the manual page. `options` must outlive `app`.

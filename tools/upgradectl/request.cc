@@ -89,9 +89,11 @@ std::vector<std::pair<std::string, std::optional<std::string>>> OptionsAgain(con
   optional("--namespace", options.ns);
   optional("--driver-labels", options.driver_labels);
   optional("--validation-selector", options.validation_selector);
+  text("--early-validation", options.early_validation);
   if (GpuPods(options) != GpuPods({.driver = options.driver, .domain = options.domain})) {
     flag(GpuPods(options) ? "--gpu-pods" : "--no-gpu-pods", true);
   }
+  for (const std::string& resource : options.resources) again.emplace_back("--resource", resource);
   text("--policy", options.policy);
   text("--policy-resource", options.policy_resource);
   text("--defaults", options.defaults);
@@ -155,6 +157,9 @@ absl::Status LoadValidation(const Options& options, driverupgrade::StateMachineO
   machine.validation_selector = *std::move(selector);
   // Same as gpu_operator.
   if (UsualDriverOf(options) != nullptr) machine.early_validation = driverupgrade::EarlyValidation::kRestart;
+  if (!options.early_validation.empty()) {
+    machine.early_validation = *driverupgrade::ParseEarlyValidation(options.early_validation);
+  }
   return absl::OkStatus();
 }
 
@@ -216,6 +221,21 @@ driverupgrade::PodFilter GpuPodFilter(std::map<std::string, bool, std::less<>> g
   };
 }
 
+// Returns a filter of the pods that use the driver; null if the operator cannot tell.
+driverupgrade::PodFilter UsersOf(const Options& options, const Facts& facts) {
+  const driverupgrade::PodFilter gpu_pods = GpuPods(options) ? GpuPodFilter(facts.gpu_claims) : nullptr;
+  if (options.resources.empty()) return gpu_pods;
+  return [gpu_pods, resources = options.resources](const driverupgrade::CallContext& context,
+                                                   const driverupgrade::Pod& pod) -> absl::StatusOr<bool> {
+    const bool requests =
+        !IsFinished(pod) && std::any_of(resources.begin(), resources.end(), [&](const std::string& resource) {
+          return std::find(pod.resource_names.begin(), pod.resource_names.end(), resource) != pod.resource_names.end();
+        });
+    if (requests || !gpu_pods) return requests;
+    return gpu_pods(context, pod);
+  };
+}
+
 bool IsPolicyFile(const Options& options) { return !options.policy.empty() && !EngineOfLive(options.policy); }
 
 // The file's, the custom resource's, or what the operator reports.
@@ -266,7 +286,7 @@ absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObject
   if (const absl::Status status = LoadPlace(located, request); !status.ok()) return status;
   request.question.cluster = *std::move(cluster);
   request.facts = *std::move(facts);
-  if (GpuPods(options)) request.question.snapshot.uses_driver = GpuPodFilter(request.facts.gpu_claims);
+  request.question.snapshot.uses_driver = UsersOf(options, request.facts);
   std::string key = "_rollout_" + request.question.identity.Name();
   std::replace(key.begin(), key.end(), '/', '_');
   const auto record = request.facts.rollout_records.find(key);
@@ -305,7 +325,7 @@ absl::StatusOr<Request> LoadDriver(const Options& options) {
   Request request{.question = {.identity = *std::move(identity)}};
   Question& question = request.question;
   // As in an engine: pods that use the driver are evicted if the operator can tell which they are.
-  question.machine.pod_deletion = GpuPods(options);
+  question.machine.pod_deletion = GpuPods(options) || !options.resources.empty();
   if (const absl::Status status = LoadPlace(options, request); !status.ok()) return status;
   if (const absl::Status status = LoadValidation(options, question.machine); !status.ok()) return status;
   absl::StatusOr<std::optional<PolicyResource>> policy = LoadPolicyResource(options);

@@ -55,5 +55,70 @@ TEST_CASE("An empty value of an option takes nothing from the next option (W27)"
   CHECK(RunWith({"status", "--cluster", dump.path(), "--validation-selector="}).out == first.out);
 }
 
+TEST_CASE("Every verb accepts the options that locate an operator, and the help lists what it needs (W36)") {
+  const ScratchFile dump((std::string(ContentOf(kTestData / "trouble.json"))));
+  Texts options = {"--cluster", dump.path(), "--dry-run", "client", "--at", "2026-01-02T12:05:00Z", "--policy", "live"};
+  options.insert(options.end(), {"--ledger-name", "l", "--ledger-namespace", "gpu-operator", "--lease-name", "x"});
+  options.insert(options.end(), {"--defaults", "plain", "--requestor-id", "acme.example.com"});
+  for (const Texts& verb : {Texts{"retry", "failed"}, Texts{"skip", "waiting"}, Texts{"pause"}}) {
+    Texts arguments = verb;
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Answer answer = RunWith(arguments);
+    CAPTURE(verb.front(), answer.err);
+    CHECK(answer.exit_code == kExitDone);
+    CHECK(RunWith({verb.front(), "--help"}).out.find("--ledger-name") == std::string::npos);
+  }
+}
+
+TEST_CASE("A pause does not write to a custom resource if the policy is in a file (W36)") {
+  const ScratchFile policy("autoUpgrade: true");
+  const Answer answer = RunWith(
+      {"pause", "--cluster", (kTestData / "trouble.json").string(), "--dry-run", "client", "--policy", policy.path()});
+  CHECK(answer.exit_code == kExitUsage);
+  CHECK(answer.err.find("--policy: pause writes to a custom resource") != std::string::npos);
+}
+
+TEST_CASE("Pods that request a resource of another vendor count as users of its driver (W36)") {
+  const std::string trainer =
+      R"(,{"kind":"Pod","metadata":{"namespace":"lab","name":"trainer","uid":"t","labels":{"app":"trainer"},
+"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"trainer","uid":"rs2","controller":true}]},
+"spec":{"nodeName":"n0000","containers":[{"name":"c","resources":{"limits":{"example.com/fpga":"1"}}}]},
+"status":{"phase":"Running","containerStatuses":[{"name":"c","ready":true}]}})";
+  const ScratchFile dump(Fleet(1, trainer));
+  const ScratchFile policy("autoUpgrade: true");
+  const auto evictions = [&](const Texts& more) {
+    Texts arguments = {"simulate",
+                       "--cluster",
+                       dump.path(),
+                       "--policy",
+                       policy.path(),
+                       "--driver",
+                       "fpga",
+                       "--domain",
+                       "example.com",
+                       "--namespace",
+                       "gpu-operator",
+                       "--driver-labels",
+                       "app=nvidia-driver-daemonset",
+                       "--seeds",
+                       "1",
+                       "-o",
+                       "json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    json::Document document;
+    document.Parse(RunWith(arguments).out.c_str());
+    REQUIRE(document.IsArray());
+    return document[0]["evictions"].GetInt();
+  };
+  CHECK(evictions({}) == 0);
+  CHECK(evictions({"--resource", "example.com/fpga"}) == 1);
+}
+
+TEST_CASE("--early-validation sets how validation pods count that were ready too early (W34)") {
+  const ScratchFile dump(Fleet(1));
+  CHECK(RunWith({"status", "--cluster", dump.path(), "--early-validation", "Count"}).exit_code != kExitUsage);
+  CHECK(RunWith({"status", "--cluster", dump.path(), "--early-validation", "Never"}).exit_code == kExitUsage);
+}
+
 }  // namespace
 }  // namespace upgradectl

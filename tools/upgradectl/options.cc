@@ -289,7 +289,7 @@ std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv) {
       "does by hand.\n"
       "Exit codes: 0 shown, or done; 1 the answer could not be written; 2 the command line, the cluster or the policy "
       "is "
-      "wrong; 3 under way; 4 failed."};
+      "wrong; 3 in progress; 4 failed, or a simulated rollout would not finish."};
   Describe(app, options);
   try {
     examples::ParseArguments(app, argc, argv);

@@ -24,6 +24,12 @@ bool IsAtWork(const Pod* pod) {
 
 int IsPassing(GateReason reason) { return driverupgrade::TraitsOf(reason).ends_rollout ? 0 : 1; }
 
+// Gates of the rollout hold nodes that have not started, or pass within seconds.
+bool CanFail(GateReason reason) {
+  const driverupgrade::GateOpener opener = driverupgrade::TraitsOf(reason).opener;
+  return opener != driverupgrade::GateOpener::kRollout && opener != driverupgrade::GateOpener::kClock;
+}
+
 }  // namespace
 
 void RolloutRecorder::FollowPods(const driverupgrade::testing::Versions<Pod>& pod) {
@@ -51,12 +57,21 @@ void RolloutRecorder::Enter(const std::string& node, UpgradeState state, absl::D
   last_change_ = at;
 }
 
-void RolloutRecorder::Hold(const driverupgrade::NodeGate& gate, absl::Time now) {
-  const auto [held, is_new] = held_.try_emplace(gate.node);
-  if (!is_new && held->second.reason == gate.gate.reason) return;
-  if (!is_new) passing_ -= IsPassing(held->second.reason);
-  passing_ += IsPassing(gate.gate.reason);
-  held->second = {.reason = gate.gate.reason, .since = now - began_};
+void RolloutRecorder::Hold(const driverupgrade::NodeGate& gate, bool closed, absl::Time now) {
+  const GateReason reason = gate.gate.reason;
+  const auto [found, is_new] = held_.try_emplace(gate.node);
+  Held& held = found->second;
+  if (!is_new && held.reason == reason && held.closed == closed) return;
+  const bool opened = !is_new && held.closed && !closed;
+  if (opened && (!held.in_window || held.in_window->gate != reason)) {
+    held.in_window = {.gate = reason, .why = gate.gate.detail, .since = now - began_};
+  }
+  held.closed = closed;
+  if (!is_new && held.reason == reason) return;
+  if (!is_new) passing_ -= IsPassing(held.reason);
+  passing_ += IsPassing(reason);
+  held.reason = reason;
+  held.since = now - began_;
   histories_[gate.node].notes.push_back(
       {.at = now - began_, .text = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail)});
 }
@@ -72,9 +87,28 @@ bool RolloutRecorder::MayBeOver(const driverupgrade::Tally& totals) const {
   return passing_ == 0 && totals.InState(UpgradeState::kDone) + static_cast<int>(held_.size()) >= totals.total;
 }
 
-absl::Duration RolloutRecorder::HeldSince(const std::string& node) const {
-  const auto held = held_.find(node);
-  return held == held_.end() ? last_change_ : held->second.since;
+void RolloutRecorder::Fail(const driverupgrade::NodePlan& plan, std::string subject, absl::Time now) {
+  const auto held = held_.find(plan.node);
+  const bool was_held = held != held_.end() && CanFail(held->second.reason);
+  failures_[plan.node] = {.gate = was_held ? held->second.reason : GateReason::kFailed,
+                          .failed = true,
+                          .subject = was_held ? std::move(subject) : "",
+                          .why = plan.reason,
+                          .since = now - began_};
+}
+
+Blocked RolloutRecorder::WhyBlocked(const driverupgrade::NodeGate& gate) const {
+  const auto failure = failures_.find(gate.node);
+  if (gate.state == UpgradeState::kFailed && failure != failures_.end()) return failure->second;
+  const auto held = held_.find(gate.node);
+  const bool is_held = held != held_.end();
+  if (is_held && held->second.closed && gate.gate.reason == GateReason::kWindow && held->second.in_window) {
+    return *held->second.in_window;
+  }
+  return {.gate = gate.gate.reason,
+          .failed = gate.state == UpgradeState::kFailed,
+          .why = gate.gate.detail,
+          .since = is_held ? held->second.since : last_change_};
 }
 
 void RolloutRecorder::Finish(Rollout& rollout) {

@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_ROLLOUT_RECORDER_H_
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -23,18 +24,26 @@ class RolloutRecorder {
 
   void Follow(const driverupgrade::testing::Change& change);
   /// A gate whose reason stays is the same one, even if its detail changes.
-  void Hold(const driverupgrade::NodeGate& gate, absl::Time now);
+  /// `closed`: no node may start at this time of the week.
+  void Hold(const driverupgrade::NodeGate& gate, bool closed, absl::Time now);
   void Unhold(const std::string& node);
+  /// The node fails by this plan. `subject`: see Blocked.
+  void Fail(const driverupgrade::NodePlan& plan, std::string subject, absl::Time now);
   /// Whether each node is done, or held by a gate that time does not open. Unlike the plan of all nodes, this is cheap.
   bool MayBeOver(const driverupgrade::Tally& totals) const;
   absl::Duration last_change() const { return last_change_; }
-  absl::Duration HeldSince(const std::string& node) const;
+  /// Returns why the node is not done, given its gate at the end. If a window has opened and closed, the gate that held the
+  /// node in between is the reason. Lacks the subject of a node that did not fail.
+  Blocked WhyBlocked(const driverupgrade::NodeGate& gate) const;
   void Finish(Rollout& rollout);
 
  private:
   struct Held {
     driverupgrade::GateReason reason = {};
     absl::Duration since = {};
+    bool closed = false;
+    // The gate that held the node after a window had opened.
+    std::optional<Blocked> in_window = std::nullopt;
   };
   void FollowPods(const driverupgrade::testing::Versions<driverupgrade::Pod>& pod);
   void Enter(const std::string& node, driverupgrade::UpgradeState state, absl::Duration at);
@@ -49,6 +58,8 @@ class RolloutRecorder {
   absl::Duration last_change_ = {};
   std::map<std::string, NodeHistory> histories_;
   std::map<std::string, Held> held_;
+  // The last failure of each node that failed.
+  std::map<std::string, Blocked> failures_;
   // How many of them a later pass may lift by itself.
   int passing_ = 0;
 };

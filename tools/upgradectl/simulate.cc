@@ -10,17 +10,22 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "decide/rollout/windows.h"
 #include "driverupgrade/admission_ledger.h"
 #include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "upgradectl/budgets.h"
+#include "upgradectl/furnish.h"
 #include "upgradectl/rollout_recorder.h"
 
 namespace upgradectl {
 namespace {
 
+using driverupgrade::GateReason;
 using driverupgrade::LabelSelector;
 using driverupgrade::Node;
 using driverupgrade::Pod;
@@ -30,10 +35,6 @@ using driverupgrade::testing::Change;
 using driverupgrade::testing::FakeClock;
 using driverupgrade::testing::FakeCluster;
 
-// Everything of the rollout stands for the user's driver, under names that nothing of the user's has.
-constexpr std::string_view kDriverSet = "simulated-driver";
-constexpr std::string_view kHasDriver = "upgradectl/has-driver";
-constexpr std::string_view kLedger = "simulated-ledger";
 // Of the watches on nodes, DaemonSets, revisions and driver pods.
 constexpr std::int64_t kFirstLists = 4;
 // Longer than any rollout: who is not done by then waits for ever.
@@ -46,20 +47,25 @@ absl::Duration StepOf(const Durations& durations) {
   return std::clamp(part, absl::Milliseconds(50), absl::Seconds(1));
 }
 
+bool IsOfBudget(GateReason reason) {
+  return reason == GateReason::kDisruptionBudget || reason == GateReason::kSeveralBudgets;
+}
+
 class Simulation {
  public:
   Simulation(const Request& request, const UpgradePolicy& policy, const Durations& durations, std::uint32_t seed)
       : request_(request),
         policy_(policy),
         durations_(durations),
-        random_(seed),
+        jitter_{.part = durations.jitter, .random = std::mt19937(seed)},
         clock_(std::make_shared<FakeClock>(Beginning(request))),
         cluster_(std::make_shared<FakeCluster>(
             clock_, driverupgrade::testing::FakeClusterOptions{.keep_journal = false, .watches_follow = false})),
-        recorder_(request, clock_->Now()) {}
+        recorder_(request, clock_->Now()),
+        budgets_(request.question.cluster, request.facts) {}
 
   absl::StatusOr<Rollout> Run() {
-    Furnish();
+    Furnish(request_, durations_, jitter_, *cluster_);
     if (const absl::Status status = StartEngine(); !status.ok()) return status;
     cluster_->SetChangeObserver([this](const Change& change) { recorder_.Follow(change); });
     const absl::Time began = clock_->Now();
@@ -69,8 +75,7 @@ class Simulation {
       const absl::StatusOr<driverupgrade::ReconcileResult> pass = engine_->Reconcile({}, policy_);
       if (!pass.ok()) return pass.status();
       ++passes_;
-      for (const driverupgrade::NodeGate& gate : pass->plan.gates) recorder_.Hold(gate, clock_->Now());
-      for (const std::string& node : pass->plan.ungated) recorder_.Unhold(node);
+      FollowPlan(pass->plan);
       const absl::Time next = std::min(pass->wake_at.value_or(absl::InfiniteFuture()), cluster_->NextEventTime());
       if ((recorder_.MayBeOver(pass->plan.totals) && IsOver()) || next == absl::InfiniteFuture()) break;
       cluster_->RunUntil(std::max(next, clock_->Now() + StepOf(durations_)));
@@ -79,6 +84,40 @@ class Simulation {
   }
 
  private:
+  void FollowPlan(const driverupgrade::Plan& plan) {
+    for (const driverupgrade::NodePlan& node : plan.nodes) {
+      if (!node.evict.empty()) tried_[node.node].insert(node.evict.begin(), node.evict.end());
+      if (node.to() == UpgradeState::kFailed && !node.path.empty()) {
+        recorder_.Fail(node, BudgetsInTheWay(node.node), clock_->Now());
+      }
+    }
+    const bool closed = WindowIsClosed();
+    for (const driverupgrade::NodeGate& gate : plan.gates) recorder_.Hold(gate, closed, clock_->Now());
+    for (const std::string& node : plan.ungated) recorder_.Unhold(node);
+  }
+
+  // How long nodes take does not matter: a window that is too short is open.
+  bool WindowIsClosed() const {
+    using driverupgrade::internal::StartTimeAt;
+    return policy_.rollout && !StartTimeAt(*policy_.rollout, clock_->Now(), absl::ZeroDuration()).open;
+  }
+
+  // Returns the disruption budgets of the first pod that stays although its eviction was requested; empty if no budget
+  // selects such a pod.
+  std::string BudgetsInTheWay(const std::string& node) {
+    const auto tried = tried_.find(node);
+    if (tried == tried_.end()) return "";
+    for (const driverupgrade::PodRef& ref : tried->second) {
+      const absl::StatusOr<Pod> pod = cluster_->GetPod({}, {.ns = ref.ns, .name = ref.name});
+      if (!pod.ok() || pod->ref.uid != ref.uid || pod->deletion_timestamp) continue;
+      std::vector<std::string> names;
+      for (const auto* budget : budgets_.Of(*pod)) names.push_back(budget->ns + "/" + budget->name);
+      if (names.empty()) continue;
+      return fmt::format("disruption budget{} {}", names.size() > 1 ? "s" : "", fmt::join(names, " and "));
+    }
+    return "";
+  }
+
   // Windows go by the time of day. Marks are in whole seconds: a part of one would differ from run to run.
   static absl::Time Beginning(const Request& request) {
     return absl::FromUnixSeconds(absl::ToUnixSeconds(request.question.at));
@@ -89,65 +128,11 @@ class Simulation {
     return driverupgrade::AdmissionLedgerOptions{.ns = request_.place.ns, .name = std::string(kLedger)};
   }
 
-  absl::Duration Varied(absl::Duration duration) {
-    std::uniform_real_distribution<double> part(-durations_.jitter, durations_.jitter);
-    return duration * (1 + part(random_));
-  }
   // Of the pods that are made until the next pass.
   void VaryDriverStart() {
     cluster_->SetDaemonSetBehavior(
         request_.place.ns, std::string(kDriverSet),
-        {.start_delay = Varied(durations_.driver_start), .stop_delay = Varied(durations_.driver_stop)});
-  }
-
-  bool IsDriverPod(const Pod& pod) const {
-    return pod.ref.ns == request_.place.ns && request_.question.snapshot.driver_labels.Matches(pod.labels);
-  }
-
-  void Furnish() {
-    for (const Pod& pod : request_.question.cluster.pods) {
-      if (IsDriverPod(pod) && !pod.node_name.empty()) nodes_.insert(pod.node_name);
-    }
-    for (const Node& node : request_.question.cluster.nodes) AddNode(node);
-    const std::string ns = request_.place.ns;
-    cluster_->AddDaemonSet({.ns = ns,
-                            .name = std::string(kDriverSet),
-                            .labels = {{"app", std::string(kDriverSet)}},
-                            .node_selector = {{std::string(kHasDriver), "true"}},
-                            .hash = "old",
-                            .behavior = {.stop_delay = durations_.driver_stop}});
-    // Before the pods: a budget that comes later looks at each of them.
-    for (const driverupgrade::PodDisruptionBudget& budget : request_.question.cluster.pod_disruption_budgets) {
-      cluster_->AddDisruptionBudget(
-          {.ns = budget.ns, .name = budget.name, .selector = budget.selector, .min_available = budget.desired_healthy});
-    }
-    for (const Pod& pod : request_.question.cluster.pods) AddPod(pod);
-    cluster_->SetTemplate(ns, std::string(kDriverSet), "new");
-  }
-
-  void AddNode(Node node) {
-    if (nodes_.count(node.name) == 0 || !node.unreadable.empty()) return;
-    const std::string& prefix = request_.question.identity.KeyPrefix();
-    const bool skipped = node.labels.count(request_.question.identity.SkipUpgradeLabel()) > 0;
-    const auto is_ours = [&](const auto& entry) { return std::string_view(entry.first).starts_with(prefix); };
-    std::erase_if(node.labels, is_ours);
-    // A cordon of an upgrade goes with its marks, an administrator's stays.
-    if (node.annotations.erase(std::string(driverupgrade::kCordonedByAnnotation)) > 0) node.unschedulable = false;
-    std::erase_if(node.annotations, is_ours);
-    if (skipped) node.labels[request_.question.identity.SkipUpgradeLabel()] = "true";
-    node.labels[std::string(kHasDriver)] = "true";
-    cluster_->AddNode(std::move(node));
-  }
-
-  // A terminating pod is soon gone, unless a finalizer has held it beyond its grace period.
-  void AddPod(Pod pod) {
-    const bool stays = IsDriverPod(pod) || driverupgrade::IsDaemonSetPod(pod) || driverupgrade::IsFinished(pod);
-    const bool held = pod.deletion_timestamp && *pod.deletion_timestamp < clock_->Now() && !pod.finalizers.empty();
-    const bool leaves = pod.deletion_timestamp && !held;
-    if (stays || nodes_.count(pod.node_name) == 0 || !pod.unreadable.empty() || leaves) return;
-    const absl::Duration start = Varied(durations_.pod_start);
-    const absl::Duration stop = Varied(durations_.pod_stop);
-    cluster_->AddPod(std::move(pod), {.start_delay = start, .stop_delay = held ? absl::InfiniteDuration() : stop});
+        {.start_delay = jitter_(durations_.driver_start), .stop_delay = jitter_(durations_.driver_stop)});
   }
 
   absl::Status StartEngine() {
@@ -185,6 +170,18 @@ class Simulation {
     });
   }
 
+  void AddBlocked(const driverupgrade::Plan& plan, Rollout& rollout) {
+    int left_out = 0;
+    for (const driverupgrade::NodeGate& gate : plan.gates) {
+      Blocked blocked = recorder_.WhyBlocked(gate);
+      if (IsOfBudget(blocked.gate) && !blocked.failed) blocked.subject = BudgetsInTheWay(gate.node);
+      if (!IsOfBudget(blocked.gate)) blocked.subject.clear();
+      left_out += driverupgrade::TraitsOf(blocked.gate).left_out ? 1 : 0;
+      rollout.blocked[gate.node] = std::move(blocked);
+    }
+    rollout.finishes = rollout.done + left_out >= rollout.nodes;
+  }
+
   Rollout Outcome() {
     using driverupgrade::Operation;
     const driverupgrade::Plan plan = engine_->Everything();
@@ -195,12 +192,7 @@ class Simulation {
                     .evictions = cluster_->CallCount(Operation::kEvictPod),
                     .passes = passes_,
                     .whole_plans = whole_plans_};
-    for (const driverupgrade::NodeGate& gate : plan.gates) {
-      rollout.blocked[gate.node] = {
-          .gate = gate.gate.reason,
-          .why = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail),
-          .since = recorder_.HeldSince(gate.node)};
-    }
+    AddBlocked(plan, rollout);
     rollout.writes = rollout.evictions;
     for (const Operation operation :
          {Operation::kPatchNode, Operation::kDeletePod, Operation::kCreateConfigMap, Operation::kPatchConfigMap}) {
@@ -219,13 +211,15 @@ class Simulation {
   const Request& request_;
   const UpgradePolicy& policy_;
   const Durations durations_;
-  std::mt19937 random_;
-  std::set<std::string> nodes_;
+  Jitter jitter_;
   int passes_ = 0;
   int whole_plans_ = 0;
   std::shared_ptr<FakeClock> clock_;
   std::shared_ptr<FakeCluster> cluster_;
   RolloutRecorder recorder_;
+  const Budgets budgets_;
+  // Pods whose eviction was requested, by node.
+  std::map<std::string, std::set<driverupgrade::PodRef>> tried_;
   std::shared_ptr<driverupgrade::WatchCache> cache_;
   std::unique_ptr<driverupgrade::UpgradeEngine> engine_;
 };

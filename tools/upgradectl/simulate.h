@@ -51,11 +51,16 @@ struct NodeHistory {
   std::vector<Note> notes = {};
 };
 
-/// The gate that holds a node for ever.
+/// Reason that a node is not done in the end.
 struct Blocked {
+  /// Gate of the node. If the node failed, the gate that held it until then; kFailed: no gate did.
   driverupgrade::GateReason gate = {};
+  bool failed = false;
+  /// Subject of the gate, such as `disruption budget shop/web`; empty: nodes do not share one.
+  std::string subject = {};
+  /// Text of the failure, or the gate's detail.
   std::string why = {};
-  /// From when on the gate has had this reason.
+  /// From when on the gate has had this reason, or when the node failed.
   absl::Duration since = {};
 };
 
@@ -65,7 +70,9 @@ struct Rollout {
   int nodes = 0;
   int done = 0;
   int failed = 0;
-  /// Nodes that wait for ever.
+  /// True: each node is done, or the rollout continues without it (GateTraits::left_out).
+  bool finishes = false;
+  /// Nodes that are not done.
   std::map<std::string, Blocked> blocked = {};
   /// The most nodes that were unavailable at once.
   int unavailable_peak = 0;

@@ -8,6 +8,8 @@
 
 #include "fmt/format.h"
 #include "upgradectl/simulate.h"
+#include "upgradectl/status.h"
+#include "upgradectl/text.h"
 #include "upgradectl/timeline.h"
 #include "upgradectl/trials.h"
 #include "upgradectl/verbs.h"
@@ -179,7 +181,11 @@ absl::StatusOr<int> RunSimulate(const Options& options, const Streams& streams) 
     trials.push_back(std::move(trial));
   }
   streams.out << (options.output == "json" ? FormatTrialsJson(trials) : FormatTrials(trials, streams.screen));
-  return kExitDone;
+  if (const auto none = NoDriverAtAll(*request, {.total = trials.front().rollouts.front().nodes})) {
+    streams.err << Printable(none->message) << "\n";
+    return kExitFailed;
+  }
+  return std::all_of(trials.begin(), trials.end(), Finishes) ? kExitDone : kExitFailed;
 }
 
 }  // namespace upgradectl

@@ -16,7 +16,20 @@ struct Trial {
   std::vector<Rollout> rollouts = {};
 };
 
-/// A column for each policy.
+/// Nodes that are not done for the same reason.
+struct Blockage {
+  int nodes = 0;
+  /// The node that has waited longest, or failed first.
+  std::string node = {};
+  Blocked blocked = {};
+};
+/// Failed nodes first, then by the number of nodes.
+std::vector<Blockage> BlockagesOf(const Rollout& rollout);
+
+/// Whether each rollout of the trial finishes.
+bool Finishes(const Trial& trial);
+
+/// A column for each policy, and below the columns what blocks nodes.
 std::string FormatTrials(const std::vector<Trial>& trials, const Screen& screen);
 std::string FormatTrialsJson(const std::vector<Trial>& trials);
 

@@ -21,7 +21,7 @@ inline constexpr int kExitOutput = 1;    // the answer could not be written
 inline constexpr int kExitUsage = 2;     // the command line, the cluster or the policy
 inline constexpr int kExitUnderWay = 3;  // `status`: the rollout goes on
 inline constexpr int kExitFailed =
-    4;  // `status`: nodes have failed; `preflight`: it found something; no node has the driver
+    4;  // `status`: nodes have failed; `preflight`: it found something; `simulate`: a rollout does not finish; no driver
 
 struct Streams {
   std::istream& in;

@@ -87,7 +87,7 @@ TEST_CASE("A budget that never allows an eviction fails its nodes in the simulat
       R"(,{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"namespace":"shop","name":"web"},
 "spec":{"selector":{"matchLabels":{"app":"web"}}},"status":{"disruptionsAllowed":0,"currentHealthy":3,"desiredHealthy":3,"expectedPods":3}})";
   const ScratchFile policy("{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 300}}");
-  const json::Document answer = Simulated(Fleet(3, budget), {policy.path()}, {"--seeds", "1"});
+  const json::Document answer = Simulated(Fleet(3, budget), {policy.path()}, {"--seeds", "1"}, kDrained, kExitFailed);
   CHECK(answer[0]["done"].GetInt() == 0);
   CHECK(answer[0]["failed"].GetInt() == 1);  // it holds the only slot
   REQUIRE(answer[0]["blocked"].MemberCount() == 3);
@@ -157,7 +157,7 @@ TEST_CASE("A simulation begins at --at and waits for the window of the rollout")
 }
 
 TEST_CASE("A stage that waits for an approval is what blocks, as nobody approves in a simulation") {
-  const json::Document answer = Staged("{stages: [{name: canary, nodes: 1, approval: Manual}]}");
+  const json::Document answer = Staged("{stages: [{name: canary, nodes: 1, approval: Manual}]}", {}, kExitFailed);
   CHECK(answer[0]["done"].GetInt() == 1);
   REQUIRE(answer[0]["blocked"].MemberCount() == 3);
   const std::string why = Text(answer[0]["blocked"].MemberBegin()->value, {"why"});

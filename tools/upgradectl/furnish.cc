@@ -1,14 +1,19 @@
 #include "upgradectl/furnish.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "decide/rollout/record.h"
 #include "driverupgrade/driver_identity.h"
+#include "upgradectl/json_view.h"
 
 namespace upgradectl {
 namespace {
 
+using driverupgrade::ControllerRevision;
 using driverupgrade::Node;
 using driverupgrade::Pod;
 using driverupgrade::testing::FakeCluster;
@@ -29,10 +34,77 @@ std::set<std::string> NodesWithDriver(const Request& request) {
   return nodes;
 }
 
+// The pod template of a revision as JSON; empty if its data is not known.
+std::string TemplateOf(const ControllerRevision& revision) {
+  json::Document data;
+  data.Parse<json::kParseIterativeFlag>(revision.data.data(), revision.data.size());
+  if (data.HasParseError()) return "";
+  const json::Value* found = Find(data, {"spec", "template"});
+  return found == nullptr ? "" : Compact(*found);
+}
+
+bool HasHash(const ControllerRevision& revision, std::string_view hash) {
+  const auto found = revision.labels.find("controller-revision-hash");
+  return found != revision.labels.end() && found->second == hash;
+}
+
+// The revision with this hash of the pod's DaemonSet.
+const ControllerRevision* RevisionOf(const Request& request, const Pod& pod, std::string_view hash) {
+  const driverupgrade::OwnerReference* owner = driverupgrade::ControllerOf(pod);
+  if (owner == nullptr) return nullptr;
+  for (const ControllerRevision& revision : request.question.cluster.controller_revisions) {
+    if (revision.owner_uid == owner->uid && HasHash(revision, hash)) return &revision;
+  }
+  return nullptr;
+}
+
+const ControllerRevision* NewestFor(const Request& request, const Pod& pod) {
+  const driverupgrade::OwnerReference* owner = driverupgrade::ControllerOf(pod);
+  const ControllerRevision* newest = nullptr;
+  if (owner == nullptr) return newest;
+  for (const ControllerRevision& revision : request.question.cluster.controller_revisions) {
+    if (revision.owner_uid != owner->uid) continue;
+    if (newest == nullptr || newest->revision < revision.revision) newest = &revision;
+  }
+  return newest;
+}
+
+bool IsWanted(const Request& request, const std::string& hash) {
+  return std::any_of(request.question.cluster.pods.begin(), request.question.cluster.pods.end(), [&](const Pod& pod) {
+    const ControllerRevision* newest = IsOfDriver(request, pod) ? NewestFor(request, pod) : nullptr;
+    return newest != nullptr && HasHash(*newest, hash);
+  });
+}
+
+struct Templates {
+  std::string running = {};
+  std::string wanted = {};
+};
+
+// Both are empty if all pods are up to date: the revision that comes next is not known.
+Templates TemplatesOf(const Request& request) {
+  std::map<std::pair<std::string, std::string>, int> pods;
+  for (const Pod& pod : request.question.cluster.pods) {
+    if (!IsOfDriver(request, pod)) continue;
+    const ControllerRevision* running = RevisionOf(request, pod, driverupgrade::RevisionHash(pod));
+    const ControllerRevision* wanted = NewestFor(request, pod);
+    if (running != nullptr && running != wanted) ++pods[{TemplateOf(*running), TemplateOf(*wanted)}];
+  }
+  const auto most =
+      std::max_element(pods.begin(), pods.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == pods.end() || most->first.first.empty() || most->first.second.empty()) return {};
+  return {.running = most->first.first, .wanted = most->first.second};
+}
+
 void FurnishBudgets(const Request& request, FakeCluster& cluster) {
   for (const driverupgrade::PodDisruptionBudget& budget : request.question.cluster.pod_disruption_budgets) {
+    const auto always = request.facts.always_allow_unhealthy.find(budget.ns + "/" + budget.name);
     cluster.AddDisruptionBudget(
-        {.ns = budget.ns, .name = budget.name, .selector = budget.selector, .min_available = budget.desired_healthy});
+        {.ns = budget.ns,
+         .name = budget.name,
+         .selector = budget.selector,
+         .min_available = budget.desired_healthy,
+         .always_allow_unhealthy = always != request.facts.always_allow_unhealthy.end() && always->second});
   }
 }
 
@@ -73,18 +145,33 @@ void Furnish(const Request& request, const Durations& durations, Jitter& jitter,
     if (nodes.contains(node.name) && node.unreadable.empty()) FurnishNode(request, node, cluster);
   }
   const std::string ns = request.place.ns;
+  const Templates templates = TemplatesOf(request);
   cluster.AddDaemonSet({.ns = ns,
                         .name = std::string(kDriverSet),
                         .labels = {{"app", std::string(kDriverSet)}},
                         .node_selector = {{std::string(kHasDriver), "true"}},
                         .hash = std::string(kOldHash),
+                        .template_json = templates.running,
                         .behavior = {.stop_delay = durations.driver_stop}});
   // Before the pods: a budget that comes later looks at each of them.
   FurnishBudgets(request, cluster);
   for (const Pod& pod : request.question.cluster.pods) {
     if (nodes.contains(pod.node_name)) FurnishPod(request, pod, durations, jitter, cluster);
   }
-  cluster.SetTemplate(ns, std::string(kDriverSet), std::string(kNewHash));
+  cluster.SetTemplate(ns, std::string(kDriverSet), std::string(kNewHash), templates.wanted);
+}
+
+bool SeedRecord(const Request& request, FakeCluster& cluster) {
+  const std::optional<std::string>& record = request.question.rollout_record;
+  if (!record || record->empty()) return false;
+  const driverupgrade::internal::RolloutRecord stored = driverupgrade::internal::ParseRecord(*record).record;
+  const driverupgrade::internal::RolloutRecord seeded{
+      .revision = IsWanted(request, stored.revision) ? std::string(kNewHash) : stored.revision,
+      .durations = stored.durations};
+  const driverupgrade::ConfigMap ledger{.ns = request.place.ns,
+                                        .name = std::string(kLedger),
+                                        .data = {{RecordKey(request.question.identity), FormatRecord(seeded)}}};
+  return cluster.CreateConfigMap({}, ledger).ok();
 }
 
 }  // namespace upgradectl

@@ -24,9 +24,14 @@ struct Jitter {
 };
 
 /// Adds the nodes with a driver pod, without marks of an upgrade, their other pods, the budgets, and a DaemonSet whose pods
-/// are out of date.
+/// are out of date. The templates of its two revisions are those of the newest revision of the driver and of the one that
+/// most driver pods have now, if these differ.
 void Furnish(const Request& request, const Durations& durations, Jitter& jitter,
              driverupgrade::testing::FakeCluster& cluster);
+
+/// Stores the durations of nodes from the record of the rollout. Stages and halts begin from the start. Returns false if the
+/// ledger has no record.
+bool SeedRecord(const Request& request, driverupgrade::testing::FakeCluster& cluster);
 
 }  // namespace upgradectl
 

@@ -10,6 +10,7 @@
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/policy_codec.h"
 #include "fmt/format.h"
+#include "gpu/driver_digest.h"
 #include "gpu/gpu_pods.h"
 #include "support/requestor_arguments.h"
 #include "support/spare_skipped_pods.h"
@@ -236,6 +237,13 @@ driverupgrade::PodFilter UsersOf(const Options& options, const Facts& facts) {
   };
 }
 
+// Same as gpu_operator.
+absl::StatusOr<bool> LoadsSameGpuDriver(const driverupgrade::CallContext&, const driverupgrade::Pod&,
+                                        const driverupgrade::ControllerRevision& running,
+                                        const driverupgrade::ControllerRevision& wanted) {
+  return gpu_operator::LoadsSameDriver(running, wanted);
+}
+
 bool IsPolicyFile(const Options& options) { return !options.policy.empty() && !EngineOfLive(options.policy); }
 
 // The file's, the custom resource's, or what the operator reports.
@@ -287,9 +295,9 @@ absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObject
   request.question.cluster = *std::move(cluster);
   request.facts = *std::move(facts);
   request.question.snapshot.uses_driver = UsersOf(options, request.facts);
-  std::string key = "_rollout_" + request.question.identity.Name();
-  std::replace(key.begin(), key.end(), '/', '_');
-  const auto record = request.facts.rollout_records.find(key);
+  const UsualDriver* usual = UsualDriverOf(options);
+  if (usual != nullptr && usual->gpu_pods) request.question.snapshot.restart_only = LoadsSameGpuDriver;
+  const auto record = request.facts.rollout_records.find(RecordKey(request.question.identity));
   if (record != request.facts.rollout_records.end()) request.question.rollout_record = record->second;
   return absl::OkStatus();
 }
@@ -298,6 +306,12 @@ absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObject
 
 bool HasUsualPlace(const std::string& domain, const std::string& driver) {
   return UsualDriverOf(domain, driver) != nullptr;
+}
+
+std::string RecordKey(const DriverIdentity& identity) {
+  std::string key = "_rollout_" + identity.Name();
+  std::replace(key.begin(), key.end(), '/', '_');
+  return key;
 }
 
 PolicyDefaults DefaultsOf(const Options& options) {

@@ -50,6 +50,9 @@ struct Request {
 /// Whether upgradectl knows where the objects of this driver are usually.
 bool HasUsualPlace(const std::string& domain, const std::string& driver);
 
+/// The key under which the ledger has the record of the rollout.
+std::string RecordKey(const driverupgrade::DriverIdentity& identity);
+
 /// What a policy of this driver means where it is silent.
 driverupgrade::PolicyDefaults DefaultsOf(const Options& options);
 

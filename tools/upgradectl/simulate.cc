@@ -66,6 +66,7 @@ class Simulation {
 
   absl::StatusOr<Rollout> Run() {
     Furnish(request_, durations_, jitter_, *cluster_);
+    if (policy_.rollout) seeded_ = SeedRecord(request_, *cluster_) ? 1 : 0;
     if (const absl::Status status = StartEngine(); !status.ok()) return status;
     cluster_->SetChangeObserver([this](const Change& change) { recorder_.Follow(change); });
     const absl::Time began = clock_->Now();
@@ -146,7 +147,8 @@ class Simulation {
         driverupgrade::UpgradeEngine::Create(request_.question.identity, cluster_,
                                              {.snapshot = {.ns = request_.place.ns,
                                                            .driver_labels = *labels,
-                                                           .uses_driver = request_.question.snapshot.uses_driver},
+                                                           .uses_driver = request_.question.snapshot.uses_driver,
+                                                           .restart_only = request_.question.snapshot.restart_only},
                                               .executor = {.calls_in_flight = 1, .events = false},
                                               .cache = cache_,
                                               // A pass takes no time here.
@@ -193,7 +195,7 @@ class Simulation {
                     .passes = passes_,
                     .whole_plans = whole_plans_};
     AddBlocked(plan, rollout);
-    rollout.writes = rollout.evictions;
+    rollout.writes = rollout.evictions - seeded_;
     for (const Operation operation :
          {Operation::kPatchNode, Operation::kDeletePod, Operation::kCreateConfigMap, Operation::kPatchConfigMap}) {
       rollout.writes += cluster_->CallCount(operation);
@@ -212,6 +214,8 @@ class Simulation {
   const UpgradePolicy& policy_;
   const Durations durations_;
   Jitter jitter_;
+  // Writes of the simulation itself.
+  int seeded_ = 0;
   int passes_ = 0;
   int whole_plans_ = 0;
   std::shared_ptr<FakeClock> clock_;

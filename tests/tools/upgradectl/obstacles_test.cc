@@ -111,5 +111,40 @@ TEST_CASE("A simulation without a driver exits with 4, as the status does (W33)"
   CHECK(answer.err.find("no node has the driver") != std::string::npos);
 }
 
+TEST_CASE("A budget that always allows to evict unhealthy pods does so in a simulation (W26)") {
+  const auto exit_code = [](const std::string& more) {
+    std::string fleet = Fleet(2, Budget("web", 1, more));
+    // The web pods crash.
+    const std::string ready = R"("ready":true)";
+    for (std::size_t at = 0; (at = fleet.find(R"("name":"web-)", at)) != std::string::npos;) {
+      at = fleet.find(ready, at);
+      fleet.replace(at, ready.size(), R"("ready":false)");
+    }
+    return Simulate(fleet, kDrains).exit_code;
+  };
+  CHECK(exit_code(R"(,"unhealthyPodEvictionPolicy":"AlwaysAllow")") == kExitDone);
+  CHECK(exit_code("") == kExitFailed);
+}
+
+TEST_CASE("A simulation evicts no pods if the new revision loads the same driver (W26)") {
+  const auto revision = [](int number, const std::string& digest) {
+    return fmt::format(
+        R"(,{{"kind":"ControllerRevision","apiVersion":"apps/v1","revision":{0},"metadata":{{"namespace":"gpu-operator",
+"name":"driver-{0}","labels":{{"controller-revision-hash":"h{0}"}},"ownerReferences":[{{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}}]}},
+"data":{{"spec":{{"template":{{"metadata":{{"labels":{{"chart":"{0}"}}}},"spec":{{"containers":[{{"name":"c","env":[{{"name":"DRIVER_CONFIG_DIGEST","value":"{1}"}}]}}]}}}}}}}}}})",
+        number, digest);
+  };
+  const auto evictions = [&](const std::string& wanted) {
+    std::string fleet = Fleet(2, revision(1, "same") + revision(2, wanted));
+    const std::string label = R"("labels":{"app":"nvidia-driver-daemonset")";
+    for (std::size_t at = 0; (at = fleet.find(label, at)) != std::string::npos; at += label.size()) {
+      fleet.insert(at + label.size(), R"(,"controller-revision-hash":"h1")");
+    }
+    return Parsed(Simulate(fleet, kDrains, {"-o", "json"}))[0]["evictions"].GetInt();
+  };
+  CHECK(evictions("same") == 0);
+  CHECK(evictions("other") > 0);
+}
+
 }  // namespace
 }  // namespace upgradectl

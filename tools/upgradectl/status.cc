@@ -29,32 +29,48 @@ using driverupgrade::whatif::Report;
 
 constexpr std::string_view kEntered = "Successfully updated node state label to ";
 
-// What the Events tell of each node that there is: those of a node that was deleted stay for an hour.
+// History of each node that exists, by its Events. Events of a node that was deleted stay for an hour.
 struct History {
   std::map<std::string, std::map<UpgradeState, absl::Time>> entered = {};
+  // When each node was last cordoned for an upgrade.
+  std::map<std::string, absl::Time> started = {};
+  // Durations of nodes that this rollout has upgraded, and when its first node was cordoned.
   std::vector<absl::Duration> took = {};
   std::optional<absl::Time> began = std::nullopt;
 };
 
-History HistoryOf(const Request& request) {
+// A node that waits, or is done with an old driver pod, was upgraded by an earlier rollout.
+bool IsOfThisRollout(const NodeReport& node) {
+  const UpgradeState state = node.plan.from;
+  if (state == UpgradeState::kUnknown || state == UpgradeState::kUpgradeRequired) return false;
+  return state != UpgradeState::kDone || (node.plan.path.empty() && !node.gate);
+}
+
+void MeasureRollout(const Report& report, History& history) {
+  for (const NodeReport& node : report.nodes) {
+    const auto started = history.started.find(node.plan.node);
+    if (started == history.started.end() || !IsOfThisRollout(node)) continue;
+    history.began = std::min(history.began.value_or(started->second), started->second);
+    const auto& entered = history.entered[node.plan.node];
+    const auto done = entered.find(UpgradeState::kDone);
+    if (done != entered.end() && done->second >= started->second) {
+      history.took.push_back(done->second - started->second);
+    }
+  }
+  std::sort(history.took.begin(), history.took.end());
+}
+
+History HistoryOf(const Request& request, const Report& report) {
   History history;
   std::set<std::string_view> nodes;
   for (const Node& node : request.question.cluster.nodes) nodes.insert(node.name);
-  std::map<std::string, absl::Time> started;
   for (const EventFact& event : request.facts.events) {
     const std::optional<UpgradeState> state = EnteredState(event);
     if (!state || !nodes.contains(event.node)) continue;
     history.entered[event.node][*state] = event.last;
-    if (*state == UpgradeState::kCordonRequired) {
-      started[event.node] = event.last;
-      if (!history.began) history.began = event.last;
-    }
-    if (const auto start = started.find(event.node); *state == UpgradeState::kDone && start != started.end()) {
-      history.took.push_back(event.last - start->second);
-      started.erase(start);
-    }
+    if (*state == UpgradeState::kCordonRequired) history.started[event.node] = event.last;
   }
-  std::sort(history.took.begin(), history.took.end());
+  MeasureRollout(report, history);
   return history;
 }
 
@@ -216,7 +232,7 @@ std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
 }
 
 RolloutStatus StatusOf(const Request& request, const Report& report) {
-  const History history = HistoryOf(request);
+  const History history = HistoryOf(request, report);
   const driverupgrade::UpgradePolicy& policy = request.question.policy;
   RolloutStatus status{.driver = request.question.identity.Name(),
                        .policy_source = request.policy_source,

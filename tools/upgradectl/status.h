@@ -58,7 +58,7 @@ struct RolloutStatus {
   driverupgrade::UpgradeBudget budget = {};
   /// nullopt: the policy has no rollout.
   std::optional<driverupgrade::RolloutStatus> rollout = std::nullopt;
-  /// Since when nodes have been upgraded, as far back as Events go.
+  /// When the first node of this rollout was cordoned, as far back as Events go.
   std::optional<absl::Time> began = std::nullopt;
   std::optional<Remaining> remaining = std::nullopt;
   std::optional<LeaseFact> leader = std::nullopt;

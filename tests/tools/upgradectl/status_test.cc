@@ -344,6 +344,30 @@ TEST_CASE("An age has two units at most") {
   CHECK(Age(absl::Hours(50)) == "2d2h");
 }
 
+TEST_CASE("Only Events of this rollout tell since when it runs and how long nodes take (W37)") {
+  // The nodes that wait were upgraded by an earlier rollout.
+  const auto entered = [](const std::string& node, const std::string& time, const std::string& state) {
+    return fmt::format(
+        R"({{"apiVersion":"v1","kind":"Event","metadata":{{"namespace":"default","name":"{0}.{1}"}},"involvedObject":{{"kind":"Node","name":"{0}"}},
+"reason":"GPUDriverUpgrade","type":"Normal","count":1,"lastTimestamp":"2026-01-02T{1}Z","message":"Successfully updated node state label to {2}"}},)",
+        node, time, state);
+  };
+  std::string events;
+  for (const char* node : {"gpu-1", "gpu-2"}) {
+    events += entered(node, "11:10:00", "cordon-required") + entered(node, "11:14:00", "upgrade-done");
+  }
+  for (const char* node : {"canary-1", "canary-2"}) {
+    events += entered(node, "12:00:00", "cordon-required") + entered(node, "12:02:00", "upgrade-done");
+  }
+  std::string dump = DumpOfRollout("");
+  dump.insert(dump.find('[') + 1, events);
+  const ScratchFile file(dump);
+  json::Document document;
+  document.Parse(RunWith(StatusOfDump(file.path(), {"-o", "json"})).out.c_str());
+  REQUIRE(document.IsObject());
+  CHECK(Text(document, {"began"}) == "2026-01-02T12:00:00Z");
+}
+
 TEST_CASE("The last column of a table is cut first, then names are cut in their middle (W28)") {
   const std::string first = "aks-gpunodepool-12345678-vmss-with-a-long-name-000001";
   const std::string second = "aks-gpunodepool-12345678-vmss-with-a-long-name-000002";

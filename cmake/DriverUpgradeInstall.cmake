@@ -29,10 +29,29 @@ install(
   DESTINATION ${DRIVERUPGRADE_CMAKE_DIR}
   COMPONENT driverupgrade_dev)
 include(GNUInstallDirs)
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+
+# driverupgrade_install_pages(<folder>): files of that folder that pages link to, at the same place below the documentation.
+function(driverupgrade_install_pages folder)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder}
+    COMPONENT driverupgrade_doc
+    FILES_MATCHING ${ARGN})
+endfunction()
+
+# The pages, and what they link to, with the folders of the sources: docs.installed checks that each link leads to a file.
+install(
+  FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR}
-  COMPONENT driverupgrade_dev)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs
-  DESTINATION ${CMAKE_INSTALL_DOCDIR}
-  COMPONENT driverupgrade_dev
-  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
+  COMPONENT driverupgrade_doc)
+driverupgrade_install_pages(docs PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
+driverupgrade_install_pages(deploy PATTERN "*")
+driverupgrade_install_pages(examples PATTERN "*" PATTERN "__pycache__" EXCLUDE)
+driverupgrade_install_pages(bench PATTERN "README.md")
+driverupgrade_install_pages(go/examples PATTERN "*.go")
+driverupgrade_install_pages(tests/contract PATTERN "planted_defects_test.cc")
+driverupgrade_install_pages(tests/controlplane PATTERN "README.md")
+driverupgrade_install_pages(tests/field PATTERN "README.md")
+driverupgrade_install_pages(tests/package/consumers PATTERN "*")
+driverupgrade_install_pages(tests/scenarios PATTERN "README.md" PATTERN "policy_*.txt")
+driverupgrade_install_pages(tests/simulation PATTERN "operator_example_test.cc")
+driverupgrade_install_pages(tools/upgradectl PATTERN "README.md" PATTERN "rbac.yaml")

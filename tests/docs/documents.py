@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Checks docs/evidence/documents.md: files and tests that its rows name exist, and the counts at its top are those of
-its rows.
+"""Checks docs/evidence/documents.md: the files and tests in its rows exist, and the counts at its top match its rows.
 
-A row is `| G1 | statement | where | shown by |`. Tests are `scenario:NAME`, `FILE_test.cc: TEST CASE` or `FILE.py`, in
-backticks. What is done by decision otherwise begins with `otherwise: ` in its third cell and links to
-docs/compatibility.md; what nobody does begins with `missing: `."""
+A row is `| G1 | statement | where | shown by |`. Tests are `scenario:NAME`, `field:NAME`, `FILE_test.cc: TEST CASE` or
+`FILE.py`, in backticks. The third cell of a deliberate difference begins with `otherwise: ` and links to
+docs/compatibility.md. The third cell of a statement that the product does not fulfil begins with `missing: `."""
 import pathlib
 import re
 import sys
@@ -31,6 +30,8 @@ def tests(folders=SOURCES):
 def exists(test, known):
     if test.startswith("scenario:"):
         return (ROOT / f"tests/scenarios/{test.removeprefix('scenario:')}.txt").is_file()
+    if test.startswith("field:"):
+        return (ROOT / f"tests/field/{test.removeprefix('field:')}/case.txt").is_file()
     if test.endswith(".py"):
         return (ROOT / test).is_file()
     return test in known

@@ -91,7 +91,7 @@ class IncrementalPlanner::Impl {
   absl::Time now_ = absl::InfinitePast();
   Tally totals_ = {};
   UpgradeBudget budget_ = {};
-  Names all_interest_ = {};  // those of the rollout and of verdicts; empty without the rollout's
+  Names all_interest_ = {};  // nodes whose pods any decision needs; empty if the rollout needs none
 
   PlannedNodes nodes_;
   DueNodes due_;

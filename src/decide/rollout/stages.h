@@ -5,7 +5,8 @@
 //     if (step.record != stored) ...   // store it by compare-and-set, before the next call
 //     if (!step.halted && stages[i] <= step.open) ...   // node i may start
 //
-// A stage begins only by a record that was stored: whoever has not read it does not know of the stage. Pure.
+// A stage starts only once its record is stored: a replica that has not read the record does not know that the stage has
+// started. Pure.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
 

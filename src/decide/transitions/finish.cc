@@ -41,8 +41,7 @@ void RemoveOurAnnotations(NodeMarks& marks) {
 
 // A node that was read as schedulable carries no cordon but one of this very walk.
 bool LiftsCordon(const Walk& walk) {
-  return walk.view.node.unschedulable &&
-         IsOursToLift(walk.view.node, walk.in.identity, walk.before(), walk.after());
+  return walk.view.node.unschedulable && IsOursToLift(walk.view.node, walk.in.identity, walk.before(), walk.after());
 }
 
 // Waits while another driver relies on the cordon that would be lifted; nullopt if none does.
@@ -57,8 +56,9 @@ Progress RestartAgain(Walk& walk) {
   return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod is not up to date and ready");
 }
 
-// Whether another driver pod has to be replaced. While the node waited for another driver, its slot may have gone to
-// another node (dep-F8). A cordon without our name would be taken for an administrator's.
+// Returns whether another driver pod must be replaced. While the node waited for another driver, another node may have
+// taken its slot (dep-F8). If our name is missing from the cordon, the next upgrade would mistake it for an
+// administrator's.
 bool NeedsAdmission(const Walk& walk) {
   return walk.driver.out_of_date && !walk.InRequestorMode() && internal::IsInCordonSet(walk.before(), walk.in.identity);
 }
@@ -97,7 +97,8 @@ void ReturnToService(Walk& walk) {
 bool ReleaseUnwanted(Walk& walk) {
   const auto& daemon_sets = walk.in.driver.daemon_sets;
   const Node& node = walk.view.node;
-  if (!walk.driver.none || walk.InRequestorMode() || !internal::IsInCordonSet(walk.before(), walk.in.identity)) return false;
+  if (!walk.driver.none || walk.InRequestorMode() || !internal::IsInCordonSet(walk.before(), walk.in.identity))
+    return false;
   const bool wanted = std::any_of(daemon_sets.begin(), daemon_sets.end(),
                                   [&](const auto& set) { return Wants(set.second.daemon_set, node); });
   if (daemon_sets.empty() || wanted) return false;

@@ -286,14 +286,14 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   // A node is released in any state; in the middle of a rollout only if no DaemonSet wants it.
   if (to == UpgradeState::kUnknown && writer != nullptr && (writer->releases || !driver_pods_.contains(after.name)))
     return;
-  // The engine writes an erased label again. The state may also depend on the driver pods.
+  // The engine restores a label that another client removed. The state may then also depend on the driver pods.
   const bool has_label = internal::HasLabel(before, keys);
   const auto bad = [&](const char* why) {
     Fail("I7", fmt::format("node {}: {} -> {}: {}", after.name, NameOf(from), NameOf(to), why));
   };
   if (!to) return bad("the label is no state");
   if (!from) return bad("a label that is no state is not ours to change");
-  // A node that nobody has changed may have been judged again under another policy: one of the plans is to explain it.
+  // An unchanged node may have been judged again under another policy. One of the plans must explain the label.
   // An engine that has seen others remove the label passes several states at once.
   const bool is_paced = has_label;
   const bool one_state = PolicyOf(writer).pacing == Pacing::kEveryState && *from != UpgradeState::kFailed && is_paced;

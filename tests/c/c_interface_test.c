@@ -142,6 +142,25 @@ static void TestPlan(const char *folder) {
   free(expected);
 }
 
+/* Without a record the first stage is open. */
+static void TestPlanOfRollout(const char *folder) {
+  char *cluster = ReadFile(folder, "fleet.json");
+  const char *request = REQUEST(
+      "\"policy\":{\"autoUpgrade\":true,\"rollout\":{\"stages\":[{\"name\":\"canary\",\"nodes\":1}]}}");
+  const char *members[] = {"\"rollout\": {",      "\"revision\": \"", "\"stage\": \"canary\"",
+                           "\"name\": \"rest\"", "\"nodes\": 1",     "\"underWay\": ",
+                           "\"leftOut\": ",       "\"waitsFor\": {",  "\"halted\": null"};
+  du_buf plan = {0};
+  CHECK(du_plan(Str(request), Str(cluster), &plan) == 0);
+  for (size_t i = 0; plan.data != NULL && i < sizeof members / sizeof *members; ++i) {
+    if (strstr(plan.data, members[i]) != NULL) continue;
+    fprintf(stderr, "the plan of a rollout has no %s:\n%s", members[i], plan.data);
+    ++failures;
+  }
+  du_free(plan.data);
+  free(cluster);
+}
+
 static void TestArguments(void) {
   const du_str nowhere = {NULL, 5};
   const du_str empty = {NULL, 0};
@@ -172,6 +191,7 @@ int main(int argc, char **argv) {
   TestKeys();
   TestPolicy();
   TestPlan(argv[1]);
+  TestPlanOfRollout(argv[1]);
   TestArguments();
   return failures == 0 ? 0 : 1;
 }

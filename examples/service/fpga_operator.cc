@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "driverupgrade/drain_manager.h"
 #include "driverupgrade/policy_codec.h"
 
 namespace fpga_operator {
@@ -22,8 +23,8 @@ absl::StatusOr<ServiceOptions> MakeOptions(const Replica& replica) {
   options.engine.snapshot.uses_driver = [](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
     return std::binary_search(pod.resource_names.begin(), pod.resource_names.end(), "example.com/fpga");
   };
-  // The operator does not evict itself, and upgrades its own node last.
-  options.engine.state_machine.own_pod = {.ns = replica.ns, .name = replica.pod};
+  // The operator does not evict itself, and upgrades its own node last. Events about no node are on this pod.
+  options.engine.state_machine.own_pod = {.ns = replica.ns, .name = replica.pod, .uid = replica.pod_uid};
   options.engine.state_machine.own_node = replica.node;
 
   // One replica works, the others wait. The ledger keeps the policy's limits while one takes over from another.
@@ -35,22 +36,38 @@ absl::StatusOr<ServiceOptions> MakeOptions(const Replica& replica) {
   return options;
 }
 
-PolicyFile::PolicyFile(std::string path, LogSink log) : path_(std::move(path)), log_(std::move(log)) {}
+PolicyFile::PolicyFile(DriverIdentity identity, std::string path, LogSink log)
+    : identity_(std::move(identity)), path_(std::move(path)), log_(std::move(log)) {}
 
 std::optional<std::vector<EngineSpec>> PolicyFile::Wanted() {
   std::ifstream file(path_);
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file || text == text_) return wanted_;
-  text_ = std::move(text);
-  const auto policy = ParseUpgradePolicy(*text_);
-  if (policy.ok()) {
-    wanted_ = std::vector{EngineSpec{.driver_labels = *LabelSelector::Parse("app=fpga-driver"), .policy = *policy}};
-  } else {  // the last one that was understood goes on
+  if (file && text != text_) {
+    text_ = std::move(text);
+    Take(*text_);
+  }
+  return wanted_;
+}
+
+void PolicyFile::Take(const std::string& text) {
+  EngineSpec spec{.driver_labels = *LabelSelector::Parse("app=fpga-driver")};
+  if (text.starts_with("uninstall")) {
+    wanted_.emplace();  // no engine
+    gone_ = {spec};     // the service releases its nodes
+    return;
+  }
+  auto policy = ParseUpgradePolicy(text);
+  if (!policy.ok()) {  // the last valid policy stays in effect
     log_({.severity = Severity::kError,
           .message = "policy",
           .fields = {{"error", std::string(policy.status().message())}}});
+    return;
   }
-  return wanted_;
+  // The drain spares pods labelled example.com/fpga-driver-upgrade-drain.skip=true.
+  if (policy->drain) policy->drain->pod_selector = policy->drain->pod_selector.And(DrainablePods(identity_));
+  spec.policy = *std::move(policy);
+  wanted_ = std::vector{std::move(spec)};
+  gone_.clear();
 }
 
 }  // namespace fpga_operator

@@ -1,5 +1,5 @@
-// What the operator of one driver says of it; main.cc is the process around it.
-// docs/write-your-operator.md goes through both.
+// The parts of the operator that are about its driver; main.cc is the process around them.
+// docs/write-your-operator.md explains both.
 //
 // Defines Replica, MakeOptions and PolicyFile.
 #ifndef DRIVERUPGRADE_EXAMPLES_SERVICE_FPGA_OPERATOR_H_
@@ -13,30 +13,36 @@
 
 namespace fpga_operator {
 
-/// Which one of the operator's pods this is, as its Deployment tells it.
+/// One of the operator's pods, as its Deployment describes it.
 struct Replica {
   std::string ns = {};
   std::string pod = {};
+  std::string pod_uid = {};
   std::string node = {};
-  /// Of this process and no other, earlier ones of the pod included.
+  /// Unique for each process, so that a restarted container is another candidate for the Lease.
   std::string identity = {};
 };
 
-/// What the service is to do. Errors: the driver's name makes no labels.
+/// Returns the options of the service. Errors: the driver's name cannot be part of a label.
 absl::StatusOr<driverupgrade::ServiceOptions> MakeOptions(const Replica& replica);
 
-/// The policy is a file, as a mounted ConfigMap. It is read at each step, of which the election makes one every two
-/// seconds, so that a change counts while the operator runs.
+/// Reads the policy from a file, such as a mounted ConfigMap. The service asks at each step, every two seconds at least,
+/// so a change takes effect while the operator runs. The text `uninstall` in place of a policy releases all nodes.
 class PolicyFile final : public driverupgrade::Director {
  public:
-  PolicyFile(std::string path, driverupgrade::LogSink log);
+  PolicyFile(driverupgrade::DriverIdentity identity, std::string path, driverupgrade::LogSink log);
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override;
+  std::vector<driverupgrade::EngineSpec> Gone() override { return gone_; }
 
  private:
+  void Take(const std::string& text);
+
+  const driverupgrade::DriverIdentity identity_;
   const std::string path_;
   const driverupgrade::LogSink log_;
   std::optional<std::string> text_ = std::nullopt;
   std::optional<std::vector<driverupgrade::EngineSpec>> wanted_ = std::nullopt;
+  std::vector<driverupgrade::EngineSpec> gone_ = {};
 };
 
 }  // namespace fpga_operator

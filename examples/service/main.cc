@@ -1,4 +1,4 @@
-// The operator of a driver of your own, as a service: it runs until it is stopped.
+// An operator that upgrades the driver of an FPGA: it runs until it is stopped.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +30,7 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// SIGTERM, with which a kubelet ends a pod, is blocked in every thread and taken by one: stopping is an ordinary call.
+// Blocks SIGTERM, by which a kubelet stops a pod, in every thread. One thread waits for it and requests the stop.
 std::stop_token StopOnSignal() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -67,13 +67,14 @@ int main() {
   const std::string pod = Environment("POD_NAME");
   auto options = fpga_operator::MakeOptions({.ns = Environment("POD_NAMESPACE"),
                                              .pod = pod,
+                                             .pod_uid = Environment("POD_UID"),
                                              .node = Environment("NODE_NAME"),
                                              .identity = pod + "_" + std::to_string(absl::ToUnixNanos(absl::Now()))});
   if (!options.ok()) return Fail(options.status());
   options->requests = requests;
   options->log = Log;
 
-  fpga_operator::PolicyFile policy("/etc/fpga-operator/policy.yaml", Log);
+  fpga_operator::PolicyFile policy(options->identity, "/etc/fpga-operator/policy.yaml", Log);
   const auto service = UpgradeService::Create(*cluster, policy, *std::move(options));
   if (!service.ok()) return Fail(service.status());
   const absl::Status ended = (*service)->Run({.stop = stop});

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the pages as a whole: links lead somewhere, docs/README.md leads to every page of docs/, and pages for users and
-public headers give reasons in words, not by tags of rules such as dep-F7."""
+"""Checks the pages as a whole. Links lead somewhere, and docs/README.md leads to every page of docs/. Pages for users and
+public headers give reasons in words, not by tags of rules such as dep-F7. docs/write-your-operator.md shows every line
+of its example."""
 import pathlib
 import re
 import sys
@@ -8,6 +9,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FOLDERS = ("bench", "deploy", "docs", "examples", "packaging", "tests", "tools")
 INDEX = ROOT / "docs/README.md"
+TUTORIAL = ROOT / "docs/write-your-operator.md"
+EXAMPLE = ROOT / "examples/service"
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 TAG = re.compile(
     r"\b(?:arch-A|api-A|drain-D|dep-F|doc-D|defect-D)\d+|[ (](?:T|H)\d+[a-c]?[,.;)]"
@@ -58,6 +61,18 @@ def not_in_index():
             yield f"does not name {page.relative_to(INDEX.parent)}"
 
 
+def not_shown():
+    """Lines of the files of examples/service that no block of TUTORIAL quotes."""
+    text = TUTORIAL.read_text(encoding="utf-8")
+    for file in sorted(path for path in EXAMPLE.iterdir() if path.suffix in (".cc", ".h", ".yaml")):
+        name = str(file.relative_to(ROOT))
+        rest = file.read_text(encoding="utf-8")
+        for block in re.findall(rf"^<!-- from: {re.escape(name)} -->\n```\w+\n(.*?)^```", text, flags=re.S | re.M):
+            rest = rest.replace(block, "", 1)
+        for line in filter(str.strip, rest.splitlines()):
+            yield f"does not show this line of {name}: {line}"
+
+
 def main():
     pages = sorted(ROOT.glob("*.md"))
     for folder in FOLDERS:
@@ -65,6 +80,7 @@ def main():
     mistakes = [(page, mistake) for page in pages for check in (broken_links, tags) for mistake in check(page)]
     mistakes += [(header, mistake) for header in sorted((ROOT / "include").rglob("*.h")) for mistake in tags(header)]
     mistakes += [(INDEX, mistake) for mistake in not_in_index()]
+    mistakes += [(TUTORIAL, mistake) for mistake in not_shown()]
     for page, mistake in mistakes:
         print(f"{page.relative_to(ROOT)}: {mistake}")
     sys.exit(1 if mistakes else 0)

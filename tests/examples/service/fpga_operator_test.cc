@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,8 +23,6 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
-constexpr int kWatches = 5;  // nodes, pods, DaemonSets, revisions, driver pods
-
 std::vector<YAML::Node> Manifest() {
   const std::filesystem::path root = DRIVERUPGRADE_SOURCE_DIR;
   return YAML::LoadAllFromFile((root / "examples/service/deployment.yaml").string());
@@ -37,39 +37,81 @@ struct TemporaryFile {
 };
 
 struct World {
+  int watches = 5;  // nodes, pods, DaemonSets, revisions, driver pods
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
   testing::Fleet fleet =
       AddFleet(*cluster, {.node_count = 3, .ns = "fpga-operator", .daemon_set = "fpga-driver", .workload = ""});
   TemporaryFile file = {};
   std::vector<std::string> log = {};
-  fpga_operator::PolicyFile policy{file.path.string(),
+  fpga_operator::PolicyFile policy{*DriverIdentity::Create("example.com", "fpga"), file.path.string(),
                                    [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); }};
+
+  std::unique_ptr<UpgradeService> MakeService() {
+    auto options = fpga_operator::MakeOptions({.ns = "fpga-operator", .pod = "a", .node = "node-1", .identity = "a_1"});
+    options->engine.clock = clock;                            // virtual time
+    options->engine.executor.calls_in_flight = 1;             // all requests in this thread
+    options->health_address = options->metrics_address = "";  // no web server
+    return *UpgradeService::Create(cluster, policy, *std::move(options));
+  }
+
+  /// Steps the service for at most 500 s of virtual time. Returns whether `done` became true.
+  bool StepUntil(UpgradeService& service, const std::function<bool()>& done) {
+    for (int i = 0; i < 1000 && !done(); ++i) {
+      if (!service.Step({}).ok()) return false;
+      cluster->AwaitWatchesIdle(watches);
+      cluster->Advance(absl::Milliseconds(500));
+    }
+    return done();
+  }
+
+  /// Number of cordoned nodes.
+  int cordoned() const {
+    int count = 0;
+    for (const Node& node : cluster->nodes()) count += node.unschedulable;
+    return count;
+  }
 };
 
 TEST_CASE("the operator of examples/service upgrades every node by the policy of its Deployment") {
   World world;
   world.file.Write(Manifest()[0]["data"]["policy.yaml"].as<std::string>());
-  auto options = fpga_operator::MakeOptions({.ns = "fpga-operator", .pod = "a", .node = "node-1", .identity = "a_1"});
-  REQUIRE(options.ok());
-  options->engine.clock = world.clock;
-  options->engine.executor.calls_in_flight = 1;
-  options->health_address = options->metrics_address = "";
-  const auto service = UpgradeService::Create(world.cluster, world.policy, *std::move(options));
-  REQUIRE(service.ok());
+  const auto service = world.MakeService();
   world.cluster->SetTemplate("fpga-operator", "fpga-driver", "rev-2");
-  for (int i = 0; i < 1000 && !(*service)->End(); ++i) {
-    REQUIRE((*service)->Step({}).ok());
-    world.cluster->AwaitWatchesIdle(kWatches);
-    world.cluster->Advance(absl::Milliseconds(500));
-  }
-  REQUIRE((*service)->End());
-  CHECK((*service)->End()->IsGood());
-  CHECK((*service)->totals().done == 3);
+  REQUIRE(world.StepUntil(*service, [&] { return service->End().has_value(); }));
+  CHECK(service->End()->IsGood());
+  CHECK(service->totals().done == 3);
+  CHECK(world.cordoned() == 0);
   CHECK(world.cluster->lease("fpga-operator", "fpga-driver-upgrade")->holder == "a_1");
   CHECK(world.cluster->config_map("fpga-operator", "fpga-driver-upgrade"));
-  (*service)->Stop();
+  service->Stop();
   CHECK(world.cluster->lease("fpga-operator", "fpga-driver-upgrade")->holder.empty());
+}
+
+TEST_CASE("uninstall in place of a policy releases the nodes in the middle of a rollout") {
+  World world;
+  world.file.Write("{autoUpgrade: true, drain: {enable: true}}");
+  const auto service = world.MakeService();
+  world.cluster->SetTemplate("fpga-operator", "fpga-driver", "rev-2");
+  REQUIRE(world.StepUntil(*service, [&] { return world.cordoned() > 0; }));
+  world.file.Write("uninstall");
+  world.watches = 0;  // without an engine there is no cache
+  const std::string label = "example.com/fpga-driver-upgrade-state";
+  const auto is_ours = [&](const Node& node) { return node.unschedulable || node.labels.contains(label); };
+  REQUIRE(world.StepUntil(*service, [&] {
+    const auto nodes = world.cluster->nodes();
+    return std::none_of(nodes.begin(), nodes.end(), is_ours);
+  }));
+  service->Stop();
+}
+
+TEST_CASE("a drain spares pods with the skip-drain label") {
+  World world;
+  world.file.Write("{autoUpgrade: true, drain: {enable: true, podSelector: app=web}}");
+  REQUIRE(world.policy.Wanted());
+  const LabelSelector drained = world.policy.Wanted()->front().policy.drain->pod_selector;
+  CHECK(drained.Matches({{"app", "web"}}));
+  CHECK_FALSE(drained.Matches({{"app", "web"}, {"example.com/fpga-driver-upgrade-drain.skip", "true"}}));
 }
 
 TEST_CASE("a policy that is not understood is told once, and the last one that was goes on") {
@@ -85,6 +127,13 @@ TEST_CASE("a policy that is not understood is told once, and the last one that w
   CHECK_FALSE(world.policy.Wanted()->front().policy.auto_upgrade);
 }
 
+TEST_CASE("Events about no node are on the operator's own pod") {
+  const auto options = fpga_operator::MakeOptions({.ns = "fpga-operator", .pod = "a", .pod_uid = "uid-a"});
+  REQUIRE(options.ok());
+  CHECK(options->engine.state_machine.own_pod == PodRef{.ns = "fpga-operator", .name = "a", .uid = "uid-a"});
+  CHECK(options->engine.executor.events);
+}
+
 TEST_CASE("a pod uses the driver if it asks for an FPGA") {
   const auto options = fpga_operator::MakeOptions({});
   REQUIRE(options.ok());
@@ -94,7 +143,7 @@ TEST_CASE("a pod uses the driver if it asks for an FPGA") {
   CHECK(*options->engine.snapshot.uses_driver({}, pod));
 }
 
-TEST_CASE("the Deployment has the ports and the policy file that the program has") {
+TEST_CASE("the Deployment has the ports, the environment and the policy file that the program has") {
   const auto options = fpga_operator::MakeOptions({});
   REQUIRE(options.ok());
   const YAML::Node container = Manifest()[1]["spec"]["template"]["spec"]["containers"][0];
@@ -103,6 +152,9 @@ TEST_CASE("the Deployment has the ports and the policy file that the program has
     ports.push_back(port["name"].as<std::string>() + ":" + port["containerPort"].as<std::string>());
   }
   CHECK(ports == std::vector{"metrics" + options->metrics_address, "health" + options->health_address});
+  std::vector<std::string> variables;
+  for (const YAML::Node& variable : container["env"]) variables.push_back(variable["name"].as<std::string>());
+  CHECK(variables == std::vector<std::string>{"POD_NAME", "POD_UID", "POD_NAMESPACE", "NODE_NAME"});
   CHECK(container["volumeMounts"][0]["mountPath"].as<std::string>() == "/etc/fpga-operator");
 }
 

@@ -1,4 +1,4 @@
-// The arrows of the architecture (docs/architecture.md, "Who includes whom"), read from the includes.
+// The arrows of the architecture (docs/architecture.md, "Include graph"), read from the includes.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -2,10 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -13,7 +9,6 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
@@ -195,177 +190,6 @@ func (h *Host) ends() {
 	defer h.mu.Unlock()
 	h.calledAt = h.options.Clock.Now()
 	h.reading--
-}
-
-// Member is a driver pod with its node. The objects are the caller's.
-type Member struct {
-	State       string
-	Node        *corev1.Node
-	Pod         *corev1.Pod
-	DaemonSet   *appsv1.DaemonSet
-	Maintenance *maintenancev1alpha1.NodeMaintenance
-}
-
-// Podless is a node of the driver without a driver pod just now.
-type Podless struct {
-	Name   string
-	Labels map[string]string
-}
-
-// Members returns the driver pods with their nodes, after catchUp. It sends no other request.
-func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless, err error) {
-	if err := h.begins(); err != nil {
-		return nil, nil, err
-	}
-	defer h.ends()
-	if err := h.catchUp(ctx); err != nil {
-		return nil, nil, err
-	}
-	reading, err := h.read()
-	switch {
-	case err != nil && !isDefect(err) && h.Closed():
-		return nil, nil, ErrClosed
-	case err != nil:
-		return nil, nil, err
-	}
-	members, podless = h.join(reading)
-	return members, podless, nil
-}
-
-// catchUp waits until everything was listed once, and until the watches have shown the module's own writes.
-func (h *Host) catchUp(ctx context.Context) error {
-	if err := h.waitForLists(ctx); err != nil {
-		return err
-	}
-	return h.waitForOwnWrites(ctx)
-}
-
-func (h *Host) waitForLists(ctx context.Context) error {
-	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(h.ctx, cancel)()
-	waits := []waiter{h.nodes.waiter(), h.pods.waiter(), h.sets.waiter(), h.revisions.waiter()}
-	if h.maintenances != nil {
-		waits = append(waits, h.maintenances.waiter())
-	}
-	patience, forget := context.WithTimeout(waiting, attemptMax)
-	defer forget()
-	for _, wait := range waits {
-		if err := wait(waiting, patience); err != nil {
-			if ctx.Err() == nil && h.ctx.Err() != nil { // the caller has cancelled nothing
-				return ErrClosed
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// read answers what the engine asks, until it asks nothing.
-func (h *Host) read() (engine.Reading, error) {
-	for {
-		reading, err := h.engine.Read(h.options.Clock.Now())
-		if err != nil || len(reading.Questions) == 0 {
-			return reading, err
-		}
-		var answers []engine.Answer
-		for _, question := range reading.Questions {
-			answers = append(answers, h.restartOnly(question))
-		}
-		if err := h.engine.Tell(answers); err != nil {
-			return reading, err
-		}
-	}
-}
-
-// restartOnly has the predicate compare the two revisions of the question. The DaemonSet is not considered: DaemonSets and
-// ControllerRevisions arrive on two watches, so the DaemonSet may still have the template that is running.
-func (h *Host) restartOnly(question engine.Question) engine.Answer {
-	answer := engine.Answer{ID: question.ID}
-	running, err := h.templateOf(question.Running)
-	wanted, wantedErr := h.templateOf(question.Wanted)
-	if err := errors.Join(err, wantedErr); err != nil { // the node does not wait for a revision that may never arrive
-		h.log.Error(err, "a node is upgraded in full: its driver cannot be compared with the new one", "node", question.Node,
-			"pod", question.Pod)
-		answer.Error, answer.RevisionUnknown = err.Error(), true
-		return answer
-	}
-	answer.Answer, err = h.options.RestartOnly(running, wanted)
-	if err != nil {
-		answer.Error = err.Error()
-	}
-	return answer
-}
-
-// templateOf returns the pod template that a ControllerRevision of the driver's namespace has. The caller owns it.
-func (h *Host) templateOf(revision string) (*corev1.PodSpec, error) {
-	found, known := h.revisions.find(h.options.Namespace + "/" + revision)
-	if !known {
-		return nil, fmt.Errorf("ControllerRevision %s is not known", revision)
-	}
-	var data struct {
-		Spec struct {
-			Template *corev1.PodTemplateSpec
-		}
-	}
-	if err := json.Unmarshal(found.Data.Raw, &data); err != nil {
-		return nil, fmt.Errorf("the template of ControllerRevision %s: %w", revision, err)
-	}
-	if data.Spec.Template == nil {
-		return nil, fmt.Errorf("ControllerRevision %s has no template", revision)
-	}
-	return &data.Spec.Template.Spec, nil
-}
-
-func (h *Host) setsByUID() map[string]*appsv1.DaemonSet {
-	sets := map[string]*appsv1.DaemonSet{}
-	for _, set := range h.sets.all() {
-		sets[string(set.UID)] = set
-	}
-	return sets
-}
-
-func (h *Host) ownerOf(pod *corev1.Pod, sets map[string]*appsv1.DaemonSet) *appsv1.DaemonSet {
-	if owner := metav1.GetControllerOf(pod); owner != nil {
-		return sets[string(owner.UID)]
-	}
-	return nil
-}
-
-func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless) {
-	sets := h.setsByUID()
-	for _, read := range reading.Nodes {
-		node, found := h.nodes.find(read.Name)
-		if !found {
-			continue
-		}
-		before := len(members)
-		for _, key := range read.DriverPods {
-			pod, found := h.pods.find(key)
-			if !found {
-				continue
-			}
-			set := h.ownerOf(pod, sets)
-			if set == nil && len(pod.OwnerReferences) > 0 {
-				continue // somebody else's, whatever its labels say
-			}
-			members = append(members, Member{State: read.State, Node: node.DeepCopy(), Pod: pod.DeepCopy(),
-				DaemonSet: set.DeepCopy(), Maintenance: h.maintenanceOf(read.Name).DeepCopy()})
-		}
-		if len(members) == before {
-			podless = append(podless, Podless{Name: read.Name, Labels: maps.Clone(node.Labels)})
-		}
-	}
-	return members, podless
-}
-
-// maintenanceOf is the object that goes by the name of the node's, whoever has made it; nil: there is none.
-func (h *Host) maintenanceOf(node string) *maintenancev1alpha1.NodeMaintenance {
-	if h.maintenances == nil {
-		return nil
-	}
-	found, _ := h.maintenances.find(h.options.Requestor.Namespace + "/" + h.options.Requestor.NamePrefix + "-" + node)
-	return found
 }
 
 // Explain: nil if the node does not wait, or is not known.

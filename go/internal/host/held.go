@@ -1,0 +1,60 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// unmarked is called after another client removed the node's state label. Operators whose upgrades are switched off remove the labels one
+// node at a time, and do not call. So the whole order starts no further node before the next call. A node in progress continues, because
+// it would stay cordoned otherwise. Any other node is left alone until a call names it.
+func (h *Host) unmarked(node *corev1.Node) {
+	started := h.options.Identity.hasStarted(node)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.unmarking[node.Name] { // the engine removed it
+		delete(h.unmarking, node.Name)
+		return
+	}
+	for _, o := range h.orders {
+		if o.policy == nil || !o.nodes[node.Name] {
+			continue
+		}
+		if o.held == "" {
+			o.held = fmt.Sprintf("another client removed the state label of node %s; no node starts before the next ApplyState", node.Name)
+			h.log.Info("No further node starts before the next call: another client removed a state label", "node", node.Name)
+		}
+		if !started {
+			delete(o.nodes, node.Name)
+			o.name()
+		}
+	}
+	for task := range h.underWay {
+		left := task.node == node.Name && !started
+		if task.order.policy != nil && (left || (task.starts && h.isHeld(task))) {
+			task.withdraw()
+		}
+	}
+}
+
+// isHeld returns whether no further node of the task's order starts. The order may have been replaced since.
+func (h *Host) isHeld(t *task) bool {
+	return slices.ContainsFunc(h.orders, func(o *order) bool { return o.held != "" && (o == t.order || o.nodes[t.node]) })
+}
+
+// policyNow returns the policy to apply, nil to release the nodes.
+func (o *order) policyNow() []byte {
+	if o.held == "" || o.policy == nil {
+		return o.policy
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(o.policy, &members); err != nil {
+		return o.policy // the engine refuses it
+	}
+	members["paused"] = json.RawMessage("true")
+	text, _ := json.Marshal(members)
+	return text
+}

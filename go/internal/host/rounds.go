@@ -1,0 +1,195 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"driverupgrade.example/go/internal/engine"
+)
+
+// run makes a round whenever something has changed, or its time has come. A round costs a look at all nodes, so that after it the changes
+// of a moment are gathered for the next one: changes come in bursts. The moment grows with the cost of the round: in a small cluster
+// nobody waits. While changes pour in, rounds of up to 12 ms take a fifth of a processor at most. Longer ones take more, as a moment is 50 ms at
+// most: rounds of 50 ms take half of it. Calls of the operator wait for nothing.
+func (h *Host) run() {
+	defer h.finish()
+	for {
+		began := time.Now()
+		wait := h.round()
+		timer := h.options.Clock.NewTimer(wait)
+		h.gather(min(gatherFactor*time.Since(began), gatherMax))
+		select {
+		case <-h.ctx.Done():
+		case <-h.bell:
+		case <-h.ordered:
+		case <-timer.C():
+		}
+		timer.Stop()
+		if h.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// gather lets a moment go by, unless an operator calls. The bell, if it rings meanwhile, is heard afterwards.
+func (h *Host) gather(moment time.Duration) {
+	timer := time.NewTimer(moment) // of real time: a clock of tests stands still
+	defer timer.Stop()
+	select {
+	case <-h.ctx.Done():
+	case <-h.ordered:
+		h.ring() // it is heard once only
+	case <-timer.C:
+	}
+}
+
+func (h *Host) finish() {
+	h.stop()
+	h.mu.Lock()
+	for _, o := range h.orders {
+		o.end(ErrClosed)
+	}
+	h.orders = nil
+	h.mu.Unlock()
+	h.running.Wait()
+	h.settle() // what was answered since the last round
+	close(h.events)
+	h.engine.Close()
+	if h.options.Ended != nil {
+		h.options.Ended(h)
+	}
+}
+
+// round applies every order once, and says how long the next one can wait.
+func (h *Host) round() time.Duration {
+	now := h.options.Clock.Now()
+	idle := intervalsMax * h.options.Interval
+	h.mu.Lock()
+	for _, o := range h.orders {
+		if o.done != nil { // a call counts until it returns
+			h.calledAt, o.until = now, now.Add(idle)
+		}
+		if err := o.ctx.Err(); err != nil || now.After(o.until) {
+			o.end(err)
+		}
+	}
+	h.dropEnded()
+	orders := slices.Clone(h.orders)
+	left := len(orders) == 0 && h.reading == 0 && now.Sub(h.calledAt) > idle
+	if left {
+		h.stop() // with the lock: no call begins between the look and the end
+	}
+	h.mu.Unlock()
+	if left {
+		return 0
+	}
+	for _, o := range orders {
+		h.pass(o)
+	}
+	h.rest(now)
+	h.settle()
+	return h.pause(idle)
+}
+
+// rest ends the watches of the pods on nodes that no order has had for three intervals after its call: without it the engine would go on
+// wanting them, and nobody would make the pass that finds out otherwise. They outlive an order whose context has ended: where each call
+// has a context of its own, the next call finds the pods.
+func (h *Host) rest(now time.Time) {
+	h.mu.Lock()
+	var left []string
+	for node, follower := range h.followers {
+		for _, o := range h.orders {
+			if o.nodes[node] && o.until.After(follower.until) {
+				follower.until = o.until
+			}
+		}
+		if now.After(follower.until) {
+			left = append(left, node)
+		}
+	}
+	h.mu.Unlock()
+	if len(left) == 0 {
+		return
+	}
+	names, _ := json.Marshal(left)
+	found, err := h.engine.Apply(names, []byte(`{"autoUpgrade":false}`), now)
+	if err != nil {
+		return // a defect: the host ends
+	}
+	before := len(h.followers)
+	h.follow(found, now)
+	if len(h.followers) < before {
+		h.ring() // the engine may have taken them for a part of an order: its next pass follows again what it needs
+	}
+}
+
+func (h *Host) pause(longest time.Duration) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.options.Clock.Now()
+	wait := longest
+	if due := h.calledAt.Add(longest).Sub(now) + pauseMin; len(h.orders) == 0 && (h.reading == 0 || due > 0) {
+		wait = min(wait, due) // the end of the host
+	}
+	for _, follower := range h.followers {
+		wait = min(wait, follower.until.Sub(now)+pauseMin)
+	}
+	for _, o := range h.orders {
+		wait = min(wait, o.until.Sub(now)+pauseMin)
+		if !o.wakeAt.IsZero() {
+			wait = min(wait, o.wakeAt.Sub(now))
+		}
+	}
+	return max(wait, pauseMin)
+}
+
+// pass applies one order, and begins what is due.
+func (h *Host) pass(o *order) {
+	if h.options.RestartOnly != nil {
+		if _, err := h.read(); err != nil {
+			h.log.Error(err, "the driver's nodes could not be read")
+		}
+	}
+	h.mu.Lock()
+	names, policy, over, empty := o.names, o.policyNow(), o.ended || o.ctx.Err() != nil, len(o.nodes) == 0
+	if empty {
+		o.end()
+		h.dropEnded()
+	}
+	if over || empty {
+		h.mu.Unlock()
+		return
+	}
+	h.passing = o
+	h.mu.Unlock()
+	now := h.options.Clock.Now()
+	var found engine.Pass
+	var err error
+	if policy == nil {
+		found, err = h.engine.Release(names, now)
+	} else {
+		found, err = h.engine.Apply(names, policy, now)
+	}
+	if err == nil && policy != nil {
+		h.follow(found, o.until)
+	}
+	if o.begun == nil {
+		h.settle() // a node may be in this pass because a request of an order before has just ended: that is no failure of this call's
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.passing = nil
+	if err != nil {
+		if !isDefect(err) {
+			h.log.Error(err, "the upgrade policy could not be applied")
+		}
+		o.end(err)
+		h.dropEnded()
+		return
+	}
+	due := h.logPass(o, found, now)
+	o.wakeAt, _ = found.Wake()
+	o.wakeAt = earliest(o.wakeAt, due)
+	h.begin(o, found)
+}

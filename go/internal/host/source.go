@@ -1,0 +1,191 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// source is where the objects of a kind are listed and watched.
+type source struct {
+	client     rest.Interface
+	parameters runtime.ParameterCodec
+	namespace  string // empty: all, or the kind has none
+	resource   string
+	labels     string
+	fields     fields.Selector
+	streams    *atomic.Bool // one request in place of two; false: the server has refused it
+}
+
+// relistPauses are those before what was listed is listed again, as a change was not taken: an object may be one that is never taken.
+func relistPauses(clock clock.Clock) wait.DelayFunc {
+	const healthy = 5 * time.Minute // without a refusal: the pauses begin anew
+	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 7, Cap: time.Minute}.DelayWithReset(clock, healthy)
+}
+
+func (s source) get(options metav1.ListOptions) *rest.Request {
+	options.LabelSelector = s.labels
+	if s.fields != nil {
+		options.FieldSelector = s.fields.String()
+	}
+	if options.ResourceVersion == "0" {
+		// Version 0 is whatever an API server has at hand, and that may be older than what we wrote.
+		options.ResourceVersion = ""
+	}
+	return s.client.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).
+		VersionedParams(&options, s.parameters)
+}
+
+// listWatch has the list by the watch, too, unless the server has refused that: then it lists, and watches from there.
+type listWatch struct {
+	*cache.ListWatch
+	streams *atomic.Bool
+}
+
+// IsWatchListSemanticsUnSupported is what a reflector asks before it begins.
+func (l listWatch) IsWatchListSemanticsUnSupported() bool {
+	return !l.streams.Load()
+}
+
+// follow keeps store as the server has the objects, until ctx ends. failed is told of lists that fail. What store does not take is lost
+// to a reflector, which logs an error and goes on: here another one begins with a list.
+func (s source) follow(ctx context.Context, log logr.Logger, store cache.ReflectorStore, failed func(error)) {
+	quiet, pause := log.V(1), relistPauses(clock.RealClock{})
+	for ctx.Err() == nil {
+		one, anew := context.WithCancel(klog.NewContext(ctx, quiet))
+		checked := checkedStore{store, func(err error) {
+			if ctx.Err() == nil { // else the host has ended
+				log.Error(err, "a change is not taken: all is listed again", "resource", s.resource)
+			}
+			anew()
+		}}
+		cache.NewReflectorWithOptions(s.listWatch(failed), nil, checked, cache.ReflectorOptions{Name: s.resource, Logger: &quiet}).
+			RunWithContext(one)
+		anew()
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause()):
+		}
+	}
+}
+
+func (s source) listWatch(failed func(error)) listWatch {
+	failedBy := func(err error) { failed(fmt.Errorf("list %s: %w", s.resource, err)) }
+	return listWatch{streams: s.streams, ListWatch: &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			found, err := s.get(options).Do(ctx).Get()
+			if err != nil && ctx.Err() == nil {
+				failedBy(err)
+			}
+			return found, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch = true
+			request := s.get(options)
+			if options.TimeoutSeconds != nil {
+				request = request.Timeout(time.Duration(*options.TimeoutSeconds) * time.Second)
+			}
+			events, err := request.Watch(ctx)
+			switch {
+			case ctx.Err() != nil:
+				if err == nil {
+					events.Stop()
+				}
+				return nil, io.EOF // an end like any other, and nothing for the log
+			case err == nil:
+				return lightened(events), nil
+			case options.SendInitialEvents == nil:
+			case apierrors.IsInvalid(err):
+				s.streams.Store(false)
+			case utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err):
+				failedBy(err) // a reflector asks on and on for such a watch, and never lists; after other failures it lists at once
+			}
+			return events, err
+		},
+	}}
+}
+
+// lightWatch takes off its objects what nobody reads, which is most of a node's size: a watch that begins with a list holds all objects at
+// once. (watch.Filter does not end while it has an event that nobody takes.)
+type lightWatch struct {
+	watch.Interface
+	events  chan watch.Event
+	stopped chan struct{}
+	once    sync.Once
+}
+
+func lightened(from watch.Interface) watch.Interface {
+	w := &lightWatch{Interface: from, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go w.pass()
+	return w
+}
+
+func (w *lightWatch) ResultChan() <-chan watch.Event { return w.events }
+
+func (w *lightWatch) Stop() {
+	w.once.Do(func() { close(w.stopped) })
+	w.Interface.Stop()
+}
+
+func (w *lightWatch) pass() {
+	defer close(w.events)
+	for event := range w.Interface.ResultChan() {
+		lighten(event.Object)
+		select {
+		case w.events <- event:
+		case <-w.stopped:
+			return
+		}
+	}
+}
+
+func lighten(object runtime.Object) {
+	if of, ok := object.(metav1.Object); ok {
+		of.SetManagedFields(nil)
+	}
+	if node, ok := object.(*corev1.Node); ok {
+		node.Status.Images = nil
+	}
+}
+
+// checkedStore tells of what the store has not taken.
+type checkedStore struct {
+	cache.ReflectorStore
+	refused func(error)
+}
+
+func (s checkedStore) checked(err error) error {
+	if err != nil {
+		s.refused(err)
+	}
+	return err
+}
+
+func (s checkedStore) Add(one any) error    { return s.checked(s.ReflectorStore.Add(one)) }
+func (s checkedStore) Update(one any) error { return s.checked(s.ReflectorStore.Update(one)) }
+func (s checkedStore) Delete(one any) error { return s.checked(s.ReflectorStore.Delete(one)) }
+
+// Bookmark is for stores that want the version.
+func (s checkedStore) Bookmark(version string) error {
+	if wants, ok := s.ReflectorStore.(cache.ReflectorBookmarkStore); ok {
+		return wants.Bookmark(version)
+	}
+	return nil
+}

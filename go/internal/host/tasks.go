@@ -1,0 +1,219 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"driverupgrade.example/go/internal/engine"
+)
+
+// task is what a pass has begun on a node.
+type task struct {
+	order    *order
+	node     string
+	starts   bool            // it begins an upgrade
+	urgent   bool            // its requests begin an upgrade, or go on with one: whoever waits for its end has lost a node meanwhile
+	queued   context.Context // ended: what has not had its turn yet is not sent
+	withdraw context.CancelFunc
+}
+
+// begin has the nodes' requests sent. Those of the order's first pass are what its call waits for.
+func (h *Host) begin(o *order, found engine.Pass) {
+	first := o.begun == nil
+	if first {
+		o.begun, o.heard = map[string]bool{}, map[string]bool{}
+	}
+	// By the engine's word: the watch tells of a state some time after the answer that has told the engine.
+	urgent, starts := map[string]bool{}, map[string]bool{}
+	for _, plan := range found.Plans {
+		starts[plan.Node] = !isInProgress(plan.State) && slices.ContainsFunc(plan.Path, isInProgress)
+		urgent[plan.Node] = isInProgress(plan.State) || starts[plan.Node]
+	}
+	for _, node := range found.Work {
+		if first {
+			o.begun[node] = true
+		}
+		started := &task{order: o, node: node, starts: starts[node], urgent: urgent[node]}
+		started.queued, started.withdraw = context.WithCancel(o.ctx)
+		h.underWay[started] = true
+		if o.void || (o.policy != nil && !o.nodes[node]) || (o.held != "" && started.starts) { // while the pass was made
+			started.withdraw()
+		}
+		h.running.Go(func() { h.serve(started) })
+	}
+}
+
+// serve sends a node's requests one after the other. Once the order's context has ended they are all answered as not sent, so that the
+// engine is done with them; once the task is withdrawn, those that have not had their turn yet.
+func (h *Host) serve(t *task) {
+	node := t.node
+	defer func() {
+		t.withdraw() // gives the context back
+		h.mu.Lock()
+		delete(h.underWay, t)
+		if t.order.begun[node] {
+			t.order.begun[node] = false
+		}
+		h.mu.Unlock()
+		h.ring()
+	}()
+	ctx, cancel := context.WithCancel(t.order.ctx)
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)()
+	for sent := 0; ; sent++ {
+		request, err := h.engine.Next(node, h.options.Clock.Now())
+		if isDefect(err) || (err == nil && request.Verb == "") {
+			return
+		}
+		told := answer{status: engine.NotSent, err: err}
+		if err == nil {
+			unmarks := h.unmarks(node, request)
+			write := h.ownWriteOf(request)
+			told = h.connection.send(ctx, t.queued, request, sent > 0 || t.urgent, write.sent)
+			write.answered(told)
+			// Without an answer, or after a server's error, it may have been applied.
+			refused := told.status == engine.NotSent || (told.status >= 400 && told.status < 500)
+			if unmarks && refused {
+				h.mu.Lock()
+				delete(h.unmarking, node)
+				h.mu.Unlock()
+			}
+		}
+		switch {
+		case told.err == nil:
+		case ctx.Err() != nil: // the operator goes
+			h.log.V(1).Info("A request has no answer any more", "node", node, "verb", request.Verb, "target", request.Target)
+		case t.queued.Err() != nil && told.status == engine.NotSent:
+			h.hear(t.order, node) // the operator's own doing, and no failure
+			h.log.V(1).Info("A request is not sent: the policy has changed", "node", node, "verb", request.Verb, "target", request.Target)
+		default:
+			h.log.Error(told.err, "a request was not answered", "node", node, "verb", request.Verb, "target", request.Target)
+		}
+		more, err := h.engine.Answer(node, told.status, told.retryAfter, told.body, h.options.Clock.Now())
+		if err != nil || !more {
+			return
+		}
+	}
+}
+
+// unmarks returns whether the request removes the node's state label, and notes it: the engine is the client that removes it then.
+func (h *Host) unmarks(node string, request engine.Request) bool {
+	if request.Verb != http.MethodPatch || !strings.Contains(request.Body, strconv.Quote(h.options.Identity.stateLabel())+":null") {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unmarking[node] = true
+	return true
+}
+
+func isInProgress(state string) bool {
+	switch state {
+	case "", "unknown", "upgrade-required", "upgrade-done":
+		return false
+	}
+	return true
+}
+
+// settle tells of what has happened: Events, the log, and the calls that wait. Those return whose requests are answered.
+func (h *Host) settle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	settled, err := h.engine.Settle(h.options.Clock.Now())
+	if err != nil {
+		if !isDefect(err) {
+			h.log.Error(err, "the outcome of the requests is not known")
+		}
+		return
+	}
+	for _, outcome := range settled.Outcomes {
+		failure := fmt.Errorf("node %s: %s", outcome.Node, outcome.Message)
+		if outcome.Code == 0 || outcome.Code == engine.CodeAborted { // aborted: somebody else was faster
+			failure = nil
+		}
+		h.tellCalls(outcome.Node, failure)
+		if outcome.Code == 0 {
+			h.log.V(1).Info("Node's requests are answered", "node", outcome.Node, "patched", outcome.Patched, "evictions",
+				outcome.EvictionsAccepted, "refused", outcome.EvictionsRefused, "podsDeleted", outcome.PodsDeleted)
+			continue
+		}
+		h.log.Info("A request failed, and is planned again", "node", outcome.Node, "error", outcome.Message)
+	}
+	for _, event := range settled.Events {
+		h.log.V(1).Info(event.Message, "node", event.Node, "type", event.Type)
+		if h.options.Recorder == nil {
+			continue
+		}
+		select {
+		case h.events <- event:
+		default:
+			h.log.Info("An Event is dropped: the recorder does not take Events any more", "node", event.Node, "message", event.Message)
+		}
+	}
+	for _, o := range h.orders {
+		if !o.isAnswered() {
+			continue
+		}
+		o.answer()
+		if o.once {
+			o.end()
+		}
+	}
+	h.dropEnded()
+}
+
+// record has a goroutine of its own: a recorder that blocks holds up nothing but Events.
+func (h *Host) record() {
+	for event := range h.events {
+		h.options.Recorder.Event(subjectOf(event), event.Type, event.Reason, event.Message)
+	}
+}
+
+// isAnswered tells whether all that the first pass has begun is over.
+func (o *order) isAnswered() bool {
+	for _, underWay := range o.begun {
+		if underWay {
+			return false
+		}
+	}
+	return o.begun != nil
+}
+
+// tellCalls of the first outcome on a node that they wait for. failure: nil if there is none.
+func (h *Host) tellCalls(node string, failure error) {
+	const most = 3
+	for _, o := range h.orders {
+		if _, waits := o.begun[node]; !waits || o.done == nil || o.heard[node] {
+			continue
+		}
+		o.heard[node] = true
+		if failure != nil && len(o.errors) < most {
+			o.errors = append(o.errors, failure)
+		}
+	}
+}
+
+// hear closes a node to the order's call, which has no error of it.
+func (h *Host) hear(o *order, node string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o.heard[node] = true
+}
+
+func subjectOf(event engine.Event) *corev1.ObjectReference {
+	subject := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: event.Node}
+	if event.Pod != nil {
+		subject.Kind, subject.Namespace, subject.Name = "Pod", event.Pod.Namespace, event.Pod.Name
+		subject.UID = types.UID(event.Pod.UID)
+		return subject
+	}
+	subject.UID = types.UID(event.NodeUID)
+	return subject
+}

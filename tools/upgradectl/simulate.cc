@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "decide/rollout/windows.h"
+#include "policy/windows.h"
 #include "driverupgrade/admission_ledger.h"
 #include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"

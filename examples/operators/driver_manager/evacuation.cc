@@ -20,36 +20,16 @@ using driverupgrade::EvictionRound;
 using driverupgrade::LabelSelector;
 using driverupgrade::Node;
 using driverupgrade::NodeView;
-using driverupgrade::Outcome;
 using driverupgrade::Pod;
-using driverupgrade::PodAttempt;
 using driverupgrade::PodDeletionPolicy;
 using driverupgrade::PodManager;
 using driverupgrade::PodRef;
 using driverupgrade::PodSelection;
-using driverupgrade::Refusal;
 using driverupgrade::Severity;
 
 constexpr absl::Duration kEvictionPoll = absl::Seconds(2);
 constexpr absl::Duration kOperandPoll = absl::Seconds(5);
 constexpr absl::Duration kOperandPatience = absl::Minutes(5);
-
-PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now) {
-  if (!answer.ok()) {
-    const bool refused = driverupgrade::WasNotApplied(answer.status());
-    return {.outcome = refused ? Outcome::kNotApplied : Outcome::kUnclear,
-            .answered_at = now,
-            .refusal = Refusal::kOther,
-            .message = std::string(answer.status().message())};
-  }
-  const Refusal refusal = answer->refusal;
-  return {.outcome = refusal == Refusal::kNone ? Outcome::kApplied : Outcome::kNotApplied,
-          .answered_at = now,
-          .refusal = refusal,
-          .retry_after = answer->retry_after,
-          .budget = answer->budget,
-          .message = answer->message};
-}
 
 absl::Status BlockedBy(const std::vector<PodSelection::Blocked>& blocked) {
   std::vector<std::string> reasons;

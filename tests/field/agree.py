@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Checks that simulate, plan and preflight name the same causes on every dump of the field cases.
+
+  agree.py BIN        BIN: the directory with upgradectl
+
+The dumps, policies and options are those of the commands in tests/field/*/case.txt. What simulate reports as keeping nodes
+from being done must be an obstacle of preflight and, if it holds the node from the beginning, its gate in plan. What preflight
+calls an error of the rollout must keep the simulated rollout from finishing.
+"""
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+
+CASES = pathlib.Path(__file__).resolve().parent
+VERBS = {"plan", "preflight", "simulate"}
+# Options that these three verbs share.
+SHARED = ["--cluster", "--policy", "--driver", "--domain", "--namespace", "--driver-labels", "--defaults", "--validation-selector",
+          "--at", "--ledger-name"]
+
+# By the gate of simulate: the codes of preflight that name the same cause.
+CODES = {
+    "Cordoned": {"NodeCordoned"},
+    "DisruptionBudget": {"BudgetNeverAllows", "BudgetAllowsNone", "UnreadyBehindBudget"},
+    "Frozen": {"AutoUpgradeOff"},
+    "Group": {"GroupTooLarge", "NothingBegins"},
+    "MaxUnavailable": {"GroupTooLarge", "NothingBegins"},
+    "NoWindow": {"NothingBegins"},
+    "NodeLeaves": {"NodeLeaves"},
+    "NodeNotReady": {"NodeNotReady"},
+    "Paused": {"Paused"},
+    "PodsTerminating": {"DoesNotEnd", "LongGrace"},
+    "SeveralBudgets": {"SeveralBudgets"},
+    "SkipLabel": {"NodeSkipped"},
+    "Stage": {"NothingBegins", "StageWithoutNodes"},
+    "UndeletablePods": {"BarePod", "EmptyDir"},
+}
+# The node waits for others, or for what an administrator wants to be asked.
+FOLLOWS = {"Approval", "Halted", "Ledger", "MaxFailures", "MaxParallel", "Soak"}
+# They hold a node from the beginning.
+HOLDS = {"Cordoned", "Frozen", "NoWindow", "NodeLeaves", "NodeNotReady", "Paused", "SkipLabel"}
+BLOCKS = {"BarePod", "BudgetNeverAllows", "EmptyDir", "GroupTooLarge", "NothingBegins", "SeveralBudgets", "StageWithoutNodes"}
+
+
+def situations():
+    """Each case with the shared options of its commands, once."""
+    found = []
+    for path in sorted(CASES.glob("*/case.txt")):
+        for line in path.read_text().splitlines():
+            words = shlex.split(line[2:]) if line.startswith("$ upgradectl ") else []
+            if len(words) < 2 or "--policy" not in words or "--cluster" not in words:
+                continue
+            options = ["--no-gpu-pods"] if "--no-gpu-pods" in words else []
+            for option in SHARED:
+                if option in words:
+                    options += [option, words[words.index(option) + 1]]
+            if (path.parent, options) not in found:
+                found.append((path.parent, options))
+    return found
+
+
+def ask(programs, verb, case, options):
+    command = [str(pathlib.Path(programs).resolve() / "upgradectl"), verb, "-o", "json", *options]
+    done = subprocess.run(command, cwd=case, capture_output=True, text=True, timeout=120, check=False)
+    return json.loads(done.stdout) if done.stdout.strip() else None
+
+
+def differences(simulated, plan, obstacles):
+    codes = {obstacle["code"] for obstacle in obstacles}
+    gates = {node["name"]: node["gate"]["reason"] for node in plan["nodes"] if node["gate"]}
+    problems = []
+    for obstacle in simulated["obstacles"]:
+        gate, node = obstacle["gate"], obstacle["example"]
+        if gate in FOLLOWS:
+            continue
+        if gate not in CODES:
+            problems.append(f"simulate names {gate}, which this script does not know")
+        elif not CODES[gate] & codes:
+            problems.append(f"simulate names {gate} ({node}), and preflight only {sorted(codes)}")
+        if gate in HOLDS and gates.get(node) != gate:
+            problems.append(f"simulate names {gate} for {node}, and plan {gates.get(node)}")
+    errors = {obstacle["code"] for obstacle in obstacles if obstacle["severity"] == "error"} & BLOCKS
+    if errors and simulated["finishes"]:
+        problems.append(f"preflight names {sorted(errors)}, and the simulated rollout finishes")
+    return problems
+
+
+def main():
+    compared, failed = 0, False
+    for case, options in situations():
+        answers = {verb: ask(sys.argv[1], verb, case, options) for verb in VERBS}
+        if any(answer is None for answer in answers.values()):
+            continue  # the policy is refused by all verbs alike
+        simulated = answers["simulate"][0] if isinstance(answers["simulate"], list) else answers["simulate"]
+        compared += 1
+        for problem in differences(simulated, answers["plan"], answers["preflight"]):
+            print(f"{case.name} {shlex.join(options)}\n  {problem}")
+            failed = True
+    print(f"{compared} situations compared")
+    sys.exit(failed or compared < 20)
+
+
+main()

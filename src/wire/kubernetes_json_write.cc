@@ -77,11 +77,11 @@ std::string MessageOf(const RecordEventParams& params) {
 }  // namespace
 
 std::string EventName(const RecordEventParams& params) {
-  constexpr std::uint64_t kMixed = (std::uint64_t{1} << 20) - 1;
   const std::uint64_t hash = ContentHash(params);
-  const std::uint64_t id =
-      static_cast<std::uint64_t>(absl::ToUnixNanos(FirstTime(params))) ^ ((hash ^ (hash >> 32)) & kMixed);
-  const std::string suffix = fmt::format(".{:016x}", id);
+  // The time comes first and is not mixed with the hash, so that names sort by time within the second that lists show.
+  const std::string suffix =
+      fmt::format(".{:016x}{:08x}", static_cast<std::uint64_t>(absl::ToUnixNanos(FirstTime(params))),
+                  static_cast<std::uint32_t>(hash ^ (hash >> 32)));
   std::string name = params.pod.has_value() ? params.pod->name : params.node_name;
   name.resize(std::min(name.size(), kNameBytesMax - suffix.size()));
   // What ends in a dot or a dash cannot be followed by a dot (S11).

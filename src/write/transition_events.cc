@@ -13,7 +13,7 @@ std::vector<RecordEventParams> EventsOfTransitions(const NodeRequests& sent, con
                       .type = event.warning ? EventType::kWarning : EventType::kNormal,
                       .reason = reason,
                       .message = event.message,
-                      .time = now});
+                      .time = now + absl::Nanoseconds(events.size())});
   }
   return events;
 }

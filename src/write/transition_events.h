@@ -11,7 +11,9 @@
 
 namespace driverupgrade::internal {
 
-// What the plan's Events tell, if it has happened: what a failure dropped is told by the next pass. `sent` has no Next.
+// Returns the Events of the plan, or none if its patch was not acknowledged, because the next pass then reports the
+// transitions. The Events are one nanosecond apart, so that their names sort in the order of the states. `sent` has no
+// Next.
 std::vector<RecordEventParams> EventsOfTransitions(const NodeRequests& sent, const std::string& reason, absl::Time now);
 
 }  // namespace driverupgrade::internal

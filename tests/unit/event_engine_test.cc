@@ -9,6 +9,7 @@
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
+#include "driverupgrade/wire/kubernetes_json.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -182,6 +183,22 @@ TEST_CASE("Events about transitions and about findings are switched each by itse
   for (const RecordEventParams& event : world.cluster->events()) transitions += event.type == EventType::kNormal;
   CHECK((transitions > 0) == row.transitions);
   CHECK(world.Warnings().size() == (row.findings ? 1 : 0));
+}
+
+TEST_CASE("W31: the Events of the states that one pass walks through have names in the order of these states") {
+  World world(GENERATE(false, true));
+  world.policy = {.auto_upgrade = true};
+  world.Run(absl::Minutes(5));
+  std::vector<std::string> names;
+  std::vector<std::string> states;
+  for (const RecordEventParams& event : world.cluster->stored_events()) {
+    names.push_back(EventName(event));
+    states.push_back(event.message.substr(event.message.rfind(' ') + 1));
+  }
+  CHECK(states == std::vector<std::string>{"upgrade-required", "cordon-required", "wait-for-jobs-required",
+                                           "drain-required", "pod-restart-required", "uncordon-required",
+                                           "upgrade-done"});
+  CHECK(std::is_sorted(names.begin(), names.end()));
 }
 
 }  // namespace

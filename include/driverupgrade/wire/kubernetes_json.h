@@ -178,9 +178,10 @@ std::string FormatConfigMapPatch(const PatchConfigMapParams& params);
 /// The namespace an Event belongs to: the pod's, or `default` for a node.
 std::string EventNamespace(const RecordEventParams& params);
 
-/// The name of an Event: the object's name, cut to fit 253 characters, `.` and 16 hex digits: the time in nanoseconds
-/// since the epoch, its low 20 bits (a millisecond) mixed with a hash of the content. So two events of one
-/// moment have different names, and the same event sent twice has the same; all of a series have that of the first.
+/// Returns the name of an Event, of at most 253 characters: the object's name, `.`, 16 hex digits of the time in
+/// nanoseconds since the epoch, and 8 hex digits of a hash of the content. Names sort by time, two Events of the same time
+/// have different names, and an Event that is sent twice keeps its name. All Events of a series have the name of the
+/// first one.
 std::string EventName(const RecordEventParams& params);
 
 /// A core/v1 Event, written by `component`, with count 1 unless it is of a series. The message is cut to 1024

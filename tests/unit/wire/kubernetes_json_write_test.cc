@@ -86,14 +86,12 @@ TEST_CASE("an event on a pod is in the pod's namespace") {
 }
 
 // api-A45.
-TEST_CASE("an event's name is the object's, a dot and the time in hex, equal for equal events only") {
+TEST_CASE("an event's name is the object's, a dot, the time in hex and a hash, equal for equal events only") {
   const RecordEventParams params = NodeEvent();
-  // All but the low 20 bits are the time.
   const std::string name = NameOf(params);
   CHECK(name.substr(0, 6) == "gpu-7.");
-  REQUIRE(name.size() == 6 + 16);
-  const std::uint64_t id = std::stoull(name.substr(6), nullptr, 16);
-  CHECK(id >> 20 == std::uint64_t{1767323045} * 1'000'000'000 >> 20);
+  REQUIRE(name.size() == 6 + 16 + 8);
+  CHECK(std::stoull(name.substr(6, 16), nullptr, 16) == std::uint64_t{1767323045} * 1'000'000'000);
   CHECK(NameOf(params) == name);
   RecordEventParams other = params;
   other.message = "state is now uncordon-required";
@@ -117,12 +115,26 @@ TEST_CASE("api-A48: an event of a series has the name of the first one") {
   CHECK(FormatEventPatch(last) == R"({"message":"something else","lastTimestamp":"2026-01-02T03:04:15Z","count":3})");
 }
 
+TEST_CASE("W31: the names of Events on one object sort by time, to the nanosecond") {
+  RecordEventParams params = NodeEvent();
+  std::string before = NameOf(params);
+  for (const char* state : {"wait-for-jobs-required", "pod-deletion-required", "drain-required", "upgrade-done"}) {
+    params.message = std::string("state is now ") + state;
+    params.time += absl::Nanoseconds(1);
+    CHECK(before < NameOf(params));
+    before = NameOf(params);
+  }
+}
+
 // api-A53.
 TEST_CASE("an event's name and message keep to the limits of the API") {
   RecordEventParams params = NodeEvent();
   params.node_name = std::string(235, 'n') + "." + std::string(17, 'm');
-  CHECK(NameOf(params).substr(0, 236) == std::string(235, 'n') + ".");
-  CHECK(NameOf(params).size() == 252);  // 235, for a name must not hold two dots in a row, and 17.
+  CHECK(NameOf(params).size() == 253);
+  params.node_name[228] = '.';
+  CHECK(NameOf(params).substr(0, 229) == std::string(228, 'n') + ".");
+  params.node_name[227] = '.';
+  CHECK(NameOf(params).size() == 252);  // 227, because a name must not contain two dots in a row, and 25.
   params.message = std::string(1023, 'm') + "µ and more";
   CHECK(Contains(FormatEvent(params, "c"), "\"message\":\"" + std::string(1023, 'm') + "\","));
   params.time = absl::InfiniteFuture();

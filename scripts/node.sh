@@ -69,6 +69,7 @@ store=(--storage-driver vfs --root "$work/store" --runroot "$work/run")
 play localhost/played:1 1 played
 for version in 1 2 3 broken; do
   play "registry.example.com/nvidia-driver:$version" "$version" "nvidia-driver-$version"
+  play "registry.example.com/nvidia-driver:$version-ubuntu22.04" "$version" "nvidia-driver-$version-ubuntu22.04"
 done
 rm -rf "$work/store" "$work/run"
 touch "$work/ready"

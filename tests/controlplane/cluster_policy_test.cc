@@ -11,6 +11,7 @@
 #include "operator_program.h"
 #include "policies.h"
 #include "rollout_expectations.h"
+#include "service_account.h"
 #include "steps.h"
 #include "support.h"
 #include "support/catch.h"
@@ -273,23 +274,15 @@ TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that g
   World world(ControlPlane::Shared(), "version", kNodes);
   const Kubectl& admin = world.control_plane().admin();
   for (const std::string& node : world.nodes())
-    admin.Must({"label", "node", node, "nvidia.com/gpu.deploy.driver=true"});
+    admin.Must({"label", "node", node, "nvidia.com/gpu.deploy.driver=true",
+                "feature.node.kubernetes.io/system-os_release.ID=ubuntu",
+                "feature.node.kubernetes.io/system-os_release.VERSION_ID=22.04"});
   admin.Create("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: nvidia-driver, namespace: " + world.driver_ns() +
                "}\n");
   std::string rights = ReadFile(RbacFolder() / "driver-daemonsets/daemonsets.yaml");
   rights = std::regex_replace(rights, std::regex("(metadata: .*namespace: )[a-z-]+"), "$1" + world.driver_ns());
   admin.Create(rights);
-  const Policies policies(world.control_plane(), R"(
-apiVersion: nvidia.com/v1
-kind: ClusterPolicy
-metadata: {name: cluster-policy}
-spec:
-  driver:
-    repository: registry.example.com
-    image: driver
-    version: 470.57.02
-    upgradePolicy: {maxParallelUpgrades: 1, maxUnavailable: 50%, drain: {enable: true}}
-)");
+  const Policies policies(world.control_plane(), ReadFile(ExampleFolder("gpu") / "cluster-policy.yaml"));
   const OperatorProgram program(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
                                 {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-daemonsets", "Make",
                                  "--validation-selector", ""});
@@ -303,21 +296,22 @@ spec:
     }
     return found;
   };
-  const std::string image = "registry.example.com/driver:";
-  const bool made = Eventually(kRolloutLimit, [&] {
-    return images() == std::multiset<std::string>{image + "470.57.02", image + "470.57.02"} &&
-           CountInState(world, "upgrade-done") == kNodes;
-  });
+  const auto all_have = [&](const std::string& version) {
+    const std::string image = "nvcr.io/nvidia/driver:" + version + "-ubuntu22.04";
+    return Eventually(kRolloutLimit, [&] {
+      return images() == std::multiset<std::string>{image, image} && CountInState(world, "upgrade-done") == kNodes;
+    });
+  };
+  const bool made = all_have("550.54.15");
   INFO(program.Log());
   REQUIRE(made);
-  // As NVIDIA's manual has it.
+  // Both forms of the resource that NVIDIA's documents use.
   admin.Must({"patch", "clusterpolicy/cluster-policy", "--type=json",
               R"(-p=[{"op": "replace", "path": "/spec/driver/version", "value":"510.85.02"}])"});
-  const bool upgraded = Eventually(kRolloutLimit, [&] {
-    return images() == std::multiset<std::string>{image + "510.85.02", image + "510.85.02"} &&
-           CountInState(world, "upgrade-done") == kNodes;
-  });
-  CHECK(upgraded);
+  CHECK(all_have("510.85.02"));
+  admin.Must({"patch", "clusterpolicies.nvidia.com/cluster-policy", "--type=json",
+              R"(-p=[{"op": "replace", "path": "/spec/driver/version", "value":"510.85.02"}])"});
+  CHECK(all_have("510.85.02"));
   CHECK(policies.Condition("clusterpolicy", "cluster-policy") == "True: the upgrade policy is in effect");
 }
 

@@ -67,7 +67,9 @@ class MadeDrivers {
   MadeDrivers(const World& world, std::string_view policies) : world_(world) {
     world.control_plane().InstallPolicies();
     for (const std::string& node : world.nodes()) {
-      admin().Must({"label", "node", node, "nvidia.com/gpu.present=true", "nvidia.com/gpu.deploy.driver=true"});
+      admin().Must({"label", "node", node, "nvidia.com/gpu.present=true", "nvidia.com/gpu.deploy.driver=true",
+                    "feature.node.kubernetes.io/system-os_release.ID=ubuntu",
+                    "feature.node.kubernetes.io/system-os_release.VERSION_ID=22.04"});
     }
     admin().Create("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: nvidia-driver, namespace: " +
                    world.driver_ns() + "}\n");
@@ -126,8 +128,8 @@ TEST_CASE("An NVIDIADriver's version and limits are patched, and its own nodes a
   const std::string image = "registry.example.com/driver:";
   const OperatorProgram program = drivers.Start();
   const bool made = Eventually(kRolloutLimit, [&] {
-    return drivers.Images("nvidia-driver-a") == Times(4, image + "1") &&
-           drivers.Images("nvidia-driver-b") == Times(1, image + "1") && drivers.AllDone();
+    return drivers.Images("nvidia-driver-a") == Times(4, image + "1-ubuntu22.04") &&
+           drivers.Images("nvidia-driver-b") == Times(1, image + "1-ubuntu22.04") && drivers.AllDone();
   });
   INFO(program.Log());
   REQUIRE(made);
@@ -135,13 +137,14 @@ TEST_CASE("An NVIDIADriver's version and limits are patched, and its own nodes a
   manual.Run("driver-limits", {{"NAME", "a"}});
   Rollout rollout(world);
   manual.Run("driver-version", {{"NAME", "a"}, {"VERSION", "2"}});
-  const bool upgraded = Eventually(
-      kRolloutLimit, [&] { return drivers.Images("nvidia-driver-a") == Times(4, image + "2") && drivers.AllDone(); });
+  const bool upgraded = Eventually(kRolloutLimit, [&] {
+    return drivers.Images("nvidia-driver-a") == Times(4, image + "2-ubuntu22.04") && drivers.AllDone();
+  });
   CHECK(upgraded);
   const Peaks peaks = MeasurePeaks(rollout);
   CHECK(peaks.in_progress == 2);  // without the patch it is one
   CHECK(peaks.unschedulable <= 2);
-  CHECK(drivers.Images("nvidia-driver-b") == Times(1, image + "1"));
+  CHECK(drivers.Images("nvidia-driver-b") == Times(1, image + "1-ubuntu22.04"));
 }
 
 TEST_CASE("From a ClusterPolicy to an NVIDIADriver: the driver pods that are left behind are replaced one by one",
@@ -153,7 +156,7 @@ TEST_CASE("From a ClusterPolicy to an NVIDIADriver: the driver pods that are lef
   const OperatorProgram program = drivers.Start();
   const std::string image = "registry.example.com/driver:";
   const bool made = Eventually(kRolloutLimit, [&] {
-    return drivers.Images("nvidia-driver-daemonset") == Times(kNodes, image + "1") && drivers.AllDone();
+    return drivers.Images("nvidia-driver-daemonset") == Times(kNodes, image + "1-ubuntu22.04") && drivers.AllDone();
   });
   INFO(program.Log());
   REQUIRE(made);
@@ -162,7 +165,7 @@ TEST_CASE("From a ClusterPolicy to an NVIDIADriver: the driver pods that are lef
   manual.Run("move-to-drivers");
   const bool moved = Eventually(kRolloutLimit, [&] {
     return drivers.Images("nvidia-driver-daemonset").empty() &&
-           drivers.Images("nvidia-driver-all") == Times(kNodes, image + "2") && drivers.AllDone();
+           drivers.Images("nvidia-driver-all") == Times(kNodes, image + "2-ubuntu22.04") && drivers.AllDone();
   });
   CHECK(moved);
   CHECK(MeasurePeaks(rollout).in_progress == 1);

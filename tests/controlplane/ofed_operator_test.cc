@@ -261,12 +261,15 @@ spec:
     upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 1, drain: {enable: true, timeoutSeconds: 60}}
 )";
 
-TEST_CASE("A new ofedDriver.version rolls a DaemonSet that ofed_operator has made, once it may make it", "[operators]") {
+TEST_CASE("A new ofedDriver.version rolls a DaemonSet that ofed_operator has made, once it may make it",
+          "[operators]") {
   constexpr int kNodes = 2;
   World world(ControlPlane::Shared(), "ofed-made", kNodes);
   const Kubectl& admin = world.control_plane().admin();
   for (const std::string& node : world.nodes()) {
-    admin.Must({"label", "node", node, "feature.node.kubernetes.io/pci-15b3.present=true"});
+    admin.Must({"label", "--overwrite", "node", node, "feature.node.kubernetes.io/pci-15b3.present=true",
+                "feature.node.kubernetes.io/system-os_release.ID=ubuntu",
+                "feature.node.kubernetes.io/system-os_release.VERSION_ID=22.04", "kubernetes.io/arch=amd64"});
   }
   const OfedDriver ofed(world, std::vector<std::string>{});
   admin.Create("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: ofed-driver, namespace: " + ofed.ns() + "}\n");
@@ -285,14 +288,15 @@ TEST_CASE("A new ofedDriver.version rolls a DaemonSet that ofed_operator has mad
 
   const auto images = [&] {
     std::multiset<std::string> found;
-    const rapidjson::Document pods = admin.Get({"pods", "--namespace=" + ofed.ns(), "--selector=app=mofed"});
+    const rapidjson::Document pods =
+        admin.Get({"pods", "--namespace=" + ofed.ns(), "--selector=app=mofed-ubuntu22.04"});
     for (const rapidjson::Value& pod : Items(pods, {"items"})) {
       found.insert(Text(Items(pod, {"spec", "containers"})[0], {"image"}));
     }
     return found;
   };
   const auto all_have = [&](const std::string& version) {
-    const std::string image = "registry.example.com/doca-driver:" + version;
+    const std::string image = "registry.example.com/doca-driver:" + version + "-ubuntu22.04-amd64";
     return images() == std::multiset<std::string>{image, image} && ofed.Count(kOfedState, "upgrade-done") == kNodes;
   };
   const bool made = Eventually(kRolloutLimit, [&] { return all_have("1"); });

@@ -321,9 +321,9 @@ TEST_CASE("The operator of our image and our manifests upgrades a driver whose i
         "workload is asked to go\nworkload has gone\n"
         "rmmod nvidia\ndriver 2 is loaded\n"
         "workload works\n");
-  CHECK(Since(before, gpu.StatesTold()) ==
-        States{"upgrade-required", "cordon-required", "wait-for-jobs-required", "pod-deletion-required",
-               "pod-restart-required", "validation-required", "uncordon-required", "upgrade-done"});
+  CHECK(Since(before, gpu.StatesTold()) == States{"upgrade-required", "cordon-required", "wait-for-jobs-required",
+                                                  "pod-deletion-required", "pod-restart-required",
+                                                  "validation-required", "uncordon-required", "upgrade-done"});
   // On the node that was upgraded.
   CHECK(gpu.Pods("gpu-operator", "driver-upgrade") == operators);
   CHECK(gpu.OperatorRestarts() == 0);
@@ -425,9 +425,9 @@ TEST_CASE("A pod that pod deletion does not let go has the node drained, but for
         "workload is asked to go\nworkload has gone\n"
         "rmmod nvidia\ndriver 3 is loaded\n"
         "workload works\n");
-  CHECK(Since(states, gpu.StatesTold()) ==
-        States{"upgrade-required", "cordon-required", "wait-for-jobs-required", "pod-deletion-required",
-               "drain-required", "pod-restart-required", "validation-required", "uncordon-required", "upgrade-done"});
+  CHECK(Since(states, gpu.StatesTold()) == States{"upgrade-required", "cordon-required", "wait-for-jobs-required",
+                                                  "pod-deletion-required", "drain-required", "pod-restart-required",
+                                                  "validation-required", "uncordon-required", "upgrade-done"});
   CHECK(gpu.AwaitWarning("Pod deletion failed but drain is enabled in spec. Will attempt a node drain"));
   CHECK(gpu.Pods("gpu-operator", "driver-upgrade") == operators);
   CHECK(gpu.Pods("default", "web") != web);
@@ -486,7 +486,7 @@ TEST_CASE("A new version in the policy changes the DaemonSet that gpu_operator m
     return Eventually(kPodLimit, [&] { return ReadFile("/sys/module/nvidia/version") == version + "\n"; }) &&
            gpu.AwaitDone() && gpu.AwaitUp();
   };
-  patch(Substitute(R"({"repository": "registry.example.com", "image": "nvidia-driver", "version": "1",
+  patch(Substitute(R"({"repository": "registry.example.com", "image": "nvidia-driver", "version": "1-ubuntu22.04",
     "env": [{"name": "NODE", "value": "/host$ROOT"}, {"name": "MODULES", "value": "/sys/module"}],
     "startupProbe": {"initialDelaySeconds": 0, "periodSeconds": 1}})",
                    {{"$ROOT", gpu.node().root().string()}}));
@@ -496,20 +496,20 @@ TEST_CASE("A new version in the policy changes the DaemonSet that gpu_operator m
   const States before = gpu.StatesTold();
 
   gpu.node().ForgetLog();
-  patch(R"({"version": "2"})");
+  patch(R"({"version": "2-ubuntu22.04"})");
   const bool is_done = is_up_with("2");
   INFO(gpu.Story());
   REQUIRE(is_done);
   CHECK(admin.Must({"get", "daemonset", "nvidia-driver-daemonset", kNs,
                     "--output=jsonpath={.spec.template.spec.containers[0].image}"}) ==
-        "registry.example.com/nvidia-driver:2");
+        "registry.example.com/nvidia-driver:2-ubuntu22.04");
   CHECK(gpu.node().Log() ==
         "workload is asked to go\nworkload has gone\n"
         "driver 1 is unloaded\ndriver 2 is loaded\n"
         "workload works\n");
-  CHECK(Since(before, gpu.StatesTold()) ==
-        States{"upgrade-required", "cordon-required", "wait-for-jobs-required", "pod-deletion-required",
-               "pod-restart-required", "validation-required", "uncordon-required", "upgrade-done"});
+  CHECK(Since(before, gpu.StatesTold()) == States{"upgrade-required", "cordon-required", "wait-for-jobs-required",
+                                                  "pod-deletion-required", "pod-restart-required",
+                                                  "validation-required", "uncordon-required", "upgrade-done"});
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "gpu/node_marks.h"
 
 namespace gpu_operator {
@@ -24,12 +27,19 @@ DriverImage WithDefaults(DriverImage manager) {
 
 // As NVIDIA's operator has it: twenty minutes, for a driver may be compiled on the node.
 examples::DriverProbe StartupProbe() {
-  return {.kind = "startupProbe",
-          .command = "test -f /sys/module/nvidia/refcnt && nvidia-smi",
-          .times = {{"initialDelaySeconds", 60},
-                    {"timeoutSeconds", 60},
-                    {"periodSeconds", 10},
-                    {"failureThreshold", 120}}};
+  return {
+      .kind = "startupProbe",
+      .command = "test -f /sys/module/nvidia/refcnt && nvidia-smi",
+      .times = {{"initialDelaySeconds", 60}, {"timeoutSeconds", 60}, {"periodSeconds", 10}, {"failureThreshold", 120}}};
+}
+
+// NVIDIA publishes one image for all minor versions of Rocky Linux, and of RHEL from 10 on.
+std::string TagOf(const examples::NodeSystem& system) {
+  const std::string major = system.version.substr(0, system.version.find('.'));
+  int number = 0;
+  const bool is_major_only =
+      system.id == "rocky" || (system.id == "rhel" && absl::SimpleAtoi(major, &number) && number >= 10);
+  return system.id + (is_major_only ? major : system.version);
 }
 
 template <typename Resource>
@@ -67,6 +77,25 @@ std::vector<DriverDaemonSet> DriverSets(const std::vector<NvidiaDriver>& drivers
     sets.back().node_selector[kOwnerLabel] = driver.name;
   }
   return sets;
+}
+
+std::vector<DriverDaemonSet> OnSystems(DriverDaemonSet set,
+                                       const std::optional<std::set<examples::NodeSystem>>& systems) {
+  if (!set.pods.refusal.ok() || examples::NamesSystem(set.image.reference)) return {std::move(set)};
+  if (!systems) return {};
+  std::set<std::string> tags;
+  for (const examples::NodeSystem& system : *systems) tags.insert(TagOf(system));
+  if (tags.empty()) {
+    set.pods.refusal = examples::SystemUnknown(set.image.reference, set.node_selector);
+  } else if (tags.size() > 1) {
+    set.pods.refusal = absl::FailedPreconditionError(
+        fmt::format("its nodes have several operating systems ({}), and {} is one image: create an NVIDIADriver with a "
+                    "nodeSelector for each of them",
+                    fmt::join(tags, ", "), set.image.reference));
+  } else {
+    set.image.reference += "-" + *tags.begin();
+  }
+  return {std::move(set)};
 }
 
 }  // namespace gpu_operator

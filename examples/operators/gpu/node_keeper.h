@@ -38,6 +38,8 @@ class NodeKeeper {
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache, std::size_t scope,
                   const std::function<void()>& on_change);
 
+  /// Names of all nodes of the cache, as of the last Keep.
+  const std::set<std::string>& names() const { return names_; }
   /// Whether the last Keep left no node without the marks that are wished, as far as they are this one's to write.
   bool Settled() const { return settled_; }
   /// What hindered the last Keep.
@@ -60,10 +62,10 @@ class NodeKeeper {
   const std::shared_ptr<driverupgrade::Clock> clock_;
   NodeWishes wishes_;
   driverupgrade::WatchCache* cache_ = nullptr;
-  bool listed_ = false;          // by these wishes, without a cache
-  bool settled_ = false;         // by these wishes
-  int written_ = 0;              // in the present Keep
-  std::set<std::string> names_;  // all nodes of the cache
+  bool listed_ = false;   // by these wishes, without a cache
+  bool settled_ = false;  // by these wishes
+  int written_ = 0;       // in the present Keep
+  std::set<std::string> names_;
   std::set<std::string> due_;
   std::map<std::string, std::string> ownerless_;                // by node: what is wrong
   std::map<std::string, std::vector<std::string>> conflicted_;  // by node: who claims it

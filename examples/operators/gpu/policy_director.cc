@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpu/driver_sets.h"
 #include "support/spare_skipped_pods.h"
 
 namespace gpu_operator {
@@ -117,7 +118,8 @@ std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
     if (active) verdict.standing = StandingOf(progress_, decision_->engines, "");
     if (active && options_.write_state) verdict.state = StateOfActive();
     if (active && decision_->engines.empty() && !decision_->gone.empty() && !decision_->nodes.by_owners) {
-      verdict.standing = {.done = true, .reason = "Done", .message = "spec.driver.enabled is false: nothing to upgrade"};
+      verdict.standing = {
+          .done = true, .reason = "Done", .message = "spec.driver.enabled is false: nothing to upgrade"};
       if (options_.write_state) verdict.state = examples::kReady;
     }
     Amend(decision_->idle_policies, active ? "" : verdict.object.name, verdict);
@@ -181,7 +183,10 @@ absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade
                   .message = "cannot mark a node",
                   .fields = {{"error", std::string(nodes_told_.message())}}});
   }
-  const absl::Time made = maker_.Keep(context);  // before the report, which has what became of it
+  // Before the report, which contains the result.
+  const absl::Time made = maker_.Keep(context, [&](const examples::DriverDaemonSet& set) {
+    return OnSystems(set, examples::SystemsOf(cache, nodes_.names(), set.node_selector));
+  });
   return std::min({next, made, reporter_.Report(context, Verdicts())});
 }
 

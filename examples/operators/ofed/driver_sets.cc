@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "fmt/format.h"
 #include "ofed/driver_wait.h"
 #include "ofed/init_config.h"
 #include "ofed/migration.h"
@@ -10,6 +11,7 @@ namespace ofed_operator {
 namespace {
 
 using examples::DriverDaemonSet;
+using examples::NodeSystem;
 
 // As NVIDIA's operator has them: the container says itself that it has loaded the driver, and is started anew if the
 // module is no longer there.
@@ -32,7 +34,7 @@ DriverDaemonSet SetOf(const std::string& ns, const std::string& name, const std:
   DriverDaemonSet set{.ns = ns,
                       .name = name,
                       .made_of = resource.name,
-                      .labels = {{"app", name}, {kOfedDriverLabel, ""}, {kOwnerLabel, owner}},
+                      .labels = {{kOfedDriverLabel, ""}, {kOwnerLabel, owner}},
                       .own_labels = {{kFormatLabel, "1"}},
                       .node_selector = {{kNicLabel, "true"}},
                       .service_account = "ofed-driver",
@@ -53,6 +55,26 @@ DriverDaemonSet SetOf(const std::string& ns, const std::string& name, const std:
   return set;
 }
 
+DriverDaemonSet OnSystem(DriverDaemonSet set, const NodeSystem& system) {
+  const std::string architecture = system.architecture.empty() ? "" : "-" + system.architecture;
+  if (!examples::NamesSystem(set.image.reference)) set.image.reference += "-" + system.Name() + architecture;
+  set.name += "-" + system.Name() + architecture;
+  set.labels["app"] = "mofed-" + system.Name();
+  set.node_selector[examples::kSystemIdLabel] = system.id;
+  set.node_selector[examples::kSystemVersionLabel] = system.version;
+  if (architecture.empty()) return set;
+  set.labels[examples::kArchitectureLabel] = system.architecture;
+  set.node_selector[examples::kArchitectureLabel] = system.architecture;
+  return set;
+}
+
+// Whether the image, if its tag ends in an operating system, is for this one.
+bool IsFor(const std::string& image, const NodeSystem& system) {
+  if (!examples::NamesSystem(image) || image.find("@sha256:") != std::string::npos) return true;
+  const std::string ending = "-" + system.Name();
+  return image.ends_with(ending) || image.ends_with(ending + "-" + system.architecture);
+}
+
 }  // namespace
 
 std::vector<DriverDaemonSet> DriverSets(const NicClusterPolicy& cluster, const std::vector<NicNodePolicy>& nodes,
@@ -68,6 +90,22 @@ std::vector<DriverDaemonSet> DriverSets(const NicClusterPolicy& cluster, const s
     sets.back().node_selector.insert(node.node_labels.begin(), node.node_labels.end());
   }
   return sets;
+}
+
+std::vector<DriverDaemonSet> OnSystems(const DriverDaemonSet& set, const std::optional<std::set<NodeSystem>>& systems) {
+  if (!set.pods.refusal.ok()) return {set};
+  if (!systems) return {};
+  std::vector<DriverDaemonSet> sets;
+  for (const NodeSystem& system : *systems) {
+    if (IsFor(set.image.reference, system)) sets.push_back(OnSystem(set, system));
+  }
+  if (!sets.empty()) return sets;
+  DriverDaemonSet refused = set;
+  refused.pods.refusal =
+      systems->empty() ? examples::SystemUnknown(set.image.reference, set.node_selector)
+                       : absl::FailedPreconditionError(fmt::format("{} is not an image for {}, which its nodes run",
+                                                                   set.image.reference, systems->begin()->Name()));
+  return {std::move(refused)};
 }
 
 }  // namespace ofed_operator

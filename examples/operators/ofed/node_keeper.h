@@ -44,6 +44,8 @@ class NodeKeeper {
   /// `scope`: one of the cache's, with the driver pods of all owners, which nobody else takes from. Another cache may be
   /// another time. Returns when to come again even if nothing changes: when a write has failed.
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache& cache, std::size_t scope);
+  /// Names of all nodes of the cache, as of the last Keep.
+  const std::set<std::string>& names() const { return names_; }
   /// What hindered the last Keep.
   const absl::Status& status() const { return status_; }
   /// Nodes with a driver pod for which no policy is.
@@ -58,7 +60,7 @@ class NodeKeeper {
   const driverupgrade::DriverIdentity identity_;
   const std::shared_ptr<driverupgrade::Clock> clock_;
   NodeWishes wishes_;
-  std::set<std::string> names_;  // all nodes
+  std::set<std::string> names_;
   std::set<std::string> due_;
   std::map<std::string, std::string> ownerless_;  // by node: what is wrong
   absl::Status status_ = absl::OkStatus();

@@ -170,19 +170,26 @@ absl::Status OfedDirector::GiveBackStrays(const CallContext& context) {
 }
 
 absl::Time OfedDirector::Work(const CallContext& context, WatchCache* cache, std::size_t scope) {
-  const absl::Time made = maker_.Keep(context);  // before the report, which has what became of it
-  absl::Time next = std::min(made, reporter_.Report(context, Verdicts()));
-  if (decision_.init_config) {
-    next = std::min(next, config_keeper_.Keep(context, *decision_.init_config));
-    Tell("cannot write the init container's configuration", config_keeper_.status(), config_told_);
-  }
-  if (cache == nullptr) return next;
+  absl::Time next = KeepNodes(context, cache, scope);
+  // Before the report, which contains the result.
+  next = std::min(next, maker_.Keep(context, [&](const examples::DriverDaemonSet& set) {
+    return OnSystems(set, examples::SystemsOf(cache, node_keeper_.names(), set.node_selector));
+  }));
+  next = std::min(next, reporter_.Report(context, Verdicts()));
+  if (!decision_.init_config) return next;
+  next = std::min(next, config_keeper_.Keep(context, *decision_.init_config));
+  Tell("cannot write the init container's configuration", config_keeper_.status(), config_told_);
+  return next;
+}
+
+absl::Time OfedDirector::KeepNodes(const CallContext& context, WatchCache* cache, std::size_t scope) {
+  if (cache == nullptr) return absl::InfiniteFuture();
   if (std::exchange(cache_, cache) != cache) {
     cache->Subscribe(scope, [bell = options_.bell] { bell->Ring(); });
   }
   const bool wanted = options_.policy || !policy_ || policy_->has_driver || !policy_->understood || !claimants_.empty();
   node_keeper_.Wish({.driver_wanted = wanted, .owners = decision_.owners});
-  next = std::min(next, node_keeper_.Keep(context, *cache, scope));
+  const absl::Time next = node_keeper_.Keep(context, *cache, scope);
   Tell("cannot keep the wait label true", node_keeper_.status(), nodes_told_);
   return next;
 }

@@ -81,6 +81,7 @@ class OfedDirector final : public driverupgrade::Director {
   absl::Status GiveBackStrays(const driverupgrade::CallContext& context);
   std::vector<examples::ResourceVerdict> Verdicts() const;
   void AmendByMaker(examples::ResourceVerdict& verdict) const;
+  absl::Time KeepNodes(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache, std::size_t scope);
   void Tell(const char* message, const absl::Status& status, absl::Status& told) const;
 
   const Options options_;

@@ -22,6 +22,8 @@ using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
 const ObjectKind kDaemonSets{.group_version = "apps/v1", .resource = "daemonsets"};
 constexpr absl::Duration kRecheckInterval = absl::Seconds(30);
+// While the nodes are being read.
+constexpr absl::Duration kNodesInterval = absl::Seconds(1);
 // In which NVIDIA's operator has a digest of all that changes the driver.
 constexpr char kDigestVariable[] = "DRIVER_CONFIG_DIGEST";
 
@@ -172,7 +174,7 @@ void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& 
   writer.StartObject();
   WriteMember(writer, "serviceAccountName", wish.service_account);
   WriteMember(writer, "priorityClassName",
-      wish.pods.priority_class.empty() ? "system-node-critical" : wish.pods.priority_class);
+              wish.pods.priority_class.empty() ? "system-node-critical" : wish.pods.priority_class);
   writer.Key("terminationGracePeriodSeconds");
   writer.Int(wish.grace_period_seconds);
   writer.Key("hostPID");
@@ -382,7 +384,7 @@ std::string DaemonSetJson(const DriverDaemonSet& wish) {
   writer.EndObject();
   writer.Key("selector");
   writer.StartObject();
-  WriteMember(writer, "matchLabels", StringMap{{"app", wish.labels.at("app")}});
+  WriteMember(writer, "matchLabels", wish.labels);
   writer.EndObject();
   writer.Key("template");
   writer.StartObject();
@@ -408,27 +410,34 @@ void DriverMaker::Wish(std::vector<DriverDaemonSet> wishes) {
   again_ = absl::InfinitePast();
 }
 
-absl::Time DriverMaker::Keep(const CallContext& context) {
+absl::Time DriverMaker::Keep(const CallContext& context, const PlaceDriver& place) {
   if (wishes_.empty()) {
     failures_.clear();
     return absl::InfiniteFuture();
   }
   if (clock_->Now() < again_) return again_;
   const auto before = std::exchange(failures_, {});
+  bool all_placed = true;
   for (const DriverDaemonSet& wish : wishes_) {
-    const absl::Status kept = KeepOne(context, wish);
-    if (kept.ok() || absl::IsAborted(kept)) continue;
-    const absl::Status failure =
-        absl::UnavailableError(fmt::format("the driver's DaemonSet {}/{} is not made of this policy: {}", wish.ns,
-                                           wish.name, std::string(kept.message())));
-    failures_[wish.made_of] = failure;
-    const auto told = before.find(wish.made_of);
-    if (told != before.end() && told->second == failure) continue;
-    log_({.severity = Severity::kWarning,
-          .message = "cannot make the driver's DaemonSet",
-          .fields = {{"error", std::string(failure.message())}}});
+    const std::vector<DriverDaemonSet> sets = place ? place(wish) : std::vector{wish};
+    all_placed = all_placed && !sets.empty();
+    for (const DriverDaemonSet& set : sets) Note(set, KeepOne(context, set), before);
   }
-  return again_ = clock_->Now() + kRecheckInterval;
+  return again_ = clock_->Now() + (all_placed ? kRecheckInterval : kNodesInterval);
+}
+
+// Keeps why a DaemonSet is not as it should be, and logs it unless it was so before.
+void DriverMaker::Note(const DriverDaemonSet& wish, const absl::Status& kept,
+                       const std::map<std::string, absl::Status>& before) {
+  if (kept.ok() || absl::IsAborted(kept)) return;
+  const absl::Status failure = absl::UnavailableError(fmt::format(
+      "the driver's DaemonSet {}/{} is not made of this policy: {}", wish.ns, wish.name, std::string(kept.message())));
+  failures_[wish.made_of] = failure;
+  const auto told = before.find(wish.made_of);
+  if (told != before.end() && told->second == failure) return;
+  log_({.severity = Severity::kWarning,
+        .message = "cannot make the driver's DaemonSet",
+        .fields = {{"error", std::string(failure.message())}}});
 }
 
 absl::Status DriverMaker::Failure(const std::string& made_of) const {

@@ -4,12 +4,13 @@
 ///
 ///     DriverMaker maker(objects, clock, log);
 ///     maker.Wish({{.ns = "gpu-operator", .name = "nvidia-driver-daemonset", .labels = {...}, .image = *image, ...}});
-///     absl::Time again = maker.Keep(context);
+///     absl::Time again = maker.Keep(context, place);
 ///
 /// A new version makes a new template; the engine replaces the pods. All but DriverMaker is pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_DRIVER_MAKER_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_DRIVER_MAKER_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -47,8 +48,8 @@ using Variables = std::vector<Variable>;
 
 /// `repository`, `image` and `version` of a section, as NVIDIA's resources have them, with `env`.
 struct DriverImage {
-  /// `nvcr.io/nvidia/driver:550.54.15-ubuntu22.04`; with a version `sha256:...` it is `@sha256:...`. The version is the whole
-  /// tag: no name of an operating system is added.
+  /// `nvcr.io/nvidia/driver:550.54.15`, as the section names it; with a version `sha256:...` it is `@sha256:...`. The
+  /// operating system of the nodes is added for a driver's image only, once it is known (node_system.h).
   std::string reference = {};
   /// `imagePullPolicy`; empty: Kubernetes' own.
   std::string pull_policy = {};
@@ -106,7 +107,7 @@ struct DriverDaemonSet {
   std::string name = {};
   /// The name of the policy resource that it is made of.
   std::string made_of = {};
-  /// Of the DaemonSet and its pods. `app` selects the pods.
+  /// Labels of the DaemonSet and its pods, and the selector of the pods.
   driverupgrade::StringMap labels = {};
   /// Of the DaemonSet alone.
   driverupgrade::StringMap own_labels = {};
@@ -139,6 +140,10 @@ std::string SpecDigest(const DriverDaemonSet& wish);
 /// The whole object. Its pods roll by OnDelete, and carry the digest in DRIVER_CONFIG_DIGEST.
 std::string DaemonSetJson(const DriverDaemonSet& wish);
 
+/// Returns the DaemonSets of a wish for the nodes that it selects: images and names follow the operating systems of the
+/// nodes. Empty: the nodes have not been read yet.
+using PlaceDriver = std::function<std::vector<DriverDaemonSet>(const DriverDaemonSet&)>;
+
 /// Not thread-safe.
 class DriverMaker {
  public:
@@ -146,16 +151,17 @@ class DriverMaker {
               driverupgrade::LogSink log);
 
   void Wish(std::vector<DriverDaemonSet> wishes);
-  /// Creates what is missing, and patches what is ours and was made of something else. What is wished no more stays: its
-  /// pods are the driver under workloads. Returns when to come again; it looks every half minute, for nothing tells of
-  /// a DaemonSet that was deleted.
-  absl::Time Keep(const driverupgrade::CallContext& context);
+  /// Creates DaemonSets that are missing, and patches those of ours that were made of something else. A DaemonSet that is
+  /// no longer wished stays, because its pods are the driver of workloads. Returns the time of the next call: a deleted
+  /// DaemonSet is noticed within half a minute. `place` is called for each wish; null: the wishes are complete.
+  absl::Time Keep(const driverupgrade::CallContext& context, const PlaceDriver& place = nullptr);
   /// Why the DaemonSet of that policy resource is not as it wishes, as of the last Keep: Unavailable. OK: it is, or nothing
   /// is wished of it.
   absl::Status Failure(const std::string& made_of) const;
 
  private:
   absl::Status KeepOne(const driverupgrade::CallContext& context, const DriverDaemonSet& wish);
+  void Note(const DriverDaemonSet& wish, const absl::Status& kept, const std::map<std::string, absl::Status>& before);
   void Log(driverupgrade::Severity severity, const char* message, const DriverDaemonSet& wish) const;
 
   const std::shared_ptr<const driverupgrade::ObjectClient> objects_;

@@ -128,9 +128,10 @@ constexpr EngineProgress kOver{.totals = {.total = 2, .done = 2}};
 TEST_CASE("a DaemonSet that cannot be made is told on the policy that asks for it, whose nodes are not ready") {
   World world{.make_drivers_in = "gpu"};
   world.transport->Answer(
-      200, Page(R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p","uid":"u",)"
-                R"("generation":1,"resourceVersion":"1"},"spec":{"driver":{"image":"driver","version":"550",)"
-                R"("upgradePolicy":{"autoUpgrade":true}}}})"));
+      200,
+      Page(R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p","uid":"u",)"
+           R"("generation":1,"resourceVersion":"1"},"spec":{"driver":{"image":"driver","version":"550-ubuntu22.04",)"
+           R"("upgradePolicy":{"autoUpgrade":true}}}})"));
   world.transport->AnswerLines({});
   world.transport->Answer(404, "404 page not found\n");
   world.director.Turn({});
@@ -200,9 +201,10 @@ TEST_CASE("nodes of nobody are given back once each node has its owner's label, 
   world.cluster->AddNode({.name = "n", .labels = {{gpu_operator::kGpuPresentLabel, "true"}, {"pool", "a"}}});
   world.transport->Answer(404, "404 page not found\n");
   world.transport->Answer(
-      200, R"({"kind":"NVIDIADriverList","metadata":{"resourceVersion":"70"},"items":[)"
-           R"({"apiVersion":"nvidia.com/v1alpha1","kind":"NVIDIADriver","metadata":{"name":"a","uid":"u","generation":1,)"
-           R"("resourceVersion":"1"},"spec":{"nodeSelector":{"pool":"a"}}}]})");
+      200,
+      R"({"kind":"NVIDIADriverList","metadata":{"resourceVersion":"70"},"items":[)"
+      R"({"apiVersion":"nvidia.com/v1alpha1","kind":"NVIDIADriver","metadata":{"name":"a","uid":"u","generation":1,)"
+      R"("resourceVersion":"1"},"spec":{"nodeSelector":{"pool":"a"}}}]})");
   world.transport->AnswerLines({});
   world.director.Turn({});
   REQUIRE(world.director.Wanted());

@@ -158,8 +158,7 @@ TEST_CASE("a version in a policy is a DaemonSet of the OFED driver, of the one o
   REQUIRE(sets.size() == 1);
   CHECK(sets[0].name == "mofed");
   CHECK(sets[0].image.reference == "doca-driver:24.10");
-  CHECK(sets[0].labels ==
-        StringMap{{"app", "mofed"}, {"ds-owner", "NicClusterPolicy"}, {"nvidia.com/ofed-driver", ""}});
+  CHECK(sets[0].labels == StringMap{{"ds-owner", "NicClusterPolicy"}, {"nvidia.com/ofed-driver", ""}});
   CHECK(sets[0].own_labels.contains("mofed-ds-format-version"));
   CHECK(sets[0].init->image.reference == "init:1");
   // Our image has several programs, and none of them is its entry point.

@@ -1,0 +1,58 @@
+/// The operating systems of nodes, as Node Feature Discovery labels them, and image tags that name them.
+///
+/// Defines NodeSystem, SystemOf, SystemsOf, NamesSystem and SystemUnknown.
+///
+///     const auto systems = SystemsOf(cache, nodes, {{"nvidia.com/gpu.deploy.driver", "true"}});
+///
+/// NVIDIA's operators append the operating system to `driver.version`: 550.54.15 becomes 550.54.15-ubuntu22.04. All
+/// functions but SystemsOf are pure.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_NODE_SYSTEM_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_NODE_SYSTEM_H_
+
+#include <compare>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "driverupgrade/label_selector.h"
+#include "driverupgrade/watch_cache.h"
+
+namespace examples {
+
+/// Node labels of Node Feature Discovery, and the kubelet's label of the processor architecture.
+inline constexpr char kSystemIdLabel[] = "feature.node.kubernetes.io/system-os_release.ID";
+inline constexpr char kSystemVersionLabel[] = "feature.node.kubernetes.io/system-os_release.VERSION_ID";
+inline constexpr char kArchitectureLabel[] = "kubernetes.io/arch";
+
+struct NodeSystem {
+  /// `ubuntu`
+  std::string id = {};
+  /// `22.04`
+  std::string version = {};
+  /// `amd64`; empty if the node has no such label.
+  std::string architecture = {};
+  /// `ubuntu22.04`
+  std::string Name() const { return id + version; }
+  friend auto operator<=>(const NodeSystem&, const NodeSystem&) = default;
+};
+
+/// Returns the operating system of a node with these labels, or nullopt if Node Feature Discovery has not labelled it.
+std::optional<NodeSystem> SystemOf(const driverupgrade::StringMap& labels);
+
+/// Returns the operating systems of those of `nodes` that have all of `labels`. Nodes without one are left out. nullopt:
+/// the nodes have not been read yet, or `cache` is null.
+std::optional<std::set<NodeSystem>> SystemsOf(const driverupgrade::WatchCache* cache,
+                                              const std::set<std::string>& nodes,
+                                              const driverupgrade::StringMap& labels);
+
+/// Returns true if the image is named by its digest, or its tag ends in an operating system, with or without an
+/// architecture: `550.54.15-ubuntu22.04`, `24.01-0.3.3.1.3-ubuntu22.04-amd64`.
+bool NamesSystem(const std::string& image);
+
+/// Explains that the tag of `image` cannot be completed, because no node with `labels` has an operating system.
+absl::Status SystemUnknown(const std::string& image, const driverupgrade::StringMap& labels);
+
+}  // namespace examples
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_NODE_SYSTEM_H_

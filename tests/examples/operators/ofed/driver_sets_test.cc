@@ -1,0 +1,73 @@
+// The images and labels of the OFED driver, as NVIDIA's operator has them: mofedImageFormat in pkg/state/state_ofed.go and
+// manifests/state-ofed-driver/0050_ofed-driver-ds.yaml of github.com/Mellanox/network-operator.
+#include "ofed/driver_sets.h"
+
+#include "absl/strings/match.h"
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using examples::DriverDaemonSet;
+using examples::NodeSystem;
+using ofed_operator::OnSystems;
+
+const NodeSystem kUbuntu{"ubuntu", "22.04", "amd64"};
+const NodeSystem kRhel{"rhel", "9.4", "amd64"};
+
+DriverDaemonSet Wish(const std::string& image) {
+  const ofed_operator::NicClusterPolicy policy{.has_driver = true, .driver = examples::DriverImage{.reference = image}};
+  return ofed_operator::DriverSets(policy, {}, "net", "").front();
+}
+
+TEST_CASE("W29: a DaemonSet for each operating system, with the documented label and an image of NVIDIA") {
+  const auto sets = OnSystems(Wish("doca-driver:24.01"), std::set{kUbuntu, kRhel});
+  REQUIRE(sets.size() == 2);
+  CHECK(sets[0].name == "mofed-rhel9.4-amd64");
+  CHECK(sets[1].name == "mofed-ubuntu22.04-amd64");
+  CHECK(sets[0].image.reference == "doca-driver:24.01-rhel9.4-amd64");
+  CHECK(sets[1].image.reference == "doca-driver:24.01-ubuntu22.04-amd64");
+  CHECK(sets[1].labels == StringMap{{"app", "mofed-ubuntu22.04"},
+                                    {"ds-owner", "NicClusterPolicy"},
+                                    {"kubernetes.io/arch", "amd64"},
+                                    {"nvidia.com/ofed-driver", ""}});
+  CHECK(sets[1].node_selector == StringMap{{"feature.node.kubernetes.io/pci-15b3.present", "true"},
+                                           {"feature.node.kubernetes.io/system-os_release.ID", "ubuntu"},
+                                           {"feature.node.kubernetes.io/system-os_release.VERSION_ID", "22.04"},
+                                           {"kubernetes.io/arch", "amd64"}});
+}
+
+TEST_CASE("W29: two architectures of one operating system are two DaemonSets that select different pods") {
+  const auto sets = OnSystems(Wish("doca-driver:24.01"), std::set{kUbuntu, NodeSystem{"ubuntu", "22.04", "arm64"}});
+  REQUIRE(sets.size() == 2);
+  CHECK(sets[0].name != sets[1].name);
+  CHECK(sets[0].labels != sets[1].labels);
+  const auto selector = [](const DriverDaemonSet& set) {
+    return examples::TextMap(*examples::ParseJson(examples::DaemonSetJson(set)), {"spec", "selector", "matchLabels"});
+  };
+  CHECK(selector(sets[0]) == sets[0].labels);
+  CHECK(selector(sets[1]) == sets[1].labels);
+}
+
+TEST_CASE("W29: a version with an operating system is for nodes with this one only, and a digest for all nodes") {
+  const auto whole = OnSystems(Wish("doca-driver:24.01-ubuntu22.04-amd64"), std::set{kUbuntu, kRhel});
+  REQUIRE(whole.size() == 1);
+  CHECK(whole[0].name == "mofed-ubuntu22.04-amd64");
+  CHECK(whole[0].image.reference == "doca-driver:24.01-ubuntu22.04-amd64");
+  const auto digest = OnSystems(Wish("doca-driver@sha256:1f0c"), std::set{kUbuntu, kRhel});
+  REQUIRE(digest.size() == 2);
+  CHECK(digest[0].image.reference == "doca-driver@sha256:1f0c");
+  const auto other = OnSystems(Wish("doca-driver:24.01-ubuntu20.04"), std::set{kRhel});
+  REQUIRE(other.size() == 1);
+  CHECK(absl::StrContains(other[0].pods.refusal.message(), "not an image for rhel9.4"));
+}
+
+TEST_CASE("W29: the OFED driver has no DaemonSet before the operating system of a node is known") {
+  CHECK(OnSystems(Wish("doca-driver:24.01"), std::nullopt).empty());
+  const auto unknown = OnSystems(Wish("doca-driver:24.01"), std::set<NodeSystem>{});
+  REQUIRE(unknown.size() == 1);
+  CHECK(absl::StrContains(unknown[0].pods.refusal.message(), "install Node Feature Discovery"));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

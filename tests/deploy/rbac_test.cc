@@ -200,7 +200,7 @@ Rights NoteMaker(const std::string& ns) {
     transport->Answer(200, examples::DaemonSetJson(set));
     examples::DriverMaker maker(
         std::make_shared<const ObjectClient>(MakeNotingTransport(noted, transport), "op"),
-        std::make_shared<FakeClock>(), [](const LogRecord&) {});
+        std::make_shared<FakeClock>(), [](const LogRecord&) {}, examples::DriverDaemonSets::kMake);
     examples::DriverDaemonSet changed = set;
     changed.image.reference = "driver:2";
     maker.Wish({changed});

@@ -24,28 +24,12 @@ PolicyDefaults ClusterPolicyDefaults(const rapidjson::Value& json) {
   return defaults;
 }
 
-// A driver DaemonSet is OnDelete whatever this says, as in NVIDIA's operator; a value that it does not know is an error.
-absl::Status CheckUpdateStrategy(const rapidjson::Value& json) {
-  const rapidjson::Value* strategy = examples::Find(json, {"spec", "daemonsets", "updateStrategy"});
-  if (strategy == nullptr || strategy->IsNull()) return absl::OkStatus();
-  const std::string text = strategy->IsString() ? strategy->GetString() : examples::ToText(*strategy);
-  if (text == "RollingUpdate" || text == "OnDelete") return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("spec.daemonsets.updateStrategy: must be RollingUpdate or OnDelete, got {}", text));
-}
-
 // Of both kinds, below the section that has the version.
-constexpr const char* kRefused[] = {"usePrecompiled",
-                                    "kernelModuleConfig",
-                                    "repoConfig",
-                                    "certConfig",
-                                    // NVIDIA's chart writes the section in any case, with nlsEnabled, which alone does nothing.
-                                    "licensingConfig.secretName",
-                                    "licensingConfig.configMapName",
-                                    "virtualTopology",
-                                    "virtualTopologyConfig",
-                                    "secretEnv",
-                                    "rdma.enabled"};
+constexpr const char* kRefused[] = {
+    "usePrecompiled", "kernelModuleConfig", "repoConfig", "certConfig",
+    // NVIDIA's chart writes the section in any case, with nlsEnabled, which alone does nothing.
+    "licensingConfig.secretName", "licensingConfig.configMapName", "virtualTopology", "virtualTopologyConfig",
+    "secretEnv", "rdma.enabled"};
 
 examples::DriverPodsPaths PodsPaths(const std::string& section) {
   examples::DriverPodsPaths paths{.section = section};
@@ -75,24 +59,18 @@ examples::DriverPodsPaths NvidiaDriverPaths() {
   return paths;
 }
 
+// Reads the images and the pods. A mistake there prevents the DaemonSet only, not the upgrades.
 template <typename Resource>
-absl::Status ReadImages(const rapidjson::Value& json, examples::JsonPath driver, examples::JsonPath manager,
-                        const examples::DriverPodsPaths& pods_paths, Resource& resource) {
-  auto read = examples::ReadDriverImage(json, driver);
-  if (!read.ok()) return read.status();
-  resource.driver = *std::move(read);
+void ReadImages(const rapidjson::Value& json, examples::JsonPath driver, examples::JsonPath manager,
+                const examples::DriverPodsPaths& pods_paths, Resource& resource) {
+  resource.pods = examples::ReadDriverPods(json, pods_paths);
+  resource.driver = examples::ReadDriverImage(json, driver, resource.pods);
+  resource.manager = examples::ReadDriverImage(json, manager, resource.pods);
   const rapidjson::Value* section = examples::Find(json, driver);
   const std::string module = section == nullptr ? std::string() : examples::Text(*section, {"kernelModuleType"});
   if (resource.driver && !module.empty()) {
     resource.driver->env.push_back({.name = "KERNEL_MODULE_TYPE", .value = module});
   }
-  read = examples::ReadDriverImage(json, manager);
-  if (!read.ok()) return read.status();
-  resource.manager = *std::move(read);
-  absl::StatusOr<examples::DriverPods> pods = examples::ReadDriverPods(json, pods_paths);
-  if (!pods.ok()) return pods.status();
-  resource.pods = *std::move(pods);
-  return absl::OkStatus();
 }
 
 absl::Status CheckNodeSelector(const NvidiaDriver& driver) {
@@ -120,13 +98,12 @@ absl::StatusOr<ClusterPolicy> ReadClusterPolicy(const ApiObject& object) {
   policy.sandbox = *flag;
   const rapidjson::Value* toolkit = examples::Find(*json, {"spec", "operator", "use_ocp_driver_toolkit"});
   policy.uses_toolkit = toolkit == nullptr || !toolkit->IsBool() || toolkit->GetBool();
-  const absl::Status images =
-      ReadImages(*json, {"spec", "driver"}, {"spec", "driver", "manager"}, ClusterPolicyPaths(), policy);
-  if (!images.ok()) return images;
+  ReadImages(*json, {"spec", "driver"}, {"spec", "driver", "manager"}, ClusterPolicyPaths(), policy);
   const rapidjson::Value* enabled = examples::Find(*json, {"spec", "driver", "enabled"});
   policy.has_driver = enabled == nullptr || !enabled->IsFalse();
   if (!policy.has_driver) policy.driver.reset();
-  if (const absl::Status strategy = CheckUpdateStrategy(*json); !strategy.ok()) return strategy;
+  // Without engines of its own, nothing depends on it.
+  if (policy.use_nvidia_drivers || policy.sandbox || !policy.has_driver) return policy;
   absl::StatusOr<UpgradePolicy> upgrade =
       examples::ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, ClusterPolicyDefaults(*json));
   if (!upgrade.ok()) return upgrade.status();
@@ -147,8 +124,7 @@ absl::StatusOr<NvidiaDriver> ReadNvidiaDriver(const ApiObject& object) {
                       .is_default = *is_default,
                       .node_labels = examples::TextMap(*json, {"spec", "nodeSelector"}),
                       .upgrade = *std::move(upgrade)};
-  const absl::Status images = ReadImages(*json, {"spec"}, {"spec", "manager"}, NvidiaDriverPaths(), driver);
-  if (!images.ok()) return images;
+  ReadImages(*json, {"spec"}, {"spec", "manager"}, NvidiaDriverPaths(), driver);
   if (const absl::Status selector = CheckNodeSelector(driver); !selector.ok()) return selector;
   return driver;
 }

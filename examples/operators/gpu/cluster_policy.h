@@ -13,7 +13,7 @@
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/upgrade_policy.h"
-#include "support/driver_maker.h"
+#include "support/driver_daemon_set.h"
 
 namespace gpu_operator {
 
@@ -39,7 +39,8 @@ struct ClusterPolicy {
   std::optional<examples::DriverImage> driver = std::nullopt;
   std::optional<examples::DriverImage> manager = std::nullopt;
   examples::DriverPods pods = {};
-  /// spec.driver.upgradePolicy; where that is absent, autoUpgrade is off, where it says nothing of autoUpgrade on.
+  /// spec.driver.upgradePolicy. autoUpgrade is off if the section is absent, and on if the section does not set it. Not
+  /// read if NVIDIADrivers decide, in the sandbox, and without a driver.
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const ClusterPolicy&, const ClusterPolicy&) = default;
 };

@@ -47,6 +47,7 @@ Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels
       std::all_of(drivers.begin(), drivers.end(), [](const NvidiaDriver& driver) { return driver.understood; });
   if (all_understood) decision.gone = {{.driver_labels = labels.nvidia_driver, .node_selector = OfNobody(drivers)}};
   decision.daemon_sets = DriverSets(drivers, "");
+  for (examples::DriverDaemonSet& set : decision.daemon_sets) set.driver_labels = labels.nvidia_driver;
   decision.nodes = {.by_owners = true, .owners = std::move(drivers)};
   return decision;
 }
@@ -85,6 +86,9 @@ Decision DecideEngines(const ClusterPolicy* active, const std::vector<NvidiaDriv
   decision.engines = {{.driver_labels = toolkit ? labels.toolkit : labels.cluster_policy, .policy = PolicyOf(*active)}};
   decision.nodes.upgraded = active->upgrade.auto_upgrade;
   decision.daemon_sets = DriverSets(*active, "");
+  for (examples::DriverDaemonSet& set : decision.daemon_sets) {
+    set.driver_labels = decision.engines.front().driver_labels;
+  }
   return decision;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpu/cluster_policy.h"
-#include "support/driver_maker.h"
+#include "support/driver_daemon_set.h"
 #include "support/node_system.h"
 
 namespace gpu_operator {

@@ -43,7 +43,7 @@ void AddPolicy(CLI::App& app, Options& options) {
   app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NVIDIADrivers")
       ->needs(watched)
       ->check(CLI::PositiveNumber);
-  examples::AddDriverDaemonSets(app, options.make_drivers)->needs(watched);
+  examples::AddDriverDaemonSets(app, options.daemon_sets)->needs(watched);
   app.add_flag("--openshift", options.openshift,
                "where a ClusterPolicy leaves the Driver Toolkit on, its DaemonSets are the driver's")
       ->needs(watched);
@@ -58,9 +58,7 @@ void AddPolicy(CLI::App& app, Options& options) {
                  "app=nvidia-operator-validator if absent, else none; none if empty");
   app.add_option_function<std::string>(
          "--early-validation",
-         [&options](const std::string& text) {
-           options.early_validation = *driverupgrade::ParseEarlyValidation(text);
-         },
+         [&options](const std::string& text) { options.early_validation = *driverupgrade::ParseEarlyValidation(text); },
          "treatment of validation pods that became ready before the new driver pod: Restart deletes them; Ask waits "
          "until an administrator restarts them; Count accepts them, as NVIDIA's operator does (default: Restart)")
       ->check(CLI::IsMember({"Restart", "Ask", "Count"}));

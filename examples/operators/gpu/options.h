@@ -23,9 +23,8 @@ using examples::kExitRefused;
 using examples::kExitUsage;
 
 struct Options {
-  examples::ServiceArguments service = {.lease_name = "nvidia-gpu-driver-upgrade",
-                                        .ledger_name = "nvidia-gpu-driver-upgrade",
-                                        .driver = "gpu"};
+  examples::ServiceArguments service = {
+      .lease_name = "nvidia-gpu-driver-upgrade", .ledger_name = "nvidia-gpu-driver-upgrade", .driver = "gpu"};
   std::string driver_labels = "app=nvidia-driver-daemonset";
   std::string nvidia_driver_labels = "app.kubernetes.io/component=nvidia-driver";
   /// A file; empty: `cluster_policy` is set.
@@ -42,8 +41,8 @@ struct Options {
   std::optional<bool> mark_nodes = std::nullopt;
   /// status.state of the policies says how far their nodes are; nullopt: where the nodes are marked.
   std::optional<bool> write_state = std::nullopt;
-  /// The DaemonSets of policies that name a version are made.
-  bool make_drivers = false;
+  /// Creator of the DaemonSets of policies that name a version.
+  examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
   /// The cluster is OpenShift: the Driver Toolkit's DaemonSets are the driver's, unless the ClusterPolicy switches it off.
   bool openshift = false;
   /// Over all owners.

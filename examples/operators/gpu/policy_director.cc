@@ -45,7 +45,7 @@ ClusterPolicyDirector::ClusterPolicyDirector(std::shared_ptr<const ObjectClient>
                                              std::shared_ptr<driverupgrade::ClusterFacade> cluster, Options options)
     : options_(Completed(std::move(options))),
       nodes_(std::move(cluster), options_.identity, options_.mark_nodes, options_.clock),
-      maker_(objects, options_.clock, options_.log),
+      maker_(objects, options_.clock, options_.log, options_.daemon_sets),
       reporter_(objects, kComponent, options_.clock, options_.log),
       policy_watch_(objects, kClusterPolicies, WatchOptions(options_)),
       driver_watch_(objects, kNvidiaDrivers, WatchOptions(options_)) {}
@@ -86,8 +86,7 @@ void ClusterPolicyDirector::Decide() {
   }
   decision_ = std::move(decision);
   nodes_.Wish(decision_->nodes);
-  if (options_.make_drivers_in.empty()) return;
-  for (examples::DriverDaemonSet& set : decision_->daemon_sets) set.ns = options_.make_drivers_in;
+  for (examples::DriverDaemonSet& set : decision_->daemon_sets) set.ns = options_.ns;
   maker_.Wish(decision_->daemon_sets);
 }
 

@@ -21,6 +21,7 @@
 #include "gpu/cluster_policy.h"
 #include "gpu/decide.h"
 #include "gpu/node_keeper.h"
+#include "support/driver_maker.h"
 #include "support/policy_memory.h"
 #include "support/resource_condition.h"
 #include "support/resource_watch.h"
@@ -55,8 +56,9 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
     bool mark_nodes = true;
     /// status.state of the policies says how far their nodes are; otherwise somebody else writes it.
     bool write_state = true;
-    /// Where the driver's DaemonSets are made; empty: they are somebody else's.
-    std::string make_drivers_in = {};
+    /// Namespace and creator of the driver's DaemonSets.
+    std::string ns = {};
+    examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
     std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
     driverupgrade::LogSink log = nullptr;
     /// Null: SystemClock().

@@ -88,7 +88,8 @@ int RunRollout(const Options& options, const Configuration& configuration, const
                                   .release_deleted = options.release_deleted,
                                   .mark_nodes = options.mark_nodes.value_or(options.cluster_policy),
                                   .write_state = options.write_state.value_or(options.mark_nodes.value_or(true)),
-                                  .make_drivers_in = options.make_drivers ? options.service.ns : "",
+                                  .ns = options.service.ns,
+                                  .daemon_sets = options.daemon_sets,
                                   .bell = bell,
                                   .log = log});
   director.Start();

@@ -35,27 +35,21 @@ absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgrade(const rapidjson::Value&
                                      driverupgrade::PolicyDefaults::NetworkOperator());
 }
 
-// The driver, and what is said of its pods.
+// Reads the driver and its pods. A mistake there prevents the DaemonSet only, not the upgrades.
 template <typename Resource>
-absl::Status ReadDriver(const rapidjson::Value& object, Resource& resource) {
+void ReadDriver(const rapidjson::Value& object, Resource& resource) {
   resource.has_driver = HasDriver(object);
-  auto driver = examples::ReadDriverImage(object, {"spec", "ofedDriver"});
-  if (!driver.ok()) return driver.status();
-  resource.driver = *std::move(driver);
-  auto pods = examples::ReadDriverPods(
-      object,
-      {.section = "spec.ofedDriver",
-       .tolerations = "spec.tolerations",
-       .refused = {"spec.ofedDriver.repoConfig", "spec.ofedDriver.certConfig", "spec.ofedDriver.forcePrecompiled",
-                   "spec.nodeAffinity"}});
-  if (!pods.ok()) return pods.status();
-  resource.pods = *std::move(pods);
+  resource.pods =
+      examples::ReadDriverPods(object, {.section = "spec.ofedDriver",
+                                        .tolerations = "spec.tolerations",
+                                        .refused = {"spec.ofedDriver.repoConfig", "spec.ofedDriver.certConfig",
+                                                    "spec.ofedDriver.forcePrecompiled", "spec.nodeAffinity"}});
+  resource.driver = examples::ReadDriverImage(object, {"spec", "ofedDriver"}, resource.pods);
   for (const rapidjson::Value& item : examples::Items(object, {"spec", "ofedDriver", "containerResources"})) {
     if (examples::Text(item, {"name"}) == kDriverContainer) resource.pods.resources = ResourcesOf(item);
   }
   const auto grace_period = examples::Integer(object, {"spec", "ofedDriver", "terminationGracePeriodSeconds"});
   if (grace_period > 0) resource.grace_period_seconds = static_cast<int>(grace_period);
-  return absl::OkStatus();
 }
 
 absl::StatusOr<StringMap> ReadNodeLabels(const rapidjson::Value& object) {
@@ -79,7 +73,7 @@ absl::StatusOr<NicClusterPolicy> ReadNicClusterPolicy(const ApiObject& object) {
   auto upgrade = ReadUpgrade(*json);
   if (!upgrade.ok()) return upgrade.status();
   NicClusterPolicy policy{.name = object.name, .upgrade = *std::move(upgrade)};
-  if (const absl::Status driver = ReadDriver(*json, policy); !driver.ok()) return driver;
+  ReadDriver(*json, policy);
   return policy;
 }
 
@@ -88,13 +82,14 @@ absl::StatusOr<NicNodePolicy> ReadNicNodePolicy(const ApiObject& object) {
   if (!json.ok()) return json.status();
   auto upgrade = ReadUpgrade(*json);
   if (!upgrade.ok()) return upgrade.status();
-  auto labels = ReadNodeLabels(*json);
+  // The selector is used only if there is a driver.
+  auto labels = HasDriver(*json) ? ReadNodeLabels(*json) : StringMap();
   if (!labels.ok()) return labels.status();
   NicNodePolicy policy{.name = object.name,
                        .created = examples::CreationTime(*json),
                        .node_labels = *std::move(labels),
                        .upgrade = *std::move(upgrade)};
-  if (const absl::Status driver = ReadDriver(*json, policy); !driver.ok()) return driver;
+  ReadDriver(*json, policy);
   return policy;
 }
 

@@ -11,7 +11,7 @@
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/upgrade_policy.h"
-#include "support/driver_maker.h"
+#include "support/driver_daemon_set.h"
 
 namespace ofed_operator {
 

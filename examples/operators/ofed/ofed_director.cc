@@ -38,7 +38,7 @@ OfedDirector::OfedDirector(const examples::Connection& connection, Options optio
       migration_(connection.cluster, connection.objects, options_.ns, options_.identity, options_.log),
       node_keeper_(connection.cluster, options_.identity, options_.clock),
       config_keeper_(connection.cluster, options_.ns, options_.identity, options_.clock),
-      maker_(connection.objects, options_.clock, options_.log),
+      maker_(connection.objects, options_.clock, options_.log, options_.daemon_sets),
       reporter_(connection.objects, kComponent, options_.clock, options_.log),
       policy_watch_(connection.objects, kNicClusterPolicies, WatchOptions(options_)),
       node_watch_(connection.objects, kNicNodePolicies, WatchOptions(options_)) {
@@ -93,7 +93,7 @@ void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> node
     // It would drain pods that are not to be drained.
     if (!examples::SpareSkippedPods(options_.identity, spec.policy).ok()) spec.policy.auto_upgrade = false;
   }
-  if (options_.make_drivers) maker_.Wish(DriverSets(policy, MadeOf(nodes), options_.ns, options_.init_image));
+  maker_.Wish(DriverSets(policy, MadeOf(nodes), options_.ns, options_.init_image));
   policy_ = std::move(policy);
 }
 

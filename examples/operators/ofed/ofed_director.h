@@ -23,6 +23,7 @@
 #include "ofed/migration.h"
 #include "ofed/nic_cluster_policy.h"
 #include "ofed/node_keeper.h"
+#include "support/driver_maker.h"
 #include "support/operator_process.h"
 #include "support/policy_memory.h"
 #include "support/resource_condition.h"
@@ -44,8 +45,8 @@ class OfedDirector final : public driverupgrade::Director {
     bool migrate = true;
     /// Who asks for NodeMaintenances; nullopt: nobody.
     std::optional<driverupgrade::RequestorOptions> requestor = std::nullopt;
-    /// The driver's DaemonSets are made, with an init container of this image; empty: without.
-    bool make_drivers = false;
+    /// Creator of the driver's DaemonSets, and the image of their init container; empty: no such container.
+    examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
     std::string init_image = {};
     /// status.state of the policies says how far their nodes are; otherwise somebody else writes it.
     bool write_state = true;

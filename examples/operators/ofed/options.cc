@@ -44,7 +44,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
                                 "YAML or JSON file: the upgradePolicy section; the cluster's resources if absent")
                      ->check(CLI::ExistingFile);
   examples::AddOnDelete(app, options.release_deleted)->excludes(policy);
-  examples::AddDriverDaemonSets(app, options.make_drivers)->excludes(policy);
+  examples::AddDriverDaemonSets(app, options.daemon_sets)->excludes(policy);
   examples::AddResourceState(app, options.write_state)->excludes(policy);
   app.add_option("--init-container-image", options.init_image,
                  "of the init container of those DaemonSets, safe_load_init");

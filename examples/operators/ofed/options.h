@@ -20,14 +20,14 @@ using examples::kExitDone;
 using examples::kExitUsage;
 
 struct Options {
-  examples::ServiceArguments service = {.lease_name = "nvidia-ofed-driver-upgrade",
-                                        .ledger_name = "nvidia-ofed-driver-upgrade",
-                                        .driver = "ofed"};
+  examples::ServiceArguments service = {
+      .lease_name = "nvidia-ofed-driver-upgrade", .ledger_name = "nvidia-ofed-driver-upgrade", .driver = "ofed"};
   std::string driver_labels = "nvidia.com/ofed-driver=,ds-owner=NicClusterPolicy";
   /// A file; empty: the NicClusterPolicy and the NicNodePolicies of the cluster.
   std::string policy = {};
-  /// The DaemonSets of policies that name a version are made, with an init container of the image.
-  bool make_drivers = false;
+  /// Creator of the DaemonSets of policies that name a version. DaemonSets of this operator have an init container with
+  /// `init_image`.
+  examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
   std::string init_image = {};
   /// status.state of the policies says how far their nodes are; nullopt: it does.
   std::optional<bool> write_state = std::nullopt;

@@ -26,7 +26,7 @@ int RunRollout(const Options& options, const Configuration& configuration, const
                                      .policy = configuration.policy,
                                      .migrate = !options.disable_migration,
                                      .requestor = configuration.requestor,
-                                     .make_drivers = options.make_drivers,
+                                     .daemon_sets = options.daemon_sets,
                                      .init_image = options.init_image,
                                      .write_state = options.write_state.value_or(true),
                                      .release_deleted = options.release_deleted,

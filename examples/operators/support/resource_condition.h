@@ -28,8 +28,8 @@ namespace examples {
 
 /// The type of the condition. True: the operator works by the policy as it stands. False with the reason InvalidPolicy:
 /// it is not understood, and the last one that was is kept, or nothing can be made of it. False with the reason
-/// NotInEffect: it is understood, and nobody works by it. False with the reason DriverNotMade: its upgrade policy is in
-/// effect, and the driver's DaemonSet that it asks for cannot be made.
+/// NotInEffect: it is understood, and another policy is used. False with the reason DriverNotMade: its upgrade policy is in
+/// effect, and the driver's DaemonSet that it names cannot be made, or has not been made by another operator.
 inline constexpr char kPolicyValid[] = "UpgradePolicyValid";
 
 /// The type of the other condition: how far the upgrade of its drivers is. True: every node has the newest driver, or is

@@ -131,10 +131,13 @@ CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted) {
       ->default_str("Release");
 }
 
-CLI::Option* AddDriverDaemonSets(CLI::App& app, bool& make_drivers) {
+CLI::Option* AddDriverDaemonSets(CLI::App& app, DriverDaemonSets& mode) {
   return app
       .add_option_function<std::string>(
-          "--driver-daemonsets", [&make_drivers](const std::string& text) { make_drivers = text == "Make"; },
+          "--driver-daemonsets",
+          [&mode](const std::string& text) {
+            mode = text == "Make" ? DriverDaemonSets::kMake : DriverDaemonSets::kLeave;
+          },
           "DaemonSets of policies that name a version: made, or left to the vendor's operator")
       ->check(CLI::IsMember({"Make", "Leave"}))
       ->default_str("Leave");

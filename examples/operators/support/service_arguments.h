@@ -18,6 +18,7 @@
 #include "driverupgrade/leader_election.h"
 #include "driverupgrade/state_machine.h"
 #include "support/cluster_arguments.h"
+#include "support/driver_maker.h"
 
 namespace CLI {
 class App;
@@ -82,7 +83,7 @@ void AddDriverIdentity(CLI::App& app, ServiceArguments& arguments);
 absl::StatusOr<driverupgrade::DriverIdentity> IdentityOf(const ServiceArguments& arguments);
 
 /// `--driver-daemonsets`: Make, or Leave, the default.
-CLI::Option* AddDriverDaemonSets(CLI::App& app, bool& make_drivers);
+CLI::Option* AddDriverDaemonSets(CLI::App& app, DriverDaemonSets& mode);
 
 /// `--resource-state`, for operators whose policies are custom resources: Write or Leave; nullopt if it is not given.
 CLI::Option* AddResourceState(CLI::App& app, std::optional<bool>& write_state);

@@ -173,9 +173,6 @@ TEST_CASE("what NVIDIA's manual writes into a ClusterPolicy is read") {
   REQUIRE(policy.upgrade.pod_deletion);
   CHECK(policy.upgrade.pod_deletion->force);
   CHECK(policy.upgrade.pod_deletion->timeout == absl::Seconds(60));
-  memory.ReadPolicies({Object("2", R"({"daemonsets":{"updateStrategy":"Never"}})")});
-  CHECK(memory.policies.verdicts()[0].error.message() ==
-        "spec.daemonsets.updateStrategy: must be RollingUpdate or OnDelete, got Never");
 }
 
 TEST_CASE("an NVIDIADriver has nodes by its selector or is the default one, not both") {
@@ -207,9 +204,8 @@ TEST_CASE("a version in a policy is a DaemonSet of the driver, which its engine 
   CHECK(sets[0].probes[0].command.find("nvidia-smi") != std::string::npos);
   REQUIRE(sets[0].init);
   CHECK(sets[0].init->image.reference == "manager:0.8");
-  CHECK(sets[0].init->image.env ==
-        examples::Variables{{.name = "ENABLE_AUTO_DRAIN", .value = "true"},
-                            {.name = "ENABLE_GPU_POD_EVICTION", .value = "true"}});
+  CHECK(sets[0].init->image.env == examples::Variables{{.name = "ENABLE_AUTO_DRAIN", .value = "true"},
+                                                       {.name = "ENABLE_GPU_POD_EVICTION", .value = "true"}});
   const auto drivers = memory.ReadDrivers({Object("1", "{" + driver + "}"), Object("2", "{}")});
   const auto owned = Decide({}, drivers, kLabels).daemon_sets;
   REQUIRE(owned.size() == 1);
@@ -218,7 +214,8 @@ TEST_CASE("a version in a policy is a DaemonSet of the driver, which its engine 
   CHECK(Decide({Policy("p", false, /*sandbox=*/true)}, {}, kLabels).daemon_sets.empty());
 }
 
-TEST_CASE("nodes with a driver of their own get none made, and a policy that asks for more than is understood none either") {
+TEST_CASE(
+    "nodes with a driver of their own get none made, and a policy that asks for more than is understood none either") {
   PolicyMemories memory;
   const std::string image = R"("image":"driver","version":"550")";
   const auto sets = [&](const std::string& version, const std::string& spec) {
@@ -227,7 +224,8 @@ TEST_CASE("nodes with a driver of their own get none made, and a policy that ask
   CHECK(sets("1", R"({"driver":{"enabled":false,)" + image + "}}").empty());
   const auto plain = sets("2", R"({"driver":{"enabled":true,"kernelModuleType":"open","usePrecompiled":false,)"
                                R"("licensingConfig":{"secretName":"","nlsEnabled":true},)"
-                               R"("repoConfig":{"configMapName":""},)" + image + "}}");
+                               R"("repoConfig":{"configMapName":""},)" +
+                                   image + "}}");
   REQUIRE(plain.size() == 1);
   CHECK(plain[0].pods.refusal.ok());
   CHECK(plain[0].image.env == examples::Variables{{.name = "KERNEL_MODULE_TYPE", .value = "open"}});
@@ -238,7 +236,8 @@ TEST_CASE("nodes with a driver of their own get none made, and a policy that ask
   REQUIRE(precompiled.size() == 1);
   CHECK(absl::StartsWith(precompiled[0].pods.refusal.message(), "spec.driver.usePrecompiled is set"));
   const auto drivers = memory.ReadDrivers({Object("4", R"({"nodeAffinity":{"a":"b"},"startupProbe":)"
-                                                       R"({"initialDelaySeconds":1},)" + image + "}")});
+                                                       R"({"initialDelaySeconds":1},)" +
+                                                           image + "}")});
   const auto owned = Decide({}, drivers, kLabels).daemon_sets;
   REQUIRE(owned.size() == 1);
   CHECK(absl::StartsWith(owned[0].pods.refusal.message(), "spec.nodeAffinity is set"));

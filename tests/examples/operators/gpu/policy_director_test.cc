@@ -27,13 +27,14 @@ struct World {
   std::shared_ptr<testing::FakeClock> clock = std::make_shared<testing::FakeClock>();
   std::shared_ptr<testing::FakeCluster> cluster = std::make_shared<testing::FakeCluster>(clock);
   bool write_state = true;
-  std::string make_drivers_in = {};
+  examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
   ClusterPolicyDirector director{std::make_shared<const ObjectClient>(transport, "op"),
                                  cluster,
                                  {.identity = Gpu(),
                                   .labels = {.cluster_policy = LabelSelector::FromMatchLabels({{"app", "driver"}})},
                                   .write_state = write_state,
-                                  .make_drivers_in = make_drivers_in,
+                                  .ns = "gpu",
+                                  .daemon_sets = daemon_sets,
                                   .bell = std::make_shared<driverupgrade::Doorbell>(),
                                   .log = [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); },
                                   .clock = clock}};
@@ -126,7 +127,7 @@ constexpr EngineProgress kUnderWay{.totals = {.total = 2, .in_progress = 1, .don
 constexpr EngineProgress kOver{.totals = {.total = 2, .done = 2}};
 
 TEST_CASE("a DaemonSet that cannot be made is told on the policy that asks for it, whose nodes are not ready") {
-  World world{.make_drivers_in = "gpu"};
+  World world{.daemon_sets = examples::DriverDaemonSets::kMake};
   world.transport->Answer(
       200,
       Page(R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p","uid":"u",)"
@@ -222,6 +223,34 @@ TEST_CASE("nodes of nobody are given back once each node has its owner's label, 
   nobody.director.Turn({});
   REQUIRE(nobody.director.Wanted());
   CHECK(nobody.director.Gone().size() == 1);
+}
+
+TEST_CASE(
+    "W30: with --driver-daemonsets=Leave a policy whose image no DaemonSet has reports the component that creates "
+    "DaemonSets") {
+  World world;
+  world.transport->Answer(
+      200, Page(R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p","uid":"u",)"
+                R"("generation":1,"resourceVersion":"1"},"spec":{"driver":{"image":"driver","version":"510.85.02",)"
+                R"("upgradePolicy":{"autoUpgrade":true}}}})"));
+  world.transport->AnswerLines({});
+  world.transport->Answer(404, "404 page not found\n");
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  world.clock->Advance(absl::Seconds(10));
+  world.transport->Answer(
+      200, R"({"kind":"DaemonSetList","apiVersion":"apps/v1","metadata":{"resourceVersion":"1"},"items":[)"
+           R"({"metadata":{"name":"d","namespace":"gpu"},"spec":{"template":{"spec":{"containers":[)"
+           R"({"name":"c","image":"nvcr.io/nvidia/driver:470.57.02-ubuntu22.04"}]}}}}]})");
+  world.transport->Answer(200, Policy("{}", "72"));
+  world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
+  world.director.Work({}, nullptr, 0);
+  const std::string& told = world.transport->requests[world.transport->requests.size() - 2].body;
+  CHECK(told.find(R"("reason":"DriverNotMade")") != std::string::npos);
+  CHECK(told.find("has the image driver:510.85.02 (found: nvcr.io/nvidia/driver:470.57.02-ubuntu22.04)") !=
+        std::string::npos);
+  CHECK(Says(told, "notReady"));
+  CHECK(world.transport->requests.back().body.find("--driver-daemonsets is Leave") != std::string::npos);
 }
 
 }  // namespace

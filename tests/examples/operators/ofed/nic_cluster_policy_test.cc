@@ -48,6 +48,16 @@ TEST_CASE("what a policy says of the driver's pods is read, and what nobody here
                          "spec.ofedDriver.repoConfig is set"));
 }
 
+TEST_CASE("W30: what is wrong with the driver's image or its pods never freezes the upgrade policy") {
+  const auto policy = ReadNicClusterPolicy(
+      Policy(R"({"version":7,"startupProbe":{"periodSeconds":"3"},"upgradePolicy":{"autoUpgrade":true}})"));
+  REQUIRE(policy.ok());
+  CHECK(policy->upgrade.auto_upgrade);
+  CHECK(absl::StartsWith(policy->pods.refusal.message(), "spec.ofedDriver.startupProbe.periodSeconds: must be"));
+  REQUIRE(policy->driver);
+  CHECK(policy->driver->reference.empty());
+}
+
 TEST_CASE("upstream 2.1: a NicNodePolicy has the same policy, and nodes") {
   const auto policy = ReadNicNodePolicy(
       {.name = "rack-1",
@@ -61,8 +71,9 @@ TEST_CASE("upstream 2.1: a NicNodePolicy has the same policy, and nodes") {
   CHECK(policy->upgrade.max_parallel == 4);
   CHECK_FALSE(ReadNicNodePolicy({.json = R"({"spec":{"rdmaSharedDevicePlugin":{}}})"})->has_driver);
   const std::string selector = GENERATE("7", R"({"rack":1})");
-  CHECK(ReadNicNodePolicy({.json = R"({"spec":{"nodeSelector":)" + selector + "}}"}).status() ==
+  CHECK(ReadNicNodePolicy({.json = R"({"spec":{"ofedDriver":{},"nodeSelector":)" + selector + "}}"}).status() ==
         absl::InvalidArgumentError("spec.nodeSelector: must be an object of texts"));
+  CHECK(ReadNicNodePolicy({.json = R"({"spec":{"nodeSelector":)" + selector + "}}"}).ok());
 }
 
 TEST_CASE("what is not understood leaves the last that was, of this object") {

@@ -28,14 +28,15 @@ struct World {
   std::vector<std::string> log = {};
   OfedDirector director;
 
-  explicit World(std::optional<UpgradePolicy> policy = std::nullopt, bool migrate = true, bool make_drivers = false)
+  explicit World(std::optional<UpgradePolicy> policy = std::nullopt, bool migrate = true,
+                 examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave)
       : director({.cluster = cluster, .objects = std::make_shared<const ObjectClient>(transport, "op")},
                  {.identity = Ofed(),
                   .ns = "net",
                   .driver_labels = Selector("nvidia.com/ofed-driver="),
                   .policy = std::move(policy),
                   .migrate = migrate,
-                  .make_drivers = make_drivers,
+                  .daemon_sets = daemon_sets,
                   .bell = std::make_shared<driverupgrade::Doorbell>(),
                   .log = [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); },
                   .clock = clock}) {}
@@ -83,7 +84,7 @@ TEST_CASE("status.state of a NicClusterPolicy is notReady while its nodes are un
 }
 
 TEST_CASE("a DaemonSet of the OFED driver that cannot be made is told on the policy that asks for it") {
-  World world(std::nullopt, /*migrate=*/true, /*make_drivers=*/true);
+  World world(std::nullopt, /*migrate=*/true, examples::DriverDaemonSets::kMake);
   world.transport->Answer(
       200,
       R"({"kind":"NicClusterPolicyList","metadata":{"resourceVersion":"70"},"items":[{"apiVersion":"mellanox.com/v1alpha1",)"

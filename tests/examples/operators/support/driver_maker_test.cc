@@ -9,6 +9,7 @@ namespace {
 
 using examples::DaemonSetJson;
 using examples::DriverDaemonSet;
+using examples::DriverDaemonSets;
 using examples::DriverImage;
 using examples::DriverMaker;
 using examples::Find;
@@ -85,7 +86,7 @@ TEST_CASE("a driver's container is probed, in the times of the policy: its pod i
   CHECK(Find(Items(set, {"spec", "template", "spec", "initContainers"})[0], {"startupProbe"}) == nullptr);
 }
 
-absl::StatusOr<examples::DriverPods> ReadPods(const std::string& spec) {
+examples::DriverPods ReadPods(const std::string& spec) {
   return ReadDriverPods(*ParseJson(R"({"spec":)" + spec + "}"),
                         {.section = "spec.driver",
                          .tolerations = "spec.daemonsets.tolerations",
@@ -100,11 +101,10 @@ TEST_CASE("what a policy says of the driver's pods is in the DaemonSet") {
       ReadPods(R"({"driver":{"imagePullSecrets":["a","b"],"resources":{"limits":{"memory":"1Gi"}},"startupProbe":)"
                R"({"initialDelaySeconds":5}},"daemonsets":{"priorityClassName":"high","tolerations":[{"key":"t"}]}})");
   REQUIRE(image.ok());
-  REQUIRE(pods.ok());
-  CHECK(pods->refusal.ok());
+  CHECK(pods.refusal.ok());
   DriverDaemonSet wish = Wish("1");
   wish.image = **image;
-  wish.pods = *pods;
+  wish.pods = pods;
   const rapidjson::Document set = *ParseJson(DaemonSetJson(wish));
   const rapidjson::Value& spec = *Find(set, {"spec", "template", "spec"});
   CHECK(examples::ToText(*Find(spec, {"imagePullSecrets"})) == R"([{"name":"a"},{"name":"b"}])");
@@ -120,24 +120,25 @@ TEST_CASE("what a policy says of the driver's pods is in the DaemonSet") {
 }
 
 TEST_CASE("what a policy says of the driver's pods and nobody here understands is refused, unless it is off") {
-  CHECK(ReadPods(R"({"driver":{"repoConfig":{"configMapName":""}},"gds":{"enabled":false}})")->refusal.ok());
+  CHECK(ReadPods(R"({"driver":{"repoConfig":{"configMapName":""}},"gds":{"enabled":false}})").refusal.ok());
   const auto said = ReadPods(R"({"driver":{"repoConfig":{"configMapName":"mirror"}}})");
-  CHECK(said->refusal.message().substr(0, 29) == "spec.driver.repoConfig is set");
-  CHECK_FALSE(ReadPods(R"({"gds":{"enabled":true}})")->refusal.ok());
-  CHECK(ReadPods(R"({"driver":{"startupProbe":{"periodSeconds":"5"}}})").status().message() ==
+  CHECK(said.refusal.message().substr(0, 29) == "spec.driver.repoConfig is set");
+  CHECK_FALSE(ReadPods(R"({"gds":{"enabled":true}})").refusal.ok());
+  CHECK(ReadPods(R"({"driver":{"startupProbe":{"periodSeconds":"5"}}})").refusal.message() ==
         R"(spec.driver.startupProbe.periodSeconds: must be a whole number from 0, got "5")");
-  CHECK(ReadPods(R"({"driver":{"imagePullSecrets":[{"name":"a"}]}})").status().message() ==
+  CHECK(ReadPods(R"({"driver":{"imagePullSecrets":[{"name":"a"}]}})").refusal.message() ==
         R"(spec.driver.imagePullSecrets: must be a list of names, got [{"name":"a"}])");
-  CHECK_FALSE(ReadPods(R"({"driver":{"resources":1}})").ok());
-  CHECK_FALSE(ReadPods(R"({"daemonsets":{"tolerations":1}})").ok());
+  CHECK_FALSE(ReadPods(R"({"driver":{"resources":1}})").refusal.ok());
+  CHECK_FALSE(ReadPods(R"({"daemonsets":{"tolerations":1}})").refusal.ok());
 }
 
 struct World {
+  DriverDaemonSets mode = DriverDaemonSets::kMake;
   std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();
   std::shared_ptr<testing::FakeClock> clock = std::make_shared<testing::FakeClock>();
   std::vector<std::string> log = {};
   DriverMaker maker{std::make_shared<const ObjectClient>(transport, "op"), clock,
-                    [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); }};
+                    [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); }, mode};
   absl::Time Keep(const DriverDaemonSet& wish) {
     maker.Wish({wish});
     return maker.Keep({});
@@ -203,6 +204,70 @@ TEST_CASE("a DaemonSet that somebody else has made stays, which is told once, an
   CHECK(world.maker.Failure("policy").message().find("spec.driver.repoConfig is set") != std::string::npos);
   world.maker.Wish({});
   world.maker.Keep({});
+  CHECK(world.maker.Failure("policy").ok());
+}
+
+TEST_CASE("W29: a driver whose nodes have not been read yet is placed a second later") {
+  World world;
+  world.maker.Wish({Wish("1")});
+  const auto unknown = [](const DriverDaemonSet&) { return std::vector<DriverDaemonSet>(); };
+  CHECK(world.maker.Keep({}, unknown) == world.clock->Now() + absl::Seconds(1));
+  CHECK(world.maker.Failure("policy").ok());
+  world.clock->Advance(absl::Seconds(1));
+  world.transport->Answer(404, StatusBody(404, "NotFound", "no"));
+  world.transport->Answer(201, DaemonSetJson(Wish("1")));
+  world.maker.Keep({}, [](DriverDaemonSet set) {
+    set.image.reference += "-ubuntu22.04";
+    return std::vector{set};
+  });
+  CHECK(world.transport->requests.back().body.find("driver:1-ubuntu22.04") != std::string::npos);
+}
+
+std::string ListOf(const std::string& image) {
+  DriverDaemonSet set = Wish("1");
+  set.image.reference = image;
+  return R"({"kind":"DaemonSetList","apiVersion":"apps/v1","metadata":{"resourceVersion":"1"},"items":[)" +
+         DaemonSetJson(set) + "]}";
+}
+
+TEST_CASE("W30: an image that no DaemonSet of the driver has is reported with the component that creates DaemonSets") {
+  World world{.mode = DriverDaemonSets::kLeave};
+  DriverDaemonSet wish = Wish("2");
+  wish.driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}});
+  wish.pods.refusal = absl::UnimplementedError("only Make needs what is refused");
+  const absl::Time first = world.Keep(wish);
+  CHECK(first == world.clock->Now() + absl::Seconds(10));  // the other operator has this time
+  CHECK(world.transport->requests.empty());
+  world.clock->Advance(absl::Seconds(10));
+  world.transport->Answer(200, ListOf("mirror.example.com/driver:1-ubuntu22.04"));
+  CHECK(world.Keep(wish) == world.clock->Now() + absl::Seconds(30));
+  CHECK(world.transport->lines.back().starts_with(
+      "GET /apis/apps/v1/namespaces/gpu/daemonsets?labelSelector=app%3Ddriver"));
+  const std::string why(world.maker.Failure("policy").message());
+  CHECK(why.find("has the image driver:2 (found: mirror.example.com/driver:1-ubuntu22.04)") != std::string::npos);
+  CHECK(why.find("--driver-daemonsets is Leave") != std::string::npos);
+  REQUIRE(world.log.size() == 1);
+
+  world.clock->Advance(absl::Seconds(30));
+  world.transport->Answer(503, StatusBody(503, "ServiceUnavailable", "busy"));
+  world.Keep(wish);
+  CHECK(world.maker.Failure("policy").message() == why);
+  CHECK(world.log.size() == 1);
+
+  world.clock->Advance(absl::Seconds(30));
+  world.transport->Answer(200, ListOf("mirror.example.com/driver:2-ubuntu22.04"));
+  CHECK(world.Keep(wish) == absl::InfiniteFuture());
+  CHECK(world.maker.Failure("policy").ok());
+}
+
+TEST_CASE("W30: what was missing for an earlier version is not reported about the next one") {
+  World world{.mode = DriverDaemonSets::kLeave};
+  world.Keep(Wish("2"));
+  world.clock->Advance(absl::Seconds(10));
+  world.transport->Answer(200, ListOf("driver:1"));
+  world.Keep(Wish("2"));
+  CHECK_FALSE(world.maker.Failure("policy").ok());
+  world.maker.Wish({Wish("3")});
   CHECK(world.maker.Failure("policy").ok());
 }
 

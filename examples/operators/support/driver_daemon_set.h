@@ -1,0 +1,146 @@
+/// The DaemonSet of a driver, and what a policy resource says about its image and its pods.
+///
+/// Defines DriverImage, DriverPods, DriverProbe, DriverDaemonSet, their readers, SpecDigest, DaemonSetJson and ChangeJson.
+///
+///     DriverPods pods = ReadDriverPods(object, {.section = "spec.driver"});
+///     std::optional<DriverImage> image = ReadDriverImage(object, {"spec", "driver"}, pods);
+///
+/// All of it is pure.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_DRIVER_DAEMON_SET_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_DRIVER_DAEMON_SET_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "driverupgrade/label_selector.h"
+#include "support/json.h"
+
+namespace examples {
+
+/// On DaemonSets of our making: `driverupgrade`. Others are left alone.
+inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
+inline constexpr char kManagedBy[] = "driverupgrade";
+/// On the same: SpecDigest of what the template was made of.
+inline constexpr char kSpecDigestAnnotation[] = "driverupgrade/driver-spec";
+
+/// Environment variable of a container.
+struct Variable {
+  std::string name = {};
+  std::string value = {};
+  /// JSON of `valueFrom`, instead of a value; empty: none.
+  std::string value_from = {};
+  friend bool operator==(const Variable&, const Variable&) = default;
+};
+using Variables = std::vector<Variable>;
+
+/// `repository`, `image` and `version` of a section, as NVIDIA's resources have them, with `env`.
+struct DriverImage {
+  /// `nvcr.io/nvidia/driver:550.54.15`, as the section names it; with a version `sha256:...` it is `@sha256:...`. The
+  /// operating system of the nodes is added for a driver's image only, once it is known (node_system.h).
+  std::string reference = {};
+  /// `imagePullPolicy`; empty: Kubernetes' own.
+  std::string pull_policy = {};
+  Variables env = {};
+  friend bool operator==(const DriverImage&, const DriverImage&) = default;
+};
+
+/// The times of a probe, as Kubernetes names them: `periodSeconds` and the like.
+using ProbeTimes = std::map<std::string, int>;
+
+/// Fields of a policy resource about the driver's pods, except the image.
+struct DriverPods {
+  /// `imagePullSecrets` of the section.
+  std::vector<std::string> pull_secrets = {};
+  /// JSON of the driver's container's `resources`; empty: none.
+  std::string resources = {};
+  /// Times by kind of probe. A time that is missing has the default of DriverProbe.
+  std::map<std::string, ProbeTimes> probe_times = {};
+  /// JSON of each toleration, in addition to that of nvidia.com/gpu.
+  std::vector<std::string> tolerations = {};
+  /// Empty: system-node-critical.
+  std::string priority_class = {};
+  /// Reason why no DaemonSet can be made: a field is malformed, or is not supported here.
+  absl::Status refusal = absl::OkStatus();
+  friend bool operator==(const DriverPods&, const DriverPods&) = default;
+};
+
+/// Places of these fields: paths with dots from the root of the object, for example `spec.driver`. Empty: the resource does
+/// not have the field.
+struct DriverPodsPaths {
+  std::string section = {};
+  std::string tolerations = {};
+  std::string priority_class = {};
+  /// Fields that change the driver or its pods in ways that are not supported here. A field that is false, empty or 0 counts
+  /// as not set.
+  std::vector<std::string> refused = {};
+};
+/// A field with a wrong type is the refusal: an upgrade policy does not depend on it.
+DriverPods ReadDriverPods(const rapidjson::Value& object, const DriverPodsPaths& paths);
+
+/// Returns nullopt if the section has no version, and therefore requests no DaemonSet. Errors: InvalidArgument with the path
+/// of a field that is missing or has a wrong type.
+absl::StatusOr<std::optional<DriverImage>> ReadDriverImage(const rapidjson::Value& object, JsonPath path);
+
+/// Does the same, except that an error becomes the refusal of `pods`, with an image without a reference.
+std::optional<DriverImage> ReadDriverImage(const rapidjson::Value& object, JsonPath path, DriverPods& pods);
+
+/// Command of a container that succeeds once the driver is loaded. A pod without a probe is Ready as soon as its container
+/// runs.
+struct DriverProbe {
+  /// startupProbe, readinessProbe or livenessProbe.
+  std::string kind = {};
+  /// For `sh -c`.
+  std::string command = {};
+  ProbeTimes times = {};
+  friend bool operator==(const DriverProbe&, const DriverProbe&) = default;
+};
+
+struct DriverDaemonSet {
+  std::string ns = {};
+  std::string name = {};
+  /// The name of the policy resource that it is made of.
+  std::string made_of = {};
+  /// Labels of the DaemonSet and its pods, and the selector of the pods.
+  driverupgrade::StringMap labels = {};
+  /// Labels of the DaemonSet only.
+  driverupgrade::StringMap own_labels = {};
+  driverupgrade::StringMap node_selector = {};
+  std::string service_account = {};
+  /// The driver's container.
+  std::string container = {};
+  DriverImage image = {};
+  std::vector<std::string> args = {};
+  std::vector<DriverProbe> probes = {};
+  DriverPods pods = {};
+  /// Init container; nullopt: none.
+  struct InitContainer {
+    std::string name = {};
+    DriverImage image = {};
+    /// Empty: the image's own.
+    std::vector<std::string> command = {};
+    std::vector<std::string> args = {};
+    friend bool operator==(const InitContainer&, const InitContainer&) = default;
+  };
+  std::optional<InitContainer> init = std::nullopt;
+  /// Folders of the host in both containers, at the same place.
+  std::vector<std::string> host_paths = {};
+  int grace_period_seconds = 120;
+  /// Selects the DaemonSets of this driver, including those of other creators.
+  driverupgrade::LabelSelector driver_labels = {};
+  friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
+};
+
+/// Returns a digest of the pod template.
+std::string SpecDigest(const DriverDaemonSet& wish);
+/// Returns the whole object. Its update strategy is OnDelete, and its pods have the digest in DRIVER_CONFIG_DIGEST.
+std::string DaemonSetJson(const DriverDaemonSet& wish);
+/// Returns the merge patch that turns the DaemonSet that was found into `wish`.
+std::string ChangeJson(const rapidjson::Value& found, const DriverDaemonSet& wish);
+
+}  // namespace examples
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_DRIVER_DAEMON_SET_H_

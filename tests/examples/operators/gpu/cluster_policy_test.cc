@@ -1,0 +1,42 @@
+#include "gpu/cluster_policy.h"
+
+#include "absl/strings/match.h"
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using gpu_operator::ReadClusterPolicy;
+using gpu_operator::ReadNvidiaDriver;
+
+ApiObject Object(const std::string& spec) { return {.name = "p", .json = R"({"spec":)" + spec + "}"}; }
+
+TEST_CASE("W30: what is wrong with the driver's image or its pods never freezes a ClusterPolicy") {
+  const auto policy = ReadClusterPolicy(
+      Object(R"({"driver":{"version":"550","env":[{"value":"1"}],"imagePullSecrets":7,)"
+             R"("upgradePolicy":{"maxParallelUpgrades":5}},"daemonsets":{"updateStrategy":"Never"}})"));
+  REQUIRE(policy.ok());
+  CHECK(policy->upgrade.auto_upgrade);
+  CHECK(policy->upgrade.max_parallel == 5);
+  CHECK(absl::StartsWith(policy->pods.refusal.message(), "spec.driver.imagePullSecrets: must be a list of names"));
+  REQUIRE(policy->driver);
+  CHECK(policy->driver->reference.empty());
+}
+
+TEST_CASE("W30: what is wrong with the driver manager of an NVIDIADriver never freezes it") {
+  const auto driver = ReadNvidiaDriver(Object(R"({"image":"driver","version":"550","manager":{"version":7}})"));
+  REQUIRE(driver.ok());
+  CHECK(driver->upgrade.auto_upgrade);
+  CHECK(driver->pods.refusal.message() == "spec.manager.version: must be a text, got 7");
+}
+
+TEST_CASE("W30: an upgradePolicy by which nobody works never freezes a ClusterPolicy") {
+  const std::string bad = R"("upgradePolicy":{"maxParallelUpgrades":-1})";
+  CHECK_FALSE(ReadClusterPolicy(Object(R"({"driver":{)" + bad + "}}")).ok());
+  CHECK(ReadClusterPolicy(Object(R"({"driver":{"useNvidiaDriverCRD":true,)" + bad + "}}"))->use_nvidia_drivers);
+  CHECK_FALSE(ReadClusterPolicy(Object(R"({"driver":{"enabled":false,)" + bad + "}}"))->has_driver);
+  CHECK(ReadClusterPolicy(Object(R"({"sandboxWorkloads":{"enabled":true},"driver":{)" + bad + "}}"))->sandbox);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

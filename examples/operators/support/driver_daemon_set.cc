@@ -181,11 +181,15 @@ void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& 
   writer.EndArray();
   writer.Key("tolerations");
   writer.StartArray();
-  writer.StartObject();
-  WriteMember(writer, "key", "nvidia.com/gpu");
-  WriteMember(writer, "operator", "Exists");
-  WriteMember(writer, "effect", "NoSchedule");
-  writer.EndObject();
+  // A driver that restarts may make its node not ready for a moment. The DaemonSet controller tolerates the effects
+  // NoExecute of these taints only, by which a pod would not come back.
+  for (const char* key : {"nvidia.com/gpu", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+    writer.StartObject();
+    WriteMember(writer, "key", key);
+    WriteMember(writer, "operator", "Exists");
+    WriteMember(writer, "effect", "NoSchedule");
+    writer.EndObject();
+  }
   for (const std::string& toleration : wish.pods.tolerations) PutJson(writer, toleration);
   writer.EndArray();
   PutContainers(writer, wish, digest);

@@ -59,7 +59,7 @@ struct DriverPods {
   std::string resources = {};
   /// Times by kind of probe. A time that is missing has the default of DriverProbe.
   std::map<std::string, ProbeTimes> probe_times = {};
-  /// JSON of each toleration, in addition to that of nvidia.com/gpu.
+  /// JSON of each toleration, in addition to those of nvidia.com/gpu, and of nodes that are not ready or unreachable.
   std::vector<std::string> tolerations = {};
   /// Empty: system-node-critical.
   std::string priority_class = {};

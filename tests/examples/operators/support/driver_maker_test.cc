@@ -94,6 +94,21 @@ examples::DriverPods ReadPods(const std::string& spec) {
                          .refused = {"spec.driver.repoConfig", "spec.gds.enabled"}});
 }
 
+// operatorDriverPodTolerations in pkg/state/state_ofed.go of github.com/Mellanox/network-operator.
+TEST_CASE("W32: driver pods are scheduled to nodes that are not ready or unreachable") {
+  const rapidjson::Document set = *ParseJson(DaemonSetJson(Wish("1")));
+  std::string shown;
+  for (const rapidjson::Value& toleration : Items(set, {"spec", "template", "spec", "tolerations"})) {
+    shown += examples::ToText(toleration) + "\n";
+  }
+  CHECK(shown == R"({"key":"nvidia.com/gpu","operator":"Exists","effect":"NoSchedule"})"
+                 "\n"
+                 R"({"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoSchedule"})"
+                 "\n"
+                 R"({"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoSchedule"})"
+                 "\n");
+}
+
 TEST_CASE("what a policy says of the driver's pods is in the DaemonSet") {
   const auto image = Read(R"({"image":"d","version":"1","imagePullPolicy":"Always","env":[{"name":"P","valueFrom":)"
                           R"({"secretKeyRef":{"name":"s","key":"k"}}}]})");
@@ -110,7 +125,7 @@ TEST_CASE("what a policy says of the driver's pods is in the DaemonSet") {
   CHECK(examples::ToText(*Find(spec, {"imagePullSecrets"})) == R"([{"name":"a"},{"name":"b"}])");
   CHECK(Text(spec, {"priorityClassName"}) == "high");
   CHECK(Text(Items(spec, {"tolerations"})[0], {"key"}) == "nvidia.com/gpu");
-  CHECK(Text(Items(spec, {"tolerations"})[1], {"key"}) == "t");
+  CHECK(Text(Items(spec, {"tolerations"})[3], {"key"}) == "t");
   const rapidjson::Value& container = Items(spec, {"containers"})[0];
   CHECK(Text(container, {"imagePullPolicy"}) == "Always");
   CHECK(Text(container, {"resources", "limits", "memory"}) == "1Gi");

@@ -62,7 +62,8 @@ std::vector<std::string> OwnersOf(const Node& node, const std::vector<NvidiaDriv
 
 bool Orphaned(const std::vector<Pod>& driver_pods) {
   return std::any_of(driver_pods.begin(), driver_pods.end(), [](const Pod& pod) {
-    return pod.owners.empty() && pod.phase == driverupgrade::PodPhase::kRunning && !pod.deletion_timestamp;
+    return driverupgrade::ControllerOf(pod) == nullptr && pod.phase == driverupgrade::PodPhase::kRunning &&
+           !pod.deletion_timestamp;
   });
 }
 

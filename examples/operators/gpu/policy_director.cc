@@ -129,8 +129,9 @@ std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
   for (ResourceVerdict verdict : driver_memory_.verdicts()) {
     verdict.standing = StandingOf(progress_, decision_->engines, verdict.object.name);
     if (options_.write_state) verdict.state = StateOf({verdict.standing});
-    if (const auto conflict = conflicts.find(verdict.object.name); conflict != conflicts.end() && verdict.error.ok()) {
-      verdict.error = absl::InvalidArgumentError("spec.nodeSelector: " + conflict->second);
+    if (const auto conflict = conflicts.find(verdict.object.name); conflict != conflicts.end()) {
+      if (verdict.error.ok()) verdict.error = absl::InvalidArgumentError("spec.nodeSelector: " + conflict->second);
+      if (options_.write_state) verdict.state = examples::kNotReady;
     }
     Amend(decision_->idle_drivers, verdict.object.name, verdict);
     if (decision_->nodes.by_owners) AmendByMaker(verdict);
@@ -141,6 +142,7 @@ std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
 
 // Of all engines, also where those are the NVIDIADrivers'.
 std::string ClusterPolicyDirector::StateOfActive() const {
+  if (!nodes_.Conflicts().empty()) return examples::kNotReady;
   std::vector<std::optional<examples::UpgradeStanding>> standings;
   for (const EngineSpec& engine : decision_->engines) {
     standings.push_back(StandingOf(progress_, decision_->engines, engine.name));

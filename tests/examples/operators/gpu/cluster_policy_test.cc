@@ -1,7 +1,9 @@
 #include "gpu/cluster_policy.h"
 
 #include "absl/strings/match.h"
+#include "gpu/decide.h"
 #include "support/catch.h"
+#include "support/node_under_test.h"
 
 namespace driverupgrade::tests {
 namespace {
@@ -36,6 +38,18 @@ TEST_CASE("W30: an upgradePolicy by which nobody works never freezes a ClusterPo
   CHECK(ReadClusterPolicy(Object(R"({"driver":{"useNvidiaDriverCRD":true,)" + bad + "}}"))->use_nvidia_drivers);
   CHECK_FALSE(ReadClusterPolicy(Object(R"({"driver":{"enabled":false,)" + bad + "}}"))->has_driver);
   CHECK(ReadClusterPolicy(Object(R"({"sandboxWorkloads":{"enabled":true},"driver":{)" + bad + "}}"))->sandbox);
+}
+
+TEST_CASE("W32: with driver.enabled: false the annotation for driver managers is removed, and not written") {
+  const auto policy = ReadClusterPolicy(Object(R"({"driver":{"enabled":false,"upgradePolicy":{"autoUpgrade":true}}})"));
+  REQUIRE(policy.ok());
+  const gpu_operator::NodeWishes wishes = gpu_operator::Decide({*policy}, {}, {}).nodes;
+  Node node{.name = "n", .labels = {{gpu_operator::kGpuPresentLabel, "true"}}};
+  CHECK_FALSE(gpu_operator::MarksPatch(node, false, wishes, Gpu()));
+  node.annotations[gpu_operator::kUpgradeEnabledAnnotation] = "true";
+  const auto patch = gpu_operator::MarksPatch(node, false, wishes, Gpu());
+  REQUIRE(patch);
+  CHECK(patch->annotations.at(gpu_operator::kUpgradeEnabledAnnotation) == std::nullopt);
 }
 
 }  // namespace

@@ -96,6 +96,10 @@ TEST_CASE("upstream 1.4: an orphaned driver pod of an owner's node asks for its 
   const Pod orphan = testing::PodBuilder("gpu", "p").OnNode("n1").Build();
   CHECK(Orphaned({orphan}));
   CHECK_FALSE(Orphaned({testing::PodBuilder("gpu", "p").OwnedByDaemonSet("driver", "rev").Build()}));
+  // W32: only a controller replaces its pods.
+  Pod owned = orphan;
+  owned.owners = {{.kind = "ConfigMap", .name = "c", .uid = "u", .controller = false}};
+  CHECK(Orphaned({owned}));
   CHECK_FALSE(Orphaned({testing::PodBuilder("gpu", "p").Pending().Build()}));
 }
 

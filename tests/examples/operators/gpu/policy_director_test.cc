@@ -253,5 +253,32 @@ TEST_CASE(
   CHECK(world.transport->requests.back().body.find("--driver-daemonsets is Leave") != std::string::npos);
 }
 
+TEST_CASE("W32: NVIDIADrivers that select one node are not ready, although every node has the newest driver") {
+  World world;
+  world.cluster->AddNode({.name = "n", .labels = {{gpu_operator::kGpuPresentLabel, "true"}}});
+  const auto driver = [](const std::string& name) {
+    return R"({"apiVersion":"nvidia.com/v1alpha1","kind":"NVIDIADriver","metadata":{"name":")" + name +
+           R"(","uid":"u-)" + name + R"(","generation":1,"resourceVersion":"1"},"spec":{}})";
+  };
+  world.transport->Answer(404, "404 page not found\n");
+  world.transport->Answer(200, R"({"kind":"NVIDIADriverList","metadata":{"resourceVersion":"70"},"items":[)" +
+                                   driver("a") + "," + driver("b") + "]}");
+  world.transport->AnswerLines({});
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  world.director.OnProgress({{"a", kOver}, {"b", kOver}});
+  for (const char* version : {"80", "81"}) {
+    world.transport->Answer(200, Policy("{}", version));
+    world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
+  }
+  const std::size_t before = world.transport->requests.size();
+  world.director.Work({}, nullptr, 0);
+  REQUIRE(world.transport->requests.size() == before + 4);
+  for (const std::size_t patch : {before, before + 2}) {
+    CHECK(Says(world.transport->requests[patch].body, "notReady"));
+    CHECK(world.transport->requests[patch].body.find("node n is also that of NVIDIADriver") != std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -13,12 +13,8 @@ namespace examples {
 namespace {
 
 using driverupgrade::ApiObject;
-using driverupgrade::CallContext;
-using driverupgrade::Severity;
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
-constexpr absl::Duration kTryAgain = absl::Seconds(30);
-constexpr absl::Duration kStandingEvery = absl::Seconds(10);
 constexpr char kReasonTaken[] = "Accepted";
 constexpr char kReasonRefused[] = "InvalidPolicy";
 constexpr char kReasonIdle[] = "NotInEffect";
@@ -70,6 +66,14 @@ void PutCondition(Writer& writer, const Saying& saying, const std::string& since
   writer.EndObject();
 }
 
+Saying ValiditySaying(const absl::Status& error, std::int64_t generation) {
+  return {.type = kPolicyValid,
+          .status = error.ok() ? "True" : "False",
+          .reason = Reason(error),
+          .message = Message(error),
+          .generation = generation};
+}
+
 }  // namespace
 
 UpgradeStanding StandingOf(const driverupgrade::EngineProgress& progress, bool auto_upgrade) {
@@ -119,11 +123,7 @@ std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::S
   const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
   if (!parsed.ok()) return std::nullopt;
   const std::int64_t generation = Integer(*parsed, {"metadata", "generation"});
-  std::vector<Saying> sayings = {{.type = kPolicyValid,
-                                  .status = error.ok() ? "True" : "False",
-                                  .reason = Reason(error),
-                                  .message = Message(error),
-                                  .generation = generation}};
+  std::vector<Saying> sayings = {ValiditySaying(error, generation)};
   if (standing) {
     sayings.push_back({.type = kDriversUpgraded,
                        .status = standing->done ? "True" : "False",
@@ -170,6 +170,16 @@ std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::S
   return std::string(buffer.GetString(), buffer.GetSize());
 }
 
+bool IsSaid(const ApiObject& object, const absl::Status& error) {
+  const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
+  if (!parsed.ok()) return false;
+  const Saying saying = ValiditySaying(error, Integer(*parsed, {"metadata", "generation"}));
+  const auto conditions = Items(*parsed, {"status", "conditions"});
+  return std::any_of(conditions.begin(), conditions.end(), [&](const rapidjson::Value& condition) {
+    return Text(condition, {"type"}) == saying.type && saying.IsIn(condition);
+  });
+}
+
 std::string WarningEvent(const ApiObject& object, const std::string& name, const std::string& component,
                          const absl::Status& error, absl::Time now) {
   const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
@@ -209,84 +219,6 @@ std::string WarningEvent(const ApiObject& object, const std::string& name, const
   Put(writer, "reportingInstance", component);
   writer.EndObject();
   return {buffer.GetString(), buffer.GetSize()};
-}
-
-ResourceReporter::ResourceReporter(std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string component,
-                                   std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log)
-    : objects_(std::move(objects)), component_(std::move(component)), clock_(std::move(clock)), log_(std::move(log)) {}
-
-absl::Time ResourceReporter::Report(const CallContext& context, const std::vector<ResourceVerdict>& verdicts) {
-  const absl::Time now = clock_->Now();
-  if (now < not_before_) return not_before_;
-  absl::Status failure = absl::OkStatus();
-  absl::Time again = absl::InfiniteFuture();
-  for (const ResourceVerdict& verdict : verdicts) {
-    const auto before = written_.find(verdict.object.uid);
-    if (before != written_.end() && MayWait(before->second, verdict, now, again)) continue;
-    const Said said{.version = verdict.object.resource_version,
-                    .error = verdict.error,
-                    .state = verdict.state,
-                    .standing = verdict.standing,
-                    .at = now};
-    const absl::Status reported = ReportOne(context, verdict);
-    // The watch brings the version that was in the way, or that it is gone.
-    if (absl::IsAborted(reported) || absl::IsNotFound(reported)) continue;
-    if (reported.ok()) {
-      written_[verdict.object.uid] = said;
-    } else {
-      failure = reported;
-    }
-  }
-  if (failure != told_ && !failure.ok()) {
-    log_({.severity = Severity::kWarning,
-          .message = "cannot say on a custom resource what became of it",
-          .fields = {{"error", std::string(failure.message())}}});
-  }
-  told_ = failure;
-  not_before_ = failure.ok() ? absl::InfinitePast() : now + kTryAgain;
-  return failure.ok() ? again : not_before_;
-}
-
-// Whether a policy is in effect may change without it.
-bool ResourceReporter::MayWait(const Said& before, const ResourceVerdict& verdict, absl::Time now,
-                               absl::Time& again) const {
-  if (before.error != verdict.error || before.state != verdict.state) return false;
-  if (before.standing == verdict.standing) {
-    if (before.version == verdict.object.resource_version) return true;
-    // Two that write the state would answer one another for ever.
-    if (verdict.state.empty()) return false;
-  } else if (!before.standing || !verdict.standing || before.standing->reason != verdict.standing->reason) {
-    return false;
-  }
-  if (now >= before.at + kStandingEvery) return false;
-  again = std::min(again, before.at + kStandingEvery);
-  return true;
-}
-
-absl::Status ResourceReporter::ReportOne(const CallContext& context, const ResourceVerdict& verdict) {
-  const absl::Time now = clock_->Now();
-  const ApiObject& object = verdict.object;
-  const std::optional<std::string> patch = ConditionPatch(object, verdict.error, now, verdict.state, verdict.standing);
-  if (patch) {
-    const auto patched = objects_->MergePatch(context, verdict.kind, {object.ns, object.name}, *patch, "status");
-    if (!patched.ok()) return patched.status();
-  }
-  if (verdict.error.ok()) {
-    owed_.erase(object.uid);
-    return absl::OkStatus();
-  }
-  // After a restart the condition that stands says that the Event was written.
-  if (patch) owed_.insert(object.uid);
-  if (!owed_.contains(object.uid)) return absl::OkStatus();
-  static const driverupgrade::ObjectKind kEvents{.group_version = "v1", .resource = "events"};
-  const std::string name = fmt::format("{}.{:x}", object.name, absl::ToUnixNanos(now));
-  const std::string ns = object.ns.empty() ? "default" : object.ns;
-  const absl::Status created =
-      objects_->Create(context, kEvents, {ns, name}, WarningEvent(object, name, component_, verdict.error, now))
-          .status();
-  if (!created.ok()) return created;
-  owed_.erase(object.uid);
-  return absl::OkStatus();
 }
 
 }  // namespace examples

@@ -1,14 +1,15 @@
-/// Says on a custom resource what has become of it: a condition in its status, and an Event.
+/// Reports the result on a custom resource: by conditions in its status, and by an Event.
 ///
-/// Defines UpgradeStanding, StandingOf, StateOf, ResourceVerdict, ConditionPatch, WarningEvent and ResourceReporter.
+/// Defines UpgradeStanding, StandingOf, StateOf, ResourceVerdict, ConditionPatch, IsSaid, WarningEvent and ResourceReporter.
 ///
 ///     ResourceReporter reporter(objects, "nvidia-gpu-operator", clock, log);
 ///     absl::Time again = reporter.Report(context, {{.kind = kPolicies, .object = policy, .error = why}});
 ///
-/// ConditionPatch and WarningEvent are pure.
+/// ConditionPatch, IsSaid and WarningEvent are pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_CONDITION_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_CONDITION_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,6 +78,9 @@ std::optional<std::string> ConditionPatch(const driverupgrade::ApiObject& object
                                           absl::Time now, const std::string& state = {},
                                           const std::optional<UpgradeStanding>& standing = std::nullopt);
 
+/// Returns true if the condition UpgradePolicyValid of the object reports `error` about its present generation.
+bool IsSaid(const driverupgrade::ApiObject& object, const absl::Status& error);
+
 /// A `v1` Event about the object that says `error`, in its namespace or in `default`; `name` is its own.
 std::string WarningEvent(const driverupgrade::ApiObject& object, const std::string& name, const std::string& component,
                          const absl::Status& error, absl::Time now);
@@ -95,6 +99,8 @@ class ResourceReporter {
 
  private:
   absl::Status ReportOne(const driverupgrade::CallContext& context, const ResourceVerdict& verdict);
+  // Whether the error has not been the subject of an Event.
+  bool IsNews(const driverupgrade::ApiObject& object, const absl::Status& error);
 
   const std::shared_ptr<const driverupgrade::ObjectClient> objects_;
   const std::string component_;
@@ -111,6 +117,12 @@ class ResourceReporter {
   bool MayWait(const Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again) const;
   std::map<std::string, Said> written_;  // for which all has been said, by UID
   std::set<std::string> owed_;           // of which an Event is still to be written, by UID
+  struct Known {
+    absl::Status error = absl::OkStatus();
+    std::int64_t generation = 0;
+    friend bool operator==(const Known&, const Known&) = default;
+  };
+  std::map<std::string, Known> known_;  // by UID
   absl::Status told_ = absl::OkStatus();
   absl::Time not_before_ = absl::InfinitePast();
 };

@@ -243,5 +243,28 @@ TEST_CASE("an Event that could not be written is owed") {
   CHECK(world.transport->lines.back() == "POST /api/v1/namespaces/default/events?fieldManager=op");
 }
 
+TEST_CASE("W32: a mistake in a policy is one Event for each change, whatever the progress and other writers do") {
+  World world;
+  const std::string event = R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})";
+  int done = 0;
+  // Another writer has removed the condition from each object.
+  const auto report = [&](const ApiObject& object, const absl::Status& error) {
+    world.clock->Advance(absl::Minutes(1));
+    world.transport->Answer(200, object.json);
+    world.transport->Answer(201, event);
+    const std::size_t before = world.sent();
+    const examples::UpgradeStanding standing{.reason = "UnderWay",
+                                             .message = std::to_string(++done) + " of 9 nodes done"};
+    world.reporter.Report({}, {{.kind = kPolicies, .object = object, .error = error, .standing = standing}});
+    const bool has_event = world.transport->lines.back().starts_with("POST /api/v1/namespaces/default/events");
+    return std::to_string(world.sent() - before) + (has_event ? " with an Event" : "");
+  };
+  CHECK(report(Policy(""), kWrong) == "2 with an Event");
+  CHECK(report(Policy("", "8"), kWrong) == "1");
+  CHECK(report(Policy("", "9"), kWrong) == "1");
+  CHECK(report(Policy("", "10", 4), kWrong) == "2 with an Event");
+  CHECK(report(Policy("", "11", 4), absl::InvalidArgumentError("another")) == "2 with an Event");
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

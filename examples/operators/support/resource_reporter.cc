@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+#include "support/json.h"
+#include "support/resource_condition.h"
+
+namespace examples {
+namespace {
+
+using driverupgrade::ApiObject;
+using driverupgrade::CallContext;
+using driverupgrade::Severity;
+
+constexpr absl::Duration kTryAgain = absl::Seconds(30);
+constexpr absl::Duration kStandingEvery = absl::Seconds(10);
+
+}  // namespace
+
+ResourceReporter::ResourceReporter(std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string component,
+                                   std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log)
+    : objects_(std::move(objects)), component_(std::move(component)), clock_(std::move(clock)), log_(std::move(log)) {}
+
+absl::Time ResourceReporter::Report(const CallContext& context, const std::vector<ResourceVerdict>& verdicts) {
+  const absl::Time now = clock_->Now();
+  if (now < not_before_) return not_before_;
+  absl::Status failure = absl::OkStatus();
+  absl::Time again = absl::InfiniteFuture();
+  for (const ResourceVerdict& verdict : verdicts) {
+    const auto before = written_.find(verdict.object.uid);
+    if (before != written_.end() && MayWait(before->second, verdict, now, again)) continue;
+    const Said said{.version = verdict.object.resource_version,
+                    .error = verdict.error,
+                    .state = verdict.state,
+                    .standing = verdict.standing,
+                    .at = now};
+    const absl::Status reported = ReportOne(context, verdict);
+    // The watch brings the version that was in the way, or that it is gone.
+    if (absl::IsAborted(reported) || absl::IsNotFound(reported)) continue;
+    if (reported.ok()) {
+      written_[verdict.object.uid] = said;
+    } else {
+      failure = reported;
+    }
+  }
+  if (failure != told_ && !failure.ok()) {
+    log_({.severity = Severity::kWarning,
+          .message = "cannot say on a custom resource what became of it",
+          .fields = {{"error", std::string(failure.message())}}});
+  }
+  told_ = failure;
+  not_before_ = failure.ok() ? absl::InfinitePast() : now + kTryAgain;
+  return failure.ok() ? again : not_before_;
+}
+
+// Whether a policy is in effect may change without it.
+bool ResourceReporter::MayWait(const Said& before, const ResourceVerdict& verdict, absl::Time now,
+                               absl::Time& again) const {
+  if (before.error != verdict.error || before.state != verdict.state) return false;
+  if (before.standing == verdict.standing) {
+    if (before.version == verdict.object.resource_version) return true;
+    // Two writers of the state would overwrite each other indefinitely.
+    if (verdict.state.empty()) return false;
+  } else if (!before.standing || !verdict.standing || before.standing->reason != verdict.standing->reason) {
+    return false;
+  }
+  if (now >= before.at + kStandingEvery) return false;
+  again = std::min(again, before.at + kStandingEvery);
+  return true;
+}
+
+// Once for each change of the error or the object, not of the progress. Another writer may remove the condition.
+bool ResourceReporter::IsNews(const ApiObject& object, const absl::Status& error) {
+  const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
+  const Known now{.error = error, .generation = parsed.ok() ? Integer(*parsed, {"metadata", "generation"}) : 0};
+  const auto [known, is_first] = known_.try_emplace(object.uid, now);
+  // After a restart the condition shows that the Event was written.
+  if (is_first) return !IsSaid(object, error);
+  return std::exchange(known->second, now) != now;
+}
+
+absl::Status ResourceReporter::ReportOne(const CallContext& context, const ResourceVerdict& verdict) {
+  const absl::Time now = clock_->Now();
+  const ApiObject& object = verdict.object;
+  const std::optional<std::string> patch = ConditionPatch(object, verdict.error, now, verdict.state, verdict.standing);
+  if (patch) {
+    const auto patched = objects_->MergePatch(context, verdict.kind, {object.ns, object.name}, *patch, "status");
+    if (!patched.ok()) return patched.status();
+  }
+  if (IsNews(object, verdict.error)) owed_.insert(object.uid);
+  if (verdict.error.ok()) {
+    owed_.erase(object.uid);
+    return absl::OkStatus();
+  }
+  if (!owed_.contains(object.uid)) return absl::OkStatus();
+  static const driverupgrade::ObjectKind kEvents{.group_version = "v1", .resource = "events"};
+  const std::string name = fmt::format("{}.{:x}", object.name, absl::ToUnixNanos(now));
+  const std::string ns = object.ns.empty() ? "default" : object.ns;
+  const absl::Status created =
+      objects_->Create(context, kEvents, {ns, name}, WarningEvent(object, name, component_, verdict.error, now))
+          .status();
+  if (!created.ok()) return created;
+  owed_.erase(object.uid);
+  return absl::OkStatus();
+}
+
+}  // namespace examples

@@ -36,8 +36,9 @@ class HostDriver {
   virtual absl::Status RemovePidFile() = 0;
   /// The digest that the driver container stored when it had installed the driver; empty if there is none.
   virtual std::string InstalledDigest() = 0;
-  /// Gives GPUs back that are bound to vfio-pci, for virtual machines.
-  virtual absl::Status UnbindVfio() = 0;
+  /// Releases GPUs, with the devices that depend on them, and NVSwitches from their drivers, such as vfio-pci, which
+  /// gives devices to virtual machines. All devices are tried. Errors: FailedPrecondition with the files that could not be written.
+  virtual absl::Status UnbindDevices() = 0;
   /// `vendor` as in sysfs: "0x15b3".
   virtual bool HasPciDevice(const std::string& vendor) = 0;
   /// Whether the container of the network driver has said that it is ready.

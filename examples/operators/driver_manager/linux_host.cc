@@ -23,7 +23,12 @@ constexpr char kPidFile[] = "/run/nvidia/nvidia-driver.pid";
 constexpr char kStateFile[] = "/run/nvidia/nvidia-driver.state";
 constexpr char kNetworkDriverReady[] = "/run/mellanox/drivers/.driver-ready";
 constexpr char kNvidiaVendor[] = "0x10de";
-constexpr char kVfioDriver[] = "vfio-pci";
+// Classes of PCI devices: graphics adapters with and without a display, and NVSwitches.
+constexpr char kVgaClass[] = "0x030000";
+constexpr char k3dClass[] = "0x030200";
+constexpr char kSwitchClass[] = "0x068000";
+// A link in the folder of a device to one that depends on it, such as the sound of a graphics adapter.
+constexpr std::string_view kConsumerPrefix = "consumer:pci:";
 
 // Empty if it cannot be read. Files of proc and sysfs have no size to go by.
 std::string ReadText(const fs::path& file) {
@@ -42,6 +47,29 @@ bool WriteLine(const fs::path& file, const std::string& text) {
   std::ofstream stream(file, std::ios::binary);
   stream << text << '\n' << std::flush;
   return stream.good();
+}
+
+// Releases a PCI device from its driver, if it has one. Adds to `errors` what could not be written.
+void Unbind(const fs::path& device, std::vector<std::string>& errors) {
+  const auto write = [&](const fs::path& file, const std::string& text) {
+    if (!WriteLine(file, text)) errors.push_back(fmt::format("write `{}` to {}", text, file.string()));
+  };
+  write(device / "driver_override", "");
+  std::error_code none;
+  if (fs::exists(device / "driver", none)) write(device / "driver/unbind", device.filename().string());
+}
+
+// The device that depends on this one.
+std::optional<fs::path> AuxiliaryOf(const fs::path& device) {
+  std::error_code error;
+  for (fs::directory_iterator it(device, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(kConsumerPrefix)) continue;
+    const fs::path auxiliary = device.parent_path() / name.substr(kConsumerPrefix.size());
+    std::error_code none;
+    if (fs::exists(auxiliary, none)) return auxiliary;
+  }
+  return std::nullopt;
 }
 
 // Space, tab, newline and backslash are written as \040 and the like there.
@@ -132,21 +160,18 @@ std::vector<fs::path> LinuxHost::PciDevices(std::string_view vendor) const {
   return devices;
 }
 
-// As `vfio-manage unbind --all` does it: another driver may take the device then.
-absl::Status LinuxHost::UnbindVfio() {
+// Does the same as `vfio-manage unbind --all`: any driver releases its device, so that another one can take it.
+absl::Status LinuxHost::UnbindDevices() {
   std::vector<std::string> errors;
   for (const fs::path& device : PciDevices(kNvidiaVendor)) {
-    std::error_code none;
-    if (fs::read_symlink(device / "driver", none).filename() != kVfioDriver) continue;
-    const std::string address = device.filename().string();
-    for (const auto& [file, text] :
-         {std::pair(device / "driver/unbind", address), std::pair(device / "driver_override", std::string())}) {
-      if (!WriteLine(file, text)) errors.push_back(fmt::format("write `{}` to {}", text, file.string()));
-    }
+    const std::string device_class = ReadLine(device / "class");
+    if (device_class != kVgaClass && device_class != k3dClass && device_class != kSwitchClass) continue;
+    Unbind(device, errors);
+    if (device_class != kVgaClass) continue;
+    if (const std::optional<fs::path> auxiliary = AuxiliaryOf(device)) Unbind(*auxiliary, errors);
   }
   if (errors.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      fmt::format("unbind GPUs from {}: cannot {}", kVfioDriver, fmt::join(errors, "; ")));
+  return absl::FailedPreconditionError(fmt::format("unbind NVIDIA's devices: cannot {}", fmt::join(errors, "; ")));
 }
 
 bool LinuxHost::HasPciDevice(const std::string& vendor) { return !PciDevices(vendor).empty(); }

@@ -40,7 +40,7 @@ class LinuxHost final : public HostDriver {
   absl::Status UnmountDriverRoot() override;
   absl::Status RemovePidFile() override;
   std::string InstalledDigest() override;
-  absl::Status UnbindVfio() override;
+  absl::Status UnbindDevices() override;
   bool HasPciDevice(const std::string& vendor) override;
   bool IsNetworkDriverReady() override;
 

@@ -175,7 +175,11 @@ class Flow {
 
   absl::Status Finish() {
     if (absl::Status status = UnloadIfLoaded(host_, kNouveauModule); !status.ok()) return status;
-    if (absl::Status status = host_.UnbindVfio(); !status.ok()) return status;
+    if (const absl::Status status = host_.UnbindDevices(); !status.ok()) {
+      parts_.log({.severity = Severity::kWarning,
+                  .message = "a device stays with its driver",
+                  .fields = {{"error", std::string(status.message())}}});
+    }
     if (absl::Status status = AwaitNetworkDriver(); !status.ok()) return status;
     return GiveBack(node_);
   }

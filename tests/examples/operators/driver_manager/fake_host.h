@@ -35,9 +35,9 @@ struct FakeHost final : HostDriver {
     return absl::OkStatus();
   }
   std::string InstalledDigest() override { return digest; }
-  absl::Status UnbindVfio() override {
-    done.emplace_back("unbind vfio");
-    return absl::OkStatus();
+  absl::Status UnbindDevices() override {
+    done.emplace_back("unbind devices");
+    return unbind_status;
   }
   bool HasPciDevice(const std::string& vendor) override { return vendors.contains(vendor); }
   bool IsNetworkDriverReady() override { return network_driver_ready && network_driver_ready(); }
@@ -46,6 +46,7 @@ struct FakeHost final : HostDriver {
   std::map<std::string, int> modules = {};
   std::function<absl::Status(const std::string& module)> before_unload = nullptr;
   absl::Status unmount_status = absl::OkStatus();
+  absl::Status unbind_status = absl::OkStatus();
   std::string digest = {};
   std::set<std::string> vendors = {};
   std::function<bool()> network_driver_ready = nullptr;

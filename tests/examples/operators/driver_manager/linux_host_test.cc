@@ -50,8 +50,10 @@ class NodeFolder {
   void Module(const std::string& name, int users) const {
     Write("sys/module/" + name + "/refcnt", std::to_string(users) + "\n");
   }
-  void PciDevice(const std::string& address, const std::string& vendor, const std::string& driver = {}) const {
+  void PciDevice(const std::string& address, const std::string& vendor, const std::string& driver = {},
+                 const std::string& device_class = "0x030200") const {
     Write("sys/bus/pci/devices/" + address + "/vendor", vendor + "\n");
+    Write("sys/bus/pci/devices/" + address + "/class", device_class + "\n");
     if (driver.empty()) return;
     fs::create_directories(root_ / "sys/bus/pci/drivers" / driver);
     fs::create_directory_symlink(root_ / "sys/bus/pci/drivers" / driver,
@@ -142,7 +144,7 @@ TEST_CASE("where there is nothing, there is nothing to do") {
   const NodeFolder node;
   LinuxHost host = node.Host();
   CHECK(UnloadDriver(host) == absl::OkStatus());
-  CHECK(host.UnbindVfio() == absl::OkStatus());
+  CHECK(host.UnbindDevices() == absl::OkStatus());
   CHECK(host.InstalledDigest().empty());
   CHECK_FALSE(host.IsNetworkDriverReady());
   CHECK_FALSE(host.HasPciDevice(kMellanoxVendor));
@@ -175,30 +177,50 @@ TEST_CASE("what the driver containers say of themselves") {
   CHECK(host.IsNetworkDriverReady());
 }
 
-TEST_CASE("devices are found by vendor, and vfio-pci gives back the GPUs that it has") {
+TEST_CASE("devices are found by vendor") {
   const NodeFolder node;
-  node.PciDevice("0000:01:00.0", "0x15b3", "vfio-pci");
-  node.PciDevice("0000:02:00.0", "0x10de", "nvidia");
-  LinuxHost host = node.Host();
-  CHECK(host.HasPciDevice(kMellanoxVendor));
-  CHECK_FALSE(host.HasPciDevice("0x8086"));
-  CHECK(host.UnbindVfio() == absl::OkStatus());
-  CHECK_FALSE(node.Has("sys/bus/pci/drivers/vfio-pci/unbind"));
-  CHECK_FALSE(node.Has("sys/bus/pci/drivers/nvidia/unbind"));
+  node.PciDevice("0000:01:00.0", "0x15b3");
+  CHECK(node.Host().HasPciDevice(kMellanoxVendor));
+  CHECK_FALSE(node.Host().HasPciDevice("0x8086"));
+}
 
-  node.PciDevice("0000:03:00.0", "0x10de", "vfio-pci");
-  node.Write("sys/bus/pci/devices/0000:03:00.0/driver_override", "vfio-pci\n");
-  CHECK(host.UnbindVfio() == absl::OkStatus());
-  CHECK(node.Read("sys/bus/pci/drivers/vfio-pci/unbind") == "0000:03:00.0\n");
-  CHECK(node.Read("sys/bus/pci/devices/0000:03:00.0/driver_override") == "\n");
+// unbind.go in cmd/vfio-manage and nvpassthrough.go in internal/nvpassthrough of github.com/NVIDIA/k8s-driver-manager.
+TEST_CASE("W32: GPUs and NVSwitches are released from any driver, and other devices stay") {
+  const NodeFolder node;
+  const auto unbound = [&](const std::string& driver) {
+    return node.Read("sys/bus/pci/drivers/" + driver + "/unbind");
+  };
+  node.PciDevice("0000:01:00.0", "0x15b3", "mlx5_core");
+  node.PciDevice("0000:02:00.0", "0x10de", "nvgrace_gpu_vfio_pci");
+  node.PciDevice("0000:03:00.0", "0x10de", "vfio-pci", "0x068000");
+  node.PciDevice("0000:04:00.0", "0x10de", "xhci_hcd", "0x0c0330");
+  node.PciDevice("0000:05:00.0", "0x10de");
+  node.Write("sys/bus/pci/devices/0000:02:00.0/driver_override", "nvgrace_gpu_vfio_pci\n");
+  CHECK(node.Host().UnbindDevices() == absl::OkStatus());
+  CHECK(unbound("nvgrace_gpu_vfio_pci") == "0000:02:00.0\n");
+  CHECK(node.Read("sys/bus/pci/devices/0000:02:00.0/driver_override") == "\n");
+  CHECK(unbound("vfio-pci") == "0000:03:00.0\n");
+  CHECK(node.Read("sys/bus/pci/devices/0000:05:00.0/driver_override") == "\n");
+  CHECK_FALSE(node.Has("sys/bus/pci/drivers/mlx5_core/unbind"));
+  CHECK_FALSE(node.Has("sys/bus/pci/drivers/xhci_hcd/unbind"));
   CHECK(node.Log().empty());  // no program of its image is needed
 }
 
-TEST_CASE("a GPU that vfio-pci does not give back is an error that names it") {
+TEST_CASE("W32: a GPU with a display is released together with the device that depends on it") {
+  const NodeFolder node;
+  node.PciDevice("0000:02:00.0", "0x10de", "vfio-pci", "0x030000");
+  node.PciDevice("0000:02:00.1", "0x10de", "snd_hda_intel", "0x040300");
+  node.Write("sys/bus/pci/devices/0000:02:00.0/consumer:pci:0000:02:00.1", "");
+  CHECK(node.Host().UnbindDevices() == absl::OkStatus());
+  CHECK(node.Read("sys/bus/pci/drivers/vfio-pci/unbind") == "0000:02:00.0\n");
+  CHECK(node.Read("sys/bus/pci/drivers/snd_hda_intel/unbind") == "0000:02:00.1\n");
+}
+
+TEST_CASE("a GPU that its driver does not release is an error that names it") {
   const NodeFolder node;
   node.PciDevice("0000:03:00.0", "0x10de", "vfio-pci");
   fs::create_directories(node.Root() + "/sys/bus/pci/drivers/vfio-pci/unbind");  // cannot be written
-  const absl::Status status = node.Host().UnbindVfio();
+  const absl::Status status = node.Host().UnbindDevices();
   CHECK(absl::IsFailedPrecondition(status));
   CHECK(std::string(status.message()).find("write `0000:03:00.0` to ") != std::string::npos);
 }

@@ -229,5 +229,13 @@ TEST_CASE("it begins anew wherever it was interrupted, and leaves nothing behind
   }
 }
 
+TEST_CASE("W32: a GPU that its driver does not release is a warning, and the driver is replaced") {
+  NodeWorld world;
+  world.host->unbind_status = absl::FailedPreconditionError("unbind NVIDIA's devices: cannot write");
+  CHECK(world.Uninstall() == absl::OkStatus());
+  CHECK(world.host->done.back() == "unbind devices");
+  CHECK_FALSE(world.node().unschedulable);
+}
+
 }  // namespace
 }  // namespace driver_manager

@@ -36,7 +36,7 @@ TEST_CASE("a driver is unloaded once nothing uses it, and then the node is as it
   CHECK(cordoned);
   CHECK(on_node == Apps{"nvidia-driver-daemonset", "web"});
   CHECK(world.host->done == Lines{"unload nvidia_modeset", "unload nvidia_uvm", "unload nvidia", "unmount",
-                                  "remove PID file", "unbind vfio"});
+                                  "remove PID file", "unbind devices"});
   CHECK(world.Evictions() == 1);
   CHECK(world.cluster->CallCount(Operation::kDeletePod) == 0);
   CHECK(IsAsBefore(world.node(), before));
@@ -93,7 +93,7 @@ TEST_CASE("where no driver is loaded nothing is evicted") {
 
   REQUIRE(world.Uninstall() == absl::OkStatus());
 
-  CHECK(world.host->done == Lines{"unmount", "remove PID file", "unload nouveau", "unbind vfio"});
+  CHECK(world.host->done == Lines{"unmount", "remove PID file", "unload nouveau", "unbind devices"});
   CHECK(world.Evictions() == 0);
   CHECK(world.node() == before);
   CHECK(world.AppsOnNode() == apps);

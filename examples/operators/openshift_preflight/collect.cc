@@ -35,11 +35,20 @@ const ObjectKind kPools{"machineconfiguration.openshift.io/v1", "machineconfigpo
 
 constexpr char kToolkitContainer[] = "openshift-driver-toolkit-ctr";
 constexpr char kDriverContainer[] = "nvidia-driver-ctr";
+// Between the start of a pod and that of its containers.
+constexpr absl::Duration kStartPatience = absl::Minutes(1);
 // The messages come early, and logs may be long.
 constexpr char kLogBytesMax[] = "1048576";
 // Any of these labels says that there is a GPU: the operator's own, and that of Node Feature Discovery.
 constexpr char kNfdPrefix[] = "feature.node.kubernetes.io/";
 constexpr const char* kGpuLabels[] = {"nvidia.com/gpu.present", "feature.node.kubernetes.io/pci-10de.present"};
+
+// Returns the time at `path`, or InfinitePast if the field is missing.
+absl::Time TimeAt(const rapidjson::Value& object, examples::JsonPath path) {
+  absl::Time time;
+  std::string error;
+  return absl::ParseTime(absl::RFC3339_full, Text(object, path), &time, &error) ? time : absl::InfinitePast();
+}
 
 class Collector {
  public:
@@ -203,12 +212,25 @@ class Collector {
     return pools;
   }
 
-  // A pod that is only beginning waits for ContainerCreating or PodInitializing.
-  static std::string Stalled(const rapidjson::Value& pod) {
+  // Since when no init container runs: the end of the last one, or the creation of the pod. InfiniteFuture: one runs.
+  static absl::Time InitializedAt(const rapidjson::Value& pod) {
+    absl::Time since = TimeAt(pod, {"metadata", "creationTimestamp"});
+    for (const rapidjson::Value& container : Items(pod, {"status", "initContainerStatuses"})) {
+      if (Find(container, {"state", "running"}) != nullptr) return absl::InfiniteFuture();
+      since = std::max(since, TimeAt(container, {"state", "terminated", "finishedAt"}));
+    }
+    return since;
+  }
+
+  // A new pod waits for ContainerCreating or PodInitializing. A pod whose volumes cannot be mounted, because the secret of
+  // the image registry is missing, waits indefinitely.
+  std::string Stalled(const rapidjson::Value& pod) const {
+    const bool is_new = options_.now - InitializedAt(pod) < kStartPatience;
     for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
       for (const rapidjson::Value& container : Items(pod, {"status", list})) {
         const std::string reason = Text(container, {"state", "waiting", "reason"});
-        if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") continue;
+        const bool begins = reason == "ContainerCreating" || reason == "PodInitializing";
+        if (reason.empty() || (begins && is_new)) continue;
         return fmt::format("container {}: {}", Text(container, {"name"}), reason);
       }
     }

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/kubernetes/object_client.h"
 #include "openshift_preflight/facts.h"
@@ -22,6 +23,8 @@ namespace openshift_preflight {
 struct CollectOptions {
   /// The GPU Operator's.
   std::string ns = "nvidia-gpu-operator";
+  /// Time from which the age of pods is measured; InfiniteFuture: all pods are old.
+  absl::Time now = absl::InfiniteFuture();
 };
 
 /// What is not there is nothing; what was refused or not understood is the error, which names it. A log that cannot be

@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
       options.cluster, [](const std::string& warning) { fmt::print(stderr, "kubeconfig: {}\n", warning); });
   if (!transport.ok()) return Fail(preflight::kExitUsage, transport.status());
   const driverupgrade::ObjectClient objects(*transport);
-  const auto facts = preflight::Collect({.deadline = absl::Now() + kTimeout}, objects, options.collect);
+  const absl::Time now = absl::Now();
+  const auto facts = preflight::Collect({.deadline = now + kTimeout}, objects, {.ns = options.collect.ns, .now = now});
   if (!facts.ok()) return Fail(preflight::kExitRefused, facts.status());
   const std::vector<preflight::Finding> findings = preflight::Examine(*facts);
   const std::string text = options.output == "json" ? FormatJson(*facts, findings) : FormatText(*facts, findings);

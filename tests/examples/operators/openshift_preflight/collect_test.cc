@@ -134,6 +134,30 @@ TEST_CASE("the facts are read from where OpenShift has them") {
   for (const std::string& path : pages->asked) CHECK(path.find("secrets") == std::string::npos);
 }
 
+// The symptom of a missing image registry in NVIDIA's documentation for OpenShift 4.15: 0/2 PodInitializing after 69 s.
+TEST_CASE("W32: a driver pod whose containers have not started a minute after its init containers is stalled") {
+  const auto stalled = [](const std::string& init_state, const std::string& now) {
+    const auto pages = Cluster();
+    pages->Put(kPodsPath,
+               List("Pod", "v1",
+                    Object("Pod", "v1", "a",
+                           R"("spec":{},"status":{"initContainerStatuses":[{"name":"i","state":{)" + init_state +
+                               R"(}}],"containerStatuses":[{"name":"nvidia-driver-ctr",)"
+                               R"("state":{"waiting":{"reason":"PodInitializing"}}}]})",
+                           R"(,"creationTimestamp":"2026-01-01T00:00:00Z")")));
+    CollectOptions options;
+    std::string error;
+    REQUIRE(absl::ParseTime(absl::RFC3339_full, now, &options.now, &error));
+    const absl::StatusOr<Facts> facts = Collect({}, ObjectClient(pages), options);
+    REQUIRE(facts.ok());
+    return facts->pods.at(0).stalled;
+  };
+  const std::string ended = R"("terminated":{"finishedAt":"2026-01-01T00:05:00Z"})";
+  CHECK(stalled(ended, "2026-01-01T00:06:09Z") == "container nvidia-driver-ctr: PodInitializing");
+  CHECK(stalled(ended, "2026-01-01T00:05:30Z").empty());
+  CHECK(stalled(R"("running":{"startedAt":"2026-01-01T00:00:05Z"})", "2026-01-01T01:00:00Z").empty());
+}
+
 TEST_CASE("machine config pools, node feature discovery and what a pod waits for are read") {
   const auto pages = Cluster();
   pages->Put(
@@ -164,7 +188,7 @@ TEST_CASE("machine config pools, node feature discovery and what a pod waits for
   CHECK(facts->pools[0].updated == 1);
   REQUIRE(facts->pods.size() == 3);
   CHECK(facts->pods[0].stalled == "container nvidia-driver-ctr: CrashLoopBackOff");
-  CHECK(facts->pods[1].stalled.empty());
+  CHECK(facts->pods[1].stalled == "container i: PodInitializing");
   CHECK(facts->pods[2].stalled == "Unschedulable: no node");
   pages->Put(kNodesPath, List("Node", "v1", NodeJson("cpu", "x", "")));
   CHECK_FALSE(CollectFrom(pages)->has_nfd);

@@ -106,6 +106,8 @@ class DriverupgradeConan(ConanFile):
             self.cpp_info.components["core"].system_libs = ["pthread"]
         self._component("testing", ["core"])
         self._component("wire", ["core"])
+        # A shared library that contains what it needs.
+        self._component("c", [])
         self._component("kubernetes", ["wire", "abseil::absl_cord"])
         if self.options.with_cpprest or self.options.with_curl:
             self._component("transport_support", ["kubernetes"] + tls)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "driverupgrade/c/driverupgrade.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_clock.h"
@@ -46,6 +47,9 @@ int main() {
   const auto engine = UpgradeEngine::Create(*identity, cluster, options);
   std::printf("an engine on a fake cluster: %s\n", engine.ok() ? "ok" : std::string(engine.status().message()).c_str());
   if (!engine.ok()) return 1;
+
+  if (du_abi_version() == 0) return 1;
+  std::puts("C interface: ok");
 
   [[maybe_unused]] const KubeConfig config{.server = "http://127.0.0.1:8001"};
 #ifdef HAS_transport_cpprest

@@ -165,7 +165,7 @@ func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless
 			}
 			set := h.ownerOf(pod, sets)
 			if set == nil && len(pod.OwnerReferences) > 0 {
-				continue // somebody else's, whatever its labels say
+				continue // another controller owns it, although it has the driver's labels
 			}
 			members = append(members, Member{State: read.State, Node: node.DeepCopy(), Pod: pod.DeepCopy(),
 				DaemonSet: set.DeepCopy(), Maintenance: h.maintenanceOf(read.Name).DeepCopy()})
@@ -177,7 +177,7 @@ func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless
 	return members, podless
 }
 
-// maintenanceOf is the object that goes by the name of the node's, whoever has made it; nil: there is none.
+// maintenanceOf returns the NodeMaintenance with the name for this node, by any requestor; nil if it does not exist.
 func (h *Host) maintenanceOf(node string) *maintenancev1alpha1.NodeMaintenance {
 	if h.maintenances == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 
 // run makes a round whenever something has changed, or its time has come. A round costs a look at all nodes, so that after it the changes
 // of a moment are gathered for the next one: changes come in bursts. The moment grows with the cost of the round: in a small cluster
-// nobody waits. While changes pour in, rounds of up to 12 ms take a fifth of a processor at most. Longer ones take more, as a moment is 50 ms at
+// it is hardly noticed. While changes pour in, rounds of up to 12 ms take a fifth of a processor at most. Longer ones take more, as a moment is 50 ms at
 // most: rounds of 50 ms take half of it. Calls of the operator wait for nothing.
 func (h *Host) run() {
 	defer h.finish()
@@ -32,9 +32,9 @@ func (h *Host) run() {
 	}
 }
 
-// gather lets a moment go by, unless an operator calls. The bell, if it rings meanwhile, is heard afterwards.
+// gather waits for a moment, unless an operator calls. The bell, if it rings meanwhile, is heard afterwards.
 func (h *Host) gather(moment time.Duration) {
-	timer := time.NewTimer(moment) // of real time: a clock of tests stands still
+	timer := time.NewTimer(moment) // real time, because a test's clock stands still
 	defer timer.Stop()
 	select {
 	case <-h.ctx.Done():
@@ -53,7 +53,7 @@ func (h *Host) finish() {
 	h.orders = nil
 	h.mu.Unlock()
 	h.running.Wait()
-	h.settle() // what was answered since the last round
+	h.settle() // the responses since the last round
 	close(h.events)
 	h.engine.Close()
 	if h.options.Ended != nil {
@@ -92,8 +92,8 @@ func (h *Host) round() time.Duration {
 	return h.pause(idle)
 }
 
-// rest ends the watches of the pods on nodes that no order has had for three intervals after its call: without it the engine would go on
-// wanting them, and nobody would make the pass that finds out otherwise. They outlive an order whose context has ended: where each call
+// rest ends the watches of the pods on nodes that no order has had for three intervals after its call. Otherwise the engine would request
+// these pods indefinitely, because no pass would tell it otherwise. They outlive an order whose context has ended: where each call
 // has a context of its own, the next call finds the pods.
 func (h *Host) rest(now time.Time) {
 	h.mu.Lock()
@@ -175,7 +175,7 @@ func (h *Host) pass(o *order) {
 		h.follow(found, o.until)
 	}
 	if o.begun == nil {
-		h.settle() // a node may be in this pass because a request of an order before has just ended: that is no failure of this call's
+		h.settle() // a node may be in this pass because a request of an order before has just ended: that is not a failure of this call
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -27,16 +27,16 @@ import (
 type source struct {
 	client     rest.Interface
 	parameters runtime.ParameterCodec
-	namespace  string // empty: all, or the kind has none
+	namespace  string // empty: all namespaces, or a kind without namespaces
 	resource   string
 	labels     string
 	fields     fields.Selector
 	streams    *atomic.Bool // one request in place of two; false: the server has refused it
 }
 
-// relistPauses are those before what was listed is listed again, as a change was not taken: an object may be one that is never taken.
+// relistPauses returns the pauses before a new list after a change that the store refused. The store may refuse an object permanently.
 func relistPauses(clock clock.Clock) wait.DelayFunc {
-	const healthy = 5 * time.Minute // without a refusal: the pauses begin anew
+	const healthy = 5 * time.Minute // without a refusal: the pauses start with the shortest again
 	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 7, Cap: time.Minute}.DelayWithReset(clock, healthy)
 }
 
@@ -64,8 +64,8 @@ func (l listWatch) IsWatchListSemanticsUnSupported() bool {
 	return !l.streams.Load()
 }
 
-// follow keeps store as the server has the objects, until ctx ends. failed is told of lists that fail. What store does not take is lost
-// to a reflector, which logs an error and goes on: here another one begins with a list.
+// follow keeps the store up to date until ctx ends, and calls failed for each list that fails. A reflector drops a change that the store
+// refuses, logs an error, and continues. Here another reflector starts with a new list.
 func (s source) follow(ctx context.Context, log logr.Logger, store cache.ReflectorStore, failed func(error)) {
 	quiet, pause := log.V(1), relistPauses(clock.RealClock{})
 	for ctx.Err() == nil {
@@ -122,8 +122,8 @@ func (s source) listWatch(failed func(error)) listWatch {
 	}}
 }
 
-// lightWatch takes off its objects what nobody reads, which is most of a node's size: a watch that begins with a list holds all objects at
-// once. (watch.Filter does not end while it has an event that nobody takes.)
+// lightWatch removes the unused fields of its objects, which are most of a node's size: a watch that begins with a list holds all objects at
+// once. (watch.Filter does not end while it has an event that no reader takes.)
 type lightWatch struct {
 	watch.Interface
 	events  chan watch.Event
@@ -165,7 +165,7 @@ func lighten(object runtime.Object) {
 	}
 }
 
-// checkedStore tells of what the store has not taken.
+// checkedStore reports the changes that the store refuses.
 type checkedStore struct {
 	cache.ReflectorStore
 	refused func(error)

@@ -19,18 +19,18 @@ type task struct {
 	order    *order
 	node     string
 	starts   bool            // it begins an upgrade
-	urgent   bool            // its requests begin an upgrade, or go on with one: whoever waits for its end has lost a node meanwhile
+	urgent   bool            // its requests start or continue an upgrade, so that workloads have one node less until they are sent
 	queued   context.Context // ended: what has not had its turn yet is not sent
 	withdraw context.CancelFunc
 }
 
-// begin has the nodes' requests sent. Those of the order's first pass are what its call waits for.
+// begin has the nodes' requests sent. The order's call waits for the requests of its first pass.
 func (h *Host) begin(o *order, found engine.Pass) {
 	first := o.begun == nil
 	if first {
 		o.begun, o.heard = map[string]bool{}, map[string]bool{}
 	}
-	// By the engine's word: the watch tells of a state some time after the answer that has told the engine.
+	// Uses the engine's states, because the engine has the response before the watch shows the change.
 	urgent, starts := map[string]bool{}, map[string]bool{}
 	for _, plan := range found.Plans {
 		starts[plan.Node] = !isInProgress(plan.State) && slices.ContainsFunc(plan.Path, isInProgress)
@@ -50,8 +50,8 @@ func (h *Host) begin(o *order, found engine.Pass) {
 	}
 }
 
-// serve sends a node's requests one after the other. Once the order's context has ended they are all answered as not sent, so that the
-// engine is done with them; once the task is withdrawn, those that have not had their turn yet.
+// serve sends a node's requests in sequence. After the end of the order's context it answers all of them as not sent, so that the engine
+// is done with them. After the task is withdrawn, it does so for requests that still wait for their turn.
 func (h *Host) serve(t *task) {
 	node := t.node
 	defer func() {
@@ -89,7 +89,7 @@ func (h *Host) serve(t *task) {
 		switch {
 		case told.err == nil:
 		case ctx.Err() != nil: // the operator goes
-			h.log.V(1).Info("A request has no answer any more", "node", node, "verb", request.Verb, "target", request.Target)
+			h.log.V(1).Info("A request has no response: the operator stops", "node", node, "verb", request.Verb, "target", request.Target)
 		case t.queued.Err() != nil && told.status == engine.NotSent:
 			h.hear(t.order, node) // the operator's own doing, and no failure
 			h.log.V(1).Info("A request is not sent: the policy has changed", "node", node, "verb", request.Verb, "target", request.Target)
@@ -122,7 +122,7 @@ func isInProgress(state string) bool {
 	return true
 }
 
-// settle tells of what has happened: Events, the log, and the calls that wait. Those return whose requests are answered.
+// settle reports outcomes as Events, in the log, and to the calls that wait. Those return whose requests are answered.
 func (h *Host) settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,7 +135,7 @@ func (h *Host) settle() {
 	}
 	for _, outcome := range settled.Outcomes {
 		failure := fmt.Errorf("node %s: %s", outcome.Node, outcome.Message)
-		if outcome.Code == 0 || outcome.Code == engine.CodeAborted { // aborted: somebody else was faster
+		if outcome.Code == 0 || outcome.Code == engine.CodeAborted { // aborted: another client was faster
 			failure = nil
 		}
 		h.tellCalls(outcome.Node, failure)
@@ -154,7 +154,7 @@ func (h *Host) settle() {
 		select {
 		case h.events <- event:
 		default:
-			h.log.Info("An Event is dropped: the recorder does not take Events any more", "node", event.Node, "message", event.Message)
+			h.log.Info("An Event is dropped: the recorder does not accept more Events", "node", event.Node, "message", event.Message)
 		}
 	}
 	for _, o := range h.orders {
@@ -176,7 +176,7 @@ func (h *Host) record() {
 	}
 }
 
-// isAnswered tells whether all that the first pass has begun is over.
+// isAnswered returns whether all requests of the first pass have their responses.
 func (o *order) isAnswered() bool {
 	for _, underWay := range o.begun {
 		if underWay {
@@ -186,7 +186,7 @@ func (o *order) isAnswered() bool {
 	return o.begun != nil
 }
 
-// tellCalls of the first outcome on a node that they wait for. failure: nil if there is none.
+// tellCalls reports the first outcome on a node to the calls that wait for the node. failure is nil after a success.
 func (h *Host) tellCalls(node string, failure error) {
 	const most = 3
 	for _, o := range h.orders {

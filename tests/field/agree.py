@@ -25,7 +25,8 @@ CODES = {
     "DisruptionBudget": {"BudgetNeverAllows", "BudgetAllowsNone", "UnreadyBehindBudget"},
     "Frozen": {"AutoUpgradeOff"},
     "Group": {"GroupTooLarge", "NothingBegins"},
-    "MaxUnavailable": {"GroupTooLarge", "NothingBegins"},
+    "DriverPodMissing": {"DriverPodUnscheduled", "NoDriverPod"},
+    "MaxUnavailable": {"DriverPodUnscheduled", "GroupTooLarge", "NodeCordoned", "NodeLeaves", "NodeNotReady", "NothingBegins"},
     "NoWindow": {"NothingBegins"},
     "NodeLeaves": {"NodeLeaves"},
     "NodeNotReady": {"NodeNotReady"},
@@ -33,12 +34,13 @@ CODES = {
     "PodsTerminating": {"DoesNotEnd", "LongGrace"},
     "SeveralBudgets": {"SeveralBudgets"},
     "SkipLabel": {"NodeSkipped"},
-    "Stage": {"NothingBegins", "StageWithoutNodes"},
+    "Stage": {"NothingBegins", "SelectsNothing", "StageWithoutNodes"},
     "UndeletablePods": {"BarePod", "EmptyDir"},
 }
 # The node waits for others, or for what an administrator wants to be asked.
 FOLLOWS = {"Approval", "Halted", "Ledger", "MaxFailures", "MaxParallel", "Soak"}
-# They hold a node from the beginning.
+# They hold a node from the beginning. A simulation begins with the old driver and without marks, so that only nodes compare
+# that have not begun.
 HOLDS = {"Cordoned", "Frozen", "NoWindow", "NodeLeaves", "NodeNotReady", "Paused", "SkipLabel"}
 BLOCKS = {"BarePod", "BudgetNeverAllows", "EmptyDir", "GroupTooLarge", "NothingBegins", "SeveralBudgets", "StageWithoutNodes"}
 
@@ -68,7 +70,7 @@ def ask(programs, verb, case, options):
 
 def differences(simulated, plan, obstacles):
     codes = {obstacle["code"] for obstacle in obstacles}
-    gates = {node["name"]: node["gate"]["reason"] for node in plan["nodes"] if node["gate"]}
+    gates = {node["name"]: node["gate"]["reason"] for node in plan["nodes"] if node["gate"] and node["next"] == "upgrade-required"}
     problems = []
     for obstacle in simulated["obstacles"]:
         gate, node = obstacle["gate"], obstacle["example"]
@@ -78,8 +80,8 @@ def differences(simulated, plan, obstacles):
             problems.append(f"simulate names {gate}, which this script does not know")
         elif not CODES[gate] & codes:
             problems.append(f"simulate names {gate} ({node}), and preflight only {sorted(codes)}")
-        if gate in HOLDS and gates.get(node) != gate:
-            problems.append(f"simulate names {gate} for {node}, and plan {gates.get(node)}")
+        if gate in HOLDS and gates.get(node, gate) != gate:
+            problems.append(f"simulate names {gate} for {node}, and plan {gates[node]}")
     errors = {obstacle["code"] for obstacle in obstacles if obstacle["severity"] == "error"} & BLOCKS
     if errors and simulated["finishes"]:
         problems.append(f"preflight names {sorted(errors)}, and the simulated rollout finishes")

@@ -29,9 +29,17 @@ bool IsOfDriver(const Request& request, const Pod& pod) {
 std::set<std::string> NodesWithDriver(const Request& request) {
   std::set<std::string> nodes;
   for (const Pod& pod : request.question.cluster.pods) {
-    if (IsOfDriver(request, pod) && !pod.node_name.empty()) nodes.insert(pod.node_name);
+    if (IsOfDriver(request, pod) && !NodeOf(pod).empty()) nodes.insert(NodeOf(pod));
   }
   return nodes;
+}
+
+// A driver pod that cannot be scheduled now cannot be scheduled later either: nothing in the simulation makes room.
+void FurnishFullNodes(const Request& request, FakeCluster& cluster) {
+  for (const Pod& pod : request.question.cluster.pods) {
+    if (!IsOfDriver(request, pod) || !pod.node_name.empty() || pod.unscheduled_message.empty()) continue;
+    cluster.SetNodeFull(NodeOf(pod), pod.unscheduled_message);
+  }
 }
 
 // The pod template of a revision as JSON; empty if its data is not known.
@@ -144,6 +152,7 @@ void Furnish(const Request& request, const Durations& durations, Jitter& jitter,
   for (const Node& node : request.question.cluster.nodes) {
     if (nodes.contains(node.name) && node.unreadable.empty()) FurnishNode(request, node, cluster);
   }
+  FurnishFullNodes(request, cluster);
   const std::string ns = request.place.ns;
   const Templates templates = TemplatesOf(request);
   cluster.AddDaemonSet({.ns = ns,

@@ -52,6 +52,14 @@ Question WithNewRevision(Question question) {
   return question;
 }
 
+// Whether no node is on its way to another revision, nor about to be.
+bool IsAtRest(const Report& report) {
+  return std::none_of(report.nodes.begin(), report.nodes.end(), [](const NodeReport& node) {
+    const driverupgrade::UpgradeState state = node.plan.to();
+    return state == driverupgrade::UpgradeState::kUpgradeRequired || driverupgrade::IsInProgress(state);
+  });
+}
+
 class RolloutSearch {
  public:
   explicit RolloutSearch(const Request& request) : request_(request) {}
@@ -62,8 +70,7 @@ class RolloutSearch {
           "Change it, or leave it out.", std::move(warning));
     }
     absl::StatusOr<Report> report = driverupgrade::whatif::Answer(request_.question);
-    const bool is_at_rest = report.ok() && report->totals.pending == 0 && report->totals.in_progress == 0;
-    if (is_at_rest) report = driverupgrade::whatif::Answer(WithNewRevision(request_.question));
+    if (report.ok() && IsAtRest(*report)) report = driverupgrade::whatif::Answer(WithNewRevision(request_.question));
     if (!report.ok()) {
       Add(Severity::kError, "NoPlan", "No plan can be made of this cluster.", "What the message names.",
           std::string(report.status().message()));
@@ -97,11 +104,20 @@ class RolloutSearch {
     }
     CheckHealthPods();
     if (!report.rollout) return;
-    for (const driverupgrade::RolloutStageStatus& stage : report.rollout->stages) {
-      if (stage.nodes > 0 || stage.name == driverupgrade::kLastStage) continue;
-      Add(Severity::kError, "StageWithoutNodes", "A stage has no node: the rollout never gets past it.",
-          "Correct its nodeSelector, or leave the stage out.",
-          stage.why_left_out.empty() ? stage.name : fmt::format("{}: {}", stage.name, stage.why_left_out));
+    // The last stage that has nodes is waited for by nobody.
+    const auto& stages = report.rollout->stages;
+    const auto last = std::find_if(stages.rbegin(), stages.rend(), [](const auto& stage) { return stage.nodes > 0; });
+    for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
+      if (stage->nodes > 0 || stage->name == driverupgrade::kLastStage) continue;
+      const std::string object =
+          stage->why_left_out.empty() ? stage->name : fmt::format("{}: {}", stage->name, stage->why_left_out);
+      if (stage < last.base()) {
+        Add(Severity::kError, "StageWithoutNodes", "A stage has no node: the rollout never gets past it.",
+            "Correct its nodeSelector, or leave the stage out.", object);
+      } else {
+        Add(Severity::kWarning, "EmptyStage", "A stage has no node, and no later stage has one either.",
+            "Correct its nodeSelector, or leave the stage out.", object);
+      }
     }
   }
 
@@ -123,8 +139,8 @@ class RolloutSearch {
   void CheckBegin(const Report& report) {
     std::map<GateReason, std::pair<int, std::string>> gates;
     for (const NodeReport& node : report.nodes) {
-      const driverupgrade::UpgradeState state = node.plan.path.empty() ? node.plan.from : node.plan.path.back();
-      if (driverupgrade::IsInProgress(state)) return;
+      // One that is in progress, or is being released, makes room for the others.
+      if (driverupgrade::IsInProgress(node.plan.to()) || driverupgrade::IsInProgress(node.plan.from)) return;
       if (!node.gate || HasObstacleOfItsOwn(node.gate->reason)) continue;
       auto& [count, detail] = gates[node.gate->reason];
       if (count++ == 0) detail = node.gate->detail.substr(0, node.gate->detail.find("; place "));

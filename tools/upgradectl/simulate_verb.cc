@@ -147,7 +147,7 @@ std::string LeftOut(const Request& request) {
   for (const driverupgrade::Pod& pod : request.question.cluster.pods) {
     const bool is_driver =
         pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
-    if (is_driver) with_driver.insert(pod.node_name);
+    if (is_driver) with_driver.insert(NodeOf(pod));
   }
   const std::string& label = request.question.identity.StateLabel();
   const auto& nodes = request.question.cluster.nodes;

@@ -203,16 +203,22 @@ void DrawNight(Random& random, Setup& setup, RolloutPolicy& rollout) {
   rollout.windows.push_back({.days = {absl::GetWeekday(today)}, .start = absl::Hours(23), .duration = absl::Hours(2)});
 }
 
-// Closed days of which the first or the last midnight comes in the midst of the faults, and finishBy; from a stream of
-// its own.
+// Closed days of which the first or the last midnight comes during the faults, finishBy, and the way back; from a stream
+// of its own.
 void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
   Random random(seed, "rollouts by time");
+  if (seed % 4 == 0) rollout.rollback = Rollback::kFast;
   if (random.Percent(35)) {
     const int minutes = random.Between(1, std::max(1, static_cast<int>(absl::ToInt64Minutes(setup.chaos))));
     const absl::CivilDay today = absl::ToCivilDay(setup.start, absl::UTCTimeZone()) - 1;
     setup.start -= absl::Minutes(minutes);
-    rollout.closed = {random.Percent(50) ? ClosedDays{.first = today, .last = today}
-                                         : ClosedDays{.first = today + 1, .last = today + random.Between(1, 3)}};
+    if (random.Percent(50)) {
+      rollout.closed = {{.first = today, .last = today}};
+    } else {
+      // The third are days without an end, until an administrator opens them.
+      const int days = random.Between(1, 3);
+      rollout.closed = {{.first = today + 1, .last = today + (days == 3 ? 800 : days)}};
+    }
   }
   if (rollout.closed.empty() && random.Percent(30)) DrawNight(random, setup, rollout);
   if ((rollout.windows.empty() && rollout.closed.empty()) || random.Percent(50)) return;

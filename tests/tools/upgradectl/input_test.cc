@@ -114,7 +114,7 @@ TEST_CASE("Pods that request a resource of another vendor count as users of its 
   CHECK(evictions({"--resource", "example.com/fpga"}) == 1);
 }
 
-TEST_CASE("--early-validation sets how validation pods count that were ready too early (W34)") {
+TEST_CASE("the option --early-validation sets how validation pods count that were ready too early (W34)") {
   const ScratchFile dump(Fleet(1));
   CHECK(RunWith({"status", "--cluster", dump.path(), "--early-validation", "Count"}).exit_code != kExitUsage);
   CHECK(RunWith({"status", "--cluster", dump.path(), "--early-validation", "Never"}).exit_code == kExitUsage);

@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "driverupgrade/kubernetes/object_client.h"
+#include "driverupgrade/policy_warnings.h"
 #include "support/resource_condition.h"
 
 namespace examples {
@@ -34,6 +35,7 @@ class PolicyMemory {
     for (const driverupgrade::ApiObject& object : objects) {
       absl::StatusOr<T> now = read(object);
       verdicts_.push_back({.kind = kind, .object = object, .error = now.status()});
+      if (now.ok()) verdicts_.back().warnings = driverupgrade::Warnings(now->upgrade);
       const auto before = good_.find(object.uid);
       if (now.ok()) {
         good[object.uid] = *std::move(now);

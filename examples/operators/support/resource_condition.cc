@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "support/json.h"
 
 namespace examples {
@@ -66,11 +67,16 @@ void PutCondition(Writer& writer, const Saying& saying, const std::string& since
   writer.EndObject();
 }
 
-Saying ValiditySaying(const absl::Status& error, std::int64_t generation) {
+Saying ValiditySaying(const absl::Status& error, std::int64_t generation,
+                      const std::vector<std::string>& warnings = {}) {
+  std::string message = Message(error);
+  if (error.ok() && !warnings.empty()) {
+    message = fmt::format("{}, with warnings: {}", message, fmt::join(warnings, "; ")).substr(0, kMessageMax);
+  }
   return {.type = kPolicyValid,
           .status = error.ok() ? "True" : "False",
           .reason = Reason(error),
-          .message = Message(error),
+          .message = std::move(message),
           .generation = generation};
 }
 
@@ -119,11 +125,12 @@ std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings
 }
 
 std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::Status& error, absl::Time now,
-                                          const std::string& state, const std::optional<UpgradeStanding>& standing) {
+                                          const std::string& state, const std::optional<UpgradeStanding>& standing,
+                                          const std::vector<std::string>& warnings) {
   const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
   if (!parsed.ok()) return std::nullopt;
   const std::int64_t generation = Integer(*parsed, {"metadata", "generation"});
-  std::vector<Saying> sayings = {ValiditySaying(error, generation)};
+  std::vector<Saying> sayings = {ValiditySaying(error, generation, warnings)};
   if (standing) {
     sayings.push_back({.type = kDriversUpgraded,
                        .status = standing->done ? "True" : "False",

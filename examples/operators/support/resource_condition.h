@@ -62,21 +62,25 @@ struct ResourceVerdict {
   /// Why its policy is not taken; OK if it is. FailedPrecondition: there is nothing wrong with it, it is not in effect.
   /// Unavailable: it is in effect, without the driver's DaemonSet that it asks for.
   absl::Status error = absl::OkStatus();
+  /// Fields of a policy in effect that have no effect (policy_warnings.h): the condition lists them.
+  std::vector<std::string> warnings = {};
   /// What status.state is to be; empty: it is somebody else's business.
   std::string state = {};
   /// nullopt: nothing is known yet, or no engine works by it; the condition stays as it is.
   std::optional<UpgradeStanding> standing = std::nullopt;
   friend bool operator==(const ResourceVerdict& a, const ResourceVerdict& b) {
-    return a.object == b.object && a.error == b.error && a.state == b.state && a.standing == b.standing;
+    return a.object == b.object && a.error == b.error && a.warnings == b.warnings && a.state == b.state &&
+           a.standing == b.standing;
   }
 };
 
 /// The merge patch of the status subresource that says `error`, at the version that was read; nullopt if the object
 /// says so already. Conditions of others stay. A resource that has never been wrong gets its condition as well.
-/// `state` and `standing`: as ResourceVerdict's.
+/// `state`, `standing` and `warnings`: as ResourceVerdict's.
 std::optional<std::string> ConditionPatch(const driverupgrade::ApiObject& object, const absl::Status& error,
                                           absl::Time now, const std::string& state = {},
-                                          const std::optional<UpgradeStanding>& standing = std::nullopt);
+                                          const std::optional<UpgradeStanding>& standing = std::nullopt,
+                                          const std::vector<std::string>& warnings = {});
 
 /// Returns true if the condition UpgradePolicyValid of the object reports `error` about its present generation.
 bool IsSaid(const driverupgrade::ApiObject& object, const absl::Status& error);

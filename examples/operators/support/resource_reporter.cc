@@ -82,7 +82,7 @@ bool ResourceReporter::IsNews(const ApiObject& object, const absl::Status& error
 absl::Status ResourceReporter::ReportOne(const CallContext& context, const ResourceVerdict& verdict) {
   const absl::Time now = clock_->Now();
   const ApiObject& object = verdict.object;
-  const std::optional<std::string> patch = ConditionPatch(object, verdict.error, now, verdict.state, verdict.standing);
+  const std::optional<std::string> patch = ConditionPatch(object, verdict.error, now, verdict.state, verdict.standing, verdict.warnings);
   if (patch) {
     const auto patched = objects_->MergePatch(context, verdict.kind, {object.ns, object.name}, *patch, "status");
     if (!patched.ok()) return patched.status();

@@ -66,6 +66,18 @@ TEST_CASE("what the object says already is not written, and the time is that of 
   CHECK(ConditionPatch(Policy(wrong, "8", 4), kWrong, kNow).has_value());
 }
 
+TEST_CASE("W21: the condition of a policy in effect lists the fields that have no effect") {
+  const std::vector<std::string> warnings = {"rollout.order[1]: has no effect after Name", "rollout.health: is empty"};
+  const auto patch = ConditionPatch(Policy(""), absl::OkStatus(), kNow, "", std::nullopt, warnings);
+  REQUIRE(patch);
+  CHECK(patch->find("the upgrade policy is in effect, with warnings: rollout.order[1]: has no effect after Name; "
+                    "rollout.health: is empty") != std::string::npos);
+  const auto refused =
+      ConditionPatch(Policy(""), absl::InvalidArgumentError("wrong"), kNow, "", std::nullopt, warnings);
+  REQUIRE(refused);
+  CHECK(refused->find("warnings") == std::string::npos);
+}
+
 TEST_CASE("how far an upgrade is has words for each way it may stand") {
   const auto shown = [](driverupgrade::EngineProgress progress, bool on = true) {
     const examples::UpgradeStanding standing = examples::StandingOf(progress, on);

@@ -29,6 +29,18 @@ func (m *Module) lb(a int32, o uint64) int32 { return int32(m.memory[uint64(uint
 func (m *Module) sb(a int32, o uint64, v int32) { m.memory[uint64(uint32(a))+o] = byte(v) }
 
 //go:nosplit
+func (m *Module) lh(a int32, o uint64) int32 {
+	o += uint64(uint32(a))
+	return int32(binary.LittleEndian.Uint16(m.memory[:0:len(m.memory)][o : o+2 : o+2]))
+}
+
+//go:nosplit
+func (m *Module) sh(a int32, o uint64, v int32) {
+	o += uint64(uint32(a))
+	binary.LittleEndian.PutUint16(m.memory[:0:len(m.memory)][o:o+2:o+2], uint16(v))
+}
+
+//go:nosplit
 func (m *Module) l(a int32, o uint64) int32 {
 	o += uint64(uint32(a))
 	return int32(binary.LittleEndian.Uint32(m.memory[:0:len(m.memory)][o : o+4 : o+4]))
@@ -56,9 +68,9 @@ func (m *Module) sl(a int32, o uint64, v int64) {
 var (
 	translated = regexp.MustCompile(`^(fn\d+|X\w+)$`)
 	temporary  = regexp.MustCompile(`^t\d+$`)
-	loads      = map[string]string{"int32 load32": "l", "int64 load64": "ll"}
-	stores     = map[string]string{"store32 uint32": "s", "store64 uint64": "sl"}
-	values     = map[string]string{"s": "int32", "sl": "int64"} // that a store takes
+	loads      = map[string]string{"int32 load16": "lh", "int32 load32": "l", "int64 load64": "ll"}
+	stores     = map[string]string{"store16 uint16": "sh", "store32 uint32": "s", "store64 uint64": "sl"}
+	values     = map[string]string{"sh": "int32", "s": "int32", "sl": "int64"} // that a store takes
 )
 
 func main() {
@@ -105,7 +117,7 @@ func shrink(text []byte) ([]byte, error) {
 
 // resultsOf are the types of what functions give back, by their names.
 func resultsOf(file *ast.File) map[string]string {
-	results := map[string]string{"i32": "int32", "i64": "int64", "l": "int32", "lb": "int32", "ll": "int64", "g0": "int32"}
+	results := map[string]string{"i32": "int32", "i64": "int64", "l": "int32", "lb": "int32", "lh": "int32", "ll": "int64", "g0": "int32"}
 	for _, declaration := range file.Decls {
 		if function, ok := declaration.(*ast.FuncDecl); ok && function.Type.Results != nil {
 			results[function.Name.Name] = name(function.Type.Results.List[0].Type)
@@ -280,7 +292,7 @@ func harmless(call *ast.CallExpr) bool {
 			return false
 		}
 		switch function.Sel.Name {
-		case "l", "ll", "lb":
+		case "l", "lb", "lh", "ll":
 			return owner.Name == "m"
 		}
 		return owner.Name == "math" || owner.Name == "bits"
@@ -365,6 +377,9 @@ func shorterExpression(expression ast.Expr) ast.Expr {
 			if constant(e.X) == nil && constant(e.Y) != nil {
 				plusNegative(e)
 			}
+			besideUnsigned(e)
+		case token.QUO, token.REM:
+			besideUnsigned(e)
 		}
 	case *ast.CallExpr:
 		if name(e.Fun) == "int32" || name(e.Fun) == "int64" {
@@ -378,6 +393,36 @@ func shorterExpression(expression ast.Expr) ast.Expr {
 		}
 	}
 	return expression
+}
+
+// besideUnsigned writes `uint32(v0) > uint32(i32(9))` as `uint32(v0) > 9`: the constant gets the type of its neighbour.
+func besideUnsigned(e *ast.BinaryExpr) {
+	if unsigned(e.X) == unsigned(e.Y) && unsigned(e.X) != "" && unsignedConstant(e.X) == nil {
+		if value := unsignedConstant(e.Y); value != nil {
+			e.Y = value
+		}
+	}
+}
+
+// unsigned is the type that the value is converted to, if it is an unsigned one.
+func unsigned(value ast.Expr) string {
+	call, ok := value.(*ast.CallExpr)
+	if !ok || name(call.Fun) != "uint32" && name(call.Fun) != "uint64" {
+		return ""
+	}
+	return name(call.Fun)
+}
+
+// unsignedConstant is the positive number of uint32(i32(9)) and uint64(i64(9)).
+func unsignedConstant(value ast.Expr) ast.Expr {
+	if unsigned(value) == "" {
+		return nil
+	}
+	number, ok := constant(value.(*ast.CallExpr).Args[0]).(*ast.BasicLit)
+	if !ok || number.Value == "0" {
+		return nil
+	}
+	return number
 }
 
 // plusNegative writes a constant on the right of an operator without its wrapper, and `+ -1` as `- 1`.
@@ -446,7 +491,7 @@ func shorterStatement(statement ast.Stmt, kinds map[string]string) ast.Stmt {
 		s.Rhs[0] = bare(s.Rhs[0])
 		target, ok := s.Lhs[0].(*ast.IndexExpr)
 		if !ok {
-			return s
+			return changeInPlace(s)
 		}
 		value, ok := s.Rhs[0].(*ast.CallExpr)
 		if base, offset := address(target.Index); base != nil && ok && name(value.Fun) == "byte" {
@@ -458,6 +503,20 @@ func shorterStatement(statement ast.Stmt, kinds map[string]string) ast.Stmt {
 		}
 	}
 	return statement
+}
+
+var inPlace = map[token.Token]token.Token{
+	token.ADD: token.ADD_ASSIGN, token.SUB: token.SUB_ASSIGN, token.MUL: token.MUL_ASSIGN,
+	token.AND: token.AND_ASSIGN, token.OR: token.OR_ASSIGN, token.XOR: token.XOR_ASSIGN,
+}
+
+// changeInPlace writes `v0 = v0 + 1` as `v0 += 1`.
+func changeInPlace(s *ast.AssignStmt) ast.Stmt {
+	sum, ok := s.Rhs[0].(*ast.BinaryExpr)
+	if !ok || name(s.Lhs[0]) == "" || name(s.Lhs[0]) != name(sum.X) || inPlace[sum.Op] == 0 {
+		return s
+	}
+	return &ast.AssignStmt{Lhs: s.Lhs, Tok: inPlace[sum.Op], Rhs: []ast.Expr{sum.Y}}
 }
 
 // store32(m.memory, ADDRESS, uint32(VALUE))

@@ -32,6 +32,23 @@ func TestWhatIsWrittenShorter(t *testing.T) {
 	v1 = int32(m.memory[uint32(v0)])`, `
 	m.sb(v0, 1, v1)
 	v1 = m.lb(v0, 0)`},
+		{"halves", `
+	store16(m.memory, uint64(uint32(v0))+1, uint16(v1))
+	v1 = int32(load16(m.memory, uint64(uint32(v0))+4))`, `
+	m.sh(v0, 1, v1)
+	v1 = m.lh(v0, 4)`},
+		{"a constant beside an unsigned value", `
+	if uint32(v0) > uint32(i32(9)) {
+		v1 = int32(uint32(v0) / uint32(i32(10)))
+	}`, `
+	if uint32(v0) > 9 {
+		v1 = int32(uint32(v0) / 10)
+	}`},
+		{"a variable that changes", `
+	v1 = v1 + 8
+	v1 = v1 - (v0 - 3)`, `
+	v1 += 8
+	v1 -= (v0 - 3)`},
 		{"a sum with a negative constant", `
 	v1 = v0 + i32(-16)`, `
 	v1 = v0 - 16`},
@@ -82,6 +99,13 @@ func TestWhatStays(t *testing.T) {
 	t0 := v0
 	v0 = v1
 	v1 = t0`},
+		{"a negative or lone unsigned constant", `
+	if uint32(v0) > uint32(i32(-9)) {
+		v1 = int32(uint32(i32(9)) / uint32(v0))
+	}`},
+		{"a variable that changes by more than its right side", `
+	v1 = v1 + v0 - v0
+	v1 = v0 - v1`},
 		{"a constant that gives a name its type", `
 	t0 := i32(7)
 	v0 = v1

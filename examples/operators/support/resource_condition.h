@@ -95,10 +95,10 @@ class ResourceReporter {
   ResourceReporter(std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string component,
                    std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log);
 
-  /// Writes what is not said yet; where only the standing has changed, or somebody else writes the state as well, every ten
-  /// seconds at most. Returns when to come
-  /// again: to try what was refused, or to say what has waited; InfiniteFuture if there is neither. A conflict is tried
-  /// again with the next version of the object.
+  /// Writes verdicts that the objects do not show yet. If only the counts of the standing have changed, or another client
+  /// writes the state too, it writes every ten seconds at most, and not before the counts have differed for two seconds.
+  /// Returns when to call again, for a refused write or for counts that wait; InfiniteFuture if there is neither. After a
+  /// conflict it writes to the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
 
  private:
@@ -116,9 +116,11 @@ class ResourceReporter {
     std::string state = {};
     std::optional<UpgradeStanding> standing = std::nullopt;
     absl::Time at = absl::InfinitePast();
+    // Since when the standing has been another one.
+    std::optional<absl::Time> differs_since = std::nullopt;
   };
   // Nothing but the standing or the object has changed since, and that too lately. Sets `again` to when it may be said.
-  bool MayWait(const Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again) const;
+  static bool MayWait(Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again);
   std::map<std::string, Said> written_;  // for which all has been said, by UID
   std::set<std::string> owed_;           // of which an Event is still to be written, by UID
   struct Known {

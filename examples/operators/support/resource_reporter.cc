@@ -14,6 +14,8 @@ using driverupgrade::Severity;
 
 constexpr absl::Duration kTryAgain = absl::Seconds(30);
 constexpr absl::Duration kStandingEvery = absl::Seconds(10);
+// Counts that change back within this time cost no write: another client may remove labels as fast as they are written.
+constexpr absl::Duration kSettles = absl::Seconds(2);
 
 }  // namespace
 
@@ -54,18 +56,22 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
 }
 
 // Whether a policy is in effect may change without it.
-bool ResourceReporter::MayWait(const Said& before, const ResourceVerdict& verdict, absl::Time now,
-                               absl::Time& again) const {
+bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again) {
   if (before.error != verdict.error || before.state != verdict.state) return false;
+  absl::Time due = before.at + kStandingEvery;
   if (before.standing == verdict.standing) {
+    before.differs_since.reset();
     if (before.version == verdict.object.resource_version) return true;
     // Two writers of the state would overwrite each other indefinitely.
     if (verdict.state.empty()) return false;
   } else if (!before.standing || !verdict.standing || before.standing->reason != verdict.standing->reason) {
     return false;
+  } else if (before.version == verdict.object.resource_version) {
+    if (!before.differs_since) before.differs_since = now;
+    due = std::max(due, *before.differs_since + kSettles);
   }
-  if (now >= before.at + kStandingEvery) return false;
-  again = std::min(again, before.at + kStandingEvery);
+  if (now >= due) return false;
+  again = std::min(again, due);
   return true;
 }
 
@@ -82,7 +88,8 @@ bool ResourceReporter::IsNews(const ApiObject& object, const absl::Status& error
 absl::Status ResourceReporter::ReportOne(const CallContext& context, const ResourceVerdict& verdict) {
   const absl::Time now = clock_->Now();
   const ApiObject& object = verdict.object;
-  const std::optional<std::string> patch = ConditionPatch(object, verdict.error, now, verdict.state, verdict.standing, verdict.warnings);
+  const std::optional<std::string> patch =
+      ConditionPatch(object, verdict.error, now, verdict.state, verdict.standing, verdict.warnings);
   if (patch) {
     const auto patched = objects_->MergePatch(context, verdict.kind, {object.ns, object.name}, *patch, "status");
     if (!patched.ok()) return patched.status();

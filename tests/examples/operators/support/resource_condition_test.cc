@@ -206,6 +206,29 @@ TEST_CASE("counts of nodes are said every ten seconds at most, and how the upgra
   CHECK(world.transport->requests.size() == 3);
 }
 
+TEST_CASE("W1: counts that change and change back within two seconds cost no write") {
+  World world;
+  for (int i = 0; i < 2; ++i) world.transport->Answer(200, Policy("").json);
+  const auto report = [&](const std::string& message) {
+    return world.reporter.Report({},
+                                 {{.kind = kPolicies,
+                                   .object = Policy(""),
+                                   .standing = examples::UpgradeStanding{.reason = "UnderWay", .message = message}}});
+  };
+  report("0 of 3");
+  for (int times = 0; times < 5; ++times) {
+    world.clock->Advance(absl::Seconds(20));
+    CHECK(report("1 of 3") == world.clock->Now() + absl::Seconds(2));
+    world.clock->Advance(absl::Seconds(1));
+    CHECK(report("0 of 3") == absl::InfiniteFuture());
+  }
+  CHECK(world.sent() == 1);
+  report("1 of 3");
+  world.clock->Advance(absl::Seconds(2));
+  CHECK(report("2 of 3") == absl::InfiniteFuture());
+  CHECK(world.sent() == 2);
+}
+
 TEST_CASE("where somebody else writes status.state as well, it is written every ten seconds at most") {
   World world;
   const examples::UpgradeStanding under_way{.reason = "UnderWay", .message = "0 of 3"};

@@ -45,6 +45,14 @@ void BeginTryAfterEnd(const std::optional<UpgradeState>& from, const std::option
   truth.writes = truth.pods_gone = truth.meddled = 0;
 }
 
+// `<count>@<unix seconds>`; 0 for what is no count.
+int FailuresOf(const Node& node, const std::string& key) {
+  const auto found = node.annotations.find(key);
+  int count = 0;
+  const bool is_there = found != node.annotations.end();
+  return is_there && absl::SimpleAtoi(found->second.substr(0, found->second.find('@')), &count) ? count : 0;
+}
+
 std::string_view NameOf(const std::optional<UpgradeState>& state) { return state ? ToString(*state) : "no state"; }
 
 }  // namespace
@@ -198,6 +206,11 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   if (!by_engine && before != nullptr) ++truth.meddled;
   if (before != nullptr) {
     BeginTryAfterEnd(StateOf(*before, keys), StateOf(*after, keys), by_engine, truth.templates < templates_, truth);
+    // One that begins and fails in one patch leaves the state as it is.
+    const std::string& failures = options.identity.FailuresAnnotation();
+    if (by_engine && FailuresOf(*after, failures) > FailuresOf(*before, failures)) {
+      truth.writes = truth.pods_gone = truth.meddled = 0;
+    }
   }
   if (before != nullptr && by_engine) JudgeCordon(*before, *after, truth);
   NoteCordon(before, *after, maker, truth);

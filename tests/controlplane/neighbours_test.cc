@@ -1,4 +1,5 @@
 // gpu_operator next to a client that removes its state label, as NVIDIA's operators do while `autoUpgrade` is false for them.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -145,6 +146,32 @@ TEST_CASE("W1: the wait for jobs ends on time, although the labels are removed",
   INFO(neighbourhood.OperatorLog());
   REQUIRE(done);
   CHECK(stopwatch.seconds() < 15);
+}
+
+TEST_CASE("W4: nodes that an autoscaler removes hold up no other node, and the cordon of another client stays",
+          "[neighbours]") {
+  World world(ControlPlane::Shared(), "leaving-neighbour", 5);
+  world.DeployDriver();
+  const Kubectl& admin = world.control_plane().admin();
+  const std::string leaving = world.nodes().at(0);
+  const std::string cordoned = world.nodes().at(1);
+  admin.Must({"taint", "node", leaving, "ToBeDeletedByClusterAutoscaler=1:NoSchedule"});
+  world.Cordon(cordoned);
+  world.ChangeDriver("driver:2");
+  Neighbourhood neighbourhood(world);
+  const auto is_done = [&](const std::string& name) { return world.Nodes().at(name).state == "upgrade-done"; };
+  const auto others_are_done = [&] { return std::all_of(world.nodes().begin() + 1, world.nodes().end(), is_done); };
+  INFO(neighbourhood.OperatorLog());
+  CHECK(Eventually(kStartLimit, others_are_done));
+  CHECK(world.Nodes().at(leaving).state == "upgrade-required");
+  CHECK_FALSE(NodesWithNewestDriver(world).contains(leaving));
+  CHECK(world.Nodes().at(cordoned).unschedulable);
+  for (const auto& [name, node] : world.Nodes()) CHECK(node.unschedulable == (name == cordoned));
+
+  admin.Must({"delete", "node", leaving});
+  world.ChangeDriver("driver:3");
+  CHECK(Eventually(kStartLimit, [&] { return NodesWithNewestDriver(world).size() == 4 && others_are_done(); }));
+  CHECK(world.Nodes().at(cordoned).unschedulable);
 }
 
 }  // namespace

@@ -35,14 +35,16 @@ function(driverupgrade_install_pages folder)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder}
     COMPONENT driverupgrade_doc
-    FILES_MATCHING ${ARGN})
+    OPTIONAL FILES_MATCHING ${ARGN})
 endfunction()
 
 # The pages, and what they link to, with the folders of the sources: docs.installed checks that each link leads to a file.
+# Optional, because the recipe for Conan exports only a part of the sources.
 install(
   FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR}
-  COMPONENT driverupgrade_doc)
+  COMPONENT driverupgrade_doc
+  OPTIONAL)
 driverupgrade_install_pages(docs PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 driverupgrade_install_pages(deploy PATTERN "*")
 driverupgrade_install_pages(examples PATTERN "*" PATTERN "__pycache__" EXCLUDE)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,7 +29,7 @@ using driverupgrade::whatif::Report;
 
 constexpr std::string_view kNewRevision = "preflight";
 
-// FindObstacles names these by what causes them.
+// FindObstacles reports these with their causes.
 bool HasObstacleOfItsOwn(GateReason reason) {
   return reason == GateReason::kPaused || reason == GateReason::kFrozen || reason == GateReason::kRevisionUnknown ||
          driverupgrade::TraitsOf(reason).ends_rollout;
@@ -58,6 +59,12 @@ bool IsAtRest(const Report& report) {
     const driverupgrade::UpgradeState state = node.plan.to();
     return state == driverupgrade::UpgradeState::kUpgradeRequired || driverupgrade::IsInProgress(state);
   });
+}
+
+std::set<std::string_view> NamesOf(const Report& report) {
+  std::set<std::string_view> names;
+  for (const NodeReport& node : report.nodes) names.insert(node.plan.node);
+  return names;
 }
 
 class RolloutSearch {
@@ -104,7 +111,7 @@ class RolloutSearch {
     }
     CheckHealthPods();
     if (!report.rollout) return;
-    // The last stage that has nodes is waited for by nobody.
+    // No stage waits for the last one that has nodes.
     const auto& stages = report.rollout->stages;
     const auto last = std::find_if(stages.rbegin(), stages.rend(), [](const auto& stage) { return stage.nodes > 0; });
     for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
@@ -121,7 +128,7 @@ class RolloutSearch {
     }
   }
 
-  // The planner looks for them only on upgraded nodes.
+  // The planner checks these pods only on upgraded nodes.
   void CheckHealthPods() {
     const auto& rollout = request_.question.policy.rollout;
     if (!rollout || !rollout->health || !rollout->health->pod_selector) return;
@@ -135,7 +142,7 @@ class RolloutSearch {
         fmt::format("rollout.health.podSelector: no pod matches {}", rollout->health->pod_selector->ToString()));
   }
 
-  // Nodes that wait for others will have their turn. If none begins, somebody has to do something.
+  // A node that waits for others will have its turn. If none begins, an administrator has to act.
   void CheckBegin(const Report& report) {
     std::map<GateReason, std::pair<int, std::string>> gates;
     for (const NodeReport& node : report.nodes) {
@@ -164,12 +171,11 @@ class RolloutSearch {
     fleet.total = static_cast<int>(report.nodes.size());
     const auto unavailable_max = driverupgrade::ComputeBudget(fleet, request_.question.policy).unavailable_max;
     if (!unavailable_max) return;
+    const std::set<std::string_view> ours = NamesOf(report);
     std::map<std::string, int> sizes;
     for (const Node& node : request_.question.cluster.nodes) {
       const auto label = node.labels.find(rollout->groups->by);
-      const bool is_ours = std::any_of(report.nodes.begin(), report.nodes.end(),
-                                       [&](const NodeReport& one) { return one.plan.node == node.name; });
-      if (is_ours && label != node.labels.end()) ++sizes[label->second];
+      if (ours.contains(node.name) && label != node.labels.end()) ++sizes[label->second];
     }
     for (const auto& [group, size] : sizes) {
       if (size <= *unavailable_max) continue;
@@ -182,6 +188,7 @@ class RolloutSearch {
   // Labels of NVIDIA's GPU operator.
   void CheckNodesWithoutDriver(const Report& report) {
     if (request_.question.identity.Name() != "nvidia.com/gpu") return;
+    const std::set<std::string_view> reached = NamesOf(report);
     for (const Node& node : request_.question.cluster.nodes) {
       const auto is = [&](const char* label, std::string_view value) {
         const auto found = node.labels.find(label);
@@ -192,9 +199,7 @@ class RolloutSearch {
             "Upgrade the image.", node.name);
         continue;
       }
-      const bool is_reached = std::any_of(report.nodes.begin(), report.nodes.end(),
-                                          [&](const NodeReport& one) { return one.plan.node == node.name; });
-      if (is_reached || !is("nvidia.com/gpu.present", "true")) continue;
+      if (reached.contains(node.name) || !is("nvidia.com/gpu.present", "true")) continue;
       Add(Severity::kWarning, "GpuWithoutDriver", "The node has a GPU and no driver pod: no rollout reaches it.",
           "Do the DaemonSet's node selector and tolerations fit it?", node.name);
     }

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
+#include "testing/invariants/tries.h"
 #include "testing/transition_table.h"
 
 namespace driverupgrade::testing {
@@ -32,25 +32,6 @@ StringMap MarksOf(const Node& node) {
     if (key.ends_with("-driver-upgrade.node-initial-state.unschedulable")) marks.emplace(key, value);
   }
   return marks;
-}
-
-// An administrator may also put a failed node back for another try. Only the engine ends an upgrade, or puts a node back in
-// the queue whose driver a new template has made out of date at the end.
-void BeginTryAfterEnd(const std::optional<UpgradeState>& from, const std::optional<UpgradeState>& to, bool by_engine,
-                      bool is_new_template, NodeTruth& truth) {
-  const bool queues_again = from == UpgradeState::kUncordonRequired && to == UpgradeState::kUpgradeRequired;
-  const bool over = to == UpgradeState::kDone || to == UpgradeState::kUnknown || (queues_again && is_new_template);
-  const bool ended = from == UpgradeState::kFailed || (by_engine && over);
-  if (from == to || !ended) return;
-  truth.writes = truth.pods_gone = truth.meddled = 0;
-}
-
-// `<count>@<unix seconds>`; 0 for what is no count.
-int FailuresOf(const Node& node, const std::string& key) {
-  const auto found = node.annotations.find(key);
-  int count = 0;
-  const bool is_there = found != node.annotations.end();
-  return is_there && absl::SimpleAtoi(found->second.substr(0, found->second.find('@')), &count) ? count : 0;
 }
 
 std::string_view NameOf(const std::optional<UpgradeState>& state) { return state ? ToString(*state) : "no state"; }
@@ -205,10 +186,9 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   }
   if (!by_engine && before != nullptr) ++truth.meddled;
   if (before != nullptr) {
-    BeginTryAfterEnd(StateOf(*before, keys), StateOf(*after, keys), by_engine, truth.templates < templates_, truth);
-    // One that begins and fails in one patch leaves the state as it is.
-    const std::string& failures = options.identity.FailuresAnnotation();
-    if (by_engine && FailuresOf(*after, failures) > FailuresOf(*before, failures)) {
+    const internal::TryChange try_change{
+        .before = *before, .after = *after, .by_engine = by_engine, .is_new_template = truth.templates < templates_};
+    if (internal::BeginsAnotherTry(try_change, keys, options.identity)) {
       truth.writes = truth.pods_gone = truth.meddled = 0;
     }
   }

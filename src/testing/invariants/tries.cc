@@ -1,0 +1,36 @@
+#include "testing/invariants/tries.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/numbers.h"
+
+namespace driverupgrade::testing::internal {
+namespace {
+
+// The annotation is `<count>@<unix seconds>`. Returns 0 for any other text.
+int FailuresOf(const Node& node, const std::string& key) {
+  const auto found = node.annotations.find(key);
+  int count = 0;
+  const bool is_there = found != node.annotations.end();
+  return is_there && absl::SimpleAtoi(found->second.substr(0, found->second.find('@')), &count) ? count : 0;
+}
+
+}  // namespace
+
+// An administrator may also put a failed node back for another try. Only the engine ends an upgrade, or puts a node back in
+// the queue whose driver a new template has made out of date at the end.
+bool BeginsAnotherTry(const TryChange& change, const Keys& keys, const DriverIdentity& identity) {
+  const std::string& failures = identity.FailuresAnnotation();
+  // A try that begins and fails in one patch leaves the state as it is.
+  if (change.by_engine && FailuresOf(change.after, failures) > FailuresOf(change.before, failures)) return true;
+  const std::optional<UpgradeState> from = StateOf(change.before, keys);
+  const std::optional<UpgradeState> to = StateOf(change.after, keys);
+  if (from == to) return false;
+  const bool queues_again = from == UpgradeState::kUncordonRequired && to == UpgradeState::kUpgradeRequired;
+  const bool is_over =
+      to == UpgradeState::kDone || to == UpgradeState::kUnknown || (queues_again && change.is_new_template);
+  return from == UpgradeState::kFailed || (change.by_engine && is_over);
+}
+
+}  // namespace driverupgrade::testing::internal

@@ -1,0 +1,22 @@
+// Tells where one try of a node's upgrade ends and another begins (I13).
+#ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_TRIES_H_
+#define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_TRIES_H_
+
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
+#include "testing/invariants/node_truth.h"
+
+namespace driverupgrade::testing::internal {
+
+struct TryChange {
+  const Node& before;
+  const Node& after;
+  bool by_engine = false;
+  // A new template since the try began.
+  bool is_new_template = false;
+};
+bool BeginsAnotherTry(const TryChange& change, const Keys& keys, const DriverIdentity& identity);
+
+}  // namespace driverupgrade::testing::internal
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_INVARIANTS_TRIES_H_

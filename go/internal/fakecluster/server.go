@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -186,6 +187,9 @@ func (c *Cluster) putLocked(resource string, object Object) {
 		meta(object)["uid"] = fmt.Sprintf("uid-%d", c.uids)
 	}
 	object["apiVersion"], object["kind"] = apiOf[resource][0], apiOf[resource][1]
+	if reflect.DeepEqual(known[keyOf(object)], object) {
+		return // an API server has no new version and no watch event for a write that changes nothing
+	}
 	known[keyOf(object)] = object
 	c.tell(resource, kind, object)
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Builds the C interface to one WebAssembly module, without imports, and translates the module to plain Go:
-# go/internal/wasm/driverupgrade.go. The same sources produce the same bytes in any directory.
-#   scripts/build-wasm.sh           overwrites the committed file
-#   scripts/build-wasm.sh --check   fails if the committed file differs, or is larger than 4 MiB
+# go/internal/wasm/driverupgrade.go. The same sources produce the same bytes in any directory. The digests of the sources are committed with
+# the file; they do not cover comments.
+#   scripts/build-wasm.sh               overwrites the committed files
+#   scripts/build-wasm.sh --check       takes seconds: fails if a source has changed since, or the file is larger than 4 MiB
+#   scripts/build-wasm.sh --reproduce   builds, and fails if the committed file differs
 # BUILD=DIRECTORY: working directory (default: build/wasm). The first run needs PyPI, Debian's source packages and Go's module proxy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,6 +12,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 work=$(realpath -m "${BUILD:-build/wasm}")
 committed=go/internal/wasm/driverupgrade.go
+digests=go/internal/wasm/sources.sha256
 jobs=$(nproc)
 mkdir -p "$work"/{download,object,overlay/driverupgrade,overlay/__algorithm}
 
@@ -78,13 +81,45 @@ sources() {
     grep -vE '_test|test_|testing|benchmark|scoped_set_env|pow10_helper|print_hash_of|stack_consumption|time_tool|time_zone_(if|info|libc|posix)\.cc'); do
     echo "absl $work/source/absl $file"
   done
-  # What src/CMakeLists.txt makes driverupgrade::pure of, and what is around it.
+  own_sources | sed "s|^src/|ours $root/src |; s|^scripts/wasm/|ours $root/scripts/wasm |"
+}
+
+# Lists the sources of driverupgrade::pure (src/CMakeLists.txt), and those around it.
+own_sources() {
+  local file
   for file in $(sed -n '/driverupgrade_add_objects(pure_/,/LIBRARIES/s/^ *\([a-z_/]*\.cc\)$/\1/p' src/CMakeLists.txt) \
     $(cd src && find c whatif -name '*.cc') \
     read/{packed,pods_by_node,revision_comparison,snapshot_builder,view_maker}.cc seam/{cluster_facade,forwarding_facade}.cc; do
-    echo "ours $root/src $file"
+    echo "src/$file"
   done
-  for file in hook_runner.cc policy_yaml.cc host.c utc.cc; do echo "ours $root/scripts/wasm $file"; done
+  printf 'scripts/wasm/%s\n' hook_runner.cc policy_yaml.cc host.c utc.cc
+}
+
+# Prints the digests of what the module is made of: the files in the list, each source, and what builds them. Comments do not count.
+digest() {
+  local file
+  {
+    cat "$1"
+    own_sources
+    ls scripts/build-wasm.sh scripts/wasm/{go.mod,go.sum,requirements.txt,sources.sha256} scripts/wasm/{patches,shrink}/*
+    echo "$committed"
+  } | LC_ALL=C sort -u | while read -r file; do
+    case $file in
+      *.cc | *.h | *.c) g++ -fpreprocessed -dD -E -P -x c++ "$file" | tr -s '[:space:]' ' ' ;;
+      *) cat "$file" ;;
+    esac | sha256sum | sed "s|-$|$file|"
+  done
+}
+
+check_size() {
+  local size size_max=4194304
+  size=$(wc -c <"$committed")
+  ((size <= size_max)) || { echo "build-wasm: $committed has $size bytes, at most $size_max are allowed" >&2; exit 1; }
+}
+
+check_digests() {
+  diff "$digests" <(digest <(sed 's/^[^ ]* *//' "$digests")) >&2 ||
+    { echo "build-wasm: these files have changed since $committed was built: run scripts/build-wasm.sh" >&2; exit 1; }
 }
 
 # compile KIND FOLDER FILE
@@ -113,7 +148,8 @@ compile() {
       # There as here no signal can be masked.
       [[ $3 != */thread_identity.cc ]] || options+=(-D__EMSCRIPTEN__)
       ;;
-    ours | prelude) options+=("${cxx[@]}" -std=c++20 -Wno-unused-parameter "-I$root/include" "-I$root/src"
+    ours | prelude) options+=(-MMD -MF "$work/object/$1_${3//\//_}.d"
+      "${cxx[@]}" -std=c++20 -Wno-unused-parameter "-I$root/include" "-I$root/src"
       # Numbers are grouped by nobody and no floating point is formatted: without locales.
       -DFMT_HEADER_ONLY -DFMT_EXCEPTIONS=0 -DFMT_STATIC_THOUSANDS_SEPARATOR=44
       -DFMT_USE_FLOAT=0 -DFMT_USE_DOUBLE=0 -DFMT_USE_LONG_DOUBLE=0
@@ -148,6 +184,13 @@ translate() {
   ! grep -q 'wasi_snapshot' "$work/driverupgrade.go" || { echo "build-wasm: the module imports" >&2; return 1; }
 }
 
+if [ "${1:-}" = --check ]; then
+  check_size
+  check_digests
+  echo "build-wasm: no source has changed since $committed was built"
+  exit 0
+fi
+
 go=$(scripts/find-go.sh)
 fetch_compiler
 export ZIG_GLOBAL_CACHE_DIR=$work/cache ZIG_LOCAL_CACHE_DIR=$work/cache
@@ -163,13 +206,14 @@ sources | xargs -P "$jobs" -L 1 bash -euo pipefail -c 'compile "$@"' compile
 link
 translate
 
-if [ "${1:-}" = --check ]; then
-  size=$(wc -c <"$committed") size_max=4194304
-  ((size <= size_max)) || { echo "build-wasm: $committed has $size bytes, at most $size_max are allowed" >&2; exit 1; }
+if [ "${1:-}" = --reproduce ]; then
+  check_size
   cmp "$work/driverupgrade.go" "$committed"
   echo "build-wasm: $committed is what the sources give"
 else
   mkdir -p "$(dirname "$committed")"
   cp "$work/driverupgrade.go" "$committed"
+  digest <(cat "$work"/object/*.d | tr -s ' \\' '\n' | sed -n "s|^$root/||p") >"$digests.new"
+  mv "$digests.new" "$digests"
   wc -c "$work/driverupgrade.wasm" "$work/translated.go" "$committed"
 fi

@@ -2,7 +2,8 @@
 # Installs, builds and tests. Further arguments are passed to ctest: scripts/test.sh -R Step
 #   scripts/test.sh          quick: unit tests, scenarios, field cases, contract, documentation, 200 seeds of the simulation
 #   scripts/test.sh --full   every test that needs no control plane; CI runs it
-#   scripts/test.sh --long   the full tests, then 20,000 seeds, sanitizers, fuzzers, planted defects and hostile networks: hours
+#   scripts/test.sh --long   the full tests, then 20,000 seeds, the build of the Go module's WebAssembly, sanitizers, fuzzers, planted
+#                            defects and hostile networks: hours
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,6 +25,8 @@ build_and_test() {
 # Runs the steps that take hours, in sequence; the first failure ends the run.
 run_long() {
   say "20,000 seeds" && scripts/soak.sh --require-coverage
+  # 77: PyPI or Debian's sources cannot be reached from here.
+  say "WebAssembly of the Go module" && { scripts/build-wasm.sh --reproduce || [ $? -eq 77 ]; }
   say "planted defects" && scripts/planted.sh
   say "fuzzers" && scripts/fuzz.sh --seconds 300
   local preset

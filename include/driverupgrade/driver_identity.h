@@ -69,6 +69,9 @@ class DriverIdentity {
   const std::string& FailuresAnnotation() const;
   /// Node annotation: the FailureClass of the node's last failure, for policies that count classes.
   const std::string& FailureClassAnnotation() const;
+  /// Node annotation: why the node failed, as text in at most 256 bytes of UTF-8. Kubernetes deletes Events after an
+  /// hour; this annotation stays until the node leaves upgrade-failed.
+  const std::string& FailureCauseAnnotation() const;
   /// Annotation of the driver's DaemonSet: approvals of a rollout, `<stage>@<revision>`, separated by commas.
   const std::string& ApprovedAnnotation() const;
   /// Annotation of the operator's Lease: the policies by which its leader goes, `{"<engine>": <policy>}`.

@@ -1,6 +1,6 @@
-/// Why a node does not move, and when that may change.
+/// The reason why a node does not move, and when that may change.
 ///
-/// Defines Gate, GateReason, and kGates: what else there is to know of each reason.
+/// Defines Gate with its GateSubject and GateCount, GateReason, and kGates: what else there is to know of each reason.
 ///
 ///     // gpu-017: DisruptionBudget, default/trainer-0: refused by disruption budget trainer
 ///     fmt::print("{}: {}, {}\n", node, ToString(gate.reason), gate.detail);
@@ -146,12 +146,49 @@ static_assert(kGates.size() == static_cast<std::size_t>(GateReason::kFailed) + 1
 
 std::string_view ToString(GateReason reason);
 
+enum class GateSubjectKind : std::uint8_t {
+  kNone,
+  kPod,              ///< The pod that has to go, or the driver pod.
+  kNodeMaintenance,  ///< The NodeMaintenance that has to become ready, or to end.
+  kDriver,           ///< Another driver on the node; its name is `<domain>/<driver>`.
+  kApproval,         ///< The approval that opens the gate; its name is `<stage>@<revision>`.
+  kStage,            ///< A stage of the rollout.
+  kGroup,            ///< Nodes that start together, and would exceed a limit even on their own.
+};
+/// Returns Kubernetes' name of the kind. `Driver`, `Approval`, `Stage` and `Group` are not objects. kNone is empty.
+std::string_view ToString(GateSubjectKind kind);
+
+/// The object, driver, approval, stage or group that a gate is about.
+struct GateSubject {
+  GateSubjectKind kind = GateSubjectKind::kNone;
+  /// Empty if the subject has no namespace.
+  std::string ns = {};
+  /// Empty for kGroup.
+  std::string name = {};
+  friend bool operator==(const GateSubject&, const GateSubject&) = default;
+};
+
+/// How much of a limit is used; for a stage, how many of its nodes have ended.
+struct GateCount {
+  int used = 0;
+  /// 0: nothing is allowed, or the stage has no node.
+  int limit = 0;
+  friend bool operator==(const GateCount&, const GateCount&) = default;
+};
+
 struct Gate {
   GateReason reason = GateReason::kUnsettled;
-  /// Which budget, pod, disruption budget, driver or deadline; for a person.
+  /// Text that names the budget, pod, driver or deadline. Programs read the other members instead.
   std::string detail = {};
   /// Nothing changes before this time unless the cluster does: the next try, or the deadline of the stage.
   std::optional<absl::Time> not_before = std::nullopt;
+  /// The node fails at this time if the gate is still closed then. nullopt: it does not fail of this wait.
+  std::optional<absl::Time> fails_at = std::nullopt;
+  GateSubject subject = {};
+  /// For limits and stages.
+  std::optional<GateCount> count = std::nullopt;
+  /// Place among the nodes that wait for a limit, from 1; 0: the node does not wait for one.
+  int place = 0;
   friend bool operator==(const Gate&, const Gate&) = default;
 };
 

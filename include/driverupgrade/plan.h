@@ -109,6 +109,8 @@ struct RolloutStageStatus {
 struct RolloutStatus {
   /// Of the driver, as approvals name it; empty: it cannot be told.
   std::string revision = {};
+  /// When the rollout of this revision began; nullopt: the record does not have it.
+  std::optional<absl::Time> began = std::nullopt;
   /// In their order, with the nodes that no stage names last.
   std::vector<RolloutStageStatus> stages = {};
   /// Nodes of the stages up to this one may start.

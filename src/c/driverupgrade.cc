@@ -29,7 +29,7 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("identity", text, {"domain", "driver"}));
   const absl::StatusOr<DriverIdentity> identity = IdentityOf(document);
   if (!identity.ok()) return Named("identity", identity.status());
-  const std::array<std::pair<const char*, std::string>, 16> keys = {{
+  const std::array<std::pair<const char*, std::string>, 17> keys = {{
       {"stateLabel", identity->StateLabel()},
       {"skipUpgradeLabel", identity->SkipUpgradeLabel()},
       {"skipDrainPodLabel", identity->SkipDrainPodLabel()},
@@ -42,6 +42,7 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
       {"stageAnnotation", identity->StageAnnotation()},
       {"failedRevisionAnnotation", identity->FailedRevisionAnnotation()},
       {"failuresAnnotation", identity->FailuresAnnotation()},
+      {"failureCauseAnnotation", identity->FailureCauseAnnotation()},
       {"restartPodAnnotation", identity->RestartPodAnnotation()},
       {"restartOnlyAnnotation", identity->RestartOnlyAnnotation()},
       {"cordonedByAnnotation", std::string(kCordonedByAnnotation)},

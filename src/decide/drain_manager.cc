@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "decide/gate_subject.h"
 
 namespace driverupgrade {
 namespace {
@@ -105,6 +106,7 @@ struct RemainingPods {
 // Says in `gate` what is waited for: `pods`, of which there are some.
 void Explain(const RemainingPods& pods, Gate& gate) {
   gate.reason = pods.reason;
+  gate.subject = PodSubject(pods.foremost->ref);
   gate.detail.reserve(kDetailSize);
   absl::StrAppend(&gate.detail, pods.foremost->ref.ns, "/", pods.foremost->ref.name, ": ");
   AppendHoldup(*pods.foremost, pods.attempt, gate.detail);

@@ -39,6 +39,20 @@ void WriteGate(const Gate& gate, JsonWriter& writer) {
   writer.Member("reason", ToString(gate.reason));
   writer.Member("detail", gate.detail);
   TimeMember("notBefore", gate.not_before, writer);
+  if (gate.fails_at) TimeMember("failsAt", gate.fails_at, writer);
+  if (gate.subject.kind != GateSubjectKind::kNone) {
+    writer.ObjectMember("subject", [&] {
+      writer.Member("kind", ToString(gate.subject.kind));
+      writer.Member("namespace", gate.subject.ns);
+      writer.Member("name", gate.subject.name);
+    });
+  }
+  if (gate.count) {
+    writer.ObjectMember("count", [&] {
+      writer.Member("used", gate.count->used);
+      writer.Member("limit", gate.count->limit);
+    });
+  }
 }
 
 void WritePlan(const NodePlan& plan, JsonWriter& writer) {

@@ -10,7 +10,7 @@
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
 #include "kubernetes/retry_after.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 namespace driverupgrade::internal {
 namespace {

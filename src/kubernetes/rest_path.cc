@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "driverupgrade/kubernetes/http_message.h"
 #include "fmt/format.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 namespace driverupgrade::internal {
 namespace {

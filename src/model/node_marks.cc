@@ -92,6 +92,7 @@ constexpr std::tuple kAnnotations{
     Row<std::string>{&NodeMarks::failed_revision, &DriverIdentity::FailedRevisionAnnotation, ParseText},
     Row<Failures>{&NodeMarks::failures, &DriverIdentity::FailuresAnnotation, ParseFailures},
     Row<std::string>{&NodeMarks::failure_class, &DriverIdentity::FailureClassAnnotation, ParseText},
+    Row<std::string>{&NodeMarks::failure_cause, &DriverIdentity::FailureCauseAnnotation, ParseText},
     Row<std::string>{&NodeMarks::restart_pod, &DriverIdentity::RestartPodAnnotation, ParseText},
     Row<RestartOnly>{&NodeMarks::restart_only, &DriverIdentity::RestartOnlyAnnotation, ParseRestartOnly},
 };

@@ -104,6 +104,7 @@ struct NodeMarks {
   Mark<std::string> failed_revision = {};
   Mark<Failures> failures = {};
   Mark<std::string> failure_class = {};
+  Mark<std::string> failure_cause = {};
   Mark<RestartOnly> restart_only = {};
   // Names of drivers, ours among them.
   Mark<std::set<std::string>> cordoned_by = {};

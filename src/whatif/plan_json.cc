@@ -108,6 +108,27 @@ class JsonReport {
     } else {
       writer_.Null();
     }
+    WriteSubject(*gate);
+    writer_.EndObject();
+  }
+
+  void WriteSubject(const Gate& gate) {
+    if (gate.fails_at) Member("failsAt", TimeText(*gate.fails_at));
+    if (gate.subject.kind != GateSubjectKind::kNone) {
+      Key("subject");
+      writer_.StartObject();
+      Member("kind", ToString(gate.subject.kind));
+      Member("namespace", gate.subject.ns);
+      Member("name", gate.subject.name);
+      writer_.EndObject();
+    }
+    if (!gate.count) return;
+    Key("count");
+    writer_.StartObject();
+    Key("used");
+    writer_.Int(gate.count->used);
+    Key("limit");
+    writer_.Int(gate.count->limit);
     writer_.EndObject();
   }
 
@@ -124,6 +145,7 @@ class JsonReport {
     Key("rollout");
     writer_.StartObject();
     Member("revision", rollout.revision);
+    if (rollout.began) Member("began", TimeText(*rollout.began));
     const auto open = static_cast<std::size_t>(rollout.open);
     Member("stage", open < rollout.stages.size() ? rollout.stages[open].name : std::string());
     Array("stages", rollout.stages, [this](const RolloutStageStatus& stage) {

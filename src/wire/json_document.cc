@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "fmt/format.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 namespace driverupgrade::internal {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/rapidjson.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 namespace driverupgrade::internal {
 

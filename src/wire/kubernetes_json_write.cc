@@ -3,11 +3,11 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "base/utf8.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
 #include "wire/json_writer.h"
 #include "wire/node_maintenance_json.h"
-#include "wire/utf8.h"
 
 namespace driverupgrade {
 namespace {

@@ -11,11 +11,12 @@
 namespace driverupgrade::tests {
 namespace {
 
-std::array<std::string, 12> Keys(const DriverIdentity& identity) {
+std::array<std::string, 13> Keys(const DriverIdentity& identity) {
   return {identity.StateLabel(),
           identity.SkipUpgradeLabel(),
           identity.StageAnnotation(),
           identity.FailuresAnnotation(),
+          identity.FailureCauseAnnotation(),
           identity.FailedRevisionAnnotation(),
           identity.RestartPodAnnotation(),
           identity.RestartOnlyAnnotation(),

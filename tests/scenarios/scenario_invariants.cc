@@ -88,6 +88,7 @@ std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
   return {identity.StageAnnotation(),
           identity.FailedRevisionAnnotation(),
           identity.FailuresAnnotation(),
+          identity.FailureCauseAnnotation(),
           identity.RestartPodAnnotation(),
           identity.InitiallyUnschedulableAnnotation(),
           identity.PodCompletionStartAnnotation(),

@@ -158,6 +158,7 @@ TEST_CASE("arch-A9: evictions are repeated neither while unanswered, nor soon af
     CHECK(Evicted(verdict).empty());
     CHECK(GateOf(verdict) == "DisruptionBudget");
     CHECK(verdict.gate->detail == "team-a/web: refused by disruption budget web-budget");
+    CHECK(verdict.gate->subject == GateSubject{.kind = GateSubjectKind::kPod, .ns = "team-a", .name = "web"});  // W23
     REQUIRE(verdict.gate->not_before);
     CHECK(*verdict.gate->not_before >= node.now + absl::Seconds(4.5));
     CHECK(*verdict.gate->not_before <= node.now + absl::Seconds(5.5));
@@ -190,6 +191,30 @@ TEST_CASE("T32: the drain deadline fails the node and says which budget blocked 
   CHECK(after.unschedulable);
   CHECK(after.annotations.at(Gpu().FailedRevisionAnnotation()) == "new");
   CHECK_FALSE(after.annotations.contains(Gpu().StageAnnotation()));
+}
+
+TEST_CASE("W23: the gate of a drain says when the node fails, unless the pods are deleted then") {
+  auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(100));
+  CHECK(node.Judge().gate->fails_at == node.now + absl::Seconds(200));
+  node.policy.drain->on_timeout = OnTimeout::kDelete;
+  CHECK_FALSE(node.Judge().gate->fails_at);
+}
+
+TEST_CASE("W23: the cause of a failure stays on the node, in 256 bytes, until the next attempt") {
+  auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(300));
+  node.view.attempts.pods["web-uid"] = {.count = 3,
+                                        .outcome = Outcome::kNotApplied,
+                                        .answered_at = node.now,
+                                        .refusal = Refusal::kOther,
+                                        .message = std::string(300, 'x')};
+  const Node failed = node.After(node.Judge());
+  const std::string& cause = failed.annotations.at(Gpu().FailureCauseAnnotation());
+  CHECK(cause.starts_with("Failed to drain the node, drain timed out after 300 s: team-a/web (the request failed: xxx"));
+  CHECK(cause.size() == 256);
+
+  auto again = NodeUnderTest("upgrade-required", "old").CordonedByUs();
+  again.Annotated(Gpu().FailureCauseAnnotation(), cause);
+  CHECK_FALSE(again.After(again.Judge(/*admitted=*/true)).annotations.contains(Gpu().FailureCauseAnnotation()));
 }
 
 TEST_CASE("dep-F4: no deadline fails a node before the engine has been active for min(timeout, 60 s)") {

@@ -164,7 +164,10 @@ TEST_CASE("T39c: a current driver pod that keeps restarting fails the node") {
   auto node = Restarting("new").WithDriverPods({DriverPod("new").Crashing(11).Build()});
   CHECK(Path(node.Judge().plan) == "upgrade-failed");
   node.WithDriverPods({DriverPod("new").Crashing(10).Build()});
-  CHECK(GateOf(node.Judge()) == "DriverPodNotReady");
+  const Verdict verdict = node.Judge();
+  CHECK(GateOf(verdict) == "DriverPodNotReady");
+  const PodRef& pod = node.view.driver_pods.front().ref;
+  CHECK(verdict.gate->subject == GateSubject{.kind = GateSubjectKind::kPod, .ns = pod.ns, .name = pod.name});  // W23
 }
 
 TEST_CASE("I11: a count of failures that is garbage can still be added to") {

@@ -248,6 +248,8 @@ TEST_CASE("arch-A7: whoever is not admitted learns which budget, how full, and t
   CHECK_FALSE(decisions[0].gate);
   CHECK(decisions[1].gate->detail == "maxParallelUpgrades: 1 of 1 slots are taken; place 1 in the queue");
   CHECK(decisions[2].gate->detail == "maxParallelUpgrades: 1 of 1 slots are taken; place 2 in the queue");
+  CHECK(decisions[2].gate->count == GateCount{.used = 1, .limit = 1});  // W23
+  CHECK(decisions[2].gate->place == 2);
 }
 
 TEST_CASE("arch-A7: a refusal tells the counts with all who go before, though they asked for no room") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "decide/gate_subject.h"
 #include "fmt/format.h"
 
 namespace upgradectl {
@@ -54,7 +55,8 @@ std::optional<Gate> Budgets::Refusal(const Pod& pod) const {
     return Gate{
         .reason = GateReason::kSeveralBudgets,
         .detail = fmt::format("{}: selected by the disruption budgets {} and {}, so that no eviction is possible",
-                              pod.ref.ToString(), budgets[0]->name, budgets[1]->name)};
+                              pod.ref.ToString(), budgets[0]->name, budgets[1]->name),
+        .subject = driverupgrade::PodSubject(pod.ref)};
   }
   const PodDisruptionBudget& budget = *budgets.front();
   if (budget.disruptions_allowed > 0) return std::nullopt;
@@ -65,7 +67,8 @@ std::optional<Gate> Budgets::Refusal(const Pod& pod) const {
   }
   return Gate{.reason = GateReason::kDisruptionBudget,
               .detail = fmt::format("{}: disruption budget {} allows none ({} healthy, {} needed)", pod.ref.ToString(),
-                                    budget.name, budget.current_healthy, budget.desired_healthy)};
+                                    budget.name, budget.current_healthy, budget.desired_healthy),
+              .subject = driverupgrade::PodSubject(pod.ref)};
 }
 
 bool Budgets::NeverAllows(const PodDisruptionBudget& budget) const {

@@ -71,6 +71,7 @@ Section StateOf(const Request& request, const NodeStatus& status, const Node& no
     section.lines.push_back(fmt::format("failed {} time{}, last {}", failures->count, failures->count == 1 ? "" : "s",
                                         Moment(failures->last, request.question.at)));
   }
+  if (const auto& cause = marks.failure_cause.value()) section.lines.push_back(Printable(*cause));
   for (const DriverIdentity& other : driverupgrade::internal::DriversWithLabel(node)) {
     if (other == request.question.identity) continue;
     const auto state = driverupgrade::internal::StateOf(node, other);
@@ -88,7 +89,12 @@ Section GateOf(const Request& request, const NodeStatus& status) {
   }
   const driverupgrade::Gate& gate = *status.gate;
   section.lines.push_back(Printable(fmt::format("{}: {}", driverupgrade::ToString(gate.reason), gate.detail)));
-  if (gate.not_before) section.lines.push_back(fmt::format("until {}", Moment(*gate.not_before, request.question.at)));
+  if (gate.not_before && gate.not_before != gate.fails_at) {
+    section.lines.push_back(fmt::format("until {}", Moment(*gate.not_before, request.question.at)));
+  }
+  if (gate.fails_at) {
+    section.lines.push_back(fmt::format("the node fails at {}", Moment(*gate.fails_at, request.question.at)));
+  }
   section.lines.push_back(fmt::format("opened by {}", OpenedBy(driverupgrade::TraitsOf(gate.reason).opener)));
   return section;
 }
@@ -167,7 +173,9 @@ std::vector<const Pod*> PodsInTheWay(const Request& request, const NodeStatus& n
     const bool stays = driverupgrade::IsDaemonSetPod(pod) || pod.mirror || driverupgrade::IsFinished(pod);
     if (pod.node_name == node.name && !stays) pods.push_back(&pod);
   }
-  const auto is_named = [&](const Pod* pod) { return node.gate && node.gate->detail.starts_with(pod->ref.ToString()); };
+  const auto is_named = [&](const Pod* pod) {
+    return node.gate && node.gate->subject.ns == pod->ref.ns && node.gate->subject.name == pod->ref.name;
+  };
   std::stable_sort(pods.begin(), pods.end(), [&](const Pod* a, const Pod* b) { return is_named(a) && !is_named(b); });
   return pods;
 }
@@ -272,7 +280,7 @@ absl::StatusOr<Explanation> ExplainNode(const Request& request, const RolloutSta
     return absl::NotFoundError(
         fmt::format("{}: has no driver pod and no label of {}", std::string(node), status.driver));
   }
-  Explanation explanation{.node = found->name, .help = HelpFor(request, *found, status.rollout)};
+  Explanation explanation{.node = found->name, .help = HelpFor(request, *found)};
   for (Section& section :
        std::vector<Section>{StateOf(request, *found, *object), GateOf(request, *found), PodsOf(request, *found),
                             DriverOf(request, *found), MaintenancesOf(request, *found), HistoryOf(request, *found)}) {

@@ -41,8 +41,7 @@ struct Explanation {
                                                       std::string_view node);
 
 /// What helps against this gate of this node.
-Help HelpFor(const Request& request, const NodeStatus& node,
-             const std::optional<driverupgrade::RolloutStatus>& rollout = std::nullopt);
+Help HelpFor(const Request& request, const NodeStatus& node);
 
 std::string FormatExplanation(const Explanation& explanation, const Screen& screen);
 

@@ -6,12 +6,18 @@
 
 #include "fmt/format.h"
 #include "upgradectl/explain.h"
+#include "upgradectl/operator_health.h"
+#include "upgradectl/text.h"
 
 namespace upgradectl {
 namespace {
 
+constexpr absl::Duration kFailsSoon = absl::Minutes(10);
+
 using driverupgrade::Gate;
 using driverupgrade::GateReason;
+using driverupgrade::GateSubject;
+using driverupgrade::GateSubjectKind;
 
 // As a shell reads it; without a value it is a flag.
 std::string WithValue(const std::string& option, const std::optional<std::string>& given) {
@@ -63,22 +69,25 @@ class Commands {
   std::string DriverDaemonSet() const {
     return fmt::format("kubectl describe daemonset -n {} -l {}", request_.place.ns, request_.place.labels);
   }
-  // The pod that the gate's detail begins with: `shop/web-1: ...`.
+  std::string Operator() const {
+    return fmt::format("kubectl get deployments,pods,leases -n {}", request_.place.lease_ns);
+  }
   std::string GatePod(std::string_view verb) const {
-    const std::string pod = node_.gate->detail.substr(0, node_.gate->detail.find(':'));
-    if (pod.find('/') == std::string::npos || pod.find(' ') != std::string::npos) return PodsOnNode();
-    return fmt::format("kubectl {} pod -n {} {}", verb, Namespace(pod), Name(pod));
+    const GateSubject& subject = node_.gate->subject;
+    if (subject.kind != GateSubjectKind::kPod) return PodsOnNode();
+    return fmt::format("kubectl {} pod -n {} {}", verb, subject.ns, subject.name);
   }
-  // Of the approval that the gate's detail names: `canary@5d4c9`.
+  std::string InNamespaceOfGatePod(std::string_view kinds) const {
+    const GateSubject& subject = node_.gate->subject;
+    const std::string where = subject.kind == GateSubjectKind::kPod ? "-n " + subject.ns : "-A";
+    return fmt::format("kubectl get {} {}", kinds, where);
+  }
+  // The approval `canary@5d4c9` is of the stage `canary`.
   std::string Approve() const {
-    const std::string& detail = node_.gate->detail;
-    const std::size_t end = detail.rfind('@');
-    if (end == std::string::npos) return Ours("approve", "STAGE");
-    const std::size_t space = detail.rfind(' ', end);
-    const std::size_t begin = space == std::string::npos ? 0 : space + 1;
-    return Ours("approve", detail.substr(begin, end - begin));
+    const GateSubject& subject = node_.gate->subject;
+    if (subject.kind != GateSubjectKind::kApproval) return Ours("approve", "STAGE");
+    return Ours("approve", subject.name.substr(0, subject.name.rfind('@')));
   }
-  std::string GatePodNamespace() const { return Namespace(node_.gate->detail.substr(0, node_.gate->detail.find(':'))); }
   const Request& request() const { return request_; }
 
  private:
@@ -94,10 +103,9 @@ bool NamesCluster(const std::string& option) {
   return option == "--kubeconfig" || option == "--context" || option == "--in-cluster" || option == "--allow-exec";
 }
 
-// The driver that the detail names: `nvidia.com/ofed is being upgraded on the node`. Where its objects are is known of
-// the usual ones alone; who reads the command knows it of others.
+// upgradectl knows the namespace and labels of the usual drivers only; an administrator fills in those of other drivers.
 std::string OtherDriver(const Request& request, const Gate& gate) {
-  const std::string name = gate.detail.substr(0, gate.detail.find(' '));
+  const std::string name = gate.subject.kind == GateSubjectKind::kDriver ? gate.subject.name : "";
   const std::size_t slash = name.find('/');
   std::string text;
   if (slash != std::string::npos) {
@@ -122,13 +130,28 @@ std::string OptionsOfKubectl(const Request& request) {
   return text;
 }
 
-Help OfRollout(GateReason reason, const Commands& commands) {
-  switch (reason) {
+Help OfRollout(const Gate& gate, const Commands& commands) {
+  if (gate.subject.kind == GateSubjectKind::kGroup && gate.count) {
+    return {
+        .advice = fmt::format("Its {} nodes start together, and never fit into {}: raise the limit, or make the group "
+                              "smaller.",
+                              gate.count->used, gate.count->limit),
+        .commands = {commands.Ours("preflight")},
+        .page = "docs/policy.md#rollout"};
+  }
+  switch (gate.reason) {
     case GateReason::kMaxParallel:
     case GateReason::kMaxUnavailable:
       return {.advice = "Wait for nodes that are in progress; look for failed ones, and for cordons of others.",
               .commands = {commands.Ours("status")}};
     case GateReason::kStage:
+      if (gate.count && gate.count->limit == 0) {
+        return {
+            .advice = "No node of the open stage counts: correct its nodeSelector, or see what leaves its nodes out.",
+            .commands = {commands.Ours("status")},
+            .page = "docs/operations.md#a-rollout-in-stages"};
+      }
+      [[fallthrough]];
     case GateReason::kGroup:
       return {.advice = "Wait for the nodes that go before it; look for failed ones among them.",
               .commands = {commands.Ours("status")},
@@ -199,13 +222,12 @@ Help OfWorkloads(GateReason reason, const Commands& commands) {
     case GateReason::kDisruptionBudget:
       help.advice =
           "Give the workload more ready pods elsewhere, or let its budget allow one. Deleting asks no budget.";
-      help.commands = {fmt::format("kubectl get pods,poddisruptionbudgets -n {} -o wide", commands.GatePodNamespace()),
+      help.commands = {commands.InNamespaceOfGatePod("pods,poddisruptionbudgets") + " -o wide",
                        commands.GatePod("delete")};
       break;
     case GateReason::kSeveralBudgets:
       help.advice = "Let one budget select the pod; or delete it, which asks none.";
-      help.commands = {fmt::format("kubectl get poddisruptionbudgets -n {}", commands.GatePodNamespace()),
-                       commands.GatePod("delete")};
+      help.commands = {commands.InNamespaceOfGatePod("poddisruptionbudgets"), commands.GatePod("delete")};
       break;
     case GateReason::kUndeletablePods:
       help.advice = "The policy does not let these pods go (force, deleteEmptyDir): delete them yourself.";
@@ -228,8 +250,33 @@ Help OfWorkloads(GateReason reason, const Commands& commands) {
   return help;
 }
 
-Help OfDriver(GateReason reason, const Commands& commands) {
-  switch (reason) {
+// Advises on containers that waiting does not help; nullopt: none of them is known to have such a problem.
+std::optional<Help> OfStuckContainer(const PodFacts& facts, const Commands& commands) {
+  for (const WaitingContainer& waiting : facts.waiting) {
+    if (waiting.reason == "CrashLoopBackOff") {
+      return Help{
+          .advice = fmt::format("Container {} of the driver crashes: its last log has the reason. A driver that does "
+                                "not load on this kernel needs another version.",
+                                waiting.container),
+          .commands = {commands.DriverPod("logs --previous -c " + waiting.container),
+                       commands.DriverPod("describe pod")}};
+    }
+    if (waiting.reason.find("Image") != std::string::npos) {
+      return Help{
+          .advice = fmt::format("The image of container {} cannot be pulled: correct its name, or the pull secret.",
+                                waiting.container),
+          .commands = {commands.DriverPod("describe pod"), commands.DriverDaemonSet()}};
+    }
+  }
+  return std::nullopt;
+}
+
+Help OfDriver(const Request& request, const NodeStatus& node, const Commands& commands) {
+  const auto facts = request.facts.pods.find(node.pod);
+  if (facts != request.facts.pods.end() && node.gate->reason == GateReason::kDriverPodNotReady) {
+    if (auto help = OfStuckContainer(facts->second, commands)) return *std::move(help);
+  }
+  switch (node.gate->reason) {
     case GateReason::kDriverPodMissing:
     case GateReason::kRevisionUnknown:
       return {
@@ -272,19 +319,30 @@ Help OfOtherOperator(GateReason reason, const Request& request, const NodeStatus
   }
 }
 
-// No other node has its turn before somebody changes the stage or its nodes.
-bool IsOpenStageEmpty(const std::optional<driverupgrade::RolloutStatus>& rollout) {
-  const auto open = rollout ? static_cast<std::size_t>(rollout->open) : 0;
-  return rollout && open < rollout->stages.size() && rollout->stages[open].nodes == 0;
+// A deadline that is near leaves time for one decision.
+void AddDeadline(const Request& request, const Gate& gate, Help& help) {
+  if (!gate.fails_at || *gate.fails_at <= request.question.at) return;
+  const absl::Duration left = *gate.fails_at - request.question.at;
+  if (left > kFailsSoon) return;
+  help.advice += fmt::format(
+      " The node fails in {} unless this ends; a longer timeout in the policy gives it more time.", Age(left));
+}
+
+// The advice about the gate helps only once an operator runs.
+void AddOperator(const Request& request, const Commands& commands, Help& help) {
+  const std::string trouble = OperatorTrouble(request);
+  if (trouble.empty()) return;
+  help.advice = fmt::format("First start the operator: {}. Then: {}", trouble, help.advice);
+  help.commands.insert(help.commands.begin(), commands.Operator());
 }
 
 Help OfGate(const Request& request, const Commands& commands, const NodeStatus& node) {
   const GateReason reason = node.gate->reason;
   switch (driverupgrade::TraitsOf(reason).opener) {
-    case driverupgrade::GateOpener::kRollout: return OfRollout(reason, commands);
+    case driverupgrade::GateOpener::kRollout: return OfRollout(*node.gate, commands);
     case driverupgrade::GateOpener::kAdministrator: return OfAdministrator(reason, commands, node.name);
     case driverupgrade::GateOpener::kWorkloads: return OfWorkloads(reason, commands);
-    case driverupgrade::GateOpener::kDriver: return OfDriver(reason, commands);
+    case driverupgrade::GateOpener::kDriver: return OfDriver(request, node, commands);
     case driverupgrade::GateOpener::kClock: return {.advice = "Wait until then."};
     case driverupgrade::GateOpener::kOtherOperator: return OfOtherOperator(reason, request, node);
   }
@@ -293,13 +351,11 @@ Help OfGate(const Request& request, const Commands& commands, const NodeStatus& 
 
 }  // namespace
 
-Help HelpFor(const Request& request, const NodeStatus& node,
-             const std::optional<driverupgrade::RolloutStatus>& rollout) {
+Help HelpFor(const Request& request, const NodeStatus& node) {
   const Commands commands(request, node);
   Help help = node.gate ? OfGate(request, commands, node) : OfDone(commands, node);
-  if (node.gate && node.gate->reason == GateReason::kStage && IsOpenStageEmpty(rollout)) {
-    help.advice = "No node of the open stage counts: correct its nodeSelector, or see what leaves its nodes out.";
-  }
+  if (node.gate) AddDeadline(request, *node.gate, help);
+  if (node.gate) AddOperator(request, commands, help);
   if (help.commands.empty() && !node.gate) return help;
   for (std::string& command : help.commands) {
     if (command.starts_with("kubectl ")) command += OptionsOfKubectl(request);

@@ -276,6 +276,21 @@ absl::Status LoadPolicy(const Options& options, Request& request) {
   return examples::SpareSkippedPods(question.identity, question.policy);
 }
 
+std::optional<absl::Time> LeasesAt(const Options& options, const Wanted& wanted, const Request& request) {
+  if (!options.source.IsDump()) {
+    const bool refused = std::any_of(request.notes.begin(), request.notes.end(), [](const std::string& note) {
+      return note.find("/leases: ") != std::string::npos;
+    });
+    return wanted.leases && !refused ? std::optional(request.question.at) : std::nullopt;
+  }
+  if (request.facts.leases.empty()) return std::nullopt;
+  if (!options.at.empty()) return request.question.at;
+  absl::Time newest = absl::InfinitePast();
+  for (const LeaseFact& lease : request.facts.leases) newest = std::max(newest, lease.renewed);
+  for (const EventFact& event : request.facts.events) newest = std::max(newest, event.last);
+  return std::min(newest, request.question.at);
+}
+
 absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObjects& read, Request& request) {
   wanted.policy = wanted.policy && options.policy.empty();
   wanted.reported = wanted.reported && !IsPolicyFile(options);
@@ -294,6 +309,7 @@ absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObject
   if (const absl::Status status = LoadPlace(located, request); !status.ok()) return status;
   request.question.cluster = *std::move(cluster);
   request.facts = *std::move(facts);
+  request.leases_at = LeasesAt(options, wanted, request);
   request.question.snapshot.uses_driver = UsersOf(options, request.facts);
   const UsualDriver* usual = UsualDriverOf(options);
   if (usual != nullptr && usual->gpu_pods) request.question.snapshot.restart_only = LoadsSameGpuDriver;

@@ -28,6 +28,9 @@ using ReadObjects =
 struct Request {
   driverupgrade::whatif::Question question;
   Facts facts = {};
+  /// The time that the Leases are compared with; nullopt: they were not read. Of a dump without `--at` it is the newest time
+  /// that the dump has, as it may be old.
+  std::optional<absl::Time> leases_at = std::nullopt;
   DriverPlace place = {};
   /// Where the policy is from: a file, the custom resource, or the Lease of an operator that reports it. Empty: nobody
   /// knows it, and the question has one that says no more than autoUpgrade.

@@ -10,6 +10,7 @@
 #include "fmt/format.h"
 #include "model/node_marks.h"
 #include "upgradectl/budgets.h"
+#include "upgradectl/operator_health.h"
 #include "upgradectl/reported.h"
 #include "upgradectl/text.h"
 #include "whatif/plan_json.h"
@@ -149,11 +150,21 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
       row.since = Since(*node->second, row.state, request, history);
       row.cordoned = node->second->unschedulable;
       row.ready = node->second->ready;
+      if (const auto cause = node->second->annotations.find(request.question.identity.FailureCauseAnnotation());
+          cause != node->second->annotations.end() && row.state == UpgradeState::kFailed) {
+        row.failure_cause = cause->second;
+      }
     }
     if (const auto pod = pods.find(row.name); pod != pods.end()) AddPod(*pod->second, row);
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+// The clock of the engine that wrote the record may be ahead.
+std::optional<absl::Time> BeganOf(const Request& request, const Report& report, const History& history) {
+  if (!report.rollout || !report.rollout->began) return history.began;
+  return std::min(*report.rollout->began, request.question.at);
 }
 
 }  // namespace
@@ -225,6 +236,7 @@ std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
     if (!evicted) continue;
     if (std::optional<Gate> refusal = budgets.Refusal(pod)) {
       refusal->not_before = report.gate->not_before;
+      refusal->fails_at = report.gate->fails_at;
       return refusal;
     }
   }
@@ -243,8 +255,9 @@ RolloutStatus StatusOf(const Request& request, const Report& report) {
                        .totals = report.totals,
                        .budget = driverupgrade::ComputeBudget(report.totals, policy),
                        .rollout = report.rollout,
-                       .began = history.began,
+                       .began = BeganOf(request, report, history),
                        .leader = LeaseOf(request.question.identity, request.place, request.facts),
+                       .operator_trouble = OperatorTrouble(request),
                        .nodes = NodesOf(request, report, history),
                        .findings = report.findings,
                        .notes = request.notes};

@@ -30,6 +30,8 @@ struct NodeStatus {
   bool pod_ready = false;
   bool cordoned = false;
   bool ready = true;
+  /// Cause of the failure, from the annotation on a failed node; empty without one.
+  std::string failure_cause = {};
 };
 
 enum class Phase : std::uint8_t { kDone, kUnderWay, kFailed };
@@ -58,10 +60,12 @@ struct RolloutStatus {
   driverupgrade::UpgradeBudget budget = {};
   /// nullopt: the policy has no rollout.
   std::optional<driverupgrade::RolloutStatus> rollout = std::nullopt;
-  /// When the first node of this rollout was cordoned, as far back as Events go.
+  /// When this rollout began, by its record; without a record, when its first node was cordoned, as far back as Events go.
   std::optional<absl::Time> began = std::nullopt;
   std::optional<Remaining> remaining = std::nullopt;
   std::optional<LeaseFact> leader = std::nullopt;
+  /// As OperatorTrouble returns it.
+  std::string operator_trouble = {};
   /// Of the Deployment that the leader's pod is of; empty: it cannot be told.
   std::string leader_version = {};
   std::vector<NodeStatus> nodes = {};

@@ -41,14 +41,16 @@ std::string ShortState(UpgradeState state) {
   return text;
 }
 
-std::string GateCell(const std::optional<Gate>& gate, absl::Time at, bool wide) {
+// Shows `failure_cause` instead of the detail of the gate: administrators need to know what to repair.
+std::string GateCell(const std::optional<Gate>& gate, absl::Time at, bool wide, const std::string& failure_cause = {}) {
   if (!gate) return "-";
   std::string text(driverupgrade::ToString(gate->reason));
   if (gate->not_before && *gate->not_before > at) {
     text +=
         wide ? fmt::format(" until {}", TimeText(*gate->not_before)) : fmt::format(" {}", Age(*gate->not_before - at));
   }
-  if (!gate->detail.empty()) text += fmt::format(": {}", gate->detail);
+  const std::string& why = failure_cause.empty() ? gate->detail : failure_cause;
+  if (!why.empty()) text += fmt::format(": {}", why);
   return Printable(text);
 }
 
@@ -66,7 +68,7 @@ TableRow RowOf(const NodeStatus& node, absl::Time at, bool wide) {
     row.push_back({node.pod.empty() ? "-" : Printable(node.pod) + (node.pod_ready ? "" : " (not ready)")});
   }
   row.push_back({node.revision.empty() ? "-" : CutTo(Printable(node.revision), wide ? 0 : 8)});
-  row.push_back({GateCell(node.gate, at, wide), node.gate ? ColourOf(*node.gate) : Colour::kNone});
+  row.push_back({GateCell(node.gate, at, wide, node.failure_cause), node.gate ? ColourOf(*node.gate) : Colour::kNone});
   return row;
 }
 
@@ -147,6 +149,7 @@ std::string Times(const RolloutStatus& status) {
 }
 
 std::string LeaderLine(const RolloutStatus& status) {
+  if (!status.operator_trouble.empty()) return Printable(status.operator_trouble) + "\n";
   if (!status.leader) return "";
   if (status.leader->holder.empty()) return "no operator leads\n";
   const std::string version = status.leader_version.empty() ? "" : fmt::format(" ({})", status.leader_version);
@@ -270,6 +273,7 @@ class StatusDocument {
     Add(leader, "holder", status.leader->holder);
     Add(leader, "renewed", TimeText(status.leader->renewed));
     AddOptional(leader, "version", status.leader_version);
+    AddOptional(leader, "trouble", status.operator_trouble);
     document_.AddMember("leader", leader, allocator());
   }
   void AddGate(json::Value& row, const char* name, const std::optional<Gate>& gate) {
@@ -278,7 +282,23 @@ class StatusDocument {
     Add(value, "reason", std::string(driverupgrade::ToString(gate->reason)));
     Add(value, "detail", gate->detail);
     AddTime(value, "notBefore", gate->not_before);
+    if (gate->fails_at) AddTime(value, "failsAt", gate->fails_at);
+    AddSubject(value, *gate);
     row.AddMember(json::StringRef(name), value, allocator());
+  }
+  void AddSubject(json::Value& row, const Gate& gate) {
+    if (gate.subject.kind != driverupgrade::GateSubjectKind::kNone) {
+      json::Value subject(json::kObjectType);
+      Add(subject, "kind", std::string(driverupgrade::ToString(gate.subject.kind)));
+      Add(subject, "namespace", gate.subject.ns);
+      Add(subject, "name", gate.subject.name);
+      row.AddMember("subject", subject, allocator());
+    }
+    if (!gate.count) return;
+    json::Value count(json::kObjectType);
+    count.AddMember("used", gate.count->used, allocator());
+    count.AddMember("limit", gate.count->limit, allocator());
+    row.AddMember("count", count, allocator());
   }
   void AddNodes(const RolloutStatus& status) {
     json::Value rows(json::kArrayType);
@@ -293,6 +313,7 @@ class StatusDocument {
       row.AddMember("podReady", node.pod_ready, allocator());
       AddOptional(row, "revision", node.revision);
       AddGate(row, "gate", node.gate);
+      if (!node.failure_cause.empty()) Add(row, "failureCause", node.failure_cause);
       rows.PushBack(row, allocator());
     }
     document_.AddMember("nodes", rows, allocator());

@@ -113,7 +113,16 @@ type Gate struct {
 	Reason    string
 	Detail    string
 	NotBefore *int64
+	FailsAt   *int64
+	Subject   GateSubject
+	Count     *GateCount
 }
+
+// GateSubject is what a gate is about: an object of Kubernetes, another driver, an approval, a stage or a group. Without a kind: nothing.
+type GateSubject struct{ Kind, Namespace, Name string }
+
+// GateCount is how much of a limit is used, or how many nodes of a stage have ended.
+type GateCount struct{ Used, Limit int }
 
 // Finding is what is wrong, on a node or with the driver.
 type Finding struct {

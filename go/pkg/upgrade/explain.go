@@ -13,10 +13,23 @@ import (
 type Gate struct {
 	Node, State, Reason, Detail string
 	NotBefore                   time.Time // zero: not for a time
+	FailsAt                     time.Time // the node fails then if it still waits; zero: it does not fail of this wait
+	Subject                     GateSubject
+	Count                       *GateCount // nil: the gate is about no limit and no stage
 }
 
+// GateSubject is what a gate is about: an object of Kubernetes (Pod, NodeMaintenance), or a Driver, Approval, Stage or Group. Its zero
+// value stands for nothing.
+type GateSubject = engine.GateSubject
+
+// GateCount is how much of a limit is used; for a stage, how many of its nodes have ended.
+type GateCount = engine.GateCount
+
 func gateOf(gate engine.Gate) Gate {
-	made := Gate{Node: gate.Node, State: gate.State, Reason: gate.Reason, Detail: gate.Detail}
+	made := Gate{Node: gate.Node, State: gate.State, Reason: gate.Reason, Detail: gate.Detail, Subject: gate.Subject, Count: gate.Count}
+	if gate.FailsAt != nil {
+		made.FailsAt = time.UnixMilli(*gate.FailsAt)
+	}
 	if gate.NotBefore != nil {
 		made.NotBefore = time.UnixMilli(*gate.NotBefore)
 	}

@@ -17,6 +17,8 @@ struct Fill {
 };
 
 // What all limits have in common: they are values.
+GateCount CountOf(const Fill& fill) { return {.used = fill.used, .limit = fill.max}; }
+
 template <typename L>
 class LimitBase : public Limit {
  public:
@@ -36,7 +38,8 @@ class MaxFailures final : public LimitBase<MaxFailures> {
   Gate Describe() const override {
     return {.reason = GateReason::kMaxFailures,
             .detail = fmt::format("failurePolicy.maxFailures: {} nodes have failed, {} stop the rollout",
-                                  failures_.used, failures_.max)};
+                                  failures_.used, failures_.max),
+            .count = CountOf(failures_)};
   }
 
  private:
@@ -60,7 +63,8 @@ class MaxParallel final : public LimitBase<MaxParallel> {
   void Take(const Candidate& candidate) override { slots_.used += candidate.needs_slot; }
   Gate Describe() const override {
     return {.reason = GateReason::kMaxParallel,
-            .detail = fmt::format("maxParallelUpgrades: {} of {} slots are taken", slots_.used, slots_.max)};
+            .detail = fmt::format("maxParallelUpgrades: {} of {} slots are taken", slots_.used, slots_.max),
+            .count = CountOf(slots_)};
   }
 
  private:
@@ -80,7 +84,8 @@ class SharedParallel final : public LimitBase<SharedParallel> {
     return {.reason = GateReason::kMaxParallel,
             .detail = is_known_ ? fmt::format("the limit over all owners of nodes: {} of {} slots are taken",
                                               slots_.used, slots_.max)
-                                : "the limit over all owners of nodes: it is not known yet how many slots are taken"};
+                                : "the limit over all owners of nodes: it is not known yet how many slots are taken",
+            .count = is_known_ ? std::optional(CountOf(slots_)) : std::nullopt};
   }
 
  private:
@@ -97,7 +102,8 @@ class MaxUnavailable final : public LimitBase<MaxUnavailable> {
   void Take(const Candidate& candidate) override { nodes_.used += candidate.takes_headroom; }
   Gate Describe() const override {
     return {.reason = GateReason::kMaxUnavailable,
-            .detail = fmt::format("maxUnavailable: {} of {} nodes are unavailable{}", nodes_.used, nodes_.max, Names())};
+            .detail = fmt::format("maxUnavailable: {} of {} nodes are unavailable{}", nodes_.used, nodes_.max, Names()),
+            .count = CountOf(nodes_)};
   }
 
  private:

@@ -359,6 +359,7 @@ class RolloutRounds {
   void Report(const ParsedRecord& read, const RolloutStep& step, const StartTime& start, RolloutRound& round) const {
     RolloutStatus& status = round.status;
     status.revision = view_.revision.value_or("");
+    if (read.record.revision == status.revision) status.began = read.record.began;
     status.stages = StagesOf(policy_, census_, view_.nodes);
     status.open = step.open;
     if (step.open < static_cast<int>(policy_.stages.size())) status.next = step.closed;

@@ -115,6 +115,12 @@ void WriteText(json::Writer<json::StringBuffer>& out, const char* name, std::str
   out.String(text.data(), static_cast<json::SizeType>(text.size()));
 }
 
+void WriteTime(json::Writer<json::StringBuffer>& out, const char* name, const std::optional<absl::Time>& time) {
+  if (!time) return;
+  out.Key(name);
+  out.Int64(absl::ToUnixSeconds(*time));
+}
+
 void WriteTexts(json::Writer<json::StringBuffer>& out, const char* name, const std::set<std::string>& texts) {
   out.Key(name);
   out.StartArray();
@@ -131,14 +137,12 @@ std::string FormatRecord(const RolloutRecord& record) {
   out.Key("version");
   out.Int(kVersion);
   WriteText(out, "revision", record.revision);
+  WriteTime(out, "began", record.began);
   WriteText(out, "stages", record.stages);
   WriteText(out, "stage", record.stage);
   if (!record.group.empty()) WriteText(out, "group", record.group);
   if (!record.completed.empty()) WriteText(out, "completed", record.completed);
-  if (record.soak_since) {
-    out.Key("soakSince");
-    out.Int64(absl::ToUnixSeconds(*record.soak_since));
-  }
+  WriteTime(out, "soakSince", record.soak_since);
   if (record.halt) {
     out.Key("halt");
     out.StartObject();
@@ -181,6 +185,7 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   RolloutRecord& record = parsed.record;
   Reader reader(document);
   reader.Read("revision", record.revision);
+  reader.Read("began", record.began);
   reader.Read("stages", record.stages);
   reader.Read("stage", record.stage);
   reader.Read("group", record.group);

@@ -40,6 +40,8 @@ struct Halt {
 struct RolloutRecord {
   // What is being rolled out; empty: nothing has been recorded.
   std::string revision = {};
+  // When this revision was recorded first; a whole second. nullopt: by an engine that did not note it.
+  std::optional<absl::Time> began = std::nullopt;
   // RolloutRules::stages_fingerprint: with other stages the rollout begins at the first of them.
   std::string stages = {};
   // The name of the stage that has been reached; empty: the first.

@@ -120,6 +120,7 @@ class Advance {
       // A halt in a record that has lost its revision may be of this one.
       if (!record().revision.empty() && !IsHaltedRevisionWanted()) record().halt.reset();
       record().revision = *view_.revision;
+      record().began = NextSecond(now_);
       record().stages.clear();
       record().group.clear();
       record().waived.clear();
@@ -289,10 +290,14 @@ class Advance {
       record().soak_since.reset();
       // A stage without a node would let the others begin without a test: somebody has mistyped a label.
       const std::string left_out = tally.left_out.empty() ? "" : "; " + tally.left_out;
-      return Wait(GateReason::kStage,
-                  tally.nodes == 0 ? fmt::format("stage {} {}", stage.name, WhyEmpty(census_, view_.nodes, this->stage()))
+      step_.closed = {
+          .reason = GateReason::kStage,
+          .detail = tally.nodes == 0 ? fmt::format("stage {} {}", stage.name, WhyEmpty(census_, view_.nodes, this->stage()))
                                    : fmt::format("stage {}: {} of {} nodes have ended, {} failed{}{}", stage.name,
-                                                 tally.ended, tally.nodes, tally.failed, tally.unwell, left_out));
+                                                 tally.ended, tally.nodes, tally.failed, tally.unwell, left_out),
+          .subject = {.kind = GateSubjectKind::kStage, .name = stage.name},
+          .count = GateCount{.used = tally.ended, .limit = tally.nodes}};
+      return false;
     }
     if (!record().soak_since) record().soak_since = NextSecond(now_);
     const absl::Time soaked = *record().soak_since + stage.soak;
@@ -302,8 +307,10 @@ class Advance {
                   soaked);
     }
     if (stage.approval == Approval::kManual && !approvals_.contains(ApprovalOf(stage.name))) {
-      return Wait(GateReason::kApproval,
-                  fmt::format("stage {} is to be approved by {}", stage.name, ApprovalOf(stage.name)));
+      step_.closed = {.reason = GateReason::kApproval,
+                      .detail = fmt::format("stage {} is to be approved by {}", stage.name, ApprovalOf(stage.name)),
+                      .subject = {.kind = GateSubjectKind::kApproval, .name = ApprovalOf(stage.name)}};
+      return false;
     }
     return true;
   }
@@ -315,9 +322,12 @@ class Advance {
 
   Gate Halted(const Halt& halt) const {
     const bool is_known = view_.revision && !halt.stage.empty();
-    return {.reason = GateReason::kHalted,
-            .detail = is_known ? fmt::format("{}; go on with the approval {}", halt.reason, ApprovalOf(halt.stage))
-                               : halt.reason};
+    Gate gate{.reason = GateReason::kHalted, .detail = halt.reason};
+    if (is_known) {
+      gate.subject = {.kind = GateSubjectKind::kApproval, .name = ApprovalOf(halt.stage)};
+      gate.detail += fmt::format("; go on with the approval {}", gate.subject.name);
+    }
+    return gate;
   }
 
   // By both records: what is new is not known to others before it is stored, and what is old may not be true any more.

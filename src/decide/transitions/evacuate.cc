@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "decide/gate_subject.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 
@@ -74,7 +75,10 @@ Progress LeaveWaitForJobs(Walk& walk) {
   const std::vector<Pod>* pods = walk.KnownPods();
   if (pods == nullptr) return walk.WaitForPods(deadline);
   const std::vector<const Pod*> awaited = walk.pods.AwaitedPods(*pods, *policy);
-  if (!awaited.empty()) return walk.Wait(GateReason::kJobs, Names(awaited), deadline);
+  if (!awaited.empty()) {
+    return walk.Wait(
+        {.reason = GateReason::kJobs, .detail = Names(awaited), .subject = PodSubject(awaited.front()->ref)}, deadline);
+  }
   return walk.Enter(UpgradeState::kPodDeletionRequired, "the jobs have ended");
 }
 
@@ -150,7 +154,8 @@ Progress LeaveDrain(Walk& walk) {
     return walk.FailEvacuation(policy->on_failure, "Failed to drain the node",
                                TimedOut("drain", policy->timeout, remaining));
   }
-  return walk.Evict(std::move(round), deadline);
+  const bool fails = policy->on_timeout == OnTimeout::kFail;
+  return walk.Evict(std::move(round), deadline, fails ? deadline : absl::InfiniteFuture());
 }
 
 }  // namespace driverupgrade

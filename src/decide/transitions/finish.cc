@@ -35,6 +35,7 @@ void RemoveOurAnnotations(NodeMarks& marks) {
   marks.failed_revision.Remove();
   marks.failures.Remove();
   marks.failure_class.Remove();
+  marks.failure_cause.Remove();
   marks.restart_only.Remove();
   marks.requestor_mode.Remove();
 }
@@ -49,7 +50,9 @@ std::optional<Progress> WaitForOtherDriver(Walk& walk) {
   if (!LiftsCordon(walk)) return std::nullopt;
   const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity);
   if (!other) return std::nullopt;
-  return walk.Wait(GateReason::kOtherDriver, fmt::format("{} needs the node to stay cordoned", *other));
+  return walk.Wait({.reason = GateReason::kOtherDriver,
+                    .detail = fmt::format("{} needs the node to stay cordoned", *other),
+                    .subject = {.kind = GateSubjectKind::kDriver, .name = *other}});
 }
 
 Progress RestartAgain(Walk& walk) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "decide/gate_subject.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 
@@ -18,9 +19,11 @@ Progress Ask(Walk& walk, MaintenanceCall call, std::string detail) {
     due = NextMaintenanceCallDue(attempt->second, call);
     if (!attempt->second.message.empty()) detail = attempt->second.message;
   }
-  if (due > walk.in.now) return walk.Wait(GateReason::kMaintenance, std::move(detail), due);
+  Gate gate{
+      .reason = GateReason::kMaintenance, .detail = std::move(detail), .subject = MaintenanceSubject(call.object)};
+  if (due > walk.in.now) return walk.Wait(std::move(gate), due);
   walk.verdict.plan.maintenance.push_back(std::move(call));
-  return walk.Wait(GateReason::kMaintenance, std::move(detail));
+  return walk.Wait(std::move(gate));
 }
 
 Progress WaitUnread(Walk& walk, std::string detail) {
@@ -67,7 +70,9 @@ Progress LeaveNodeMaintenance(Walk& walk) {
       if (auto call = walk.requestor->Release(*status.object, walk.in.now)) {
         return Ask(walk, *std::move(call), std::move(status.detail));
       }
-      return walk.Wait(GateReason::kMaintenance, std::move(status.detail));
+      return walk.Wait({.reason = GateReason::kMaintenance,
+                        .detail = std::move(status.detail),
+                        .subject = MaintenanceSubject(*status.object)});
     case MaintenancePhase::kForeign: return Ask(walk, walk.requestor->Join(*status.object), std::move(status.detail));
     case MaintenancePhase::kFailed:
       return Ask(walk, *walk.requestor->WithdrawFailure(*status.object, walk.in.now), std::move(status.detail));
@@ -111,8 +116,12 @@ std::optional<Progress> ReleaseMaintenance(Walk& walk) {
   for (const NodeMaintenance* object : walk.requestor->ClaimsOn(walk.view)) {
     std::string detail = fmt::format("NodeMaintenance {} is being released", object->ToString());
     if (auto call = walk.requestor->Release(*object, walk.in.now)) return Ask(walk, *std::move(call), detail);
-    if (auto others = WaitsForOthers(*object)) return walk.Wait(GateReason::kOtherDriver, *std::move(others));
-    return walk.Wait(GateReason::kMaintenance, std::move(detail));
+    Gate gate{.reason = GateReason::kMaintenance, .detail = std::move(detail), .subject = MaintenanceSubject(*object)};
+    if (auto others = WaitsForOthers(*object)) {
+      gate.reason = GateReason::kOtherDriver;
+      gate.detail = *std::move(others);
+    }
+    return walk.Wait(std::move(gate));
   }
   return std::nullopt;
 }

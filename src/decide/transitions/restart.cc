@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/backoff.h"
+#include "decide/gate_subject.h"
 #include "decide/rollout/failures.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
@@ -30,10 +31,8 @@ struct Evacuation {
   }
 };
 
-Evacuation Stuck(GateReason reason, std::string detail, OnFailure on_failure) {
-  return {.status = Evacuation::Status::kStuck,
-          .on_failure = on_failure,
-          .stuck = {.reason = reason, .detail = std::move(detail)}};
+Evacuation Stuck(Gate gate, OnFailure on_failure) {
+  return {.status = Evacuation::Status::kStuck, .on_failure = on_failure, .stuck = std::move(gate)};
 }
 
 // The maintenance operator spares itself, and so do we where it works for us: it has the node to give back yet (§4.1).
@@ -57,7 +56,7 @@ Evacuation Evacuate(Walk& walk) {
   if (pods == nullptr) return {.status = Evacuation::Status::kUnread};
   if (!walk.view.hook_errors.empty()) {
     const auto& [pod, error] = *walk.view.hook_errors.begin();
-    return Stuck(GateReason::kHook, fmt::format("{}: {}", pod, error), OnFailureOf(walk.in));
+    return Stuck({.reason = GateReason::kHook, .detail = fmt::format("{}: {}", pod, error)}, OnFailureOf(walk.in));
   }
   Evacuation result{.on_failure = OnFailureOf(walk.in)};
   PodSelection selection;
@@ -76,7 +75,9 @@ Evacuation Evacuate(Walk& walk) {
   }
   if (!selection.blocked.empty()) {
     const PodSelection::Blocked& blocked = selection.blocked.front();
-    return Stuck(GateReason::kUndeletablePods, fmt::format("{} {}", blocked.pod->ref.ToString(), blocked.why),
+    return Stuck({.reason = GateReason::kUndeletablePods,
+                  .detail = fmt::format("{} {}", blocked.pod->ref.ToString(), blocked.why),
+                  .subject = PodSubject(blocked.pod->ref)},
                  result.on_failure);
   }
   result.pods = std::move(selection.evict);
@@ -122,9 +123,16 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
                                fmt::format("pods are back on the node, and {} s were not enough: {}",
                                            absl::ToInt64Seconds(timeout), evacuation.Remaining(walk)));
   }
-  if (evicting) return walk.Evict(std::move(evacuation.round), deadline);
-  return walk.Wait(evacuation.stuck.reason, std::move(evacuation.stuck.detail),
-                   std::min(deadline, NextRead(walk.in.now)));
+  const bool fails = evacuation.on_timeout == OnTimeout::kFail;
+  if (evicting) return walk.Evict(std::move(evacuation.round), deadline, fails ? deadline : absl::InfiniteFuture());
+  evacuation.stuck.fails_at = Finite(deadline);
+  return walk.Wait(std::move(evacuation.stuck), std::min(deadline, NextRead(walk.in.now)));
+}
+
+// Returns the driver pod that the node waits for: one to replace, one that terminates, or one that is not ready. nullptr: no such pod.
+const Pod* PodInQuestion(const DriverPods& driver) {
+  if (!driver.to_restart.empty()) return driver.to_restart.front();
+  return driver.terminating != nullptr ? driver.terminating : driver.not_ready;
 }
 
 Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::Time due = absl::InfiniteFuture()) {
@@ -135,7 +143,10 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
     return walk.Fail("Failed to restart driver pod",
                      fmt::format("not ready after {} s: {}", absl::ToInt64Seconds(timeout), detail));
   }
-  return walk.Wait(reason, std::move(detail), std::min(deadline, due));
+  Gate gate{.reason = reason, .detail = std::move(detail)};
+  gate.fails_at = Finite(deadline);
+  if (const Pod* pod = PodInQuestion(walk.driver)) gate.subject = PodSubject(pod->ref);
+  return walk.Wait(std::move(gate), std::min(deadline, due));
 }
 
 bool IsToBeEvacuated(const Walk& walk) { return !walk.RestartsOnly() && EvacuationTimeout(walk.in); }
@@ -192,12 +203,15 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   if (!walk.after().unschedulable) return walk.Wait(GateReason::kSafeLoad, "the node is not cordoned");
   if (const Evacuation evacuation = Evacuate(walk); !evacuation.done()) {
     if (evacuation.status == Evacuation::Status::kStuck)
-      return walk.Wait(GateReason::kSafeLoad, evacuation.stuck.detail);
+      return walk.Wait(
+          {.reason = GateReason::kSafeLoad, .detail = evacuation.stuck.detail, .subject = evacuation.stuck.subject});
     if (evacuation.pods.empty())
       return walk.Wait(GateReason::kSafeLoad, "its pods have not been read", NextRead(walk.in.now));
-    return walk.Wait(GateReason::kSafeLoad,
-                     fmt::format("{} pods to be evacuated are on the node, {} among them", evacuation.pods.size(),
-                                 evacuation.pods.front()->ref.ToString()),
+    const PodRef& pod = evacuation.pods.front()->ref;
+    return walk.Wait({.reason = GateReason::kSafeLoad,
+                      .detail = fmt::format("{} pods to be evacuated are on the node, {} among them",
+                                            evacuation.pods.size(), pod.ToString()),
+                      .subject = PodSubject(pod)},
                      evacuation.round.gate.not_before.value_or(absl::InfiniteFuture()));
   }
   SafeLoadManager::Unblock(walk.Edit());
@@ -349,7 +363,9 @@ Progress LeaveValidation(Walk& walk) {
                      fmt::format("not valid after {} s: {}", absl::ToInt64Seconds(timeout), validation.missing));
   }
   const absl::Time due = RestartEarly(walk, validation);
-  return walk.Wait(GateReason::kValidation, std::move(validation.missing), std::min(deadline, due));
+  return walk.Wait(
+      {.reason = GateReason::kValidation, .detail = std::move(validation.missing), .fails_at = Finite(deadline)},
+      std::min(deadline, due));
 }
 
 }  // namespace driverupgrade

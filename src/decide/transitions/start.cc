@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "decide/gate_subject.h"
 #include "decide/transitions/walk.h"
 #include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
@@ -119,11 +120,15 @@ bool WasInterrupted(const Walk& walk) {
 std::optional<Progress> WaitForProof(Walk& walk) {
   if (walk.driver.none || !WasInterrupted(walk)) return std::nullopt;
   if (const Pod* terminating = walk.driver.terminating) {
-    return walk.Wait(GateReason::kDriverPodTerminating, fmt::format("{} is terminating", terminating->ref.ToString()));
+    return walk.Wait({.reason = GateReason::kDriverPodTerminating,
+                      .detail = fmt::format("{} is terminating", terminating->ref.ToString()),
+                      .subject = PodSubject(terminating->ref)});
   }
   // An orphaned pod that is Ready proves the driver as well: it alone is not a reason for an upgrade (T2).
   if (const Pod* unready = internal::UnreadyDriverPod(walk.view)) {
-    return walk.Wait(GateReason::kDriverPodNotReady, fmt::format("{} is not ready", unready->ref.ToString()));
+    return walk.Wait({.reason = GateReason::kDriverPodNotReady,
+                      .detail = fmt::format("{} is not ready", unready->ref.ToString()),
+                      .subject = PodSubject(unready->ref)});
   }
   if (!walk.in.options.validation_selector) return std::nullopt;
   const std::vector<Pod>* pods = walk.ReadPods();
@@ -176,13 +181,15 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   if (walk.after().skip_upgrade.value()) {
     return walk.Wait(GateReason::kSkipLabel, fmt::format("label {}=true", identity.SkipUpgradeLabel()));
   }
-  if (std::optional<Gate> unfit = WhyUnfit(walk)) return walk.Wait(unfit->reason, std::move(unfit->detail));
+  if (std::optional<Gate> unfit = WhyUnfit(walk)) return walk.Wait(*std::move(unfit));
   if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, walk.WhyNoDriverPod());
   if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
   const internal::Cordon cordon = internal::ReadCordon(walk.view.node, identity);
   const bool by_request = walk.requestor && walk.in.options.requestor->enabled;
   if (cordon.rival && !by_request) {
-    return walk.Wait(GateReason::kOtherDriver, fmt::format("{} is being upgraded on the node", *cordon.rival));
+    return walk.Wait({.reason = GateReason::kOtherDriver,
+                      .detail = fmt::format("{} is being upgraded on the node", *cordon.rival),
+                      .subject = {.kind = GateSubjectKind::kDriver, .name = *cordon.rival}});
   }
   if (cordon.stale_names_only) {
     walk.Note(FindingCode::kForeignCordon,
@@ -213,6 +220,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   NoteRequestedRestart(walk);
   walk.Remove(&NodeMarks::failed_revision);
   walk.Remove(&NodeMarks::failure_class);
+  walk.Remove(&NodeMarks::failure_cause);
   walk.Remove(&NodeMarks::restart_only);
   if (by_request) return RequestMaintenance(walk);
   if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);

@@ -1,9 +1,11 @@
 #include "decide/transitions/walk.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 #include <utility>
 
+#include "base/utf8.h"
 #include "decide/rollout/failures.h"
 #include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
@@ -19,6 +21,8 @@ constexpr absl::Duration kReadRetry = absl::Seconds(5);
 constexpr absl::Duration kActiveMin = absl::Seconds(60);
 // Beyond that the number on the node is somebody's garbage, to which one can still be added.
 constexpr int kFailuresCounted = 1'000'000;
+// Bytes of a failure's cause on the node. The whole text is in the Event.
+constexpr std::size_t kFailureCauseMax = 256;
 
 // As a mark can say it.
 absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToUnixSeconds(time)); }
@@ -30,6 +34,10 @@ PatchNodeParams PatchBetween(const NodeMarks& from, const NodeMarks& to, const D
   return {.labels = std::move(changes.labels),
           .annotations = std::move(changes.annotations),
           .unschedulable = changes.unschedulable};
+}
+
+std::optional<absl::Time> Finite(absl::Time time) {
+  return time == absl::InfiniteFuture() ? std::nullopt : std::optional(time);
 }
 
 absl::Time NextRead(absl::Time now) {
@@ -133,7 +141,9 @@ std::optional<FailureClass> ClassOfFailure(UpgradeState state, const NodeView& v
 
 Progress Walk::Fail(std::string_view what, std::string why) {
   // A Warning before the transition, so that the Events read in the order of cause and effect.
-  Event(true, fmt::format("{}, {}", what, why));
+  std::string cause = fmt::format("{}, {}", what, why);
+  Write(&NodeMarks::failure_cause, std::string(internal::CutUtf8(cause, kFailureCauseMax)));
+  Event(true, std::move(cause));
   const std::string revision = TargetRevision();
   if (in.policy.classify_failures) {
     if (const auto failure = ClassOfFailure(state_, view)) {
@@ -168,10 +178,11 @@ void Walk::WriteFailures(const Failures& failures) {
   Write(&NodeMarks::failures, {.count = failures.count, .last = WholeSecond(failures.last)});
 }
 
-Progress Walk::Evict(EvictionRound round, absl::Time deadline) {
+Progress Walk::Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at) {
   verdict.plan.evict = std::move(round.evict);
+  round.gate.fails_at = Finite(fails_at);
   const absl::Time due = std::min(deadline, round.gate.not_before.value_or(absl::InfiniteFuture()));
-  return Wait(round.gate.reason, std::move(round.gate.detail), due);
+  return Wait(std::move(round.gate), due);
 }
 
 bool Walk::DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods,
@@ -183,15 +194,20 @@ Progress Walk::DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>
                              absl::Time deadline) {
   verdict.plan.remove = drains.Overdue(overdue_pods, view, on_timeout, in.now);
   verdict.plan.force_remove = on_timeout == OnTimeout::kForceDelete && !verdict.plan.remove.empty();
-  return Wait(round.gate.reason,
-              fmt::format("the time for evictions is over, the pods are deleted: {}",
-                          drains.Remaining(overdue_pods, view, in.now)),
+  round.gate.detail = fmt::format("the evictions took too long, so the pods are deleted: {}",
+                                  drains.Remaining(overdue_pods, view, in.now));
+  return Wait(std::move(round.gate),
               std::min(round.gate.not_before.value_or(absl::InfiniteFuture()),
                        drains.StuckAt(overdue_pods, view, on_timeout, deadline)));
 }
 
 Progress Walk::Wait(GateReason reason, std::string detail, absl::Time not_before) {
-  verdict.gate = Gate{.reason = reason, .detail = std::move(detail)};
+  return Wait(Gate{.reason = reason, .detail = std::move(detail)}, not_before);
+}
+
+Progress Walk::Wait(Gate gate, absl::Time not_before) {
+  verdict.gate = std::move(gate);
+  verdict.gate->not_before.reset();
   if (not_before != absl::InfiniteFuture()) verdict.gate->not_before = not_before;
   WakeAt(not_before);
   return Progress::kStopped;

@@ -101,8 +101,8 @@ class Walk {
   // The same for a node that could not be evacuated. With OnFailure::kGiveBack, and if the old driver was not touched,
   // the node returns to service.
   Progress FailEvacuation(OnFailure on_failure, std::string_view what, std::string why);
-  // Sends the evictions that are due and waits for the rest, up to `deadline`.
-  Progress Evict(EvictionRound round, absl::Time deadline);
+  // Sends the evictions that are due and waits for the rest, up to `deadline`. `fails_at`: when the node fails of it.
+  Progress Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at = absl::InfiniteFuture());
   // Whether the policy has pods deleted that are left at `deadline`, and no pod is stuck although it was deleted.
   bool DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, absl::Time deadline) const;
   // Deletes what should have been evicted by now, and waits for it.
@@ -110,6 +110,8 @@ class Walk {
                          absl::Time deadline);
   // Stops for this pass, with the reason that people see.
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
+  // The same for a gate with a subject; its own time does not count.
+  Progress Wait(Gate gate, absl::Time not_before = absl::InfiniteFuture());
   // The verdict may change at `time`, unless that is never.
   void WakeAt(absl::Time time);
   // Stops without a reason: there is nothing more to come.
@@ -183,6 +185,9 @@ std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 // The policy for pod deletion, if it is switched on (dep-F10).
 std::optional<PodDeletionPolicy> PodDeletion(const StateMachineOptions& options, const NodeRules& rules);
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
+
+// nullopt: never.
+std::optional<absl::Time> Finite(absl::Time time);
 
 // When something that could not be read is tried again: at the next full 5 s. Not 5 s from now: such a verdict would be
 // another one every moment, and for who judges often the retry would never come.

@@ -43,14 +43,6 @@ bool StartTogether(const UpgradePolicy& policy) {
 // From where a try goes.
 bool MayBegin(const std::optional<UpgradeState>& state) { return !IsBusy(state) || state == UpgradeState::kFailed; }
 
-// The place in the queue that the gate tells; 0: none.
-int PlaceIn(const Gate& gate) {
-  const std::vector<std::string> parts = absl::StrSplit(gate.detail, "; place ");
-  int place = 0;
-  const std::string number = parts.back().substr(0, parts.back().find(' '));
-  return parts.size() > 1 && absl::SimpleAtoi(number, &place) ? place : 0;
-}
-
 std::string LabelOf(const Node& node, const std::string& key) {
   const auto label = node.labels.find(key);
   return label == node.labels.end() ? "" : label->second;
@@ -292,7 +284,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     const std::optional<Node> node = cluster->node(name);
     // In requestor mode one that keeps its NodeMaintenance is under way, and before all others.
     const bool is_under_way = more.contains(truth.uid) || truth.claimed_until == absl::InfiniteFuture();
-    if (const int place = PlaceIn(gate->second->gate); place > 0 && !is_under_way) queue[place] = *node;
+    if (const int place = gate->second->gate.place; place > 0 && !is_under_way) queue[place] = *node;
     if (IsTrue(who, *node, gate->second->gate, more)) continue;
     Fail("L5", fmt::format("node {} is said to wait for {} ({}), which is not so", name,
                            ToString(gate->second->gate.reason), gate->second->gate.detail));

@@ -132,7 +132,7 @@ Keys::Keys(const DriverIdentity& identity)
       failed_revision(identity.FailedRevisionAnnotation()),
       written({initial, stage, restart_only, cordoned_by, identity.PodCompletionStartAnnotation(),
                identity.ValidationStartAnnotation(), requestor_mode, identity.FailedRevisionAnnotation(),
-               identity.FailuresAnnotation(), restart_pod, failure_class}),
+               identity.FailuresAnnotation(), identity.FailureCauseAnnotation(), restart_pod, failure_class}),
       removed({safe_load, identity.UpgradeRequestedAnnotation()}) {}
 
 bool HasLabel(const Node& node, const Keys& keys) {

@@ -19,6 +19,9 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
+const driverupgrade::GateSubject kWeb{.kind = driverupgrade::GateSubjectKind::kPod, .ns = "shop", .name = "web-1"};
+const driverupgrade::GateSubject kNic{.kind = driverupgrade::GateSubjectKind::kDriver, .name = "example.org/nic"};
+
 std::string Explained(const std::string& node, const Texts& more = {}) {
   Texts arguments = {
       "explain", node, "--cluster", (kTestData / "trouble.json").string(), "--at", "2026-01-02T12:05:00Z"};
@@ -112,16 +115,17 @@ TEST_CASE("What waits for an approval, or is halted, is helped by the approval o
   const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   NodeStatus node{.name = "n1"};
-  const auto commands = [&](driverupgrade::GateReason reason, const std::string& detail) {
-    node.gate = driverupgrade::Gate{.reason = reason, .detail = detail};
+  const auto commands = [&](driverupgrade::GateReason reason, const driverupgrade::GateSubject& subject) {
+    node.gate = driverupgrade::Gate{.reason = reason, .subject = subject};
     return HelpFor(*request, node).commands;
   };
   using driverupgrade::GateReason;
-  CHECK(commands(GateReason::kApproval, "stage canary is to be approved by canary@new") ==
+  using driverupgrade::GateSubjectKind;
+  CHECK(commands(GateReason::kApproval, {.kind = GateSubjectKind::kApproval, .name = "canary@new"}) ==
         Texts{"upgradectl status", "upgradectl approve canary"});
-  CHECK(commands(GateReason::kHalted, "n2 is sick; go on with the approval rest@new; place 1 in the queue") ==
+  CHECK(commands(GateReason::kHalted, {.kind = GateSubjectKind::kApproval, .name = "rest@new"}) ==
         Texts{"upgradectl status", "upgradectl approve rest"});
-  CHECK(commands(GateReason::kHalted, "the halt is being lifted").back() == "upgradectl approve STAGE");
+  CHECK(commands(GateReason::kHalted, {}).back() == "upgradectl approve STAGE");
 }
 
 TEST_CASE("W23: windows that never open, and a stage without nodes, are an administrator's to change") {
@@ -130,10 +134,71 @@ TEST_CASE("W23: windows that never open, and a stage without nodes, are an admin
   NodeStatus node{.name = "n1", .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kNoWindow}};
   CHECK(HelpFor(*request, node).advice.starts_with("Change windows, closed or finishBy"));
   node.gate->reason = driverupgrade::GateReason::kStage;
-  driverupgrade::RolloutStatus rollout{.stages = {{.name = "canary"}, {.name = "rest", .nodes = 3}}};
-  CHECK(HelpFor(*request, node, rollout).advice.starts_with("No node of the open stage counts"));
-  rollout.stages[0].nodes = 1;
-  CHECK(HelpFor(*request, node, rollout).advice.starts_with("Wait for the nodes that go before it"));
+  node.gate->count = driverupgrade::GateCount{};
+  CHECK(HelpFor(*request, node).advice.starts_with("No node of the open stage counts"));
+  node.gate->count->limit = 1;
+  CHECK(HelpFor(*request, node).advice.starts_with("Wait for the nodes that go before it"));
+}
+
+TEST_CASE("W23: a group that never fits, and a node that is about to fail, are called so") {
+  const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
+  REQUIRE(request.ok());
+  NodeStatus node{.name = "n1",
+                  .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kMaxUnavailable,
+                                              .subject = {.kind = driverupgrade::GateSubjectKind::kGroup},
+                                              .count = driverupgrade::GateCount{.used = 4, .limit = 3}}};
+  CHECK(HelpFor(*request, node).advice.starts_with("Its 4 nodes start together, and never fit into 3"));
+  node.gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kDriverPodNotReady,
+                                  .fails_at = request->question.at + absl::Minutes(2)};
+  CHECK(HelpFor(*request, node).advice.find("The node fails in 2m unless this ends") != std::string::npos);
+  node.gate->fails_at = request->question.at + absl::Hours(1);
+  CHECK(HelpFor(*request, node).advice.find("The node fails") == std::string::npos);
+}
+
+TEST_CASE("W23: a driver that crashes, and an image that cannot be pulled, have advice of their own") {
+  absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
+  REQUIRE(request.ok());
+  const NodeStatus node{.name = "n1",
+                        .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kDriverPodNotReady},
+                        .pod = "gpu-operator/driver-1"};
+  CHECK(HelpFor(*request, node).advice.starts_with("Look at the driver pod"));
+  PodFacts& facts = request->facts.pods["gpu-operator/driver-1"];
+  facts.waiting = {{.container = "nvidia-driver-ctr", .reason = "CrashLoopBackOff"}};
+  CHECK(HelpFor(*request, node).advice.starts_with("Container nvidia-driver-ctr of the driver crashes"));
+  CHECK(HelpFor(*request, node).commands.front() ==
+        "kubectl logs --previous -c nvidia-driver-ctr -n gpu-operator driver-1");
+  facts.waiting.front().reason = "ImagePullBackOff";
+  CHECK(HelpFor(*request, node).advice.starts_with("The image of container nvidia-driver-ctr cannot be pulled"));
+}
+
+TEST_CASE("W23: an operator that is silent or missing comes before any other advice") {
+  absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
+  REQUIRE(request.ok());
+  const absl::Time now = absl::FromUnixSeconds(1'000'000);
+  const NodeStatus node{.name = "n1", .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kMaxParallel}};
+  const std::string usual = HelpFor(*request, node).advice;
+  LeaseFact lease{.ns = "gpu-operator",
+                  .name = "nvidia-gpu-driver-upgrade",
+                  .holder = "operator-7",
+                  .renewed = now - absl::Seconds(5),
+                  .duration = absl::Seconds(15)};
+  const auto advice = [&](const std::vector<LeaseFact>& leases) {
+    request->facts.leases = leases;
+    return HelpFor(*request, node).advice;
+  };
+  CHECK(advice({}) == usual);  // the Leases were not read
+  request->leases_at = now;
+  CHECK(advice({lease}) == usual);
+  CHECK(advice({}).starts_with(
+      "First start the operator: no operator of nvidia.com/gpu is installed in namespace gpu-operator"));
+  LeaseFact other = lease;
+  other.name = "53822513.nvidia.com";
+  CHECK(advice({other}) == usual);
+  lease.renewed = now - absl::Hours(3);
+  CHECK(advice({lease}).starts_with(
+      "First start the operator: no operator has renewed its Lease since 1970-01-12T10:46:40Z (3h00m): nothing will"));
+  lease.holder.clear();
+  CHECK(advice({lease}).starts_with("First start the operator: no operator has led since 1970-01-12T10:46:40Z (3h00m)"));
 }
 
 TEST_CASE("Every gate has an advice, and commands that name the node or the driver") {
@@ -144,7 +209,7 @@ TEST_CASE("Every gate has an advice, and commands that name the node or the driv
   REQUIRE(request.ok());
   for (const driverupgrade::GateTraits& traits : driverupgrade::kGates) {
     NodeStatus node{.name = "n1"};
-    node.gate = driverupgrade::Gate{.reason = traits.reason, .detail = "shop/web-1: why"};
+    node.gate = driverupgrade::Gate{.reason = traits.reason, .subject = kWeb};
     const Help help = HelpFor(*request, node);
     CAPTURE(std::string(traits.name));
     CHECK_FALSE(help.advice.empty());
@@ -197,8 +262,7 @@ std::vector<std::string> CommandsAfter(const Texts& given) {
   for (const driverupgrade::GateTraits& traits : driverupgrade::kGates) {
     NodeStatus node{.name = "n1"};
     const bool other = traits.reason == driverupgrade::GateReason::kOtherDriver;
-    node.gate = driverupgrade::Gate{.reason = traits.reason,
-                                    .detail = other ? "example.org/nic is in drain-required" : "shop/web-1: why"};
+    node.gate = driverupgrade::Gate{.reason = traits.reason, .subject = other ? kNic : kWeb};
     const Help help = HelpFor(*request, node);
     commands.insert(commands.end(), help.commands.begin(), help.commands.end());
   }

@@ -359,13 +359,17 @@ TEST_CASE("Only Events of this rollout tell since when it runs and how long node
   for (const char* node : {"canary-1", "canary-2"}) {
     events += entered(node, "12:00:00", "cordon-required") + entered(node, "12:02:00", "upgrade-done");
   }
-  std::string dump = DumpOfRollout("");
-  dump.insert(dump.find('[') + 1, events);
-  const ScratchFile file(dump);
-  json::Document document;
-  document.Parse(RunWith(StatusOfDump(file.path(), {"-o", "json"})).out.c_str());
-  REQUIRE(document.IsObject());
-  CHECK(Text(document, {"began"}) == "2026-01-02T12:00:00Z");
+  const auto began = [&](const std::string& record) {
+    std::string dump = DumpOfRollout(record);
+    dump.insert(dump.find('[') + 1, events);
+    const ScratchFile file(dump);
+    json::Document document;
+    document.Parse(RunWith(StatusOfDump(file.path(), {"-o", "json"})).out.c_str());
+    REQUIRE(document.IsObject());
+    return std::string(Text(document, {"began"}));
+  };
+  CHECK(began("") == "2026-01-02T12:00:00Z");
+  CHECK(began(CanaryRecord(R"(,"began":1767350000)")) == "2026-01-02T10:33:20Z");
 }
 
 TEST_CASE("The last column of a table is cut first, then names are cut in their middle (W28)") {

@@ -18,6 +18,7 @@ DurationSketch Measured(int nodes, absl::Duration took) {
 
 RolloutRecord Full() {
   return {.revision = "5d8f",
+          .began = absl::FromUnixSeconds(1'799'000'000),
           .stages = "00c0ffee",
           .stage = "canary",
           .soak_since = absl::FromUnixSeconds(1'800'000'000),

@@ -87,8 +87,10 @@ TEST_CASE("the first stage may start at once, and the next one waits until it is
   CHECK_FALSE(first.halted);
   CHECK(first.record.revision == "r1");
   CHECK(first.record.stage == "canary");
-  CHECK(first.closed ==
-        Gate{.reason = GateReason::kStage, .detail = "stage canary: 0 of 2 nodes have ended, 0 failed"});
+  CHECK(first.closed == Gate{.reason = GateReason::kStage,
+                             .detail = "stage canary: 0 of 2 nodes have ended, 0 failed",
+                             .subject = {.kind = GateSubjectKind::kStage, .name = "canary"},
+                             .count = GateCount{.used = 0, .limit = 2}});
   fleet.Set(fleet.In(0, rules)[0], NodeProgress::kDone);
   fleet.Set(fleet.In(0, rules)[1], NodeProgress::kUnderWay);
   CHECK(Settled(fleet, {}, rules).closed.detail == "stage canary: 1 of 2 nodes have ended, 0 failed");
@@ -132,6 +134,16 @@ TEST_CASE("a canary that is not done any more begins the soak anew") {
   CHECK(Settled(fleet, again.record, rules, kNow + absl::Minutes(40)).wake_at == kNow + absl::Minutes(100));
 }
 
+TEST_CASE("W37: the record has the time at which its revision was recorded first") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  RolloutRecord record = Settled(fleet, {}, rules).record;
+  CHECK(record.began == kNow);
+  CHECK(Settled(fleet, record, rules, kNow + absl::Hours(3)).record.began == kNow);
+  record.revision = "older";
+  CHECK(Settled(fleet, record, rules, kNow + absl::Hours(3)).record.began == kNow + absl::Hours(3));
+}
+
 TEST_CASE("without a record the rollout begins at its first stage, and the soak anew") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
@@ -160,7 +172,9 @@ TEST_CASE("a stage that asks for approval waits for its own name at this revisio
   const RolloutRules rules = Rules({stage});
   Finish(fleet, fleet.In(0, rules));
   const RolloutStep waits = Settled(fleet, {}, rules);
-  CHECK(waits.closed == Gate{.reason = GateReason::kApproval, .detail = "stage canary is to be approved by canary@r1"});
+  CHECK(waits.closed == Gate{.reason = GateReason::kApproval,
+                             .detail = "stage canary is to be approved by canary@r1",
+                             .subject = {.kind = GateSubjectKind::kApproval, .name = "canary@r1"}});
   for (const char* wrong : {"canary", "canary@r2", "rest@r1", "true", "canary@r11", "@", ",,"}) {
     fleet.view.approvals = wrong;
     CHECK(Settled(fleet, waits.record, rules).open == 0);

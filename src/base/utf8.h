@@ -1,7 +1,7 @@
 // UTF-8: what must be done to bytes of unknown origin before they are put into JSON or into a text for
 // people.
-#ifndef DRIVERUPGRADE_SRC_WIRE_UTF8_H_
-#define DRIVERUPGRADE_SRC_WIRE_UTF8_H_
+#ifndef DRIVERUPGRADE_SRC_BASE_UTF8_H_
+#define DRIVERUPGRADE_SRC_BASE_UTF8_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -98,4 +98,4 @@ inline std::string EscapeForText(std::string_view text, std::size_t bytes_max) {
 
 }  // namespace driverupgrade::internal
 
-#endif  // DRIVERUPGRADE_SRC_WIRE_UTF8_H_
+#endif  // DRIVERUPGRADE_SRC_BASE_UTF8_H_

@@ -1,0 +1,44 @@
+#include "upgradectl/operator_health.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "fmt/format.h"
+#include "upgradectl/reported.h"
+#include "upgradectl/status.h"
+#include "whatif/plan_json.h"
+
+namespace upgradectl {
+namespace {
+
+// By which the clocks of this machine and of the operator's may differ.
+constexpr absl::Duration kSkewMax = absl::Minutes(1);
+
+bool IsSilent(const LeaseFact& lease, absl::Time at) { return HasRunOut(lease, at - kSkewMax); }
+
+}  // namespace
+
+std::string OperatorTrouble(const Request& request) {
+  if (!request.leases_at) return "";
+  const absl::Time at = *request.leases_at;
+  if (const std::optional<LeaseFact> lease = LeaseOf(request.question.identity, request.place, request.facts)) {
+    const std::string since =
+        fmt::format("{} ({})", driverupgrade::whatif::TimeText(lease->renewed), Age(at - lease->renewed));
+    if (lease->holder.empty() && at > lease->renewed + kSkewMax) {
+      return fmt::format("no operator has led since {}: nothing will happen", since);
+    }
+    if (IsSilent(*lease, at)) {
+      return fmt::format("no operator has renewed its Lease since {}: nothing will happen", since);
+    }
+    return "";
+  }
+  // An operator whose Lease has another name, such as NVIDIA's own, may be the one.
+  const bool any_works =
+      std::any_of(request.facts.leases.begin(), request.facts.leases.end(),
+                  [&](const LeaseFact& lease) { return lease.ns == request.place.lease_ns && !IsSilent(lease, at); });
+  return any_works ? ""
+                   : fmt::format("no operator of {} is installed in namespace {}: nothing will happen",
+                                 request.question.identity.Name(), request.place.lease_ns);
+}
+
+}  // namespace upgradectl

@@ -1,8 +1,10 @@
-// gpu_operator next to a client that removes its state label, as NVIDIA's operators do while `autoUpgrade` is false for them.
+// gpu_operator next to others who change the cluster: a client that removes its state label, as NVIDIA's operators do while
+// `autoUpgrade` is false for them, an autoscaler, an administrator, kubelets that stop reporting, and a scheduler without room.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,6 +21,21 @@ namespace {
 
 constexpr std::chrono::seconds kStartLimit{60};
 
+constexpr std::string_view kCanaryFirst = R"(
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy}
+spec:
+  driver:
+    upgradePolicy:
+      autoUpgrade: true
+      maxParallelUpgrades: 1
+      maxUnavailable: 100%
+      rollout:
+        stages:
+        - {name: canary, nodes: 1, soakSeconds: 5}
+)";
+
 constexpr std::string_view kOneAtATime = R"(
 apiVersion: nvidia.com/v1
 kind: ClusterPolicy
@@ -34,9 +51,9 @@ spec:
 
 class Policy {
  public:
-  explicit Policy(ControlPlane& control_plane) : admin_(control_plane.admin()) {
+  Policy(ControlPlane& control_plane, std::string_view policy) : admin_(control_plane.admin()) {
     control_plane.InstallPolicies();
-    admin_.Create(kOneAtATime);
+    admin_.Create(std::string(policy));
   }
   ~Policy() { admin_.Run({"delete", "clusterpolicies", "--all"}); }
   Policy(const Policy&) = delete;
@@ -49,12 +66,12 @@ class Policy {
 // The operator, and a neighbour that removes the state label from each node as soon as it sees it.
 class Neighbourhood {
  public:
-  explicit Neighbourhood(const World& world)
+  explicit Neighbourhood(const World& world, std::string_view policy = kOneAtATime)
       : world_(world),
-        policy_(world.control_plane()),
+        policy_(world.control_plane(), policy),
         audit_(world.control_plane().audit_log()),
         operator_(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
-                  {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
+                  {"--cluster-policy", "--ledger", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
                    "--validation-selector", ""}) {}
 
   // Returns whether `condition` became true while the neighbour removed labels.
@@ -172,6 +189,88 @@ TEST_CASE("W4: nodes that an autoscaler removes hold up no other node, and the c
   world.ChangeDriver("driver:3");
   CHECK(Eventually(kStartLimit, [&] { return NodesWithNewestDriver(world).size() == 4 && others_are_done(); }));
   CHECK(world.Nodes().at(cordoned).unschedulable);
+}
+
+// Whether the kubelet of the node reports that it is ready.
+void SetReady(const World& world, const std::string& node, bool ready) {
+  const Kubectl& admin = world.control_plane().admin();
+  admin.Must({"annotate", "node", node, ready ? "sim/not-ready-" : "sim/not-ready=true"});
+  admin.Must({"wait", "node", node, std::string("--for=condition=Ready=") + (ready ? "True" : "False"), "--timeout=30s"});
+}
+
+bool AwaitDone(const World& world, const std::vector<std::string>& nodes) {
+  return Eventually(kStartLimit, [&] {
+    const std::map<std::string, NodeVersion> now = world.Nodes();
+    const std::set<std::string> newest = NodesWithNewestDriver(world);
+    return std::all_of(nodes.begin(), nodes.end(), [&](const std::string& name) {
+      return newest.contains(name) && now.at(name).state == "upgrade-done";
+    });
+  });
+}
+
+TEST_CASE("W6: a node that is not Ready waits without the only slot, and is upgraded once it is Ready", "[neighbours]") {
+  World world(ControlPlane::Shared(), "notready-neighbour", 3);
+  world.DeployDriver();
+  const std::string& lost = world.nodes().front();
+  SetReady(world, lost, false);
+  Neighbourhood neighbourhood(world);
+  world.ChangeDriver("driver:2");
+  INFO(neighbourhood.OperatorLog());
+  CHECK(AwaitDone(world, {world.nodes().begin() + 1, world.nodes().end()}));
+  CHECK_FALSE(NodesWithNewestDriver(world).contains(lost));
+  CHECK_FALSE(world.Nodes().at(lost).unschedulable);
+  SetReady(world, lost, true);
+  CHECK(AwaitDone(world, world.nodes()));
+}
+
+TEST_CASE("W6: a node that becomes NotReady in the middle of its upgrade keeps the only slot", "[neighbours]") {
+  World world(ControlPlane::Shared(), "losing-neighbour", 3);
+  world.DeployDriver();
+  Neighbourhood neighbourhood(world);
+  world.ChangeDriverAndHold("driver:2");
+  REQUIRE(Eventually(kStartLimit, [&] { return !NodesWithNewestDriver(world).empty(); }));
+  const std::string started = *NodesWithNewestDriver(world).begin();
+  SetReady(world, started, false);
+  CHECK_FALSE(Eventually(std::chrono::seconds(10), [&] { return NodesWithNewestDriver(world).size() > 1; }));
+  SetReady(world, started, true);
+  world.ChangeDriver("driver:3");
+  INFO(neighbourhood.OperatorLog());
+  CHECK(AwaitDone(world, world.nodes()));
+}
+
+TEST_CASE("W8: no further node starts while a canary is not Ready in its soak", "[neighbours]") {
+  World world(ControlPlane::Shared(), "sick-neighbour", 3);
+  world.DeployDriver();
+  Neighbourhood neighbourhood(world, kCanaryFirst);
+  world.ChangeDriver("driver:2");
+  REQUIRE(Eventually(kStartLimit, [&] { return !NodesWithNewestDriver(world).empty(); }));
+  const std::string canary = *NodesWithNewestDriver(world).begin();
+  REQUIRE(AwaitDone(world, {canary}));
+  SetReady(world, canary, false);
+  INFO(neighbourhood.OperatorLog());
+  CHECK_FALSE(Eventually(std::chrono::seconds(12), [&] { return NodesWithNewestDriver(world).size() > 1; }));
+  SetReady(world, canary, true);
+  CHECK(AwaitDone(world, world.nodes()));
+}
+
+TEST_CASE("W5: a driver pod that finds no room on its node is named, and holds up no other node", "[neighbours]") {
+  World world(ControlPlane::Shared(), "full-neighbour", 3);
+  world.DeployDriver();
+  const Kubectl& admin = world.control_plane().admin();
+  const std::string& full = world.nodes().front();
+  const auto set_pods = [&](std::string_view most) {
+    admin.Must({"patch", "node", full, "--subresource=status", "--type=merge", "-p",
+                std::string(R"({"status":{"allocatable":{"pods":")") + std::string(most) + R"("}}})"});
+  };
+  set_pods("0");
+  admin.Must({"delete", "pod", "-n", world.driver_ns(), world.DriverPodOn(full).name});
+  Neighbourhood neighbourhood(world);
+  world.ChangeDriver("driver:2");
+  CHECK(AwaitDone(world, {world.nodes().begin() + 1, world.nodes().end()}));
+  CHECK(neighbourhood.OperatorLog().find("cannot be scheduled") != std::string::npos);
+  set_pods("110");
+  INFO(neighbourhood.OperatorLog());
+  CHECK(AwaitDone(world, world.nodes()));
 }
 
 }  // namespace

@@ -97,6 +97,7 @@ class ResourceReporter {
 
   /// Writes verdicts that the objects do not show yet. If only the counts of the standing have changed, or another client
   /// writes the state too, it writes every ten seconds at most, and not before the counts have differed for two seconds.
+  /// A reason that alternates with another one is written less and less often, down to once in two minutes.
   /// Returns when to call again, for a refused write or for counts that wait; InfiniteFuture if there is neither. After a
   /// conflict it writes to the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
@@ -116,9 +117,13 @@ class ResourceReporter {
     std::string state = {};
     std::optional<UpgradeStanding> standing = std::nullopt;
     absl::Time at = absl::InfinitePast();
+    // The reason before this one, and how often they have alternated.
+    std::string earlier_reason = {};
+    int alternations = 0;
     // Since when the standing has been another one.
     std::optional<absl::Time> differs_since = std::nullopt;
   };
+  static void Follow(const Said& before, Said& said);
   // Nothing but the standing or the object has changed since, and that too lately. Sets `again` to when it may be said.
   static bool MayWait(Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again);
   std::map<std::string, Said> written_;  // for which all has been said, by UID

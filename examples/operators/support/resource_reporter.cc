@@ -14,8 +14,21 @@ using driverupgrade::Severity;
 
 constexpr absl::Duration kTryAgain = absl::Seconds(30);
 constexpr absl::Duration kStandingEvery = absl::Seconds(10);
+// A rollout that begins and ends is one alternation. More of them in quick succession are due to another client that removes
+// the labels of nodes that are done.
+constexpr int kAlternationsFree = 1;
+constexpr absl::Duration kAlternatesEveryMax = absl::Minutes(2);
 // Counts that change back within this time cost no write: another client may remove labels as fast as they are written.
 constexpr absl::Duration kSettles = absl::Seconds(2);
+
+std::string_view ReasonOf(const std::optional<UpgradeStanding>& standing) {
+  return standing ? std::string_view(standing->reason) : std::string_view();
+}
+
+absl::Duration PauseAfter(int alternations) {
+  const int doublings = std::min(alternations - kAlternationsFree - 1, 4);
+  return std::min(kStandingEvery * (1 << doublings), kAlternatesEveryMax);
+}
 
 }  // namespace
 
@@ -31,11 +44,12 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
   for (const ResourceVerdict& verdict : verdicts) {
     const auto before = written_.find(verdict.object.uid);
     if (before != written_.end() && MayWait(before->second, verdict, now, again)) continue;
-    const Said said{.version = verdict.object.resource_version,
-                    .error = verdict.error,
-                    .state = verdict.state,
-                    .standing = verdict.standing,
-                    .at = now};
+    Said said{.version = verdict.object.resource_version,
+              .error = verdict.error,
+              .state = verdict.state,
+              .standing = verdict.standing,
+              .at = now};
+    if (before != written_.end()) Follow(before->second, said);
     const absl::Status reported = ReportOne(context, verdict);
     // The watch brings the version that was in the way, or that it is gone.
     if (absl::IsAborted(reported) || absl::IsNotFound(reported)) continue;
@@ -55,17 +69,30 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
   return failure.ok() ? again : not_before_;
 }
 
+// Counts in `said` how often the reasons have alternated. A reason that stays for a while ends the count.
+void ResourceReporter::Follow(const Said& before, Said& said) {
+  said.earlier_reason = before.earlier_reason;
+  said.alternations = said.at - before.at > 2 * kAlternatesEveryMax ? 0 : before.alternations;
+  if (ReasonOf(before.standing) == ReasonOf(said.standing)) return;
+  said.alternations = ReasonOf(said.standing) == before.earlier_reason ? said.alternations + 1 : 0;
+  said.earlier_reason = ReasonOf(before.standing);
+}
+
 // Whether a policy is in effect may change without it.
 bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again) {
-  if (before.error != verdict.error || before.state != verdict.state) return false;
+  if (before.error != verdict.error) return false;
+  const std::string_view reason = ReasonOf(verdict.standing);
+  const bool changes_reason = ReasonOf(before.standing) != reason;
+  if (before.state != verdict.state && !changes_reason) return false;
   absl::Time due = before.at + kStandingEvery;
   if (before.standing == verdict.standing) {
     before.differs_since.reset();
     if (before.version == verdict.object.resource_version) return true;
     // Two writers of the state would overwrite each other indefinitely.
     if (verdict.state.empty()) return false;
-  } else if (!before.standing || !verdict.standing || before.standing->reason != verdict.standing->reason) {
-    return false;
+  } else if (changes_reason) {
+    if (reason != before.earlier_reason || before.alternations <= kAlternationsFree) return false;
+    due = before.at + PauseAfter(before.alternations);
   } else if (before.version == verdict.object.resource_version) {
     if (!before.differs_since) before.differs_since = now;
     due = std::max(due, *before.differs_since + kSettles);

@@ -229,6 +229,36 @@ TEST_CASE("W1: counts that change and change back within two seconds cost no wri
   CHECK(world.sent() == 2);
 }
 
+TEST_CASE("W1: a reason that alternates with another one is written less and less often") {
+  World world;
+  for (int i = 0; i < 20; ++i) world.transport->Answer(200, Policy("").json);
+  const auto report = [&](const std::string& reason) {
+    return world.reporter.Report({}, {{.kind = kPolicies,
+                                       .object = Policy(""),
+                                       .state = reason == "Done" ? "ready" : "notReady",
+                                       .standing = examples::UpgradeStanding{.reason = reason, .message = reason}}});
+  };
+  // A rollout is reported immediately.
+  report("Done");
+  report("UnderWay");
+  report("Done");
+  CHECK(world.sent() == 3);
+  // A client that removes the labels every five seconds for two minutes.
+  for (int second = 0; second < 120; second += 5) {
+    world.clock->Advance(absl::Seconds(5));
+    report(second % 10 == 0 ? "UnderWay" : "Done");
+  }
+  CHECK(world.sent() == 3 + 4);
+  // When it has gone, the last reason is written.
+  CHECK(report("UnderWay") != absl::InfiniteFuture());
+  world.clock->Advance(absl::Minutes(2));
+  CHECK(report("UnderWay") == absl::InfiniteFuture());
+  world.clock->Advance(absl::Minutes(10));
+  report("Done");
+  CHECK(world.sent() == 3 + 4 + 2);
+  CHECK(report("UnderWay") == absl::InfiniteFuture());
+}
+
 TEST_CASE("where somebody else writes status.state as well, it is written every ten seconds at most") {
   World world;
   const examples::UpgradeStanding under_way{.reason = "UnderWay", .message = "0 of 3"};

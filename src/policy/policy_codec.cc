@@ -1,5 +1,6 @@
 #include "driverupgrade/policy_codec.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -141,6 +142,17 @@ std::string WholeObject(const internal::DocumentValue& document) {
   return text("apiVersion").empty() ? std::string() : text("kind");
 }
 
+// The section above a policy with which values of a Helm chart or parts of a custom resource are passed; empty for other
+// documents.
+std::string_view OuterSection(const internal::DocumentValue& document) {
+  constexpr std::array<std::string_view, 4> kSections = {"spec", "driver", "ofedDriver", "upgradePolicy"};
+  for (const internal::DocumentValue::Entry& entry : document.entries) {
+    const auto found = std::find(kSections.begin(), kSections.end(), entry.name.text);
+    if (document.IsMapping() && found != kSections.end()) return *found;
+  }
+  return "";
+}
+
 // Writes what Parse reads. Every field is spelled out: a server fills what is missing with defaults (H24).
 class PolicyWriter {
  public:
@@ -245,6 +257,10 @@ absl::StatusOr<UpgradePolicy> internal::ReadUpgradePolicy(const absl::StatusOr<D
         "upgrade policy: the document is a whole {}; pass its upgradePolicy section alone, which a ClusterPolicy has "
         "at spec.driver.upgradePolicy and a NicClusterPolicy at spec.ofedDriver.upgradePolicy",
         kind));
+  }
+  if (const std::string_view section = OuterSection(*document); !section.empty()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "upgrade policy: {} is not a field of the policy; pass the fields below upgradePolicy alone", section));
   }
   if (document->IsMapping()) {
     PolicySection root(*document, "", problems);

@@ -22,10 +22,11 @@ SHARED = ["--cluster", "--policy", "--driver", "--domain", "--namespace", "--dri
 # By the gate of simulate: the codes of preflight that name the same cause.
 CODES = {
     "Cordoned": {"NodeCordoned"},
-    "DisruptionBudget": {"BudgetNeverAllows", "BudgetAllowsNone", "UnreadyBehindBudget"},
+    "DisruptionBudget": {"AllAtOnce", "BudgetAllowsNone", "BudgetNeverAllows", "UnreadyBehindBudget"},
     "Frozen": {"AutoUpgradeOff"},
     "Group": {"GroupTooLarge", "NothingBegins"},
     "DriverPodMissing": {"DriverPodUnscheduled", "NoDriverPod"},
+    "DriverPodNotReady": {"DeadlineTooShort", "DriverPodNotReady"},
     "MaxUnavailable": {"DriverPodUnscheduled", "GroupTooLarge", "NodeCordoned", "NodeLeaves", "NodeNotReady", "NothingBegins"},
     "NoWindow": {"NothingBegins"},
     "NodeLeaves": {"NodeLeaves"},

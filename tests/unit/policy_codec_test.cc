@@ -333,6 +333,10 @@ TEST_CASE("documents that are no policy at all") {
        "upgrade policy: the document is a whole ClusterPolicy; pass its upgradePolicy section alone, which a "
        "ClusterPolicy "
        "has at spec.driver.upgradePolicy and a NicClusterPolicy at spec.ofedDriver.upgradePolicy"},
+      {"driver: {upgradePolicy: {autoUpgrade: true}}",
+       "upgrade policy: driver is not a field of the policy; pass the fields below upgradePolicy alone"},
+      {"upgradePolicy: {autoUpgrade: true}",
+       "upgrade policy: upgradePolicy is not a field of the policy; pass the fields below upgradePolicy alone"},
       {std::string("paused: true\n\x04 drain: {}", 24),
        "upgrade policy: the document holds control characters; if it is UTF-16, as Windows PowerShell writes it, save "
        "it as UTF-8"},

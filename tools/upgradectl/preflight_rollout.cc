@@ -11,6 +11,7 @@
 #include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "fmt/format.h"
+#include "upgradectl/policy_effects.h"
 #include "whatif/what_if.h"
 
 namespace upgradectl {
@@ -72,16 +73,15 @@ class RolloutSearch {
   explicit RolloutSearch(const Request& request) : request_(request) {}
 
   std::vector<Obstacle> Run() {
-    for (std::string& warning : driverupgrade::Warnings(request_.question.policy)) {
-      Add(Severity::kWarning, "FieldWithoutEffect", "A field of the policy has no effect.",
-          "Change it, or leave it out.", std::move(warning));
-    }
+    AddFieldsWithoutEffect(driverupgrade::Warnings(request_.question.policy));
     absl::StatusOr<Report> report = driverupgrade::whatif::Answer(request_.question);
     if (report.ok() && IsAtRest(*report)) report = driverupgrade::whatif::Answer(WithNewRevision(request_.question));
     if (!report.ok()) {
       Add(Severity::kError, "NoPlan", "No plan can be made of this cluster.", "What the message names.",
           std::string(report.status().message()));
     } else {
+      AddFieldsWithoutEffect(FieldsWithoutEffect(request_, *report));
+      CheckEffects(*report);
       CheckRollout(*report);
       CheckBegin(*report);
       CheckGroups(*report);
@@ -103,13 +103,37 @@ class RolloutSearch {
     obstacle.objects.push_back(std::move(object));
   }
 
+  void AddFieldsWithoutEffect(std::vector<std::string> fields) {
+    for (std::string& field : fields) {
+      Add(Severity::kWarning, "FieldWithoutEffect", "A field of the policy has no effect.",
+          "Change it, or leave it out.", std::move(field));
+    }
+  }
+
+  void AddSelectsNothing(std::string what) {
+    Add(Severity::kWarning, "SelectsNothing", "The policy names something that no node or pod has.",
+        "Is it misspelled?", std::move(what));
+  }
+
+  void CheckEffects(const Report& report) {
+    // The planner checks the pods of a rollout's health only on upgraded nodes.
+    for (std::string& selector : SelectorsWithoutPods(request_)) AddSelectsNothing(std::move(selector));
+    for (std::string& deadline : DeadlinesTooShort(request_)) {
+      Add(Severity::kWarning, "DeadlineTooShort",
+          "Drivers took longer to start than the policy allows: nodes may fail.",
+          "Choose twice the longest start that you have seen.", std::move(deadline));
+    }
+    for (std::string& why : WhyAllAtOnce(request_, report)) {
+      Add(Severity::kWarning, "AllAtOnce",
+          "Every node can be upgraded at the same time, so evicted pods may find no node.",
+          "Lower maxParallelUpgrades or maxUnavailable, or add stages.", std::move(why));
+    }
+  }
+
   void CheckRollout(const Report& report) {
     for (const driverupgrade::Finding& finding : report.findings) {
-      if (finding.code != FindingCode::kSelectsNothing) continue;
-      Add(Severity::kWarning, "SelectsNothing", "The rollout names something that no node or pod has.",
-          "Is it misspelled?", finding.message);
+      if (finding.code == FindingCode::kSelectsNothing) AddSelectsNothing(finding.message);
     }
-    CheckHealthPods();
     if (!report.rollout) return;
     // No stage waits for the last one that has nodes.
     const auto& stages = report.rollout->stages;
@@ -126,20 +150,6 @@ class RolloutSearch {
             "Correct its nodeSelector, or leave the stage out.", object);
       }
     }
-  }
-
-  // The planner checks these pods only on upgraded nodes.
-  void CheckHealthPods() {
-    const auto& rollout = request_.question.policy.rollout;
-    if (!rollout || !rollout->health || !rollout->health->pod_selector) return;
-    const std::vector<driverupgrade::Pod>& pods = request_.question.cluster.pods;
-    const bool any = std::any_of(pods.begin(), pods.end(), [&](const driverupgrade::Pod& pod) {
-      return rollout->health->pod_selector->Matches(pod.labels);
-    });
-    if (any) return;
-    Add(Severity::kWarning, "SelectsNothing", "The rollout names something that no node or pod has.",
-        "Is it misspelled?",
-        fmt::format("rollout.health.podSelector: no pod matches {}", rollout->health->pod_selector->ToString()));
   }
 
   // A node that waits for others will have its turn. If none begins, an administrator has to act.

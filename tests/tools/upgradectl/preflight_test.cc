@@ -155,6 +155,9 @@ TEST_CASE("Each planted obstacle is found, and no other") {
       {"NoValidationPod", {}, {"--validation-selector", "app=validator"}},
       {"AutoUpgradeOff", {.policy = "{autoUpgrade: false, drain: {enable: true}}"}},
       {"Paused", {.policy = "{autoUpgrade: true, paused: true, drain: {enable: true}}"}},
+      {"FieldWithoutEffect", {.policy = "{autoUpgrade: true, maxParallelUpgrades: 50, drain: {enable: true}}"}},
+      {"SelectsNothing",
+       {.policy = "{autoUpgrade: true, drain: {enable: true}, waitForCompletion: {podSelector: app=training}}"}},
       {"Capacity", {.requests = R"({"nvidia.com/gpu":"5"})"}},
       {"EvictionWebhook",
        {.more =

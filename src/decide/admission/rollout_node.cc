@@ -1,0 +1,165 @@
+#include "decide/admission/rollout_node.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "decide/marks_of_view.h"
+#include "decide/pods_in_the_way.h"
+#include "decide/rollout/health.h"
+#include "decide/rollout/order.h"
+#include "driverupgrade/maintenance_requestor.h"
+#include "model/cordon.h"
+#include "model/node_marks.h"
+#include "model/node_service.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+// A kubelet that comes back, from a restart of its own or of its node's network, has removed the pod by then.
+constexpr absl::Duration kLostAfter = absl::Minutes(1);
+
+// Whether a try before has left the node its NodeMaintenance, and with it a slot of the maintenance operator (dep-F13).
+// One that is being deleted gives that back by itself.
+bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions>& options) {
+  if (!options || !options->enabled || !view.maintenances || view.maintenances->empty()) return false;
+  const std::vector<const NodeMaintenance*> claims = MaintenanceRequestor(*options).ClaimsOn(view);
+  return std::any_of(claims.begin(), claims.end(),
+                     [](const NodeMaintenance* claim) { return !claim->deletion_timestamp; });
+}
+
+bool IsLeftOut(GateReason reason) { return TraitsOf(reason).is_wish || TraitsOf(reason).left_out; }
+
+// By what the node says of itself: what is planned for it has not happened yet.
+NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, bool keeps_maintenance,
+                        bool is_of_older_revision) {
+  if (verdict.candidate) return share.counts || keeps_maintenance ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
+  const UpgradeState from = verdict.from;
+  const bool unsettled = verdict.gate && verdict.gate->reason == GateReason::kUnsettled;
+  if (from == UpgradeState::kFailed && !unsettled) {
+    // At an older revision, or it is to be tried again: no failure of what is being rolled out now.
+    const bool is_to_begin = verdict.state == UpgradeState::kUpgradeRequired || is_of_older_revision;
+    return is_to_begin ? NodeProgress::kWaiting : NodeProgress::kFailed;
+  }
+  if (verdict.holds_slot || share.counts || verdict.in_progress) return NodeProgress::kUnderWay;
+  if (verdict.gate && IsLeftOut(verdict.gate->reason)) return NodeProgress::kLeftOut;
+  const NodePlan* const plan = verdict.plan.get();
+  const bool stays = plan == nullptr || plan->path.empty() || plan->path == std::vector{UpgradeState::kDone};
+  return verdict.state == UpgradeState::kDone && stays && !verdict.gate ? NodeProgress::kDone : NodeProgress::kWaiting;
+}
+
+// The driver's pods of the revision that is wanted.
+std::vector<Pod> NewDriverPods(const NodeView& view, const DriverFacts& driver) {
+  std::vector<Pod> pods;
+  for (const Pod& pod : view.driver_pods) {
+    const OwnerReference* owner = ControllerOf(pod);
+    const auto daemon_set = owner == nullptr ? driver.daemon_sets.end() : driver.daemon_sets.find(owner->uid);
+    if (daemon_set == driver.daemon_sets.end() || !daemon_set->second.wanted_revision) continue;
+    if (RevisionHash(pod) == *daemon_set->second.wanted_revision) pods.push_back(pod);
+  }
+  return pods;
+}
+
+// Until the driver has been replaced, the conditions and the chosen pods are those of the old one.
+NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const DriverFacts& driver,
+                        const RolloutHealth& health) {
+  static const StringMap& kNone = *new StringMap();
+  static const std::vector<Pod>& kNoPods = *new std::vector<Pod>();
+  const bool is_done = progress == NodeProgress::kDone;
+  const std::vector<Pod> driver_pods = health.max_driver_restarts ? NewDriverPods(view, driver) : kNoPods;
+  NodeHealth of_node = HealthOf(is_done ? view.node.conditions : kNone, is_done && view.pods ? *view.pods : kNoPods,
+                                driver_pods, health);
+  if (is_done && !view.pods && health.pod_selector) of_node.unwell = "its pods have not been read";
+  return of_node;
+}
+
+// Whether the node has failed at a revision that is not wanted any more. The state machine goes by the node's driver
+// pods, of which there may be none just now.
+bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
+  const std::optional<std::string>& failed = marks.failed_revision.value();
+  if (!failed || failed->empty() || driver.daemon_sets.empty()) return false;
+  return std::all_of(driver.daemon_sets.begin(), driver.daemon_sets.end(), [&](const auto& one) {
+    return one.second.wanted_revision && *one.second.wanted_revision != *failed;
+  });
+}
+
+// `will_end`: its upgrade, with which it becomes available. A node may be not ready while its driver is replaced; it is
+// lost if the driver pod is still there a while after it had to be gone.
+absl::Time LastsFrom(const NodeView& view, bool will_end) {
+  if (view.node.ready && !view.node.unschedulable) return absl::InfiniteFuture();
+  if (!will_end) return absl::InfinitePast();
+  absl::Time from = absl::InfiniteFuture();
+  if (view.node.ready) return from;
+  for (const Pod& pod : view.driver_pods) {
+    if (pod.deletion_timestamp) from = std::min(from, *pod.deletion_timestamp + kLostAfter);
+  }
+  return from;
+}
+
+// Whether a node that is done is in use: Ready, with a Ready driver pod if a DaemonSet of the driver wants one there.
+void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
+  const Pod* pod = UnreadyDriverPod(view);
+  const bool is_wanted = std::any_of(driver.daemon_sets.begin(), driver.daemon_sets.end(),
+                                     [&](const auto& set) { return Wants(set.second.daemon_set, view.node); });
+  const bool has_pod = !view.driver_pods.empty() || pod != nullptr || !is_wanted;
+  if (view.node.ready && pod == nullptr && has_pod) return;
+  node.out_of_use = true;
+  if (!view.node.ready) {
+    node.unwell = WhyNotReady(view.node);
+    node.out_of_use_since = view.node.ready_transition_time;
+  } else {
+    node.unwell = pod == nullptr ? "it has no driver pod" : WhyPodNotReady(*pod);
+  }
+  if (pod != nullptr && !IsStarting(*pod) && pod->not_ready_since) {
+    node.out_of_use_since = std::min(node.out_of_use_since.value_or(absl::InfiniteFuture()), *pod->not_ready_since);
+  }
+}
+
+}  // namespace
+
+RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
+                            const RolloutInput& input) {
+  const bool keeps_maintenance = verdict.candidate && KeepsMaintenance(view, input.machine.options().requestor);
+  const DriverIdentity& identity = input.machine.identity();
+  const auto marks = MarksOfView(view, identity);
+  const bool is_of_older_revision = !marks->skip_upgrade.value() && IsOfOlderRevision(*marks, input.driver);
+  RolloutNode node{.node = &view.node,
+                   .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
+                   .may_start = verdict.candidate.has_value()};
+  if (node.progress == NodeProgress::kLeftOut) node.left_out_by = verdict.gate->reason;
+  // A node that leaves the cluster does not show whether its driver works.
+  if (node.progress == NodeProgress::kDone && !WhyLeaving(view.node).empty()) {
+    node.progress = NodeProgress::kLeftOut;
+    node.left_out_by = GateReason::kNodeLeaves;
+  }
+  const bool is_over = verdict.gate && TraitsOf(verdict.gate->reason).ends_rollout;
+  const bool will_end = node.progress == NodeProgress::kUnderWay && !is_over && !WasInitiallyUnschedulable(*marks);
+  node.lasts_from = LastsFrom(view, will_end);
+  node.own_node = verdict.candidate && verdict.candidate->own_node;
+  node.out_of_service = keeps_maintenance || (view.node.unschedulable && IsInCordonSet(*marks, identity));
+  // The state machine does not ask: a failed node with the skip label may still be repaired.
+  if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) {
+    node.progress = NodeProgress::kLeftOut;
+    node.left_out_by = GateReason::kSkipLabel;
+  }
+  if (const auto& health = input.rules.policy.health) {
+    NodeHealth of_node = HealthOfNode(view, node.progress, input.driver, *health);
+    node.sick = std::move(of_node.sick);
+    node.unwell = std::move(of_node.unwell);
+    node.conditions = ConditionsOn(view.node, *health);
+    if (health->pod_selector && node.progress == NodeProgress::kDone && view.pods) {
+      node.has_chosen_pod = std::any_of(view.pods->begin(), view.pods->end(), [&](const Pod& pod) {
+        return health->pod_selector->Matches(pod.labels);
+      });
+    }
+  }
+  if (node.progress == NodeProgress::kDone && UnwellMax(input.rules.policy) > absl::ZeroDuration()) {
+    NoteUse(view, input.driver, node);
+  }
+  if (node.may_start && OrdersByPods(input.rules.policy)) {
+    node.pods = PodsInTheWay(view, input.node_rules, input.machine.options());
+  }
+  return node;
+}
+
+}  // namespace driverupgrade::internal

@@ -94,8 +94,8 @@ bool NamesCluster(const std::string& option) {
   return option == "--kubeconfig" || option == "--context" || option == "--in-cluster" || option == "--allow-exec";
 }
 
-// The driver that the detail names: `nvidia.com/ofed is being upgraded on the node`. Where its objects are is known of
-// the usual ones alone; who reads the command knows it of others.
+// The options for the driver that the detail names: `nvidia.com/ofed is being upgraded on the node`. upgradectl finds usual
+// drivers, and drivers whose operators report their options. The user must fill in the place of other drivers.
 std::string OtherDriver(const Request& request, const Gate& gate) {
   const std::string name = gate.detail.substr(0, gate.detail.find(' '));
   const std::size_t slash = name.find('/');
@@ -105,7 +105,8 @@ std::string OtherDriver(const Request& request, const Gate& gate) {
     const std::string driver = name.substr(slash + 1);
     text = WithValue("--driver", driver);
     if (domain != "nvidia.com") text += WithValue("--domain", domain);
-    if (!HasUsualPlace(domain, driver)) text += " --namespace NAMESPACE --driver-labels LABELS";
+    const bool is_found = HasUsualPlace(domain, driver) || request.reporting_drivers.contains(name);
+    if (!is_found) text += " --namespace NAMESPACE --driver-labels LABELS";
   }
   for (const auto& [option, value] : request.options) {
     if (NamesCluster(option)) text += WithValue(option, value);

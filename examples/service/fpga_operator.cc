@@ -30,6 +30,8 @@ absl::StatusOr<ServiceOptions> MakeOptions(const Replica& replica) {
   // One replica works, the others wait. The ledger keeps the policy's limits while one takes over from another.
   options.election = {.ns = replica.ns, .name = "fpga-driver-upgrade", .identity = replica.identity};
   options.engine.ledger = {.ns = replica.ns, .name = "fpga-driver-upgrade"};
+  // The leader reports its options through the Lease, so that upgradectl needs none. It cannot report `uses_driver`.
+  options.reported.resources = {"example.com/fpga"};
 
   options.health_address = ":8081";
   options.metrics_address = ":8080";

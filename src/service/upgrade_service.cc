@@ -11,6 +11,7 @@
 #include "service/engine_group.h"
 #include "service/giving_back.h"
 #include "service/metrics_sum.h"
+#include "service/reported_options.h"
 #include "service/reported_policies.h"
 #include "service/web_server.h"
 
@@ -59,8 +60,9 @@ class UpgradeService::Impl {
       auto election = LeaderElection::Create(cluster_, *options_.election);
       if (!election.ok()) return election.status();
       election_ = *std::move(election);
-      // What a leader before has said is not ours.
+      // The report of an earlier leader is not ours.
       election_->Announce(options_.identity.PolicyAnnotation(), std::nullopt);
+      election_->Announce(OptionsAnnotation(options_.identity), std::nullopt);
     }
     return Serve();
   }
@@ -229,11 +231,18 @@ class UpgradeService::Impl {
     return absl::OkStatus();
   }
 
-  // By which policies this operator goes, for whoever looks at its Lease. Candidates have theirs at hand: a new leader
-  // says it with the write by which it becomes one.
+  // Announces the policies and options in effect, for readers of the Lease. Candidates do so as well: a new leader writes
+  // its report with the update that acquires the Lease.
   void Report(const std::vector<EngineSpec>& wanted) {
     if (!election_ || reported_ == wanted) return;
     reported_ = wanted;
+    AnnouncePolicies(wanted);
+    // Without an engine the last report stays, because nodes may still have to be released.
+    if (wanted.empty()) return;
+    election_->Announce(OptionsAnnotation(options_.identity), internal::FormatReportedOptions(options_, wanted));
+  }
+
+  void AnnouncePolicies(const std::vector<EngineSpec>& wanted) {
     std::string text = group_ ? internal::FormatReportedPolicies(wanted, group_->refused()) : std::string();
     if (text.size() > internal::kReportedPoliciesMax) {
       options_.log({.severity = Severity::kWarning,

@@ -227,5 +227,28 @@ TEST_CASE(
   await("policy reported by second-1, whose Lease " + lease + " has ended, ", "slots 0 of 8,");
 }
 
+// Other tests leave Leases of the same driver in other namespaces.
+TEST_CASE("upgradectl needs only the namespace of a driver whose operator reports its options (W36)", "[replicas]") {
+  World world(ControlPlane::Shared(), "options", 1);
+  world.DeployDriver();
+  Replica replica(world, "first", "{autoUpgrade: true, paused: true, maxParallelUpgrades: 7}");
+  const std::string admin = (world.control_plane().folder() / "admin.kubeconfig").string();
+  replica.StartElected();
+  std::string out;
+  const bool came = Eventually(kStepLimit, [&] {
+    const KubectlResult answer = RunUpgradectl(
+        world.control_plane(), {"status", "--kubeconfig", admin, "--namespace", world.driver_ns(), "--policy", "live"});
+    out = answer.out + answer.err;
+    return out.find("slots 0 of 7,") != std::string::npos && out.find("1 of 1 done") != std::string::npos;
+  });
+  INFO(out);
+  CHECK(came);
+  const std::string report = world.control_plane().admin().Must(
+      {"get", "lease", kLease, "--namespace=" + world.driver_ns(),
+       R"(--output=jsonpath={.metadata.annotations.nvidia\.com/gpu-driver-upgrade\.options})"});
+  CHECK(report.find("\"gpuPods\":true,\"defaults\":\"gpu-operator\"") != std::string::npos);
+  replica.Kill();
+}
+
 }  // namespace
 }  // namespace driverupgrade::e2e

@@ -142,6 +142,7 @@ TEST_CASE("tools/upgradectl/rbac.yaml lets kubectl list what a plan reads, and n
   // kubectl get -A
   Rights everywhere = Everywhere(*noted, {"pods", "daemonsets", "controllerrevisions", "nodemaintenances"});
   everywhere.insert({.group = "resource.k8s.io", .resource = "resourceclaims", .verb = "list"});
+  everywhere.insert({.group = "coordination.k8s.io", .resource = "leases", .verb = "list"});
   CheckBothWays(RightsOfFile(kRoot / "tools/upgradectl/rbac.yaml", {}, "driver-upgrade-dump"), everywhere);
 }
 

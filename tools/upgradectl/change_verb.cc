@@ -110,6 +110,12 @@ absl::StatusOr<int> RunChange(const Options& options, const Streams& streams) {
       approves ? Approve(*request, options.stage) : ChangeOf(options.verb, *request, options.nodes);
   if (!change.ok()) return change.status();
   if (approves) TellReporter(*request, streams);
+  // Any client that may write Leases can report, so the user sees what the change is based on.
+  if (!request->options_source.empty()) {
+    streams.err << Printable(fmt::format("driver {} as {} reports it", request->question.identity.Name(),
+                                         request->options_source))
+                << "\n";
+  }
   Show(*change, streams.out);
   if (change->patches.empty() || options.dry_run == "client") return kExitDone;
   const absl::StatusOr<bool> may_write = MayWrite(options, streams);

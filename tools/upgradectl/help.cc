@@ -103,7 +103,8 @@ bool NamesCluster(const std::string& option) {
   return option == "--kubeconfig" || option == "--context" || option == "--in-cluster" || option == "--allow-exec";
 }
 
-// upgradectl knows the namespace and labels of the usual drivers only; an administrator fills in those of other drivers.
+// Returns the options for the driver that the gate is about. upgradectl finds usual drivers, and drivers whose operators report
+// their options. The user must fill in the place of other drivers.
 std::string OtherDriver(const Request& request, const Gate& gate) {
   const std::string name = gate.subject.kind == GateSubjectKind::kDriver ? gate.subject.name : "";
   const std::size_t slash = name.find('/');
@@ -113,7 +114,8 @@ std::string OtherDriver(const Request& request, const Gate& gate) {
     const std::string driver = name.substr(slash + 1);
     text = WithValue("--driver", driver);
     if (domain != "nvidia.com") text += WithValue("--domain", domain);
-    if (!HasUsualPlace(domain, driver)) text += " --namespace NAMESPACE --driver-labels LABELS";
+    const bool is_found = HasUsualPlace(domain, driver) || request.reporting_drivers.contains(name);
+    if (!is_found) text += " --namespace NAMESPACE --driver-labels LABELS";
   }
   for (const auto& [option, value] : request.options) {
     if (NamesCluster(option)) text += WithValue(option, value);

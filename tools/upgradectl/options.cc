@@ -22,8 +22,8 @@ CLI::App& Add(CLI::App& app, const std::string& name, const std::string& what, c
 void AddSource(CLI::App& verb, Options& options) {
   auto* source = verb.add_option_group("Cluster", "Which cluster; the file that KUBECONFIG names if absent");
   source->add_option("--cluster", options.source.cluster,
-                     "what kubectl get nodes,pods,daemonsets,controllerrevisions,nodemaintenances -A "
-                     "-o json printed; - is standard input");
+                     "file with the output of kubectl get nodes,pods,daemonsets,controllerrevisions,nodemaintenances,"
+                     "leases -A -o json; - is standard input");
   source->add_option("--kubeconfig", options.source.kubeconfig, "kubeconfig file");
   source->add_flag("--in-cluster", options.source.in_cluster, "the cluster whose pod this is");
   source->require_option(0, 1);
@@ -32,8 +32,12 @@ void AddSource(CLI::App& verb, Options& options) {
 }
 
 void AddDriver(CLI::App& verb, Options& options) {
-  verb.add_option("--driver", options.driver, "which driver: gpu, ofed, ...")->capture_default_str();
-  verb.add_option("--domain", options.domain, "domain of its labels and annotations")->capture_default_str();
+  verb.add_option(
+      "--driver", options.driver,
+      "name of the driver, such as gpu or ofed (default: gpu, or the only driver whose operator reports its "
+      "options in its Lease)");
+  verb.add_option("--domain", options.domain,
+                  "domain of the driver's labels and annotations (default: nvidia.com, or the domain of that driver)");
   verb.add_option(
       "--namespace", options.ns,
       "namespace of the driver's DaemonSets (default: found by the driver's labels, or its operator's usual one)");
@@ -299,7 +303,14 @@ std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv) {
     app.exit(error, text, text);
     return Ending{.text = text.str()};
   }
-  options.verb = app.get_subcommands().front()->get_name();
+  const CLI::App& verb = *app.get_subcommands().front();
+  const auto is_given = [&](const std::string& name) {
+    const CLI::Option* option = verb.get_option_no_throw(name);
+    return option != nullptr && option->count() > 0;
+  };
+  options.verb = verb.get_name();
+  options.driver_named = is_given("--driver");
+  options.domain_named = is_given("--domain");
   return options;
 }
 

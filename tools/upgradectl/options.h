@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPTIONS_H_
 
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -68,6 +69,13 @@ struct Options {
   /// `timeline`: of a simulation.
   bool simulated = false;
   std::string shell = {};
+  /// True if the command line names the driver, or the domain.
+  bool driver_named = false;
+  bool domain_named = false;
+  /// Names of the options above that are not from the command line, but from the report of an operator.
+  std::set<std::string> reported = {};
+  /// Drivers with such a report, as `example.com/fpga`.
+  std::set<std::string> reporting_drivers = {};
 };
 
 /// The program ends with the command line: help, version, or what is wrong with it.

@@ -71,6 +71,8 @@ std::string ValidationSelector(const Options& options) {
 // Of the options as they were typed, what another command needs to be about the same.
 std::vector<std::pair<std::string, std::optional<std::string>>> OptionsAgain(const Options& options) {
   const Options silent;
+  // Without the name the command could be about another driver that reports its options.
+  const bool is_named = options.driver_named && !options.reporting_drivers.empty();
   std::vector<std::pair<std::string, std::optional<std::string>>> again;
   const auto text = [&](const char* name, const std::string& value, const std::string& otherwise = {}) {
     if (value != otherwise) again.emplace_back(name, value);
@@ -81,7 +83,7 @@ std::vector<std::pair<std::string, std::optional<std::string>>> OptionsAgain(con
   const auto flag = [&](const char* name, bool given) {
     if (given) again.emplace_back(name, std::nullopt);
   };
-  text("--driver", options.driver, silent.driver);
+  text("--driver", options.driver, is_named ? "" : silent.driver);
   text("--domain", options.domain, silent.domain);
   text("--kubeconfig", options.source.kubeconfig);
   text("--context", options.source.context);
@@ -105,6 +107,7 @@ std::vector<std::pair<std::string, std::optional<std::string>>> OptionsAgain(con
   optional("--requestor-id", options.requestor.id);
   text("--requestor-namespace", options.requestor.ns, silent.requestor.ns);
   text("--requestor-prefix", options.requestor.name_prefix, silent.requestor.name_prefix);
+  std::erase_if(again, [&](const auto& option) { return options.reported.contains(option.first); });
   return again;
 }
 
@@ -112,7 +115,8 @@ absl::StatusOr<std::string> PlaceText(std::string_view option, const std::option
                                       std::string_view usual) {
   if (given) return *given;
   if (!usual.empty()) return std::string(usual);
-  return absl::InvalidArgumentError(fmt::format("{}: is needed for this driver", option));
+  return absl::InvalidArgumentError(
+      fmt::format("{}: is needed for this driver, because no operator reports it through its Lease", option));
 }
 
 std::vector<std::string> SplitBy(char separator, std::string_view text) {
@@ -178,6 +182,9 @@ absl::Status LoadPlace(const Options& options, Request& request) {
     return absl::InvalidArgumentError("--driver-labels: must not be empty, that would select every pod");
   }
   request.options = OptionsAgain(options);
+  request.reporting_drivers = options.reporting_drivers;
+  if (!options.reported.empty())
+    request.options_source = fmt::format("Lease {}/{}", options.lease_ns, options.lease_name);
   request.place.ns = *ns;
   request.place.labels = *text;
   request.place.lease_ns = options.lease_ns.empty() ? *ns : options.lease_ns;
@@ -244,11 +251,21 @@ absl::StatusOr<bool> LoadsSameGpuDriver(const driverupgrade::CallContext&, const
   return gpu_operator::LoadsSameDriver(running, wanted);
 }
 
+// The default values of policies of this driver.
+PolicyDefaults DefaultsOf(const Options& options) {
+  std::string_view name = options.defaults;
+  const UsualDriver* usual = UsualDriverOf(options);
+  if (name.empty() && options.verb != "plan" && usual != nullptr) name = usual->defaults;
+  if (name == "gpu-operator") return PolicyDefaults::GpuOperator();
+  if (name == "network-operator") return PolicyDefaults::NetworkOperator();
+  return {};
+}
+
 bool IsPolicyFile(const Options& options) { return !options.policy.empty() && !EngineOfLive(options.policy); }
 
 // The file's, the custom resource's, or what the operator reports.
 absl::Status LoadPolicy(const Options& options, Request& request) {
-  const PolicyDefaults defaults = DefaultsOf(options);
+  const PolicyDefaults& defaults = request.defaults;
   Question& question = request.question;
   if (const std::optional<std::string> engine = EngineOfLive(options.policy)) {
     const absl::Status status = LoadReported(*engine, request);
@@ -312,7 +329,8 @@ absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObject
   request.leases_at = LeasesAt(options, wanted, request);
   request.question.snapshot.uses_driver = UsersOf(options, request.facts);
   const UsualDriver* usual = UsualDriverOf(options);
-  if (usual != nullptr && usual->gpu_pods) request.question.snapshot.restart_only = LoadsSameGpuDriver;
+  const bool is_gpu_driver = GpuPods(options) || (usual != nullptr && usual->gpu_pods);
+  if (is_gpu_driver) request.question.snapshot.restart_only = LoadsSameGpuDriver;
   const auto record = request.facts.rollout_records.find(RecordKey(request.question.identity));
   if (record != request.facts.rollout_records.end()) request.question.rollout_record = record->second;
   return absl::OkStatus();
@@ -330,15 +348,6 @@ std::string RecordKey(const DriverIdentity& identity) {
   return key;
 }
 
-PolicyDefaults DefaultsOf(const Options& options) {
-  std::string_view name = options.defaults;
-  const UsualDriver* usual = UsualDriverOf(options);
-  if (name.empty() && options.verb != "plan" && usual != nullptr) name = usual->defaults;
-  if (name == "gpu-operator") return PolicyDefaults::GpuOperator();
-  if (name == "network-operator") return PolicyDefaults::NetworkOperator();
-  return {};
-}
-
 absl::StatusOr<UpgradePolicy> LoadPolicyFile(const std::string& path, const PolicyDefaults& defaults,
                                              const DriverIdentity& identity) {
   const absl::StatusOr<std::string> document = ReadFile(path, kPolicyBytesMax);
@@ -353,6 +362,7 @@ absl::StatusOr<Request> LoadDriver(const Options& options) {
   absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create(options.domain, options.driver);
   if (!identity.ok()) return Named("--driver, --domain", identity.status());
   Request request{.question = {.identity = *std::move(identity)}};
+  request.defaults = DefaultsOf(options);
   Question& question = request.question;
   // As in an engine: pods that use the driver are evicted if the operator can tell which they are.
   question.machine.pod_deletion = GpuPods(options) || !options.resources.empty();

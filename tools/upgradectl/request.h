@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,12 @@ struct Request {
   /// The options that say which cluster, driver and policy this is about, with their values, flags without, for other commands about
   /// the same. Those that say nothing new are left out, and a dump, which commands do not act on.
   std::vector<std::pair<std::string, std::optional<std::string>>> options = {};
+  /// Default values of policies.
+  driverupgrade::PolicyDefaults defaults = {};
+  /// Lease with the report that completes the command line; empty: none does.
+  std::string options_source = {};
+  /// Drivers whose operators report their options, as `example.com/fpga`.
+  std::set<std::string> reporting_drivers = {};
   /// What could not be read, for people.
   std::vector<std::string> notes = {};
 };
@@ -55,9 +62,6 @@ bool HasUsualPlace(const std::string& domain, const std::string& driver);
 
 /// The key under which the ledger has the record of the rollout.
 std::string RecordKey(const driverupgrade::DriverIdentity& identity);
-
-/// What a policy of this driver means where it is silent.
-driverupgrade::PolicyDefaults DefaultsOf(const Options& options);
 
 /// A file with a policy, as Load reads it.
 [[nodiscard]] absl::StatusOr<driverupgrade::UpgradePolicy> LoadPolicyFile(

@@ -38,13 +38,14 @@ void Add(const std::string& ns, const Rule& rule, std::vector<NeededRight>& righ
   }
 }
 
-// Lease and ledger have one name. It is not known of operators of others.
+// A Lease whose name is not known has the name of the ledger. If the operator reports nothing, neither name may be known.
 void AddOperatorNamespace(const DriverPlace& place, std::vector<NeededRight>& rights) {
-  Add(place.ledger_ns, {"coordination.k8s.io", {"leases"}, {"create"}}, rights);
+  const std::string& lease = place.lease.empty() ? place.ledger : place.lease;
+  const std::string& lease_ns = place.lease.empty() ? place.ledger_ns : place.lease_ns;
+  Add(lease_ns, {"coordination.k8s.io", {"leases"}, {"create"}}, rights);
+  if (!lease.empty()) Add(lease_ns, {"coordination.k8s.io", {"leases"}, {"get", "update"}, lease}, rights);
   Add(place.ledger_ns, {"", {"configmaps"}, {"create"}}, rights);
-  if (place.ledger.empty()) return;
-  Add(place.ledger_ns, {"coordination.k8s.io", {"leases"}, {"get", "update"}, place.ledger}, rights);
-  Add(place.ledger_ns, {"", {"configmaps"}, {"get", "patch"}, place.ledger}, rights);
+  if (!place.ledger.empty()) Add(place.ledger_ns, {"", {"configmaps"}, {"get", "patch"}, place.ledger}, rights);
 }
 
 // deploy/rbac/base.

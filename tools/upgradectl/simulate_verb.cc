@@ -40,7 +40,7 @@ absl::StatusOr<Policies> PoliciesOf(const Options& options, const Request& reque
   Policies policies;
   for (const std::string& file : options.policies) {
     absl::StatusOr<driverupgrade::UpgradePolicy> policy =
-        LoadPolicyFile(file, DefaultsOf(options), request.question.identity);
+        LoadPolicyFile(file, request.defaults, request.question.identity);
     if (!policy.ok()) return policy.status();
     policies.emplace_back(file.substr(file.rfind('/') + 1), *std::move(policy));
   }

@@ -90,8 +90,10 @@ std::vector<Collection> Followed(const DriverPlace& place, const Wanted& wanted)
           {Namespaced("/apis/apps/v1", place.ns, "daemonsets"), "apps/v1", "DaemonSet", {selected}}};
 }
 
-Collection Leases(const DriverPlace& place) {
-  return {Namespaced("/apis/coordination.k8s.io/v1", place.lease_ns, "leases"), "coordination.k8s.io/v1", "Lease", {}};
+constexpr char kLeaseGroup[] = "coordination.k8s.io/v1";
+
+Collection Leases(const std::string& ns) {
+  return {Namespaced(fmt::format("/apis/{}", kLeaseGroup), ns, "leases"), kLeaseGroup, "Lease", {}};
 }
 
 // Whether the custom resource is in the list, with the section of the policy.
@@ -106,7 +108,7 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
     extras.push_back({"/apis/policy/v1/poddisruptionbudgets", "policy/v1", "PodDisruptionBudget", {}});
   }
   if (wanted.leases) {
-    extras.push_back(Leases(place));
+    extras.push_back(Leases(place.lease_ns));
     extras.push_back({Namespaced("/apis/apps/v1", place.lease_ns, "deployments"), "apps/v1", "Deployment", {}});
   }
   if (wanted.webhooks) {
@@ -279,6 +281,17 @@ absl::StatusOr<std::string> ListDaemonSets(HttpTransport& transport, const std::
   return list.Text();
 }
 
+absl::StatusOr<std::string> ListLeases(HttpTransport& transport, const std::string& ns) {
+  // Every node renews a Lease of its own in kube-node-lease.
+  const Collection all{fmt::format("/apis/{}/leases", kLeaseGroup),
+                       kLeaseGroup,
+                       "Lease",
+                       {{"fieldSelector", "metadata.namespace!=kube-node-lease"}}};
+  MixedList list;
+  if (const absl::Status status = List(transport, ns.empty() ? all : Leases(ns), list); !status.ok()) return status;
+  return list.Text();
+}
+
 absl::StatusOr<MixedList> ReadBeside(HttpTransport& transport, const DriverPlace& place, const Wanted& wanted,
                                      std::vector<std::string>& notes) {
   MixedList list;
@@ -299,7 +312,7 @@ absl::StatusOr<MixedList> ReadBeside(HttpTransport& transport, const DriverPlace
         policy);
   }
   list.AddAll(policy);
-  if (wanted.reported && !wanted.leases && !HasPolicy(policy, place)) add(Leases(place), list);
+  if (wanted.reported && !wanted.leases && !HasPolicy(policy, place)) add(Leases(place.lease_ns), list);
   return list;
 }
 

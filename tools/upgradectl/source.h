@@ -123,6 +123,10 @@ class MixedList {
 [[nodiscard]] absl::StatusOr<std::string> ListDaemonSets(driverupgrade::HttpTransport& transport,
                                                          const std::string& labels);
 
+/// A `List` of the Leases of the namespace, or, if that is empty, of all namespaces except for the nodes' own. Errors: as
+/// ReadLive.
+[[nodiscard]] absl::StatusOr<std::string> ListLeases(driverupgrade::HttpTransport& transport, const std::string& ns);
+
 /// What ReadLive reads beside the nodes, the driver's pods and DaemonSets, and the Events: revisions, and what is only
 /// there for explanations. Notes and errors as ReadLive.
 [[nodiscard]] absl::StatusOr<MixedList> ReadBeside(driverupgrade::HttpTransport& transport, const DriverPlace& place,

@@ -9,7 +9,6 @@
 #include "upgradectl/live_view.h"
 #include "upgradectl/status.h"
 #include "upgradectl/text.h"
-#include "upgradectl/usual_driver.h"
 #include "upgradectl/verbs.h"
 #include "whatif/what_if.h"
 
@@ -72,10 +71,12 @@ bool MayPass(const absl::Status& status) {
          absl::IsResourceExhausted(status) || absl::IsInternal(status);
 }
 
-absl::StatusOr<int> Watch(Options options, const Streams& streams) {
-  auto transport = ConnectTo(options, streams);
+absl::StatusOr<int> Watch(const Options& typed, const Streams& streams) {
+  auto transport = ConnectTo(typed, streams);
   if (!transport.ok()) return transport.status();
-  LocateLive(**transport, options);
+  const absl::StatusOr<Options> complete = CompleteLive(**transport, typed, streams);
+  if (!complete.ok()) return complete.status();
+  const Options& options = *complete;
   const absl::StatusOr<Request> driver = LoadDriver(options);
   if (!driver.ok()) return driver.status();
   LiveView view(*std::move(transport), driver->question.identity, driver->place, streams.between_pictures);

@@ -7,12 +7,15 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "driverupgrade/wire/kubernetes_json.h"
 #include "upgradectl/options.h"
 #include "upgradectl/report.h"
 #include "upgradectl/reported.h"
+#include "upgradectl/reported_options.h"
 #include "upgradectl/status.h"
 #include "upgradectl/text.h"
 #include "upgradectl/usual_driver.h"
@@ -53,23 +56,41 @@ int Refuse(std::string_view what, const Streams& streams) {
   return kExitUsage;
 }
 
+absl::StatusOr<std::vector<LeaseFact>> LeasesIn(const std::string& list) {
+  absl::StatusOr<Facts> facts = ReadFacts(list, "", std::nullopt);
+  if (!facts.ok()) return facts.status();
+  return std::move(facts->leases);
+}
+
+// Parses the dump only if it may have a report: large dumps take seconds.
+absl::StatusOr<Options> CompleteFromDump(const Options& options, const std::string& dump, const Streams& streams) {
+  if (!MayReportOptions(dump)) return options;
+  const absl::StatusOr<std::vector<LeaseFact>> leases = LeasesIn(dump);
+  if (!leases.ok()) return options;  // Load reports the reason
+  const auto usual = [&]() -> std::vector<driverupgrade::DaemonSet> {
+    const auto objects = driverupgrade::ParseMixedList(dump, driverupgrade::OnUnreadable::kMark);
+    if (!objects.ok()) return {};
+    return SelectUsual(objects->daemon_sets, options);
+  };
+  std::vector<std::string> notes;
+  absl::StatusOr<Options> complete = WithReported(options, *leases, usual, notes);
+  if (complete.ok()) TellUnread(notes, streams);
+  return complete;
+}
+
+absl::StatusOr<Request> ReadFromDump(const Options& options, const Wanted& wanted, const Streams& streams) {
+  absl::StatusOr<std::string> dump = ReadDump(options.source, streams.in);
+  if (!dump.ok()) return dump.status();
+  const absl::StatusOr<Options> complete = CompleteFromDump(options, *dump, streams);
+  if (!complete.ok()) return complete.status();
+  return Load(*complete, wanted, [&dump](const auto&, const auto&, const auto&, auto&) { return std::move(dump); });
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(const Options& options,
                                                                         const Streams& streams) {
   return streams.connect ? streams.connect(options.source) : Connect(options.source, streams.kubeconfig);
-}
-
-ReadObjects ReaderOf(const Options& options, const Streams& streams,
-                     std::shared_ptr<driverupgrade::HttpTransport> transport) {
-  if (options.source.IsDump()) {
-    return [source = options.source, &in = streams.in](const auto&, const auto&, const auto&, auto&) {
-      return ReadDump(source, in);
-    };
-  }
-  return [transport = std::move(transport)](const auto& identity, const auto& place, const auto& wanted, auto& notes) {
-    return ReadLive(*transport, identity, place, wanted, notes);
-  };
 }
 
 void TellReporter(const Request& request, const Streams& streams) {
@@ -81,13 +102,31 @@ void TellUnread(const std::vector<std::string>& notes, const Streams& streams) {
   for (const std::string& note : notes) streams.err << "not read: " << Printable(note) << "\n";
 }
 
+absl::StatusOr<Options> CompleteLive(driverupgrade::HttpTransport& transport, const Options& options,
+                                     const Streams& streams) {
+  const absl::StatusOr<std::string> list = ListLeases(transport, options.lease_ns);
+  const bool is_located = UsualDriverOf(options) != nullptr || (options.ns && options.driver_labels);
+  if (!list.ok() && !is_located) TellUnread({std::string(Message(list.status()))}, streams);
+  const absl::StatusOr<std::vector<LeaseFact>> leases = LeasesIn(list.value_or("{}"));
+  const auto usual = [&] { return ListUsual(transport, options); };
+  std::vector<std::string> notes;
+  absl::StatusOr<Options> complete = WithReported(options, leases.value_or(std::vector<LeaseFact>()), usual, notes);
+  if (!complete.ok()) return complete;
+  TellUnread(notes, streams);
+  LocateLive(transport, *complete);
+  return complete;
+}
+
 absl::StatusOr<Request> Read(const Options& options, const Wanted& wanted, const Streams& streams) {
-  if (options.source.IsDump()) return Load(options, wanted, ReaderOf(options, streams, nullptr));
+  if (options.source.IsDump()) return ReadFromDump(options, wanted, streams);
   auto transport = ConnectTo(options, streams);
   if (!transport.ok()) return transport.status();
-  Options located = options;
-  LocateLive(**transport, located);
-  return Load(located, wanted, ReaderOf(options, streams, *std::move(transport)));
+  const absl::StatusOr<Options> complete = CompleteLive(**transport, options, streams);
+  if (!complete.ok()) return complete.status();
+  return Load(*complete, wanted,
+              [&transport](const auto& identity, const auto& place, const auto& wanted_objects, auto& notes) {
+                return ReadLive(**transport, identity, place, wanted_objects, notes);
+              });
 }
 
 absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams) {

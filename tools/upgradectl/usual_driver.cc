@@ -77,21 +77,35 @@ void Locate(const std::vector<DaemonSet>& daemon_sets, Options& options) {
 }
 
 void LocateLive(driverupgrade::HttpTransport& transport, Options& options) {
+  if (!options.ns || !options.driver_labels) Locate(ListUsual(transport, options), options);
+}
+
+std::vector<DaemonSet> SelectUsual(const std::vector<DaemonSet>& daemon_sets, const Options& options) {
   const UsualDriver* usual = UsualDriverOf(options);
-  if (usual == nullptr || (options.ns && options.driver_labels)) return;
-  std::vector<DaemonSet> daemon_sets;
+  std::vector<DaemonSet> selected;
+  if (usual == nullptr) return selected;
   for (const std::string_view labels : usual->labels) {
-    const absl::StatusOr<std::string> list = ListDaemonSets(transport, std::string(labels));
-    if (!list.ok()) return;
-    auto objects = driverupgrade::ParseMixedList(*list, driverupgrade::OnUnreadable::kMark);
-    if (!objects.ok()) return;
-    for (DaemonSet& set : objects->daemon_sets) {
-      const bool is_known = std::any_of(daemon_sets.begin(), daemon_sets.end(),
-                                        [&](const DaemonSet& known) { return known.uid == set.uid; });
-      if (!is_known) daemon_sets.push_back(std::move(set));
+    for (const DaemonSet* set : Selected(daemon_sets, labels, {})) {
+      const bool is_known =
+          std::any_of(selected.begin(), selected.end(), [&](const DaemonSet& known) { return known.uid == set->uid; });
+      if (!is_known) selected.push_back(*set);
     }
   }
-  Locate(daemon_sets, options);
+  return selected;
+}
+
+std::vector<DaemonSet> ListUsual(driverupgrade::HttpTransport& transport, const Options& options) {
+  const UsualDriver* usual = UsualDriverOf(options);
+  std::vector<DaemonSet> listed;
+  if (usual == nullptr) return listed;
+  for (const std::string_view labels : usual->labels) {
+    const absl::StatusOr<std::string> list = ListDaemonSets(transport, std::string(labels));
+    if (!list.ok()) return {};
+    auto objects = driverupgrade::ParseMixedList(*list, driverupgrade::OnUnreadable::kMark);
+    if (!objects.ok()) return {};
+    for (DaemonSet& set : objects->daemon_sets) listed.push_back(std::move(set));
+  }
+  return SelectUsual(listed, options);
 }
 
 }  // namespace upgradectl

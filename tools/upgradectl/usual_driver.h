@@ -32,7 +32,12 @@ const UsualDriver* UsualDriverOf(const Options& options);
 /// in the usual place. OpenShift, NVIDIADriver resources and precompiled drivers have other names and labels. The labels
 /// that select most DaemonSets win.
 void Locate(const std::vector<driverupgrade::DaemonSet>& daemon_sets, Options& options);
-/// The same for a cluster, of which the DaemonSets are listed. A list that is refused changes nothing.
+/// Returns the DaemonSets, in any namespace, with labels that are usual for the driver of the options. The list of a cluster
+/// is empty if the server refuses it.
+std::vector<driverupgrade::DaemonSet> SelectUsual(const std::vector<driverupgrade::DaemonSet>& daemon_sets,
+                                                  const Options& options);
+std::vector<driverupgrade::DaemonSet> ListUsual(driverupgrade::HttpTransport& transport, const Options& options);
+/// The same as Locate for a cluster, of which the DaemonSets are listed. A list that is refused changes nothing.
 void LocateLive(driverupgrade::HttpTransport& transport, Options& options);
 
 }  // namespace upgradectl

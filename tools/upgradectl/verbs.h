@@ -32,14 +32,15 @@ namespace upgradectl {
 /// The server that the options name. Errors: as Connect.
 [[nodiscard]] absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(const Options& options,
                                                                                       const Streams& streams);
-/// Reads the dump or, through `transport`, the server. `transport` may be null for a dump.
-ReadObjects ReaderOf(const Options& options, const Streams& streams,
-                     std::shared_ptr<driverupgrade::HttpTransport> transport);
 /// Whose policy it is, if an operator reports it: a line on `streams.err`.
 void TellReporter(const Request& request, const Streams& streams);
 /// What could not be read, a line each on `streams.err`.
 void TellUnread(const std::vector<std::string>& notes, const Streams& streams);
-/// Load, from whichever it is.
+/// Completes the options of the command line by the report of the driver's operator, and by the place of its DaemonSets.
+/// Lines about what could not be read go to `streams.err`. Errors: as WithReported.
+[[nodiscard]] absl::StatusOr<Options> CompleteLive(driverupgrade::HttpTransport& transport, const Options& options,
+                                                   const Streams& streams);
+/// Load, from whichever it is, with options that are completed in the same way.
 [[nodiscard]] absl::StatusOr<Request> Read(const Options& options, const Wanted& wanted, const Streams& streams);
 
 }  // namespace upgradectl

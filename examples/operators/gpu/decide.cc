@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "gpu/driver_sets.h"
+#include "support/custom_policy.h"
 
 namespace gpu_operator {
 namespace {
@@ -37,10 +38,12 @@ Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels
   Decision decision{.reason = drivers.empty() ? "there is no NVIDIADriver, and no ClusterPolicy that decides"
                                               : fmt::format("{} NVIDIADriver(s)", drivers.size())};
   for (const NvidiaDriver& driver : drivers) {
-    decision.engines.push_back({.name = driver.name,
-                                .driver_labels = labels.nvidia_driver,
-                                .node_selector = LabelSelector::FromMatchLabels({{kOwnerLabel, driver.name}}),
-                                .policy = PolicyOf(driver)});
+    decision.engines.push_back(
+        {.name = driver.name,
+         .driver_labels = labels.nvidia_driver,
+         .node_selector = LabelSelector::FromMatchLabels({{kOwnerLabel, driver.name}}),
+         .policy = PolicyOf(driver),
+         .policy_resource = examples::PolicyResource(kNvidiaDrivers, driver.name, "spec.upgradePolicy")});
   }
   // Whose nodes are those of one that is not understood is not known.
   const bool all_understood =
@@ -83,7 +86,10 @@ Decision DecideEngines(const ClusterPolicy* active, const std::vector<NvidiaDriv
     decision.gone = {{.driver_labels = toolkit ? labels.toolkit : labels.cluster_policy}};
     return decision;
   }
-  decision.engines = {{.driver_labels = toolkit ? labels.toolkit : labels.cluster_policy, .policy = PolicyOf(*active)}};
+  decision.engines = {
+      {.driver_labels = toolkit ? labels.toolkit : labels.cluster_policy,
+       .policy = PolicyOf(*active),
+       .policy_resource = examples::PolicyResource(kClusterPolicies, active->name, "spec.driver.upgradePolicy")}};
   decision.nodes.upgraded = active->upgrade.auto_upgrade;
   decision.daemon_sets = DriverSets(*active, "");
   for (examples::DriverDaemonSet& set : decision.daemon_sets) {

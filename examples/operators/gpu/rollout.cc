@@ -35,6 +35,7 @@ absl::StatusOr<OperatorOptions> MakeOperatorOptions(const Options& options, cons
                   .parallel_total = options.parallel_total,
                   // For the keeper of the nodes' marks, which hears of changes by a scope of its own.
                   .more_scopes = {{.ns = options.service.ns, .driver_labels = configuration.labels.nvidia_driver}},
+                  .reported = {.gpu_pods = true, .defaults = "gpu-operator"},
                   .aliases = driverupgrade::GpuOperatorAliases(identity.Name())},
       .probe_labels = configuration.labels.cluster_policy};
   EngineOptions& engine = made.service.engine;

@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "ofed/migration.h"
 #include "ofed/stray_claims.h"
+#include "support/custom_policy.h"
 
 namespace ofed_operator {
 namespace {
@@ -18,6 +19,7 @@ using driverupgrade::UpgradePolicy;
 // After `nnp-`, in the value of a label.
 constexpr std::size_t kNameMax = 59;
 constexpr std::size_t kChoicesMax = 64;
+constexpr char kSection[] = "spec.ofedDriver.upgradePolicy";
 constexpr char kNotUnderstood[] = "the policy is not understood: its condition UpgradePolicyValid says why";
 
 using Requirements = std::vector<LabelSelector::Requirement>;
@@ -88,7 +90,8 @@ EngineSpec EngineOf(const NicNodePolicy& node, const LabelSelector& driver_label
           .driver_labels = OfOwner(driver_labels, "nnp-" + node.name),
           .node_selector = LabelSelector::FromMatchLabels(node.node_labels),
           .requestor_suffix = RequestorSuffix(node.name),
-          .policy = node.upgrade};
+          .policy = node.upgrade,
+          .policy_resource = examples::PolicyResource(kNicNodePolicies, node.name, kSection)};
 }
 
 std::vector<DriverOwner> OwnersOf(const std::vector<EngineSpec>& engines) {
@@ -147,6 +150,10 @@ Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> node
     decision.engines.front().policy.frozen_because = "there is no policy with a driver";
   }
   if (cluster.has_driver) decision.init_config = cluster.upgrade;
+  // A policy from a file has no name.
+  if (cluster.has_driver && !cluster.name.empty()) {
+    decision.engines.front().policy_resource = examples::PolicyResource(kNicClusterPolicies, cluster.name, kSection);
+  }
   if (!cluster.has_driver && all_understood) decision.gone = gone;
   if (all_understood) decision.owners = OwnersOf(cluster.has_driver ? decision.engines : std::vector<EngineSpec>());
   for (const NicNodePolicy& node : nodes) {

@@ -38,8 +38,8 @@ int RunRollout(const Options& options, const Configuration& configuration, const
       .arguments = options.service,
       .service = {.identity = *identity,
                   .parallel_total = options.parallel_total,
-                  .more_scopes = {{.ns = options.service.ns,
-                                   .driver_labels = OfAnyOwner(configuration.driver_labels)}}},
+                  .more_scopes = {{.ns = options.service.ns, .driver_labels = OfAnyOwner(configuration.driver_labels)}},
+                  .reported = {.defaults = "network-operator"}},
       .probe_labels = configuration.driver_labels};
   made.service.engine.state_machine.requestor = configuration.requestor;
   return examples::RunService(made, connection, director, bell, log, std::move(stop));

@@ -40,4 +40,8 @@ absl::Time CreationTime(const rapidjson::Value& object) {
   return time;
 }
 
+std::string PolicyResource(const driverupgrade::ObjectKind& kind, const std::string& name, const std::string& section) {
+  return fmt::format("{}/{}/{}:{}", kind.group_version, kind.resource, name, section);
+}
+
 }  // namespace examples

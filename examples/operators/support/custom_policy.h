@@ -1,6 +1,6 @@
 /// Reading policies out of custom resources.
 ///
-/// Defines ReadFlag, ReadUpgradePolicy and CreationTime.
+/// Defines ReadFlag, ReadUpgradePolicy, CreationTime and PolicyResource.
 ///
 ///     auto policy = ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, PolicyDefaults::GpuOperator());
 ///
@@ -8,8 +8,11 @@
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CUSTOM_POLICY_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CUSTOM_POLICY_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/policy_codec.h"
 #include "support/json.h"
 
@@ -25,6 +28,10 @@ absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgradePolicy(const rapidjson::
 
 /// metadata.creationTimestamp; the epoch if it has none.
 absl::Time CreationTime(const rapidjson::Value& object);
+
+/// Returns the place of the policy in a custom resource, for EngineSpec::policy_resource. `section`: such as
+/// `spec.driver.upgradePolicy`.
+std::string PolicyResource(const driverupgrade::ObjectKind& kind, const std::string& name, const std::string& section);
 
 }  // namespace examples
 

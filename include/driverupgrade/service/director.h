@@ -48,6 +48,9 @@ struct EngineSpec {
   /// Follows the requestor's id, if the engine is a requestor: each engine is a requestor of its own.
   std::string requestor_suffix = {};
   UpgradePolicy policy = {};
+  /// Custom resource that contains the policy, as `GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION`. The service reports it to
+  /// `upgradectl`, and does not read it. Empty: the policy is not in a custom resource.
+  std::string policy_resource = {};
   friend bool operator==(const EngineSpec&, const EngineSpec&) = default;
 };
 

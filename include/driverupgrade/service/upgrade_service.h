@@ -1,6 +1,6 @@
 /// An operator's main loop: leads, runs the engines that its director wants, and is seen by the kubelet and Prometheus.
 ///
-/// Defines UpgradeService, ServiceOptions and RolloutEnd.
+/// Defines UpgradeService, ServiceOptions, ReportedOptions, OptionsAnnotation and RolloutEnd.
 ///
 ///     ServiceOptions options{.identity = *DriverIdentity::Create("example.com", "fpga")};
 ///     options.engine.snapshot.ns = "fpga-operator";
@@ -14,7 +14,7 @@
 /// own policy, its own entry of the ledger, and its share of a limit over all engines. The whole program:
 /// examples/service; step by step: docs/write-your-operator.md.
 ///
-/// Run is a loop around Step, which never waits: who has a loop of his own calls Step, Wait and Stop. Run, Step, Wait,
+/// Run is a loop around Step, which never waits: a program with its own loop calls Step, Wait and Stop. Run, Step, Wait,
 /// Stop and End are called by one thread; the rest by any. Between the first Step and Stop the service holds the threads
 /// of a WatchCache, and from Create to its end those of its web servers. It neither takes signals nor prints, and does
 /// not end the process.
@@ -45,6 +45,38 @@
 
 namespace driverupgrade {
 
+/// Facts that the service adds to its report for `upgradectl` because it cannot derive them from its other options.
+///
+/// A leader writes two annotations to its Lease: the policies in effect (DriverIdentity::PolicyAnnotation), and the options
+/// of its engines (OptionsAnnotation). `upgradectl` needs no options on its command line then. The second
+/// annotation is one JSON object. Members without a value are left out:
+///
+///     {"namespace": "fpga-operator",             // EngineOptions::snapshot
+///      "driverLabels": "app=fpga-driver",        // requirements that the EngineSpecs of all engines share
+///      "ledger": {"namespace": "fpga-operator", "name": "fpga-driver-upgrade"},
+///      "validation": {"selector": "app=fpga-check", "early": "Restart"},
+///      "requestor": {"id": "fpga.example.com", "namespace": "default", "namePrefix": "example"},
+///      "resources": ["example.com/fpga"],        // this and the next two: ServiceOptions::reported
+///      "gpuPods": true,
+///      "defaults": "plain",
+///      "policyResource": "example.com/v1/fpgas/fpga:spec.upgradePolicy"}  // EngineSpec
+///
+/// A requestor or a policy resource that differs between engines is left out. While no engine runs, the last report stays.
+/// Neither annotation is secret: every client that may read Leases reads them.
+///
+///     options.reported = {.resources = {"example.com/fpga"}};
+struct ReportedOptions {
+  /// Names of resources whose pods use the driver, as in SnapshotOptions::uses_driver.
+  std::vector<std::string> resources = {};
+  /// True if pods that use an NVIDIA GPU, through a resource or a claim, use the driver.
+  bool gpu_pods = false;
+  /// Default values of policy fields: `plain`, `gpu-operator` or `network-operator` (PolicyDefaults). Empty: not reported.
+  std::string defaults = {};
+};
+
+/// Key of the annotation with the reported options: `<domain>/<driver>-driver-upgrade.options`.
+inline std::string OptionsAnnotation(const DriverIdentity& identity) { return identity.KeyPrefix() + ".options"; }
+
 struct ServiceOptions {
   DriverIdentity identity;
   /// What all engines have in common: the namespace of the driver's DaemonSets, who uses the driver, the operator's own
@@ -59,6 +91,8 @@ struct ServiceOptions {
   std::optional<int> parallel_total = std::nullopt;
   /// More for the cache to follow, after the engines' own: for Director::Work.
   std::vector<DriverScope> more_scopes = {};
+  /// Additions to the report for `upgradectl`, which needs `election`.
+  ReportedOptions reported = {};
   /// `host:port` of /healthz and /readyz, and of /metrics: `:8081` for all interfaces, `[::1]:8081`; port 0 takes any
   /// that is free, and the log names it. Both may be the same. Empty: not served.
   std::string health_address = {};

@@ -88,6 +88,21 @@ TEST_CASE("the operator of examples/service upgrades every node by the policy of
   CHECK(world.cluster->lease("fpga-operator", "fpga-driver-upgrade")->holder.empty());
 }
 
+TEST_CASE("the Lease of the operator reports its options to upgradectl (W36)") {
+  World world;
+  world.file.Write("autoUpgrade: true");
+  const auto service = world.MakeService();
+  REQUIRE(world.StepUntil(*service, [&] {
+    return world.cluster->lease("fpga-operator", "fpga-driver-upgrade")
+        ->annotations.contains("example.com/fpga-driver-upgrade.options");
+  }));
+  CHECK(world.cluster->lease("fpga-operator", "fpga-driver-upgrade")
+            ->annotations["example.com/fpga-driver-upgrade.options"] ==
+        R"({"namespace":"fpga-operator","driverLabels":"app=fpga-driver",)"
+        R"("ledger":{"namespace":"fpga-operator","name":"fpga-driver-upgrade"},"resources":["example.com/fpga"]})");
+  service->Stop();
+}
+
 TEST_CASE("uninstall in place of a policy releases the nodes in the middle of a rollout") {
   World world;
   world.file.Write("{autoUpgrade: true, drain: {enable: true}}");

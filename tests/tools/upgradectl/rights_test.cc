@@ -64,6 +64,18 @@ TEST_CASE("Requestor mode and a deadline that deletes need their roles, too") {
   CheckBothWays(Joined({usual, RightsOf(kRoles / "on-timeout-delete", gpu)}), Needed(deleting));
 }
 
+TEST_CASE("preflight asks for rights to the Lease and the ledger that the operator reports (W36)") {
+  Options options{.driver = "fpga", .domain = "example.com", .ns = "fpga", .driver_labels = "app=driver"};
+  options.lease_ns = "ops";
+  options.lease_name = "lock";
+  options.ledger_name = "grants";
+  std::set<std::string> rights;
+  for (const NeededRight& right : RightsNeeded(RequestOf(options))) rights.insert(right.ToString());
+  CHECK(rights.contains("update leases.coordination.k8s.io lock in ops"));
+  CHECK(rights.contains("patch configmaps grants in fpga"));
+  CHECK_FALSE(rights.contains("update leases.coordination.k8s.io grants in fpga"));
+}
+
 // What the verbs ask of a server.
 Rights Asked(const std::vector<Texts>& verbs, const std::string& dump) {
   const auto rights = std::make_shared<Rights>();

@@ -47,7 +47,8 @@ std::string KindOf(const std::string& resource) {
       {"poddisruptionbudgets", "PodDisruptionBudget"},
       {"mutatingwebhookconfigurations", "MutatingWebhookConfiguration"},
       {"validatingwebhookconfigurations", "ValidatingWebhookConfiguration"},
-      {"clusterpolicies", "ClusterPolicy"}};
+      {"clusterpolicies", "ClusterPolicy"},
+      {"fpgas", "Fpga"}};
   const auto kind = kinds.find(resource);
   return kind == kinds.end() ? std::string() : kind->second;
 }
@@ -61,10 +62,11 @@ std::vector<std::string> Segments(const std::string& path) {
   return segments;
 }
 
-// `spec.nodeName=n1` and `reason=x`.
+// Field selectors such as `spec.nodeName=n1` and `metadata.namespace!=x`.
 bool MatchesField(const json::Value& item, const std::string& selector) {
   if (selector.starts_with("spec.nodeName=")) return Text(item, {"spec", "nodeName"}) == selector.substr(14);
   if (selector.starts_with("metadata.name=")) return Text(item, {"metadata", "name"}) == selector.substr(14);
+  if (selector.starts_with("metadata.namespace!=")) return Text(item, {"metadata", "namespace"}) != selector.substr(20);
   if (selector.starts_with("reason=")) return Text(item, {"reason"}) == selector.substr(7);
   return selector.empty();
 }

@@ -262,7 +262,8 @@ TEST_CASE("the Lease has the policy of each engine, and none at all if they are 
   world.Turn();
   world.clock->Advance(absl::Seconds(2));
   world.Step();
-  const StringMap annotations = world.cluster->lease(world.fleet.ns, "lease")->annotations;
+  StringMap annotations = world.cluster->lease(world.fleet.ns, "lease")->annotations;
+  annotations.erase(OptionsAnnotation(Gpu()));
   if (engines == 2) {
     const std::string policy = FormatUpgradePolicy(world.Spec().policy);
     const std::string text = "{\"pool-1\":" + policy + ",\"pool-2\":" + policy + "}";
@@ -271,6 +272,51 @@ TEST_CASE("the Lease has the policy of each engine, and none at all if they are 
     CHECK(annotations.empty());
     CHECK(world.Logged("the Lease does not tell the policies") == 1);
   }
+}
+
+TEST_CASE("the Lease reports the options of its leader while it leads and after it has stopped (W36)") {
+  World world;
+  ServiceOptions options = world.Options();
+  options.election = world.Election("a");
+  options.reported = {.resources = {"example.com/fpga"}};
+  world.Make(std::move(options));
+  const auto reported = [&] {
+    const StringMap annotations = world.cluster->lease(world.fleet.ns, "lease")->annotations;
+    const auto found = annotations.find("nvidia.com/gpu-driver-upgrade.options");
+    return found == annotations.end() ? std::string() : std::string(found->second);
+  };
+  const auto renew = [&] {
+    world.Turn();
+    world.clock->Advance(absl::Seconds(2));
+    world.Turn();
+  };
+  const auto report = [&](const std::string& policy_resource) {
+    return fmt::format(R"({{"namespace":"{}","driverLabels":"app={}","resources":["example.com/fpga"]{}}})",
+                       world.fleet.ns, world.fleet.daemon_set, policy_resource);
+  };
+  renew();
+  CHECK(reported().empty());  // the director does not know its engines yet
+  world.director.wanted = std::vector{world.Spec()};
+  renew();
+  CHECK(reported() == report(""));
+  world.director.wanted->front().policy_resource = "example.com/v1/fpgas/fpga:spec";
+  renew();
+  const std::string last = report(R"(,"policyResource":"example.com/v1/fpgas/fpga:spec")");
+  CHECK(reported() == last);
+  world.director.wanted.emplace();
+  renew();
+  CHECK(reported() == last);  // nodes may still have to be released
+  world.service->Stop();
+  world.service = nullptr;
+  CHECK(reported() == last);
+  ServiceOptions of_next = world.Options();
+  of_next.election = world.Election("b");
+  world.Make(std::move(of_next));
+  world.director.wanted = std::nullopt;
+  world.clock->Advance(absl::Seconds(20));
+  world.Turn();
+  CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder == "b");
+  CHECK(reported().empty());
 }
 
 TEST_CASE("an engine that cannot work at all ends the service") {

@@ -44,6 +44,16 @@ TEST_CASE("the active policy is the oldest, and of those the first by name") {
   CHECK(ActivePolicy(policies)->name == "b");
 }
 
+TEST_CASE("engines name the custom resource of their policy, for upgradectl (W36)") {
+  const Decision cluster = Decide({Policy("gpu-cluster-policy")}, {}, kLabels);
+  REQUIRE(cluster.engines.size() == 1);
+  CHECK(cluster.engines.front().policy_resource ==
+        "nvidia.com/v1/clusterpolicies/gpu-cluster-policy:spec.driver.upgradePolicy");
+  const Decision owner = Decide({}, {NvidiaDriver{.name = "a"}}, kLabels);
+  REQUIRE(owner.engines.size() == 1);
+  CHECK(owner.engines.front().policy_resource == "nvidia.com/v1alpha1/nvidiadrivers/a:spec.upgradePolicy");
+}
+
 TEST_CASE("upstream 1.3, 1.4: the order of decisions") {
   const NvidiaDriver a{.name = "a", .upgrade = {.auto_upgrade = true}};
   const NvidiaDriver b{.name = "b", .upgrade = {.auto_upgrade = false}};

@@ -54,6 +54,16 @@ TEST_CASE(
         "[a|ds-owner=nnp-a,nvidia.com/ofed-driver=|rack=1|-nnp-a|on]");
 }
 
+TEST_CASE("engines name the custom resource of their policy, unless it is a file, for upgradectl (W36)") {
+  const NicClusterPolicy of_file{.has_driver = true};
+  CHECK(Decide(of_file, {}, kLabels).engines.front().policy_resource.empty());
+  const NicClusterPolicy cluster{.name = "nic-cluster-policy", .has_driver = true};
+  CHECK(Decide(cluster, {}, kLabels).engines.front().policy_resource ==
+        "mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy:spec.ofedDriver.upgradePolicy");
+  CHECK(Decide({}, {Of("a", {{"rack", "1"}})}, kLabels).engines.front().policy_resource ==
+        "mellanox.com/v1alpha1/nicnodepolicies/a:spec.ofedDriver.upgradePolicy");
+}
+
 TEST_CASE("a driver's owners are the policies with an engine of their own, and not known while one is not understood") {
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
   REQUIRE(Decide(policy, {}, kLabels).owners);

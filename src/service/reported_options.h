@@ -1,0 +1,19 @@
+// The text of an operator's report for upgradectl, which its leader writes to the Lease (OptionsAnnotation).
+#ifndef DRIVERUPGRADE_SRC_SERVICE_REPORTED_OPTIONS_H_
+#define DRIVERUPGRADE_SRC_SERVICE_REPORTED_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "driverupgrade/service/director.h"
+#include "driverupgrade/service/upgrade_service.h"
+
+namespace driverupgrade::internal {
+
+/// Returns one JSON object in the format that ReportedOptions describes. Of options that differ between engines, the text
+/// contains what all engines share. Pure.
+std::string FormatReportedOptions(const ServiceOptions& options, const std::vector<EngineSpec>& specs);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_SERVICE_REPORTED_OPTIONS_H_

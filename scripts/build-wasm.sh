@@ -81,7 +81,7 @@ sources() {
   # What src/CMakeLists.txt makes driverupgrade::pure of, and what is around it.
   for file in $(sed -n '/driverupgrade_add_objects(pure_/,/LIBRARIES/s/^ *\([a-z_/]*\.cc\)$/\1/p' src/CMakeLists.txt) \
     $(cd src && find c whatif -name '*.cc') \
-    read/{packed,pods_by_node,revision_comparison,snapshot_builder,view_maker}.cc seam/{cluster_facade,forwarding_facade}.cc; do
+    read/{pods_by_node,revision_comparison,snapshot_builder,view_maker}.cc seam/{cluster_facade,forwarding_facade}.cc; do
     echo "ours $root/src $file"
   done
   for file in hook_runner.cc policy_yaml.cc host.c utc.cc; do echo "ours $root/scripts/wasm $file"; done

@@ -62,7 +62,7 @@ class HostEngine {
  public:
   HostEngine(const DriverIdentity& identity, HostOptions options);
 
-  ObjectStore& objects() { return store_; }
+  HostStore& objects() { return store_; }
   // What the host says of the pods that it puts. A node's answers replace those before.
   void SetPodAnswers(const std::string& node, PodAnswers answers) { hooks_.SetPods(node, std::move(answers)); }
   // What changed is looked at. Nodes come with their names in order.
@@ -115,7 +115,7 @@ class HostEngine {
   const StateMachine machine_;
   const ViewScope scope_;
   const RestEncoder encoder_;
-  ObjectStore store_;
+  HostStore store_;
   HostHooks hooks_;
   NodeViews views_;
   DriverParts driver_;

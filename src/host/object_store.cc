@@ -36,7 +36,7 @@ absl::StatusOr<ListPage<T>> Page(std::string_view list) {
 // ----- nodes: WatchStore has the reasons
 
 template <typename T>
-void ObjectStore::Changed(const std::string& node) {
+void HostStore::Changed(const std::string& node) {
   if (!node.empty()) {
     changes_.nodes.insert(node);
     return;
@@ -46,12 +46,12 @@ void ObjectStore::Changed(const std::string& node) {
   changes_.everything |= std::is_same_v<T, NodeMaintenance>;
 }
 
-void ObjectStore::ForgetPods(const Node& node) {
+void HostStore::ForgetPods(const Node& node) {
   pods_[node.name] = {.void_since = node.resource_version};
   Changed<Node>(node.name);
 }
 
-void ObjectStore::PutNode(Node node) {
+void HostStore::PutNode(Node node) {
   if (!nodes_) nodes_.emplace();
   std::shared_ptr<const Node>& stored = (*nodes_)[node.name];
   if (stored && stored->uid == node.uid && !IsNewerVersion(node.resource_version, stored->resource_version)) return;
@@ -60,13 +60,13 @@ void ObjectStore::PutNode(Node node) {
   stored = std::make_shared<const Node>(std::move(node));
 }
 
-void ObjectStore::DropNode(const std::string& name) {
+void HostStore::DropNode(const std::string& name) {
   if (!nodes_ || nodes_->erase(name) == 0) return;
   pods_.erase(name);
   Changed<Node>(name);
 }
 
-bool ObjectStore::IsSetBack(const std::vector<Node>& nodes, const std::string& at) const {
+bool HostStore::IsSetBack(const std::vector<Node>& nodes, const std::string& at) const {
   if (IsOlderVersion(at, nodes_at_)) return true;
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
     const auto stored = nodes_->find(node.name);
@@ -76,7 +76,7 @@ bool ObjectStore::IsSetBack(const std::vector<Node>& nodes, const std::string& a
   });
 }
 
-void ObjectStore::NodesListed(std::vector<Node> nodes, const std::string& at) {
+void HostStore::NodesListed(std::vector<Node> nodes, const std::string& at) {
   if (nodes_ && IsSetBack(nodes, at)) {
     for (const std::string& name : NodeNames()) DropNode(name);
     changes_.set_back = true;
@@ -92,7 +92,7 @@ void ObjectStore::NodesListed(std::vector<Node> nodes, const std::string& at) {
   }
 }
 
-void ObjectStore::NodeWritten(Node node) {
+void HostStore::NodeWritten(Node node) {
   const std::shared_ptr<const Node> stored = FindNode(node.name);
   if (stored && stored->uid == node.uid) PutNode(std::move(node));
 }
@@ -100,7 +100,7 @@ void ObjectStore::NodeWritten(Node node) {
 // ----- what belongs to nodes
 
 template <typename T>
-void ObjectStore::Drop(Collection<T>& collection, KeysByNode& by_node, const std::string& key) {
+void HostStore::Drop(Collection<T>& collection, KeysByNode& by_node, const std::string& key) {
   if (!collection) return;
   const auto found = collection->find(key);
   if (found == collection->end()) return;
@@ -111,7 +111,7 @@ void ObjectStore::Drop(Collection<T>& collection, KeysByNode& by_node, const std
 }
 
 template <typename T>
-void ObjectStore::Put(Collection<T>& collection, KeysByNode& by_node, T object) {
+void HostStore::Put(Collection<T>& collection, KeysByNode& by_node, T object) {
   const std::string key = KeyOf(object);
   const std::string node = NodeOf(object);
   if (collection) {
@@ -124,14 +124,14 @@ void ObjectStore::Put(Collection<T>& collection, KeysByNode& by_node, T object) 
 }
 
 template <typename T>
-void ObjectStore::Listed(Collection<T>& collection, KeysByNode& by_node, std::vector<T> objects) {
+void HostStore::Listed(Collection<T>& collection, KeysByNode& by_node, std::vector<T> objects) {
   for (const std::string& key : Missing(collection, objects)) Drop(collection, by_node, key);
   for (T& object : objects) Put(collection, by_node, std::move(object));
 }
 
 // ----- documents
 
-absl::Status ObjectStore::Put(ObjectKind kind, std::string_view list) {
+absl::Status HostStore::Put(ObjectKind kind, std::string_view list) {
   switch (kind) {
     case ObjectKind::kNode: {
       DRIVERUPGRADE_ASSIGN_OR_RETURN(ListPage<Node> page, Page<Node>(list));
@@ -167,7 +167,7 @@ absl::Status ObjectStore::Put(ObjectKind kind, std::string_view list) {
 }
 
 template <typename T, typename OnChange, typename OnDelete>
-absl::Status ObjectStore::Line(std::string_view line, OnChange on_change, OnDelete on_delete) {
+absl::Status HostStore::Line(std::string_view line, OnChange on_change, OnDelete on_delete) {
   using Type = typename WatchEvent<T>::Type;
   absl::StatusOr<WatchEvent<T>> event = ParseWatchEvent<T>(line, OnUnreadable::kMark);
   if (!event.ok()) return Named("line", event.status());
@@ -182,7 +182,7 @@ absl::Status ObjectStore::Line(std::string_view line, OnChange on_change, OnDele
   return absl::OkStatus();
 }
 
-bool ObjectStore::IsListed(ObjectKind kind) const {
+bool HostStore::IsListed(ObjectKind kind) const {
   switch (kind) {
     case ObjectKind::kNode: return nodes_.has_value();
     case ObjectKind::kDriverPod: return driver_pods_.has_value();
@@ -193,7 +193,7 @@ bool ObjectStore::IsListed(ObjectKind kind) const {
   return true;  // it is none, as is said where it is looked at
 }
 
-absl::Status ObjectStore::WatchLine(ObjectKind kind, std::string_view line) {
+absl::Status HostStore::WatchLine(ObjectKind kind, std::string_view line) {
   // One object would be taken for all there are.
   if (!IsListed(kind)) return absl::InvalidArgumentError("line: a list of its kind is needed first");
   switch (kind) {
@@ -229,7 +229,7 @@ absl::Status ObjectStore::WatchLine(ObjectKind kind, std::string_view line) {
   return absl::InvalidArgumentError(fmt::format("kind: {} is none", static_cast<int>(kind)));
 }
 
-absl::StatusOr<bool> ObjectStore::PutPods(const std::string& node, std::string_view list) {
+absl::StatusOr<bool> HostStore::PutPods(const std::string& node, std::string_view list) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(ListPage<Pod> page, Page<Pod>(list));
   if (page.resource_version.empty()) {
     return absl::InvalidArgumentError(
@@ -250,14 +250,14 @@ absl::StatusOr<bool> ObjectStore::PutPods(const std::string& node, std::string_v
   return true;
 }
 
-void ObjectStore::PodsFailed(const std::string& node, std::string why) {
+void HostStore::PodsFailed(const std::string& node, std::string why) {
   const auto known = pods_.find(node);
   if (known == pods_.end()) return;
   known->second.failure = std::move(why);
   Changed<Node>(node);
 }
 
-void ObjectStore::KeepPodsOf(const std::set<std::string>& nodes) {
+void HostStore::KeepPodsOf(const std::set<std::string>& nodes) {
   for (auto& [name, known] : pods_) {
     if (!known.pods || nodes.contains(name)) continue;
     known.pods.reset();
@@ -265,34 +265,34 @@ void ObjectStore::KeepPodsOf(const std::set<std::string>& nodes) {
   }
 }
 
-StoreChanges ObjectStore::Take() { return std::exchange(changes_, {.driver = false}); }
+StoreChanges HostStore::Take() { return std::exchange(changes_, {.driver = false}); }
 
-std::shared_ptr<const Node> ObjectStore::FindNode(const std::string& name) const {
+std::shared_ptr<const Node> HostStore::FindNode(const std::string& name) const {
   if (!nodes_) return nullptr;
   const auto found = nodes_->find(name);
   return found == nodes_->end() ? nullptr : found->second;
 }
 
-std::vector<std::string> ObjectStore::NodeNames() const {
+std::vector<std::string> HostStore::NodeNames() const {
   std::vector<std::string> names;
   if (!nodes_) return names;
   for (const auto& [name, node] : *nodes_) names.push_back(name);
   return names;
 }
 
-std::optional<std::vector<NodeMaintenance>> ObjectStore::Maintenances(const std::string& node) const {
+std::optional<std::vector<NodeMaintenance>> HostStore::Maintenances(const std::string& node) const {
   if (!maintenances_) return std::nullopt;
   // One that names no node, for it cannot be read, may be any node's.
   if (!node.empty() && AnyUnreadable(ValuesOf(maintenances_, maintenances_by_node_, ""))) return std::nullopt;
   return ValuesOf(maintenances_, maintenances_by_node_, node);
 }
 
-const std::vector<Pod>* ObjectStore::PodsOn(const std::string& node) const {
+const std::vector<Pod>* HostStore::PodsOn(const std::string& node) const {
   const auto found = pods_.find(node);
   return found == pods_.end() || !found->second.pods ? nullptr : &*found->second.pods;
 }
 
-std::string ObjectStore::WhyNoPods(const std::string& node) const {
+std::string HostStore::WhyNoPods(const std::string& node) const {
   const auto found = pods_.find(node);
   return found == pods_.end() ? std::string() : found->second.failure;
 }

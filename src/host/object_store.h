@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "driverupgrade/cluster_types.h"
-#include "read/collection.h"
+#include "host/collection.h"
 
 namespace driverupgrade::internal {
 
@@ -31,7 +31,7 @@ struct StoreChanges {
 };
 
 // The same rules as WatchStore has for the watches of an engine with threads. Not thread-safe.
-class ObjectStore {
+class HostStore {
  public:
   // Each parses and takes. Errors: InvalidArgument for what is no such list or line, and for a line before a list; nothing
   // is changed then.

@@ -114,9 +114,9 @@ compile() {
       [[ $3 != */thread_identity.cc ]] || options+=(-D__EMSCRIPTEN__)
       ;;
     ours | prelude) options+=("${cxx[@]}" -std=c++20 -Wno-unused-parameter "-I$root/include" "-I$root/src"
-      # Numbers are grouped by nobody and no floating point is formatted: without locales.
+      # The library groups no digits, and formats neither floating point nor integers of 128 bits: without locales.
       -DFMT_HEADER_ONLY -DFMT_EXCEPTIONS=0 -DFMT_STATIC_THOUSANDS_SEPARATOR=44
-      -DFMT_USE_FLOAT=0 -DFMT_USE_DOUBLE=0 -DFMT_USE_LONG_DOUBLE=0
+      -DFMT_USE_FLOAT=0 -DFMT_USE_DOUBLE=0 -DFMT_USE_LONG_DOUBLE=0 -DFMT_USE_INT128=0
       "-isystem$work/source/absl" "-isystem$work/source/fmt/include" "-isystem$work/source/rapidjson/include") ;;
   esac
   case $1 in

@@ -23,9 +23,9 @@
 #include "driverupgrade/upgrade_policy.h"
 #include "host/host_hooks.h"
 #include "host/node_exchange.h"
-#include "host/object_store.h"
 #include "host/part.h"
 #include "read/node_views.h"
+#include "read/object_store.h"
 #include "write/nodes_under_way.h"
 
 namespace driverupgrade::internal {
@@ -62,7 +62,7 @@ class HostEngine {
  public:
   HostEngine(const DriverIdentity& identity, HostOptions options);
 
-  HostStore& objects() { return store_; }
+  ObjectStore& objects() { return store_; }
   // What the host says of the pods that it puts. A node's answers replace those before.
   void SetPodAnswers(const std::string& node, PodAnswers answers) { hooks_.SetPods(node, std::move(answers)); }
   // What changed is looked at. Nodes come with their names in order.
@@ -115,7 +115,7 @@ class HostEngine {
   const StateMachine machine_;
   const ViewScope scope_;
   const RestEncoder encoder_;
-  HostStore store_;
+  ObjectStore store_{1};
   HostHooks hooks_;
   NodeViews views_;
   DriverParts driver_;

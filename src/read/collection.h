@@ -35,7 +35,7 @@ struct Collection {
   std::map<std::string, std::set<std::string>> keys_by_node = {};
 };
 
-// Returns the keys of the stored objects that the list does not contain (api-A18).
+// Returns the keys of the stored objects that the list does not contain.
 template <typename Map, typename T>
 std::vector<std::string> Missing(const std::optional<Map>& stored, const std::vector<T>& listed) {
   std::vector<std::string> missing;

@@ -139,6 +139,12 @@ std::optional<Node> ObjectStore::FindNode(const std::string& name) const {
   return found->second.Unpack(name);
 }
 
+std::string ObjectStore::VersionOf(const std::string& node) const {
+  if (!nodes_) return {};
+  const auto found = nodes_->find(node);
+  return found == nodes_->end() ? std::string() : std::string(found->second.resource_version());
+}
+
 // ----- objects of a driver
 
 template <typename T>
@@ -157,8 +163,8 @@ void ObjectStore::Drop(std::size_t driver, const std::string& key) {
 }
 
 template <typename T>
-void ObjectStore::Put(std::size_t driver, T object) {
-  if constexpr (std::is_same_v<T, Pod>) object = WithoutFilterFields(std::move(object));
+void ObjectStore::Put(std::size_t driver, T& object) {
+  if constexpr (std::is_same_v<T, Pod>) DropFilterFields(object);
   Collection<T>& into = Of<T>(driver);
   const std::string key = KeyOf(object);
   const std::string node = NodeOf(object);
@@ -182,12 +188,12 @@ void ObjectStore::Listed(std::size_t driver, std::vector<T> objects) {
     // "Not read" has become "none".
     if (std::is_same_v<T, NodeMaintenance>) NoteAllNodes(driver);
   }
-  for (T& object : objects) Put(driver, std::move(object));
+  for (T& object : objects) Put(driver, object);
 }
 
 template <typename T>
 void ObjectStore::Changed(std::size_t driver, T object) {
-  if (Of<T>(driver).objects) Put(driver, std::move(object));
+  if (Of<T>(driver).objects) Put(driver, object);
 }
 
 template <typename T>

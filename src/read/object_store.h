@@ -59,12 +59,16 @@ class ObjectStore {
 
   // ----- all pods of a node
   //
-  // A node's pods are known from a list that was requested after the node's cordon last changed: the caller draws a ticket
-  // before it requests the list. Pods that the watch reports during the call are merged with the list.
+  // A node's pods are known from a list that was read after the node's cordon last changed. A caller can prove that in two
+  // ways, and each suits only one kind of caller:
+  // - WatchCache draws a ticket before it requests the list. Its lists have no version (ClusterReader::ListPods), and its
+  //   watch on all pods reports changes during the call, which must be merged with the list.
+  // - A host passes the list's version, because it could mix up tickets (ADR 0016). It has no watch on all pods: a list
+  //   replaces the one before.
 
   // Sets the nodes whose pods are kept for the driver; the pods of other nodes are forgotten, unless another driver is
-  // interested in them.
-  void SetInterest(std::size_t driver, std::set<std::string> nodes);
+  // interested in them. Returns the nodes about which something was forgotten.
+  std::vector<std::string> SetInterest(std::size_t driver, std::set<std::string> nodes);
   // Returns nullopt if the node's pods are not known.
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
   bool KnowsPodsOn(const std::string& node) const;
@@ -80,6 +84,14 @@ class ObjectStore {
   // Returns false if the ticket is void: the watch started again, the cordon changed, or interest ended.
   bool EndPodList(const std::string& node, int ticket, const std::vector<Pod>& pods);
   void AbandonPodList(const std::string& node, int ticket);
+
+  // Takes a list of the node's pods, read at version `at`, and adds the node to the driver's interest. Returns false if there
+  // is no such node, or if the list is older than the node's cordon, or than the interest in its pods. It also returns false if a
+  // pod cannot be read: then the pods are unknown, and WhyNoPods names that pod.
+  bool PutPods(std::size_t driver, const std::string& node, std::string_view at, const std::vector<Pod>& pods);
+  void PodsFailed(std::size_t driver, const std::string& node, std::string why);
+  // Returns why the last list of the node's pods failed; empty if it did not.
+  std::string WhyNoPods(const std::string& node) const;
 
   // ----- changes
 
@@ -100,6 +112,8 @@ class ObjectStore {
   struct NodePods {
     bool known = false;
     std::set<int> lists = {};            // tickets of the lists in progress
+    std::string void_since = {};         // the node's version; a list with a version must not be older
+    std::string failure = {};            // error of the last list
     PackedPods pods = {};                // by far the most of what is stored
     std::set<std::string> deleted = {};  // UIDs, while lists are in progress
     bool IsFollowed() const { return known || !lists.empty(); }
@@ -113,8 +127,9 @@ class ObjectStore {
   const Collection<T>& Of(std::size_t driver) const {
     return std::get<Collection<T>>(drivers_[driver].objects);
   }
+  // Moves from `object`.
   template <typename T>
-  void Put(std::size_t driver, T object);
+  void Put(std::size_t driver, T& object);
   template <typename T>
   void Drop(std::size_t driver, const std::string& key);
 
@@ -122,6 +137,12 @@ class ObjectStore {
   void PutNode(const Node& node, bool listed);
   void DropNode(const std::string& name);
 
+  // Empty if there is no such node.
+  std::string VersionOf(const std::string& node) const;
+
+  NodePods& Follow(const std::string& node);
+  // Also adds the node to the driver's interest. Returns nullptr if there is no such node.
+  NodePods* FollowFor(std::size_t driver, const std::string& node);
   void ForgetPods(const std::string& node);
   void ForgetPodsAround(const Pod& unreadable);
 

@@ -10,21 +10,39 @@ namespace driverupgrade::internal {
 
 // ----- interest
 
-void ObjectStore::SetInterest(std::size_t driver, std::set<std::string> nodes) {
-  if (drivers_[driver].interest == nodes) return;
+std::vector<std::string> ObjectStore::SetInterest(std::size_t driver, std::set<std::string> nodes) {
+  if (drivers_[driver].interest == nodes) return {};
   drivers_[driver].interest = std::move(nodes);
-  for (const std::string& node : drivers_[driver].interest) pods_.try_emplace(node);
-  std::erase_if(pods_, [this](const auto& pods) {
-    return std::none_of(drivers_.begin(), drivers_.end(),
-                        [&](const Driver& driver) { return driver.interest.contains(pods.first); });
+  for (const std::string& node : drivers_[driver].interest) Follow(node);
+  std::vector<std::string> forgotten;
+  std::erase_if(pods_, [&](const auto& entry) {
+    const auto& [node, pods] = entry;
+    const bool wanted = std::any_of(drivers_.begin(), drivers_.end(),
+                                    [&](const Driver& driver) { return driver.interest.contains(node); });
+    if (!wanted && (pods.known || !pods.failure.empty())) forgotten.push_back(node);
+    return !wanted;
   });
+  return forgotten;
+}
+
+// Lists that are requested from now on are not older than the node.
+ObjectStore::NodePods& ObjectStore::Follow(const std::string& node) {
+  const auto [pods, is_new] = pods_.try_emplace(node);
+  if (is_new) pods->second.void_since = VersionOf(node);
+  return pods->second;
+}
+
+ObjectStore::NodePods* ObjectStore::FollowFor(std::size_t driver, const std::string& node) {
+  if (!nodes_ || !nodes_->contains(node)) return nullptr;
+  drivers_[driver].interest.insert(node);
+  return &Follow(node);
 }
 
 void ObjectStore::ForgetPods(const std::string& node) {
   const auto found = pods_.find(node);
   if (found == pods_.end()) return;
   if (found->second.known) NoteChangeForAll(node);
-  found->second = {};
+  found->second = {.void_since = VersionOf(node)};
 }
 
 // ----- pods that a watch reports, and lists that are merged with it
@@ -81,6 +99,38 @@ void ObjectStore::AbandonPodList(const std::string& node, int ticket) {
   found->second.deleted.clear();
   if (!found->second.known) found->second.pods.clear();
 }
+
+// ----- lists that have a version
+
+bool ObjectStore::PutPods(std::size_t driver, const std::string& node, std::string_view at,
+                          const std::vector<Pod>& pods) {
+  NodePods* const known = FollowFor(driver, node);
+  if (known == nullptr || IsOlderVersion(at, known->void_since)) return false;
+  *known = {.void_since = std::move(known->void_since)};
+  NoteChangeForAll(node);
+  for (const Pod& pod : pods) {
+    if (!IsUnreadable(pod)) continue;
+    known->failure = CannotBeRead("Pod", pod);
+    return false;
+  }
+  for (const Pod& pod : pods) known->pods.Put(pod);
+  known->known = true;
+  return true;
+}
+
+void ObjectStore::PodsFailed(std::size_t driver, const std::string& node, std::string why) {
+  NodePods* const known = FollowFor(driver, node);
+  if (known == nullptr) return;
+  known->failure = std::move(why);
+  NoteChangeForAll(node);
+}
+
+std::string ObjectStore::WhyNoPods(const std::string& node) const {
+  const auto found = pods_.find(node);
+  return found == pods_.end() ? std::string() : found->second.failure;
+}
+
+// ----- readers
 
 std::optional<std::vector<Pod>> ObjectStore::PodsOn(const std::string& node) const {
   const auto found = pods_.find(node);

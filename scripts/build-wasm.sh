@@ -89,7 +89,7 @@ own_sources() {
   local file
   for file in $(sed -n '/driverupgrade_add_objects(pure_/,/LIBRARIES/s/^ *\([a-z_/]*\.cc\)$/\1/p' src/CMakeLists.txt) \
     $(cd src && find c whatif -name '*.cc') \
-    read/{packed,pods_by_node,revision_comparison,snapshot_builder,view_maker}.cc seam/{cluster_facade,forwarding_facade}.cc; do
+    read/{pods_by_node,revision_comparison,snapshot_builder,view_maker}.cc seam/{cluster_facade,forwarding_facade}.cc; do
     echo "src/$file"
   done
   printf 'scripts/wasm/%s\n' hook_runner.cc policy_yaml.cc host.c utc.cc
@@ -150,9 +150,9 @@ compile() {
       ;;
     ours | prelude) options+=(-MMD -MF "$work/object/$1_${3//\//_}.d"
       "${cxx[@]}" -std=c++20 -Wno-unused-parameter "-I$root/include" "-I$root/src"
-      # Numbers are grouped by nobody and no floating point is formatted: without locales.
+      # The library groups no digits, and formats neither floating point nor integers of 128 bits: without locales.
       -DFMT_HEADER_ONLY -DFMT_EXCEPTIONS=0 -DFMT_STATIC_THOUSANDS_SEPARATOR=44
-      -DFMT_USE_FLOAT=0 -DFMT_USE_DOUBLE=0 -DFMT_USE_LONG_DOUBLE=0
+      -DFMT_USE_FLOAT=0 -DFMT_USE_DOUBLE=0 -DFMT_USE_LONG_DOUBLE=0 -DFMT_USE_INT128=0
       "-isystem$work/source/absl" "-isystem$work/source/fmt/include" "-isystem$work/source/rapidjson/include") ;;
   esac
   case $1 in

@@ -14,6 +14,7 @@
 #include "fmt/format.h"
 #include "host/engine_json.h"
 #include "host/host_engine.h"
+#include "host/object_documents.h"
 #include "whatif/driver_members.h"
 #include "wire/document.h"
 
@@ -39,8 +40,8 @@ absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
       const Document options,
       Document::Parse("options", text,
                       {"identity", "namespace", "driverLabels", "nodeSelector", "policyDefaults", "spareSkippedPods",
-                       "validationSelector", "earlyValidation", "podDeletion", "restartOnly", "requestor", "driverRestartCountMax",
-                       "ownPod", "ownNode", "fieldManager"}));
+                       "validationSelector", "earlyValidation", "podDeletion", "restartOnly", "requestor",
+                       "driverRestartCountMax", "ownPod", "ownNode", "fieldManager"}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(DriverIdentity identity, IdentityMember(options));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const PolicyDefaults defaults, DefaultsMember(options));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool spare, options.FlagOr("spareSkippedPods", true));
@@ -120,10 +121,10 @@ absl::StatusOr<bool> PutPods(HostEngine& engine, const std::string& node, std::s
                              std::string_view uses_driver) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(PodAnswers answers, PodAnswersOf(uses_driver));
   if (list.empty()) {
-    engine.objects().PodsFailed(node, "the host could not read the pods on the node");
+    engine.objects().PodsFailed(kHostDriver, node, "the host could not read the pods on the node");
     return false;
   }
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool taken, engine.objects().PutPods(node, list));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool taken, PutPodList(engine.objects(), node, list));
   if (taken) engine.SetPodAnswers(node, std::move(answers));
   return taken;
 }
@@ -177,7 +178,7 @@ void du_engine_free(du_engine* engine) { delete engine; }
 du_code du_engine_put(du_engine* engine, int32_t kind, du_str list, du_buf* out) {
   return Guarded(engine, out, {list}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const ObjectKind known, KindOf(kind));
-    DRIVERUPGRADE_RETURN_IF_ERROR(host.objects().Put(known, View(list)));
+    DRIVERUPGRADE_RETURN_IF_ERROR(PutList(host.objects(), known, View(list)));
     return kNothing;
   });
 }
@@ -185,7 +186,7 @@ du_code du_engine_put(du_engine* engine, int32_t kind, du_str list, du_buf* out)
 du_code du_engine_watch_line(du_engine* engine, int32_t kind, du_str line, du_buf* out) {
   return Guarded(engine, out, {line}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const ObjectKind known, KindOf(kind));
-    DRIVERUPGRADE_RETURN_IF_ERROR(host.objects().WatchLine(known, View(line)));
+    DRIVERUPGRADE_RETURN_IF_ERROR(PutWatchLine(host.objects(), known, View(line)));
     return kNothing;
   });
 }

@@ -7,6 +7,7 @@
 #include "base/backoff.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "host/object_documents.h"
 #include "model/node_marks.h"
 #include "model/unreadable.h"
 #include "write/refusal_event.h"
@@ -36,6 +37,12 @@ absl::Status CheckReadable(const NodeView& view, bool requestor) {
   return absl::OkStatus();
 }
 
+// Returns true if every kind of objects has been listed that an engine needs.
+bool HasAllKinds(const ObjectStore& store) {
+  return store.IsListed<Node>(kHostDriver) && store.IsListed<Pod>(kHostDriver) &&
+         store.IsListed<DaemonSet>(kHostDriver) && store.IsListed<ControllerRevision>(kHostDriver);
+}
+
 }  // namespace
 
 HostEngine::HostEngine(const DriverIdentity& identity, HostOptions options)
@@ -60,17 +67,19 @@ void HostEngine::NoteTime(absl::Time now) {
 }
 
 void HostEngine::NoteChanges() {
-  StoreChanges changes = store_.Take();
+  CacheChanges changes = store_.Take(kHostDriver);
   touched_.merge(changes.nodes);
   // As after a restart: whether our requests have been carried out is seen on the nodes as they are now.
   if (changes.set_back) log_.KeepOnly({});
   if (changes.everything) {
-    for (const std::string& name : store_.NodeNames()) touched_.insert(name);
+    for (const auto& [name, view] : managed_) touched_.insert(name);
+    for (const auto& [name, findings] : findings_) touched_.insert(name);
   }
   if (changes.driver) {
-    const DriverParts before =
-        std::exchange(driver_, MakeDriverParts(store_.DaemonSets(), store_.Revisions(), store_.DriverPods(""),
-                                               store_.Maintenances("").value_or(std::vector<NodeMaintenance>())));
+    const DriverParts before = std::exchange(
+        driver_, MakeDriverParts(store_.DaemonSets(kHostDriver), store_.Revisions(kHostDriver),
+                                 store_.DriverPods(kHostDriver, ""),
+                                 store_.Maintenances(kHostDriver, "").value_or(std::vector<NodeMaintenance>())));
     if (scope_.asks_restart_only) {
       for (const auto& [name, view] : managed_) touched_.insert(name);
     }
@@ -117,23 +126,24 @@ void HostEngine::Forget(const std::string& node) {
 
 void HostEngine::Refresh(const std::string& name) {
   findings_.erase(name);
-  const std::shared_ptr<const Node> node = store_.FindNode(name);
-  NodeParts parts{.driver_pods = store_.DriverPods(name), .maintenances = store_.Maintenances(name)};
-  if (node == nullptr) {
+  std::optional<Node> node = store_.FindNode(name);
+  NodeParts parts{.driver_pods = store_.DriverPods(kHostDriver, name),
+                  .maintenances = store_.Maintenances(kHostDriver, name)};
+  if (!node) {
     if (!parts.driver_pods.empty()) {
       findings_[name] = {NodeMissing(name, parts.driver_pods.front())};
     }
     return Forget(name);
   }
-  parts.node = *node;
+  parts.node = *std::move(node);
   if (!views_.IsManaged(parts)) return Forget(name);
   const auto known = managed_.find(name);
-  if (known != managed_.end() && known->second->node.uid != node->uid) log_.Forget(known->second->node.uid);
+  if (known != managed_.end() && known->second->node.uid != parts.node.uid) log_.Forget(known->second->node.uid);
   std::vector<Finding> findings;
   hooks_.Begin(name);
   NodeView view = views_.Make(hooks_, std::move(parts), driver_, log_, findings);
-  if (const std::vector<Pod>* pods = store_.PodsOn(name)) {
-    views_.AddPods(hooks_, *pods, view, log_, findings);
+  if (auto pods = store_.PodsOn(name)) {
+    views_.AddPods(hooks_, *std::move(pods), view, log_, findings);
   } else {
     views_.DropOldAttempts(view, log_);
     if (const std::string why = store_.WhyNoPods(name); !why.empty()) {
@@ -170,7 +180,7 @@ void HostEngine::Tell(const std::string& id, absl::StatusOr<bool> answer) {
 absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::string>>& nodes,
                                            const UpgradePolicy& policy, absl::Time now) {
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckPolicy(policy));
-  if (!store_.Complete()) return absl::UnavailableError("not every kind of objects has been put yet");
+  if (!HasAllKinds(store_)) return absl::UnavailableError("not every kind of objects has been put yet");
   NoteTime(now);
   NoteChanges();
   Part& part = PartFor(nodes);
@@ -200,7 +210,7 @@ absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::str
   HostPass pass = Begin(std::move(plan), withheld, now);
   pass.wanted_pods = std::move(wanted);
   pass.pod_interest = PodInterest();
-  store_.KeepPodsOf(pass.pod_interest);
+  for (std::string& node : store_.SetInterest(kHostDriver, pass.pod_interest)) touched_.insert(std::move(node));
   const auto wake_by = [&](absl::Time at) { pass.plan.wake_at = std::min(pass.plan.wake_at.value_or(at), at); };
   if (const auto reminder = part.finding_events.NextReminder()) wake_by(*reminder);
   for (const auto& [node, question] : unanswered_) {
@@ -226,7 +236,7 @@ std::string HostEngine::UidOf(const std::string& node) const {
 std::vector<std::string> HostEngine::WantedPods(const Part& part, std::set<std::string>& withheld) const {
   std::vector<std::string> wanted;
   for (const std::string& node : part.planner.pod_interest()) {
-    if (part.guests.contains(node) || exchanges_.contains(node) || store_.PodsOn(node) != nullptr) continue;
+    if (part.guests.contains(node) || exchanges_.contains(node) || store_.KnowsPodsOn(node)) continue;
     wanted.push_back(node);
     // Where the host has tried in vain, what needs no pods goes on.
     if (store_.WhyNoPods(node).empty()) withheld.insert(node);
@@ -244,7 +254,7 @@ std::set<std::string> HostEngine::PodInterest() const {
 }
 
 absl::StatusOr<HostPass> HostEngine::Release(const std::optional<std::set<std::string>>& nodes, absl::Time now) {
-  if (!store_.Complete()) return absl::UnavailableError("not every kind of objects has been put yet");
+  if (!HasAllKinds(store_)) return absl::UnavailableError("not every kind of objects has been put yet");
   NoteTime(now);
   NoteChanges();
   Plan plan;

@@ -23,9 +23,9 @@
 #include "driverupgrade/upgrade_policy.h"
 #include "host/host_hooks.h"
 #include "host/node_exchange.h"
-#include "host/object_store.h"
 #include "host/part.h"
 #include "read/node_views.h"
+#include "read/object_store.h"
 #include "write/nodes_under_way.h"
 
 namespace driverupgrade::internal {
@@ -115,7 +115,7 @@ class HostEngine {
   const StateMachine machine_;
   const ViewScope scope_;
   const RestEncoder encoder_;
-  ObjectStore store_;
+  ObjectStore store_{1};
   HostHooks hooks_;
   NodeViews views_;
   DriverParts driver_;

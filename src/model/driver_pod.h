@@ -8,11 +8,10 @@ namespace driverupgrade::internal {
 
 // Drops the fields that are only for a PodFilter, which is never called with a driver pod: they would take more memory
 // than all other fields.
-inline Pod WithoutFilterFields(Pod pod) {
+inline void DropFilterFields(Pod& pod) {
   pod.annotations = {};
   pod.volumes = {};
   pod.scheduler_name = {};
-  return pod;
 }
 
 }  // namespace driverupgrade::internal

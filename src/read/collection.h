@@ -1,13 +1,11 @@
-// Objects of one kind as watches tell of them: immutable, shared, under their keys.
+// The objects of one kind that an ObjectStore keeps.
 #ifndef DRIVERUPGRADE_SRC_READ_COLLECTION_H_
 #define DRIVERUPGRADE_SRC_READ_COLLECTION_H_
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "driverupgrade/cluster_types.h"
@@ -15,71 +13,39 @@
 
 namespace driverupgrade::internal {
 
-// By key; nullopt until the first list.
 template <typename T>
-using Collection = std::optional<std::map<std::string, std::shared_ptr<const T>>>;
+struct Collection {
+  std::vector<T> All() const {
+    std::vector<T> all;
+    if (!objects) return all;
+    for (const auto& [key, object] : *objects) all.push_back(object);
+    return all;
+  }
+  std::vector<T> On(const std::string& node) const {
+    std::vector<T> found;
+    const auto keys = keys_by_node.find(node);
+    if (keys == keys_by_node.end()) return found;
+    for (const std::string& key : keys->second) found.push_back(objects->at(key));
+    return found;
+  }
 
-// Keys in a collection, by the node that the objects belong to.
-using KeysByNode = std::map<std::string, std::set<std::string>>;
+  // The objects by key; nullopt until the first list.
+  std::optional<std::map<std::string, T>> objects = std::nullopt;
+  // Keys of the objects by the node that they belong to; under "", those that belong to no node.
+  std::map<std::string, std::set<std::string>> keys_by_node = {};
+};
 
-// Returns whether the collection is another one now.
-template <typename T>
-bool Put(Collection<T>& collection, T object) {
-  if (!collection) collection.emplace();
-  std::shared_ptr<const T>& stored = (*collection)[KeyOf(object)];
-  if (stored && *stored == object) return false;
-  stored = std::make_shared<const T>(std::move(object));
-  return true;
-}
-
-template <typename Map>
-bool Drop(std::optional<Map>& collection, const std::string& key) {
-  return collection && collection->erase(key) > 0;
-}
-
-// The keys of what is stored but not in the list (api-A18).
+// Returns the keys of the stored objects that the list does not contain.
 template <typename Map, typename T>
-std::vector<std::string> Missing(std::optional<Map>& collection, const std::vector<T>& listed) {
-  if (!collection) collection.emplace();
+std::vector<std::string> Missing(const std::optional<Map>& stored, const std::vector<T>& listed) {
+  std::vector<std::string> missing;
+  if (!stored) return missing;
   std::set<std::string> keys;
   for (const T& object : listed) keys.insert(KeyOf(object));
-  std::vector<std::string> missing;
-  for (const auto& [key, object] : *collection) {
+  for (const auto& [key, object] : *stored) {
     if (!keys.contains(key)) missing.push_back(key);
   }
   return missing;
-}
-
-template <typename T>
-bool Replace(Collection<T>& collection, std::vector<T> listed) {
-  bool changed = false;
-  for (const std::string& key : Missing(collection, listed)) changed |= Drop(collection, key);
-  for (T& object : listed) changed |= Put(collection, std::move(object));
-  return changed;
-}
-
-template <typename T>
-std::vector<T> Values(const Collection<T>& collection) {
-  std::vector<T> values;
-  if (!collection) return values;
-  for (const auto& [key, object] : *collection) values.push_back(*object);
-  return values;
-}
-
-template <typename T>
-std::vector<T> ValuesOf(const Collection<T>& collection, const KeysByNode& by_node, const std::string& node) {
-  std::vector<T> values;
-  const auto keys = by_node.find(node);
-  if (!collection || keys == by_node.end()) return values;
-  for (const std::string& key : keys->second) values.push_back(*collection->at(key));
-  return values;
-}
-
-inline void Erase(KeysByNode& by_node, const std::string& node, const std::string& key) {
-  const auto keys = by_node.find(node);
-  if (keys == by_node.end()) return;
-  keys->second.erase(key);
-  if (keys->second.empty()) by_node.erase(keys);
 }
 
 }  // namespace driverupgrade::internal

@@ -99,7 +99,7 @@ class WatchCache::Impl {
   }
 
   absl::Status ReadPods(const CallContext& context, const std::string& node) {
-    const std::optional<int> ticket = store_.BeginPodList(node);
+    const std::optional<int> ticket = BeginPodList(node);
     if (!ticket) return NotWatched(node);
     return TakeList(node, *ticket,
                     cluster_->ListPods(context, {.node_name = node, .on_unreadable = OnUnreadable::kMark}));
@@ -107,7 +107,7 @@ class WatchCache::Impl {
 
   std::map<std::string, absl::Status> ReadAllPods(const CallContext& context, const std::set<std::string>& nodes) {
     std::map<std::string, std::optional<int>> tickets;
-    for (const std::string& node : nodes) tickets.emplace(node, store_.BeginPodList(node));
+    for (const std::string& node : nodes) tickets.emplace(node, BeginPodList(node));
     absl::StatusOr<internal::PodsByNode> pods = internal::ListPodsByNode(context, *cluster_);
     std::map<std::string, absl::Status> read;
     for (const auto& [node, ticket] : tickets) {
@@ -134,6 +134,10 @@ class WatchCache::Impl {
     absl::Time until = absl::InfinitePast();
   };
 
+  std::optional<int> BeginPodList(const std::string& node) {
+    return store_.Change([&](internal::ObjectStore& store) { return store.BeginPodList(node); });
+  }
+
   static absl::Status NotWatched(const std::string& node) {
     return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods has not begun", node));
   }
@@ -143,46 +147,50 @@ class WatchCache::Impl {
       if (absl::Status status = CheckReadable("Pod", *pods); !status.ok()) pods = std::move(status);
     }
     if (!pods.ok()) {
-      store_.AbandonPodList(node, ticket);
+      store_.Change([&](internal::ObjectStore& store) { store.AbandonPodList(node, ticket); });
       return pods.status();
     }
-    if (store_.EndPodList(node, ticket, *pods)) return absl::OkStatus();
+    const bool taken =
+        store_.Change([&](internal::ObjectStore& store) { return store.EndPodList(node, ticket, *pods); });
+    if (taken) return absl::OkStatus();
     return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods, or the cordon, began anew", node));
   }
 
   void FollowAll() {
     Follow<Node>("nodes", {}, &ClusterReader::WatchNodes,
-                 {[this](auto nodes, auto at) {
-                    if (store_.NodesListed(nodes, at, [this] { DistrustOthers(); })) RestartOthers();
-                  },
-                  [this](const Node& node) { store_.NodeChanged(node); },
-                  [this](const auto& node) { store_.NodeDeleted(node); }});
+                 {[this](const std::vector<Node>& nodes, std::string_view at) { NodesListed(nodes, at); },
+                  [this](const Node& node) { store_.Change([&](auto& store) { store.NodeChanged(node); }); },
+                  [this](const Node& node) { store_.Change([&](auto& store) { store.NodeDeleted(node); }); }});
     Follow<Pod>("pods", {.list = false}, &ClusterReader::WatchPods,
-                {[this](const auto&, auto) { store_.PodsBegin(); }, [this](const auto& pod) { store_.PodChanged(pod); },
-                 [this](const auto& pod) { store_.PodDeleted(pod); }});
+                {[this](const auto&, auto) { store_.Change([](auto& store) { store.PodsBegin(); }); },
+                 [this](const Pod& pod) { store_.Change([&](auto& store) { store.PodChanged(pod); }); },
+                 [this](const Pod& pod) { store_.Change([&](auto& store) { store.PodDeleted(pod); }); }});
     for (std::size_t driver = 0; driver < options_.drivers.size(); ++driver) FollowDriver(driver);
   }
 
   void FollowDriver(std::size_t i) {
     const DriverScope& driver = options_.drivers[i];
-    Follow<DaemonSet>("daemon sets", {.ns = driver.ns, .label_selector = driver.driver_labels},
-                      &ClusterReader::WatchDaemonSets,
-                      {[this, i](auto objects, auto) { store_.DaemonSetsListed(i, std::move(objects)); },
-                       [this, i](auto object) { store_.DaemonSetChanged(i, std::move(object)); },
-                       [this, i](const auto& object) { store_.DaemonSetDeleted(i, object); }});
+    const WatchParams of_driver{.ns = driver.ns, .label_selector = driver.driver_labels};
+    Follow<DaemonSet>("daemon sets", of_driver, &ClusterReader::WatchDaemonSets, ObjectsOf<DaemonSet>(i));
     Follow<ControllerRevision>("controller revisions", {.ns = driver.ns}, &ClusterReader::WatchControllerRevisions,
-                               {[this, i](auto objects, auto) { store_.RevisionsListed(i, std::move(objects)); },
-                                [this, i](auto object) { store_.RevisionChanged(i, std::move(object)); },
-                                [this, i](const auto& object) { store_.RevisionDeleted(i, object); }});
-    Follow<Pod>("driver pods", {.ns = driver.ns, .label_selector = driver.driver_labels}, &ClusterReader::WatchPods,
-                {[this, i](auto pods, auto) { store_.DriverPodsListed(i, std::move(pods)); },
-                 [this, i](auto pod) { store_.DriverPodChanged(i, std::move(pod)); },
-                 [this, i](const auto& pod) { store_.DriverPodDeleted(i, pod); }});
+                               ObjectsOf<ControllerRevision>(i));
+    Follow<Pod>("driver pods", of_driver, &ClusterReader::WatchPods, ObjectsOf<Pod>(i));
     if (!driver.maintenance_ns) return;
     Follow<NodeMaintenance>("node maintenances", {.ns = *driver.maintenance_ns}, &ClusterReader::WatchNodeMaintenances,
-                            {[this, i](auto objects, auto) { store_.MaintenancesListed(i, std::move(objects)); },
-                             [this, i](auto object) { store_.MaintenanceChanged(i, std::move(object)); },
-                             [this, i](const auto& object) { store_.MaintenanceDeleted(i, object); }});
+                            ObjectsOf<NodeMaintenance>(i));
+  }
+
+  template <typename T>
+  internal::WatchTarget<T> ObjectsOf(std::size_t driver) {
+    return {[this, driver](std::vector<T> objects, std::string_view) {
+              store_.Change([&](internal::ObjectStore& store) { store.Listed(driver, std::move(objects)); });
+            },
+            [this, driver](T object) {
+              store_.Change([&](internal::ObjectStore& store) { store.Changed(driver, std::move(object)); });
+            },
+            [this, driver](const T& object) {
+              store_.Change([&](internal::ObjectStore& store) { store.Deleted(driver, object); });
+            }};
   }
 
   template <typename T>
@@ -201,17 +209,20 @@ class WatchCache::Impl {
     }
   }
 
-  // The cluster was set back, which only nodes tell: what else is known must be read again before a pass may use it.
-  void DistrustOthers() {
-    for (std::size_t i = 1; i < followers_.size(); ++i) followers_[i]->Distrust();
-  }
-  void RestartOthers() {
-    for (std::size_t i = 1; i < followers_.size(); ++i) followers_[i]->Restart();
+  // Only a list of nodes shows that the cluster was restored from a backup. All other objects must then be read again
+  // before a pass may use them: they are distrusted before another thread can see a node of the earlier state.
+  void NodesListed(const std::vector<Node>& nodes, std::string_view at) {
+    const bool set_back = store_.Change([&](internal::ObjectStore& store) {
+      const bool set_back = store.NodesListed(nodes, at);
+      for (std::size_t i = 1; set_back && i < followers_.size(); ++i) followers_[i]->Distrust();
+      return set_back;
+    });
+    for (std::size_t i = 1; set_back && i < followers_.size(); ++i) followers_[i]->Restart();
   }
 
   // Whoever found the cache not ready yet comes again now.
   void TellIfSynced() {
-    if (Synced()) store_.WakeEverybody();
+    if (Synced()) store_.WakeAll();
   }
 
   const std::shared_ptr<ClusterReader> cluster_;
@@ -253,25 +264,30 @@ void WatchCache::Subscribe(std::size_t driver, std::function<void()> on_change) 
 CacheChanges WatchCache::Take(std::size_t driver) { return impl_->store().Take(driver); }
 void WatchCache::Attach(std::size_t driver) { impl_->store().Attach(driver); }
 std::shared_ptr<const Node> WatchCache::FindNode(const std::string& name) const {
-  return impl_->store().FindNode(name);
+  std::optional<Node> node = impl_->store().Read([&](const auto& store) { return store.FindNode(name); });
+  return node ? std::make_shared<const Node>(*std::move(node)) : nullptr;
 }
 std::vector<Pod> WatchCache::DriverPods(std::size_t driver, const std::string& node) const {
-  return impl_->store().DriverPods(driver, node);
+  return impl_->store().Read([&](const auto& store) { return store.DriverPods(driver, node); });
 }
-std::vector<DaemonSet> WatchCache::DaemonSets(std::size_t driver) const { return impl_->store().DaemonSets(driver); }
+std::vector<DaemonSet> WatchCache::DaemonSets(std::size_t driver) const {
+  return impl_->store().Read([&](const auto& store) { return store.DaemonSets(driver); });
+}
 std::vector<ControllerRevision> WatchCache::Revisions(std::size_t driver) const {
-  return impl_->store().Revisions(driver);
+  return impl_->store().Read([&](const auto& store) { return store.Revisions(driver); });
 }
 std::optional<std::vector<NodeMaintenance>> WatchCache::Maintenances(std::size_t driver,
                                                                      const std::string& node) const {
-  return impl_->store().Maintenances(driver, node);
+  return impl_->store().Read([&](const auto& store) { return store.Maintenances(driver, node); });
 }
 std::optional<std::vector<Pod>> WatchCache::PodsOn(const std::string& node) const {
-  return impl_->store().PodsOn(node);
+  return impl_->store().Read([&](const auto& store) { return store.PodsOn(node); });
 }
-bool WatchCache::KnowsPodsOn(const std::string& node) const { return impl_->store().KnowsPodsOn(node); }
+bool WatchCache::KnowsPodsOn(const std::string& node) const {
+  return impl_->store().Read([&](const auto& store) { return store.KnowsPodsOn(node); });
+}
 void WatchCache::SetInterest(std::size_t driver, std::set<std::string> nodes) {
-  impl_->store().SetInterest(driver, std::move(nodes));
+  impl_->store().Change([&](auto& store) { store.SetInterest(driver, std::move(nodes)); });
 }
 absl::Status WatchCache::ReadPods(const CallContext& context, const std::string& node) {
   return impl_->ReadPods(context, node);
@@ -280,7 +296,9 @@ std::map<std::string, absl::Status> WatchCache::ReadAllPods(const CallContext& c
                                                             const std::set<std::string>& nodes) {
   return impl_->ReadAllPods(context, nodes);
 }
-void WatchCache::NodeWritten(Node node) { impl_->store().NodeWritten(node); }
+void WatchCache::NodeWritten(Node node) {
+  impl_->store().Change([&](auto& store) { store.NodeWritten(node); });
+}
 
 absl::StatusOr<std::vector<ControllerRevision>> WatchCache::ListRevisions(const CallContext& context,
                                                                           std::size_t driver) {

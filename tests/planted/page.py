@@ -16,7 +16,8 @@ PARTS = {"decides": "decides", "rollout": "decides a rollout in stages", "ring":
 # What the simulation cannot see, by what is missing in it: folders and files whose defects are all of that kind, and single
 # defects. Whatever stands in neither counts as something that it could see.
 BLIND = {
-    "the C interface, which engines do not run; asked with hosts in their place": ("c/", "host/"),
+    "the C interface, which engines do not run; asked with hosts in their place": (
+        "c/", "host/", "store-older-pods-taken", "store-unreadable-pod-passed-over"),
     "what is told: logs, metrics, Events, wording": (
         "tell/", "write/event_correlator.cc", "write/event_writer.cc", "write/transition_events.cc", "refusal-tells-old-counts",
         "write/refusal_event.cc", "run/configuration_check.cc", "run/rollout_over.cc", "over-while-nodes-wait",

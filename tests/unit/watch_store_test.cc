@@ -1,139 +1,39 @@
-// What a cache makes of what its watches tell (arch-A11, api-A14 to api-A18).
+// Shows when a WatchStore wakes the engines that share it.
 #include "read/watch_store.h"
 
 #include <array>
 
-#include "driverupgrade/testing/builders.h"
 #include "support/catch.h"
 
 namespace driverupgrade::internal {
 namespace {
 
-using Names = std::set<std::string>;
-
-Node NodeAt(std::string name, std::string version, bool unschedulable = false) {
-  return {.name = name, .uid = name + "-uid", .resource_version = std::move(version), .unschedulable = unschedulable};
-}
-
-Pod PodAt(std::string name, std::string node, std::string version) {
-  return {.ref = {.ns = "team-a", .name = name, .uid = name + "-uid"},
-          .resource_version = std::move(version),
-          .node_name = std::move(node)};
-}
-
-Names PodNames(const WatchStore& store, const std::string& node) {
-  Names names;
-  for (const Pod& pod : store.PodsOn(node).value_or(std::vector<Pod>{{.ref = {.name = "unknown"}}})) {
-    names.insert(pod.ref.name);
-  }
-  return names;
-}
-
-bool PodsKnown(const WatchStore& store, const std::string& node) {
-  CHECK(store.KnowsPodsOn(node) == store.PodsOn(node).has_value());
-  return store.KnowsPodsOn(node);
-}
-
-/// A store with the nodes n1 and n2, whose changes have been taken; driver 0 is interested in n1.
+/// A store with one node for two drivers that have taken their changes.
 struct Store : WatchStore {
   Store() : WatchStore(2) {
-    NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "2")}, "2");
-    PodsBegin();
-    SetInterest(0, {"n1"});
+    Change([](ObjectStore& store) { store.NodesListed({}, "1"); });
     Take(0);
     Take(1);
   }
-  void ListPods(const std::string& node, std::vector<Pod> pods) {
-    const auto ticket = BeginPodList(node);
-    REQUIRE(ticket);
-    REQUIRE(EndPodList(node, *ticket, std::move(pods)));
-    Take(0);
-    Take(1);
+  void ChangeNode(std::string version) {
+    const Node node{.name = "n1", .uid = "n1-uid", .resource_version = std::move(version)};
+    Change([&](ObjectStore& store) { store.NodeChanged(node); });
   }
 };
-
-TEST_CASE("W35: a driver pod is kept without the fields of a pod filter, another pod with them") {
-  Store store;
-  Pod pod = PodAt("p", "n1", "3");
-  pod.annotations = {{"notes", "long"}};
-  pod.volumes = {{.name = "host", .kind = "hostPath", .host_path = "/run"}};
-  pod.scheduler_name = "default-scheduler";
-  store.DriverPodsListed(0, {pod});
-  CHECK(store.DriverPods(0, "n1") == std::vector<Pod>{PodAt("p", "n1", "3")});
-  store.ListPods("n1", {pod});
-  CHECK(store.PodsOn("n1") == std::vector<Pod>{pod});
-}
-
-TEST_CASE("api-A8: a list has everything up to its version, and tells thereby that the cluster was set back") {
-  Store store;
-  store.NodeWritten(NodeAt("n1", "10", true));
-  store.Take(0);
-  SECTION("it is older than the answer to a write") {
-    store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "2")}, "9");
-    CHECK(store.FindNode("n1")->resource_version == "10");
-    CHECK_FALSE(store.Take(0).set_back);
-  }
-  SECTION("it should have what is known, and has not") {
-    store.NodesListed({NodeAt("n1", "8", false), NodeAt("n2", "12")}, "12");
-    CHECK(store.FindNode("n1")->resource_version == "8");
-    const CacheChanges changes = store.Take(0);
-    CHECK(changes.set_back);
-    CHECK(changes.nodes == Names{"n1", "n2"});
-    CHECK(store.Take(1).set_back);
-    CHECK_FALSE(store.Take(0).set_back);
-  }
-  SECTION("it is older than the list before") {
-    store.NodesListed({NodeAt("n1", "10", true), NodeAt("n2", "20")}, "20");
-    store.Take(0);
-    store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "2")}, "15");
-    CHECK(store.FindNode("n2")->resource_version == "2");
-    CHECK(store.Take(0).set_back);
-  }
-  SECTION("it is older than what the watch has told") {
-    store.NodeChanged(NodeAt("n2", "20"));
-    store.Take(0);
-    store.NodesListed({NodeAt("n1", "10", true), NodeAt("n2", "2")}, "15");
-    CHECK(store.FindNode("n2")->resource_version == "2");
-    CHECK(store.Take(0).set_back);
-  }
-  SECTION("a node of another UID is another node") {
-    Node other = NodeAt("n1", "8");
-    other.uid = "another";
-    store.NodesListed({other, NodeAt("n2", "2")}, "12");
-    CHECK(store.FindNode("n1")->uid == "another");
-    CHECK_FALSE(store.Take(0).set_back);
-  }
-}
-
-TEST_CASE("Everybody hears of a node that changed, once, and only a driver of its own pods") {
-  Store store;
-  store.NodeChanged(NodeAt("n1", "3", true));
-  CHECK(store.Take(0).nodes == Names{"n1"});
-  CHECK(store.Take(0).empty());
-  CHECK(store.Take(1).nodes == Names{"n1"});
-
-  store.DriverPodChanged(1, PodAt("driver", "n2", "4"));
-  CHECK(store.Take(0).empty());
-  CHECK(store.Take(1).nodes == Names{"n2"});
-  store.DriverPodChanged(1, PodAt("driver", "n2", "4"));
-  CHECK(store.Take(1).empty());
-  store.DriverPodDeleted(1, PodAt("driver", "n2", "5"));
-  CHECK(store.Take(1).nodes == Names{"n2"});
-}
 
 TEST_CASE("A subscriber is woken by the first change after it has asked, not by each") {
   Store store;
   int woken = 0;
   store.Subscribe(0, [&] { ++woken; });
-  store.NodeChanged(NodeAt("n1", "3", true));
-  store.NodeChanged(NodeAt("n2", "4"));
+  store.ChangeNode("3");
+  store.ChangeNode("4");
   CHECK(woken == 1);
   store.Take(0);
-  store.NodeChanged(NodeAt("n2", "5"));
+  store.ChangeNode("5");
   CHECK(woken == 2);
   store.Subscribe(0, nullptr);
   store.Take(0);
-  store.NodeChanged(NodeAt("n2", "6"));
+  store.ChangeNode("6");
   CHECK(woken == 2);
 }
 
@@ -142,287 +42,35 @@ TEST_CASE("Every subscriber is woken by a change that concerns several drivers")
   std::array<int, 2> woken = {};
   store.Subscribe(0, [&] { ++woken[0]; });
   store.Subscribe(1, [&] { ++woken[1]; });
-  store.NodeChanged(NodeAt("n1", "3", true));
+  store.ChangeNode("3");
   CHECK(woken == std::array{1, 1});
 }
 
-TEST_CASE("api-A18: a list that is read anew tells what is gone, what is new and what is another") {
+TEST_CASE("A subscriber is woken without the lock, and only by changes that it can take") {
   Store store;
-  store.NodesListed({NodeAt("n1", "1", true), NodeAt("n3", "9")}, "9");
-  CHECK(store.Take(0).nodes == Names{"n2", "n3"});
-  CHECK(store.FindNode("n2") == nullptr);
-  CHECK(store.FindNode("n3")->resource_version == "9");
-
-  store.DriverPodsListed(0, {PodAt("a", "n1", "5"), PodAt("b", "", "6")});
-  CacheChanges changes = store.Take(0);
-  CHECK(changes.nodes == Names{"n1"});
-  CHECK(changes.driver);  // a pod without a node
-  store.DriverPodsListed(0, {PodAt("b", "n3", "7")});
-  changes = store.Take(0);
-  CHECK(changes.nodes == Names{"n1", "n3"});
-  CHECK(store.DriverPods(0, "n1").empty());
-  CHECK(store.DriverPods(0, "").empty());
-}
-
-TEST_CASE("What the watch tells late does not undo what our own write has told") {
-  Store store;
-  store.NodeChanged(NodeAt("n2", "10", true));  // the answer to our patch
+  int woken = 0;
+  store.Subscribe(0, [&] {
+    ++woken;
+    CHECK(store.Read([](const ObjectStore& objects) { return objects.FindNode("n1").has_value(); }));
+  });
+  store.ChangeNode("3");
   store.Take(0);
-  store.NodeChanged(NodeAt("n2", "7"));
-  CHECK(store.Take(0).empty());
-  CHECK(store.FindNode("n2")->unschedulable);
-  // But another node of that name is another node.
-  Node reborn = NodeAt("n2", "8");
-  reborn.uid = "reborn";
-  store.NodeChanged(reborn);
-  CHECK(store.FindNode("n2")->uid == "reborn");
-  // And the end of the first is not the end of the second.
-  store.NodeDeleted(NodeAt("n2", "9"));
-  CHECK(store.FindNode("n2") != nullptr);
+  store.ChangeNode("3");
+  CHECK(woken == 1);
 }
 
-TEST_CASE("arch-A11: pods of a node are unknown until they are listed, then followed") {
+TEST_CASE("An engine that takes over finds everything, and is not woken before it has looked") {
   Store store;
-  CHECK_FALSE(PodsKnown(store, "n1"));
-  store.PodChanged(PodAt("early", "n1", "3"));
-  CHECK_FALSE(PodsKnown(store, "n1"));
-  store.ListPods("n1", {PodAt("a", "n1", "5")});
-  CHECK(PodNames(store, "n1") == Names{"a"});
-  store.PodChanged(PodAt("b", "n1", "6"));
-  CHECK(store.Take(0).nodes == Names{"n1"});
-  store.PodDeleted(PodAt("a", "n1", "7"));
-  CHECK(PodNames(store, "n1") == Names{"b"});
-  store.PodChanged(PodAt("c", "n2", "8"));
-  CHECK_FALSE(PodsKnown(store, "n2"));
-}
-
-TEST_CASE("arch-A11: what the watch tells while the list is under way is kept") {
-  Store store;
-  const auto ticket = store.BeginPodList("n1");
-  REQUIRE(ticket);
-  store.PodChanged(PodAt("new", "n1", "9"));    // after the list
-  store.PodDeleted(PodAt("gone", "n1", "10"));  // after the list, which still has it
-  store.PodChanged(PodAt("a", "n1", "8"));      // newer than in the list
-  store.PodChanged(PodAt("b", "n1", "2"));      // older than in the list
-  REQUIRE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5"), PodAt("b", "n1", "6"), PodAt("gone", "n1", "4")}));
-  CHECK(PodNames(store, "n1") == Names{"new", "a", "b"});
-  const std::vector<Pod> pods = *store.PodsOn("n1");
-  for (const Pod& pod : pods) {
-    if (pod.ref.name == "a") CHECK(pod.resource_version == "8");
-    if (pod.ref.name == "b") CHECK(pod.resource_version == "6");
-  }
-}
-
-TEST_CASE("arch-A11: pods become unknown again when the cordon changes, the watch begins anew, or nobody asks") {
-  Store store;
-  store.ListPods("n1", {PodAt("a", "n1", "5")});
-  SECTION("uncordoned, and cordoned again") {
-    store.NodeChanged(NodeAt("n1", "20", false));
-    CHECK_FALSE(PodsKnown(store, "n1"));
-    store.NodeChanged(NodeAt("n1", "21", true));
-    CHECK_FALSE(PodsKnown(store, "n1"));
-  }
-  SECTION("another change of the node leaves them known") {
-    store.NodeChanged(NodeAt("n1", "20", true));
-    CHECK(PodsKnown(store, "n1"));
-  }
-  SECTION("uncordoned and cordoned again while the watch was broken, so that only a new list tells") {
-    store.NodesListed({NodeAt("n1", "20", true), NodeAt("n2", "2")}, "20");
-    CHECK_FALSE(PodsKnown(store, "n1"));
-    CHECK(store.Take(0).nodes == Names{"n1"});
-  }
-  SECTION("a new list of a node that is as it was leaves them known") {
-    store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "20")}, "20");
-    CHECK(PodsKnown(store, "n1"));
-  }
-  SECTION("the watch begins anew") {
-    store.PodsBegin();
-    CHECK_FALSE(PodsKnown(store, "n1"));
-    CHECK(store.Take(0).nodes == Names{"n1"});
-  }
-  SECTION("nobody is interested") {
-    store.SetInterest(1, {"n1"});
-    store.SetInterest(0, {});
-    CHECK(PodsKnown(store, "n1"));
-    store.SetInterest(1, {});
-    CHECK_FALSE(PodsKnown(store, "n1"));
-  }
-}
-
-Pod Unreadable(Pod pod) {
-  pod.unreadable = "status: expected an object, got a number";
-  return pod;
-}
-
-TEST_CASE("The pods of a node are unknown again once one of them cannot be read, until they are listed") {
-  Store store;
-  store.SetInterest(1, {"n2"});
-  store.ListPods("n1", {PodAt("a", "n1", "5")});
-  store.ListPods("n2", {PodAt("b", "n2", "5")});
-  SECTION("those of the node that it names") {
-    store.PodChanged(Unreadable(PodAt("a", "n1", "6")));
-    CHECK_FALSE(PodsKnown(store, "n1"));
-    CHECK(PodsKnown(store, "n2"));
-    CHECK(store.Take(0).nodes == Names{"n1"});
-  }
-  SECTION("those of every node if it names none: the lists will say") {
-    store.PodDeleted(Unreadable(PodAt("a", "", "6")));
-    CHECK_FALSE(PodsKnown(store, "n1"));
-    CHECK_FALSE(PodsKnown(store, "n2"));
-  }
-  SECTION("also if a list is under way") {
-    const auto ticket = store.BeginPodList("n1");
-    store.PodChanged(Unreadable(PodAt("c", "n1", "7")));
-    CHECK_FALSE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5")}));
-  }
-}
-
-TEST_CASE("A node whose UID cannot be read is gone when its end is told") {
-  Store store;
-  store.NodeChanged({.name = "n1", .resource_version = "5", .unreadable = "metadata.uid: expected a string"});
-  CHECK_FALSE(store.FindNode("n1")->unreadable.empty());
-  store.NodeDeleted(NodeAt("n1", "6"));
-  CHECK(store.FindNode("n1") == nullptr);
-}
-
-TEST_CASE("A NodeMaintenance that cannot be read, and names no node, may be any node's") {
-  Store store;
-  store.MaintenancesListed(0, {{.ns = "m", .name = "a", .node_name = "n1"}});
-  store.Take(0);
-  store.MaintenanceChanged(0, {.ns = "m", .name = "a", .unreadable = "spec: expected an object, got a number"});
-  CHECK(store.Take(0).nodes == Names{"n1", "n2"});
-  CHECK_FALSE(store.Maintenances(0, "n1"));
-  CHECK_FALSE(store.Maintenances(0, "n2"));
-  CHECK(store.Maintenances(0, "")->size() == 1);
-  store.MaintenanceChanged(0, {.ns = "m", .name = "a", .node_name = "n1"});
-  CHECK(store.Take(0).nodes == Names{"n1", "n2"});
-  CHECK(store.Maintenances(0, "n1")->size() == 1);
-  CHECK(store.Maintenances(0, "n2")->empty());
-}
-
-TEST_CASE("arch-A11: a list that was overtaken is void") {
-  Store store;
-  const auto ticket = store.BeginPodList("n1");
-  REQUIRE(ticket);
-  SECTION("by a watch that began anew") { store.PodsBegin(); }
-  SECTION("by the cordon") { store.NodeChanged(NodeAt("n1", "20", false)); }
-  SECTION("by lost interest") { store.SetInterest(0, {}); }
-  CHECK_FALSE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5")}));
-  CHECK_FALSE(PodsKnown(store, "n1"));
-}
-
-TEST_CASE("arch-A11: two lists of one node at once take nothing from each other") {
-  Store store;
-  store.SetInterest(1, {"n1"});
-  const auto first = store.BeginPodList("n1");
-  store.PodChanged(PodAt("late", "n1", "7"));  // after the first list has been served
-  const auto second = store.BeginPodList("n1");
-  REQUIRE((first && second && *first != *second));
-
-  REQUIRE(store.EndPodList("n1", *first, {PodAt("a", "n1", "5")}));
-  CHECK(PodNames(store, "n1") == Names{"a", "late"});
-  store.PodDeleted(PodAt("a", "n1", "8"));
-  REQUIRE(store.EndPodList("n1", *second, {PodAt("a", "n1", "5"), PodAt("late", "n1", "7")}));
-  CHECK(PodNames(store, "n1") == Names{"late"});
-  CHECK_FALSE(store.EndPodList("n1", *second, {}));
-}
-
-TEST_CASE("arch-A11: a list from before the cordon is void, also beside one from after it") {
-  Store store;
-  const auto before = store.BeginPodList("n1");
-  store.NodeChanged(NodeAt("n1", "3"));
-  store.NodeChanged(NodeAt("n1", "4", true));
-  const auto after = store.BeginPodList("n1");
-  CHECK_FALSE(store.EndPodList("n1", *before, {}));
-  CHECK(PodNames(store, "n1") == Names{"unknown"});
-  REQUIRE(store.EndPodList("n1", *after, {PodAt("a", "n1", "5")}));
-  CHECK(PodNames(store, "n1") == Names{"a"});
-}
-
-TEST_CASE("A list that failed leaves what another one has found") {
-  Store store;
-  const auto failing = store.BeginPodList("n1");
-  store.ListPods("n1", {PodAt("a", "n1", "5")});
-  store.AbandonPodList("n1", *failing);
-  CHECK(PodNames(store, "n1") == Names{"a"});
-}
-
-TEST_CASE("The answer to our own write neither revives a node nor overwrites its successor") {
-  Store store;
-  store.NodeDeleted(NodeAt("n1", "5"));
-  store.NodeWritten(NodeAt("n1", "4"));
-  CHECK(store.FindNode("n1") == nullptr);
-
-  Node successor = NodeAt("n1", "7");
-  successor.uid = "another";
-  store.NodeChanged(successor);
-  store.NodeWritten(NodeAt("n1", "6"));
-  CHECK(store.FindNode("n1")->uid == "another");
-}
-
-TEST_CASE("Who comes later is told everything, and so is who has not asked for long") {
-  Store store;
-  store.DriverPodChanged(0, PodAt("driver", "n3", "4"));
-  store.Take(0);
+  int woken = 0;
+  store.Subscribe(0, [&] { ++woken; });
   store.Attach(0);
-  const CacheChanges first = store.Take(0);
-  CHECK(first.everything);
-  CHECK(first.driver);
-  CHECK(first.nodes == Names{"n1", "n2", "n3"});
-  CHECK_FALSE(store.BeginPodList("n1"));  // the interest was another's
-
-  for (int i = 0; i < 30'000; ++i) {
-    const std::string name = "auto-" + std::to_string(i);
-    store.NodeChanged(NodeAt(name, std::to_string(100 + i)));
-    store.NodeDeleted(NodeAt(name, std::to_string(100 + i)));
-  }
-  const CacheChanges late = store.Take(0);
-  CHECK(late.everything);
-  CHECK(late.nodes == Names{"n1", "n2", "n3"});
-}
-
-TEST_CASE("A NodeMaintenance that was made anew for another node is no longer the first one's") {
-  Store store;
-  store.MaintenanceChanged(0, {.ns = "m", .name = "claim", .uid = "1", .node_name = "n1"});
-  store.MaintenancesListed(0, {{.ns = "m", .name = "claim", .uid = "2", .node_name = "n2"}});
-  CHECK(store.Maintenances(0, "n1")->empty());
-  CHECK(store.Maintenances(0, "n2")->size() == 1);
-}
-
-TEST_CASE("arch-A11: no list before the watch on pods has begun") {
-  WatchStore store(1);
-  store.SetInterest(0, {"n1"});
-  CHECK_FALSE(store.BeginPodList("n1"));
-}
-
-TEST_CASE("NodeMaintenances that have not been read are not absent") {
-  Store store;
-  CHECK_FALSE(store.Maintenances(0, "n1"));
-  store.MaintenancesListed(0, {});
-  CHECK(store.Take(0).nodes == Names{"n1", "n2"});
-  CHECK(store.Maintenances(0, "n1")->empty());
-  const NodeMaintenance object{.ns = "m", .name = "x-n1", .uid = "1", .resource_version = "1", .node_name = "n1"};
-  store.MaintenanceChanged(0, object);
-  CHECK(store.Take(0).nodes == Names{"n1"});
-  CHECK(store.Maintenances(0, "n1")->size() == 1);
-  store.MaintenanceDeleted(0, object);
-  CHECK(store.Maintenances(0, "n1")->empty());
-  CHECK_FALSE(store.Maintenances(1, "n1"));
-}
-
-TEST_CASE("A DaemonSet or a revision that changed is news for the driver as a whole") {
-  Store store;
-  const DaemonSet daemon_set{.ns = "d", .name = "driver", .uid = "1", .generation = 1};
-  store.DaemonSetsListed(0, {daemon_set});
-  CHECK(store.Take(0).driver);
-  store.DaemonSetChanged(0, daemon_set);
-  CHECK(store.Take(0).empty());
-  store.RevisionChanged(0, {.ns = "d", .name = "driver-1", .revision = 1});
-  CHECK(store.Take(0).driver);
-  CHECK(store.Revisions(0).size() == 1);
-  store.DaemonSetDeleted(0, daemon_set);
-  CHECK(store.Take(0).driver);
-  CHECK(store.DaemonSets(0).empty());
+  store.ChangeNode("3");
+  CHECK(woken == 0);
+  CHECK(store.Take(0).everything);
+  store.ChangeNode("4");
+  CHECK(woken == 1);
+  store.WakeAll();
+  CHECK(woken == 2);
 }
 
 }  // namespace

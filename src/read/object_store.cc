@@ -1,0 +1,234 @@
+#include "read/object_store.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "driverupgrade/attempt_log.h"
+#include "model/driver_pod.h"
+#include "model/unreadable.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+// Names of changed nodes that are kept for a driver which does not take them.
+constexpr std::size_t kChangesMax = 20'000;
+
+using driverupgrade::NodeOf;
+const std::string& NodeOf(const NodeMaintenance& object) { return object.node_name; }
+template <typename T>
+std::string NodeOf(const T&) {
+  return {};
+}
+
+}  // namespace
+
+// ----- changes
+
+void ObjectStore::NoteChange(std::size_t driver, const std::string& node) {
+  CacheChanges& changes = drivers_[driver].changes;
+  // An object of no node counts for the driver as a whole.
+  if (node.empty()) {
+    changes.driver = true;
+    return;
+  }
+  if (!changes.everything) changes.nodes.insert(node);
+  // The driver has not taken changes for so long that everything is simpler: a replica that does not lead.
+  if (changes.nodes.size() <= kChangesMax) return;
+  changes.nodes.clear();
+  changes.everything = true;
+}
+
+void ObjectStore::NoteChangeForAll(const std::string& node) {
+  for (std::size_t driver = 0; driver < drivers_.size(); ++driver) NoteChange(driver, node);
+}
+
+void ObjectStore::NoteAllNodes(std::size_t driver) {
+  if (!nodes_) return;
+  for (const auto& [name, node] : *nodes_) NoteChange(driver, name);
+}
+
+CacheChanges ObjectStore::Take(std::size_t driver) {
+  CacheChanges changes = std::exchange(drivers_[driver].changes, {});
+  if (!changes.everything) return changes;
+  if (nodes_) {
+    for (const auto& [name, node] : *nodes_) changes.nodes.insert(name);
+  }
+  for (const auto& [name, pods] : Of<Pod>(driver).keys_by_node) {
+    if (!name.empty()) changes.nodes.insert(name);
+  }
+  return changes;
+}
+
+void ObjectStore::Attach(std::size_t driver) {
+  drivers_[driver].changes = {.everything = true, .driver = true};
+  SetInterest(driver, {});
+}
+
+// ----- nodes
+
+void ObjectStore::PutNode(const Node& node, bool listed) {
+  const auto found = nodes_->find(node.name);
+  const PackedNode* stored = found != nodes_->end() && found->second.uid() == node.uid ? &found->second : nullptr;
+  if (stored != nullptr && !IsNewerVersion(node.resource_version, stored->resource_version())) return;
+  // Pods that were read before a cordon was made, or lifted, do not show what came after. A list shows the node as it is
+  // now: a cordon may have been lifted and made again in between.
+  const bool voids_pods = listed || stored == nullptr || stored->unschedulable() != node.unschedulable;
+  nodes_->insert_or_assign(found, node.name, PackedNode(node));
+  if (voids_pods) ForgetPods(node.name);
+  NoteChangeForAll(node.name);
+}
+
+void ObjectStore::DropNode(const std::string& name) {
+  if (nodes_->erase(name) == 0) return;
+  ForgetPods(name);
+  NoteChangeForAll(name);
+}
+
+// A list contains everything up to its version. The cluster was restored from a backup if the list is older than an earlier
+// list, or if it lacks a change that it should contain. A stored version that is newer than the list may come from the
+// response to a write.
+bool ObjectStore::IsSetBack(const std::vector<Node>& nodes, std::string_view at) const {
+  if (IsOlderVersion(at, nodes_at_)) return true;
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+    const auto stored = nodes_->find(node.name);
+    if (stored == nodes_->end() || stored->second.uid() != node.uid) return false;
+    const std::string_view known = stored->second.resource_version();
+    return IsOlderVersion(node.resource_version, known) && !IsOlderVersion(at, known);
+  });
+}
+
+bool ObjectStore::NodesListed(const std::vector<Node>& nodes, std::string_view at) {
+  if (!nodes_) nodes_.emplace();
+  const bool set_back = IsSetBack(nodes, at);
+  if (set_back) {
+    for (const std::string& name : Missing(nodes_, std::vector<Node>())) DropNode(name);
+    for (Driver& driver : drivers_) driver.changes.set_back = true;
+  }
+  nodes_at_ = std::string(at);
+  for (const std::string& name : Missing(nodes_, nodes)) DropNode(name);
+  for (const Node& node : nodes) PutNode(node, /*listed=*/true);
+  return set_back;
+}
+
+void ObjectStore::NodeChanged(const Node& node) {
+  if (!nodes_) return;
+  if (IsNewerVersion(node.resource_version, nodes_at_)) nodes_at_ = node.resource_version;
+  PutNode(node, /*listed=*/false);
+}
+
+void ObjectStore::NodeDeleted(const Node& node) {
+  if (!nodes_) return;
+  const auto stored = nodes_->find(node.name);
+  if (stored == nodes_->end()) return;
+  const std::string_view uid = stored->second.uid();
+  const bool uid_unknown = uid.empty() || node.uid.empty();  // one of them could not be read
+  if (uid_unknown || uid == node.uid) DropNode(node.name);
+}
+
+void ObjectStore::NodeWritten(const Node& node) {
+  if (!nodes_) return;
+  const auto stored = nodes_->find(node.name);
+  if (stored != nodes_->end() && stored->second.uid() == node.uid) PutNode(node, /*listed=*/false);
+}
+
+std::optional<Node> ObjectStore::FindNode(const std::string& name) const {
+  if (!nodes_) return std::nullopt;
+  const auto found = nodes_->find(name);
+  if (found == nodes_->end()) return std::nullopt;
+  return found->second.Unpack(name);
+}
+
+std::string ObjectStore::VersionOf(const std::string& node) const {
+  if (!nodes_) return {};
+  const auto found = nodes_->find(node);
+  return found == nodes_->end() ? std::string() : std::string(found->second.resource_version());
+}
+
+// ----- objects of a driver
+
+template <typename T>
+void ObjectStore::Drop(std::size_t driver, const std::string& key) {
+  Collection<T>& from = Of<T>(driver);
+  const auto found = from.objects->find(key);
+  if (found == from.objects->end()) return;
+  const std::string node = NodeOf(found->second);
+  from.objects->erase(found);
+  const auto keys = from.keys_by_node.find(node);
+  keys->second.erase(key);
+  if (keys->second.empty()) from.keys_by_node.erase(keys);
+  NoteChange(driver, node);
+  // A NodeMaintenance that names no node cannot be read, and may be any node's.
+  if (std::is_same_v<T, NodeMaintenance> && node.empty()) NoteAllNodes(driver);
+}
+
+template <typename T>
+void ObjectStore::Put(std::size_t driver, T& object) {
+  if constexpr (std::is_same_v<T, Pod>) DropFilterFields(object);
+  Collection<T>& into = Of<T>(driver);
+  const std::string key = KeyOf(object);
+  const std::string node = NodeOf(object);
+  if (const auto stored = into.objects->find(key); stored != into.objects->end()) {
+    if (stored->second == object) return;
+    // Another object of that name, or one that can no longer be read.
+    if (NodeOf(stored->second) != node) Drop<T>(driver, key);
+  }
+  into.objects->insert_or_assign(key, std::move(object));
+  into.keys_by_node[node].insert(key);
+  NoteChange(driver, node);
+  if (std::is_same_v<T, NodeMaintenance> && node.empty()) NoteAllNodes(driver);
+}
+
+template <typename T>
+void ObjectStore::Listed(std::size_t driver, std::vector<T> objects) {
+  Collection<T>& known = Of<T>(driver);
+  for (const std::string& key : Missing(known.objects, objects)) Drop<T>(driver, key);
+  if (!known.objects) {
+    known.objects.emplace();
+    // "Not read" has become "none".
+    if (std::is_same_v<T, NodeMaintenance>) NoteAllNodes(driver);
+  }
+  for (T& object : objects) Put(driver, object);
+}
+
+template <typename T>
+void ObjectStore::Changed(std::size_t driver, T object) {
+  if (Of<T>(driver).objects) Put(driver, object);
+}
+
+template <typename T>
+void ObjectStore::Deleted(std::size_t driver, const T& object) {
+  if (Of<T>(driver).objects) Drop<T>(driver, KeyOf(object));
+}
+
+template <typename T>
+bool ObjectStore::IsListed(std::size_t driver) const {
+  if constexpr (std::is_same_v<T, Node>) {
+    return nodes_.has_value();
+  } else {
+    return Of<T>(driver).objects.has_value();
+  }
+}
+
+#define DRIVERUPGRADE_INSTANTIATE(T)                              \
+  template void ObjectStore::Listed(std::size_t, std::vector<T>); \
+  template void ObjectStore::Changed(std::size_t, T);             \
+  template void ObjectStore::Deleted(std::size_t, const T&);      \
+  template bool ObjectStore::IsListed<T>(std::size_t) const
+DRIVERUPGRADE_INSTANTIATE(DaemonSet);
+DRIVERUPGRADE_INSTANTIATE(ControllerRevision);
+DRIVERUPGRADE_INSTANTIATE(Pod);
+DRIVERUPGRADE_INSTANTIATE(NodeMaintenance);
+#undef DRIVERUPGRADE_INSTANTIATE
+template bool ObjectStore::IsListed<Node>(std::size_t) const;
+
+std::optional<std::vector<NodeMaintenance>> ObjectStore::Maintenances(std::size_t driver,
+                                                                      const std::string& node) const {
+  const Collection<NodeMaintenance>& from = Of<NodeMaintenance>(driver);
+  if (!from.objects) return std::nullopt;
+  const bool any_unbound = AnyUnreadable(from.On(""));
+  if (any_unbound && !node.empty()) return std::nullopt;
+  return from.On(node);
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,164 @@
+// ObjectStore keeps the objects that lists, watches and responses to writes have reported. These are the nodes, the objects
+// of each driver, and all pods of the nodes that a driver is interested in. It records which changes each driver has not taken yet.
+// It does no I/O and has no lock: WatchStore adds one, and the host of the C interface needs none.
+#ifndef DRIVERUPGRADE_SRC_READ_OBJECT_STORE_H_
+#define DRIVERUPGRADE_SRC_READ_OBJECT_STORE_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/watch_cache.h"
+#include "read/collection.h"
+#include "read/packed.h"
+
+namespace driverupgrade::internal {
+
+class ObjectStore {
+ public:
+  // Drivers are numbered from 0. They share the nodes and the pods of nodes; each has its own objects of other kinds.
+  explicit ObjectStore(std::size_t drivers) : drivers_(drivers) {}
+
+  // ----- nodes
+
+  // Takes a list of all nodes, read at version `at`. Returns true if the list shows that the cluster was restored from a
+  // backup: all nodes known until then are forgotten.
+  bool NodesListed(const std::vector<Node>& nodes, std::string_view at);
+  void NodeChanged(const Node& node);
+  void NodeDeleted(const Node& node);
+  // Takes a node from the response to a write. The response can arrive after a watch has reported a newer version, or the
+  // deletion of the node; it is then ignored.
+  void NodeWritten(const Node& node);
+  std::optional<Node> FindNode(const std::string& name) const;
+
+  // ----- objects of a driver: DaemonSet, ControllerRevision, Pod (the driver's own) and NodeMaintenance
+
+  // Takes a list of all objects of the kind.
+  template <typename T>
+  void Listed(std::size_t driver, std::vector<T> objects);
+  // Both ignore a change that comes before the first list: one object must not pass for all of its kind.
+  template <typename T>
+  void Changed(std::size_t driver, T object);
+  template <typename T>
+  void Deleted(std::size_t driver, const T& object);
+  // Returns true if the kind has been listed; also for `Node`.
+  template <typename T>
+  bool IsListed(std::size_t driver) const;
+  std::vector<DaemonSet> DaemonSets(std::size_t driver) const { return Of<DaemonSet>(driver).All(); }
+  std::vector<ControllerRevision> Revisions(std::size_t driver) const { return Of<ControllerRevision>(driver).All(); }
+  // Returns the driver's pods on the node, or its pods without a node if `node` is empty.
+  std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const { return Of<Pod>(driver).On(node); }
+  // Returns nullopt if NodeMaintenances were not listed, or if one that cannot be read may be the node's.
+  std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
+
+  // ----- all pods of a node
+  //
+  // A node's pods are known from a list that was read after the node's cordon last changed. A caller can prove that in two
+  // ways, and each suits only one kind of caller:
+  // - WatchCache draws a ticket before it requests the list. Its lists have no version (ClusterReader::ListPods), and its
+  //   watch on all pods reports changes during the call, which must be merged with the list.
+  // - A host passes the list's version, because it could mix up tickets (ADR 0016). It has no watch on all pods: a list
+  //   replaces the one before.
+
+  // Sets the nodes whose pods are kept for the driver; the pods of other nodes are forgotten, unless another driver is
+  // interested in them. Returns the nodes about which something was forgotten.
+  std::vector<std::string> SetInterest(std::size_t driver, std::set<std::string> nodes);
+  // Returns nullopt if the node's pods are not known.
+  std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
+  bool KnowsPodsOn(const std::string& node) const;
+
+  // The watch on all pods starts, or starts again: what happened in between is not known.
+  void PodsBegin();
+  // A pod that cannot be read is not kept. The pods of its node are then unknown until they are listed again.
+  void PodChanged(const Pod& pod);
+  void PodDeleted(const Pod& pod);
+  // Returns a ticket for a list of the node's pods; nullopt if the watch has not started, or no driver is interested.
+  // Several lists can be in progress.
+  std::optional<int> BeginPodList(const std::string& node);
+  // Returns false if the ticket is void: the watch started again, the cordon changed, or interest ended.
+  bool EndPodList(const std::string& node, int ticket, const std::vector<Pod>& pods);
+  void AbandonPodList(const std::string& node, int ticket);
+
+  // Takes a list of the node's pods, read at version `at`, and adds the node to the driver's interest. Returns false if there
+  // is no such node, or if the list is older than the node's cordon, or than the interest in its pods. It also returns false if a
+  // pod cannot be read: then the pods are unknown, and WhyNoPods names that pod.
+  bool PutPods(std::size_t driver, const std::string& node, std::string_view at, const std::vector<Pod>& pods);
+  void PodsFailed(std::size_t driver, const std::string& node, std::string why);
+  // Returns why the last list of the node's pods failed; empty if it did not.
+  std::string WhyNoPods(const std::string& node) const;
+
+  // ----- changes
+
+  bool HasChanges(std::size_t driver) const { return !drivers_[driver].changes.empty(); }
+  // Returns the changes since the last call; the first call returns everything.
+  CacheChanges Take(std::size_t driver);
+  // Resets the driver for another engine: the next Take returns everything, and the interest is empty.
+  void Attach(std::size_t driver);
+
+ private:
+  struct Driver {
+    std::tuple<Collection<DaemonSet>, Collection<ControllerRevision>, Collection<Pod>, Collection<NodeMaintenance>>
+        objects = {};
+    std::set<std::string> interest = {};
+    CacheChanges changes = {.everything = true, .driver = true};
+  };
+  // The pods of a node of interest.
+  struct NodePods {
+    bool known = false;
+    std::set<int> lists = {};            // tickets of the lists in progress
+    std::string void_since = {};         // the node's version; a list with a version must not be older
+    std::string failure = {};            // error of the last list
+    PackedPods pods = {};                // by far the most of what is stored
+    std::set<std::string> deleted = {};  // UIDs, while lists are in progress
+    bool IsFollowed() const { return known || !lists.empty(); }
+  };
+
+  template <typename T>
+  Collection<T>& Of(std::size_t driver) {
+    return std::get<Collection<T>>(drivers_[driver].objects);
+  }
+  template <typename T>
+  const Collection<T>& Of(std::size_t driver) const {
+    return std::get<Collection<T>>(drivers_[driver].objects);
+  }
+  // Moves from `object`.
+  template <typename T>
+  void Put(std::size_t driver, T& object);
+  template <typename T>
+  void Drop(std::size_t driver, const std::string& key);
+
+  bool IsSetBack(const std::vector<Node>& nodes, std::string_view at) const;
+  void PutNode(const Node& node, bool listed);
+  void DropNode(const std::string& name);
+
+  // Empty if there is no such node.
+  std::string VersionOf(const std::string& node) const;
+
+  NodePods& Follow(const std::string& node);
+  // Also adds the node to the driver's interest. Returns nullptr if there is no such node.
+  NodePods* FollowFor(std::size_t driver, const std::string& node);
+  void ForgetPods(const std::string& node);
+  void ForgetPodsAround(const Pod& unreadable);
+
+  void NoteChange(std::size_t driver, const std::string& node);
+  void NoteChangeForAll(const std::string& node);
+  void NoteAllNodes(std::size_t driver);
+
+  // The nodes by name; nullopt until the first list.
+  std::optional<std::map<std::string, PackedNode>> nodes_ = std::nullopt;
+  std::string nodes_at_ = {};  // the latest version that was reported
+  std::vector<Driver> drivers_;
+  std::map<std::string, NodePods> pods_ = {};
+  bool pods_watched_ = false;  // the watch on all pods has started
+  int last_ticket_ = 0;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_READ_OBJECT_STORE_H_

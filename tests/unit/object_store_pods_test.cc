@@ -1,0 +1,240 @@
+// Shows when an ObjectStore knows the pods of a node (arch-A11).
+#include "read/object_store.h"
+#include "support/catch.h"
+#include "unit/object_store_world.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+Names PodNames(const ObjectStore& store, const std::string& node) {
+  Names names;
+  for (const Pod& pod : store.PodsOn(node).value_or(std::vector<Pod>{{.ref = {.name = "unknown"}}})) {
+    names.insert(pod.ref.name);
+  }
+  return names;
+}
+
+bool PodsKnown(const ObjectStore& store, const std::string& node) {
+  CHECK(store.KnowsPodsOn(node) == store.PodsOn(node).has_value());
+  return store.KnowsPodsOn(node);
+}
+
+Pod Unreadable(Pod pod) {
+  pod.unreadable = "status: expected an object, got a number";
+  return pod;
+}
+
+TEST_CASE("arch-A11: pods of a node are unknown until they are listed, then followed") {
+  Store store;
+  CHECK_FALSE(PodsKnown(store, "n1"));
+  store.PodChanged(PodAt("early", "n1", "3"));
+  CHECK_FALSE(PodsKnown(store, "n1"));
+  store.ListPods("n1", {PodAt("a", "n1", "5")});
+  CHECK(PodNames(store, "n1") == Names{"a"});
+  store.PodChanged(PodAt("b", "n1", "6"));
+  CHECK(store.Take(0).nodes == Names{"n1"});
+  store.PodDeleted(PodAt("a", "n1", "7"));
+  CHECK(PodNames(store, "n1") == Names{"b"});
+  store.PodChanged(PodAt("c", "n2", "8"));
+  CHECK_FALSE(PodsKnown(store, "n2"));
+}
+
+TEST_CASE("arch-A11: watch events during a list are kept") {
+  Store store;
+  const auto ticket = store.BeginPodList("n1");
+  REQUIRE(ticket);
+  store.PodChanged(PodAt("new", "n1", "9"));    // after the list
+  store.PodDeleted(PodAt("gone", "n1", "10"));  // after the list, which still has it
+  store.PodChanged(PodAt("a", "n1", "8"));      // newer than in the list
+  store.PodChanged(PodAt("b", "n1", "2"));      // older than in the list
+  REQUIRE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5"), PodAt("b", "n1", "6"), PodAt("gone", "n1", "4")}));
+  CHECK(PodNames(store, "n1") == Names{"new", "a", "b"});
+  const std::vector<Pod> pods = *store.PodsOn("n1");
+  for (const Pod& pod : pods) {
+    if (pod.ref.name == "a") CHECK(pod.resource_version == "8");
+    if (pod.ref.name == "b") CHECK(pod.resource_version == "6");
+  }
+}
+
+TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch restarts, or no driver is interested") {
+  Store store;
+  store.ListPods("n1", {PodAt("a", "n1", "5")});
+  SECTION("uncordoned, and cordoned again") {
+    store.NodeChanged(NodeAt("n1", "20", false));
+    CHECK_FALSE(PodsKnown(store, "n1"));
+    store.NodeChanged(NodeAt("n1", "21", true));
+    CHECK_FALSE(PodsKnown(store, "n1"));
+  }
+  SECTION("another change of the node leaves them known") {
+    store.NodeChanged(NodeAt("n1", "20", true));
+    CHECK(PodsKnown(store, "n1"));
+  }
+  SECTION("uncordoned and cordoned again while the watch was broken, so that only a new list tells") {
+    store.NodesListed({NodeAt("n1", "20", true), NodeAt("n2", "2")}, "20");
+    CHECK_FALSE(PodsKnown(store, "n1"));
+    CHECK(store.Take(0).nodes == Names{"n1"});
+  }
+  SECTION("a new list of a node that is as it was leaves them known") {
+    store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "20")}, "20");
+    CHECK(PodsKnown(store, "n1"));
+  }
+  SECTION("the watch begins anew") {
+    store.PodsBegin();
+    CHECK_FALSE(PodsKnown(store, "n1"));
+    CHECK(store.Take(0).nodes == Names{"n1"});
+  }
+  SECTION("nobody is interested") {
+    store.SetInterest(1, {"n1"});
+    store.SetInterest(0, {});
+    CHECK(PodsKnown(store, "n1"));
+    store.SetInterest(1, {});
+    CHECK_FALSE(PodsKnown(store, "n1"));
+  }
+}
+
+TEST_CASE("The pods of a node are unknown again once one of them cannot be read, until they are listed") {
+  Store store;
+  store.SetInterest(1, {"n2"});
+  store.ListPods("n1", {PodAt("a", "n1", "5")});
+  store.ListPods("n2", {PodAt("b", "n2", "5")});
+  SECTION("those of the node that it names") {
+    store.PodChanged(Unreadable(PodAt("a", "n1", "6")));
+    CHECK_FALSE(PodsKnown(store, "n1"));
+    CHECK(PodsKnown(store, "n2"));
+    CHECK(store.Take(0).nodes == Names{"n1"});
+  }
+  SECTION("those of every node if it names none: the lists will say") {
+    store.PodDeleted(Unreadable(PodAt("a", "", "6")));
+    CHECK_FALSE(PodsKnown(store, "n1"));
+    CHECK_FALSE(PodsKnown(store, "n2"));
+  }
+  SECTION("also if a list is under way") {
+    const auto ticket = store.BeginPodList("n1");
+    store.PodChanged(Unreadable(PodAt("c", "n1", "7")));
+    CHECK_FALSE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5")}));
+  }
+}
+
+TEST_CASE("arch-A11: a list with a version is taken unless it is older than the cordon or than the interest") {
+  Store store;
+  SECTION("than the cordon") {
+    store.NodeChanged(NodeAt("n1", "20", false));
+    store.NodeChanged(NodeAt("n1", "21", true));
+    store.NodeChanged(NodeAt("n1", "30", true));
+    CHECK_FALSE(store.PutPods(0, "n1", "20", {PodAt("a", "n1", "5")}));
+    CHECK_FALSE(PodsKnown(store, "n1"));
+    CHECK(store.PutPods(0, "n1", "21", {PodAt("a", "n1", "5")}));
+    CHECK(PodNames(store, "n1") == Names{"a"});
+  }
+  SECTION("than the interest: the version of the cordon is not kept for every node") {
+    store.NodeChanged(NodeAt("n2", "30"));
+    CHECK_FALSE(store.PutPods(0, "n2", "29", {}));
+    CHECK(store.PutPods(0, "n2", "30", {}));
+    CHECK(PodNames(store, "n2").empty());
+  }
+  SECTION("a list shows the node as it is now, and not a cordon that was lifted in between") {
+    store.NodesListed({NodeAt("n1", "20", true), NodeAt("n2", "2")}, "20");
+    CHECK_FALSE(store.PutPods(0, "n1", "19", {}));
+    CHECK(store.PutPods(0, "n1", "20", {}));
+  }
+  SECTION("there is no such node") { CHECK_FALSE(store.PutPods(0, "n3", "50", {})); }
+}
+
+TEST_CASE("arch-A11: a list with a version replaces the list before, in the order of the UIDs") {
+  Store store;
+  CHECK(store.PutPods(0, "n1", "5", {PodAt("gone", "n1", "3"), PodAt("a", "n1", "4")}));
+  store.Take(0);
+  CHECK(store.PutPods(0, "n1", "7", {PodAt("b", "n1", "6"), PodAt("a", "n1", "4")}));
+  CHECK(store.PodsOn("n1") == std::vector<Pod>{PodAt("a", "n1", "4"), PodAt("b", "n1", "6")});
+  CHECK(store.Take(0).nodes == Names{"n1"});
+}
+
+TEST_CASE("The pods of a host's list are unknown, with the reason, while one of them cannot be read") {
+  Store store;
+  REQUIRE(store.PutPods(0, "n1", "5", {PodAt("a", "n1", "4")}));
+  store.Take(0);
+  CHECK_FALSE(store.PutPods(0, "n1", "6", {PodAt("a", "n1", "4"), Unreadable(PodAt("b", "n1", "6"))}));
+  CHECK_FALSE(PodsKnown(store, "n1"));
+  CHECK(store.WhyNoPods("n1").find("team-a/b") != std::string::npos);
+  CHECK(store.Take(0).nodes == Names{"n1"});
+  SECTION("a list without it is taken") {
+    CHECK(store.PutPods(0, "n1", "7", {PodAt("a", "n1", "4")}));
+    CHECK(store.WhyNoPods("n1").empty());
+  }
+  SECTION("the reason ends with the interest") {
+    CHECK(store.SetInterest(0, {}) == std::vector<std::string>{"n1"});
+    CHECK(store.WhyNoPods("n1").empty());
+  }
+  SECTION("the reason ends with the cordon") {
+    store.NodeChanged(NodeAt("n1", "20", false));
+    CHECK(store.WhyNoPods("n1").empty());
+  }
+}
+
+TEST_CASE("A host's list adds its node to the interest until that is set again") {
+  Store store;
+  REQUIRE(store.PutPods(0, "n2", "5", {PodAt("a", "n2", "4")}));
+  CHECK(store.SetInterest(0, {"n1"}) == std::vector<std::string>{"n2"});
+  CHECK_FALSE(PodsKnown(store, "n2"));
+  store.PodsFailed(0, "n2", "the host could not read the pods");
+  CHECK(store.WhyNoPods("n2") == "the host could not read the pods");
+  CHECK(store.Take(0).nodes == Names{"n2"});
+  store.PodsFailed(0, "n3", "there is no such node");
+  CHECK(store.WhyNoPods("n3").empty());
+}
+
+TEST_CASE("arch-A11: a list that was overtaken is void") {
+  Store store;
+  const auto ticket = store.BeginPodList("n1");
+  REQUIRE(ticket);
+  SECTION("by a watch that began anew") { store.PodsBegin(); }
+  SECTION("by the cordon") { store.NodeChanged(NodeAt("n1", "20", false)); }
+  SECTION("by lost interest") { store.SetInterest(0, {}); }
+  CHECK_FALSE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5")}));
+  CHECK_FALSE(PodsKnown(store, "n1"));
+}
+
+TEST_CASE("arch-A11: two lists of one node at once take nothing from each other") {
+  Store store;
+  store.SetInterest(1, {"n1"});
+  const auto first = store.BeginPodList("n1");
+  store.PodChanged(PodAt("late", "n1", "7"));  // after the first list has been served
+  const auto second = store.BeginPodList("n1");
+  REQUIRE((first && second && *first != *second));
+
+  REQUIRE(store.EndPodList("n1", *first, {PodAt("a", "n1", "5")}));
+  CHECK(PodNames(store, "n1") == Names{"a", "late"});
+  store.PodDeleted(PodAt("a", "n1", "8"));
+  REQUIRE(store.EndPodList("n1", *second, {PodAt("a", "n1", "5"), PodAt("late", "n1", "7")}));
+  CHECK(PodNames(store, "n1") == Names{"late"});
+  CHECK_FALSE(store.EndPodList("n1", *second, {}));
+}
+
+TEST_CASE("arch-A11: a list from before the cordon is void, also during a list from after it") {
+  Store store;
+  const auto before = store.BeginPodList("n1");
+  store.NodeChanged(NodeAt("n1", "3"));
+  store.NodeChanged(NodeAt("n1", "4", true));
+  const auto after = store.BeginPodList("n1");
+  CHECK_FALSE(store.EndPodList("n1", *before, {}));
+  CHECK(PodNames(store, "n1") == Names{"unknown"});
+  REQUIRE(store.EndPodList("n1", *after, {PodAt("a", "n1", "5")}));
+  CHECK(PodNames(store, "n1") == Names{"a"});
+}
+
+TEST_CASE("A list that failed leaves what another one has found") {
+  Store store;
+  const auto failing = store.BeginPodList("n1");
+  store.ListPods("n1", {PodAt("a", "n1", "5")});
+  store.AbandonPodList("n1", *failing);
+  CHECK(PodNames(store, "n1") == Names{"a"});
+}
+
+TEST_CASE("arch-A11: no list before the watch on pods has begun") {
+  ObjectStore store(1);
+  store.SetInterest(0, {"n1"});
+  CHECK_FALSE(store.BeginPodList("n1"));
+}
+
+}  // namespace
+}  // namespace driverupgrade::internal

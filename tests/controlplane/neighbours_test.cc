@@ -1,5 +1,5 @@
-// gpu_operator next to others who change the cluster: a client that removes its state label, as NVIDIA's operators do while
-// `autoUpgrade` is false for them, an autoscaler, an administrator, kubelets that stop reporting, and a scheduler without room.
+// gpu_operator next to others who change the cluster: an autoscaler, an administrator, kubelets that stop reporting, a scheduler
+// without room. One client removes its state label, as NVIDIA's operators do while `autoUpgrade` is false for them.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

@@ -11,7 +11,7 @@
 namespace upgradectl {
 namespace {
 
-// By which the clocks of this machine and of the operator's may differ.
+// Difference between the clocks of this machine and of the operator's that is tolerated.
 constexpr absl::Duration kSkewMax = absl::Minutes(1);
 
 bool IsSilent(const LeaseFact& lease, absl::Time at) { return HasRunOut(lease, at - kSkewMax); }

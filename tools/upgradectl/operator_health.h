@@ -1,4 +1,4 @@
-// Whether an operator is at work, as far as the Leases of its namespace show.
+// Judges by the Leases of a namespace whether its operator runs.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_HEALTH_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_HEALTH_H_
 
@@ -8,7 +8,7 @@
 
 namespace upgradectl {
 
-/// Returns why nothing will happen, as one sentence; empty if an operator is at work, or if the Leases do not tell.
+/// Returns why nothing will happen, as one sentence; empty if an operator renews its Lease, or if the Leases were not read.
 std::string OperatorTrouble(const Request& request);
 
 }  // namespace upgradectl

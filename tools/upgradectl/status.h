@@ -64,7 +64,7 @@ struct RolloutStatus {
   std::optional<absl::Time> began = std::nullopt;
   std::optional<Remaining> remaining = std::nullopt;
   std::optional<LeaseFact> leader = std::nullopt;
-  /// As OperatorTrouble returns it.
+  /// Result of OperatorTrouble.
   std::string operator_trouble = {};
   /// Of the Deployment that the leader's pod is of; empty: it cannot be told.
   std::string leader_version = {};

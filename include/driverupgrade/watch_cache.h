@@ -1,6 +1,6 @@
 /// Keeps what drivers' upgrades look at in memory, by watches, so that a pass reads nothing from the API server.
 ///
-/// Defines WatchCache, WatchCacheOptions, DriverScope, CacheChanges and WatchRestart.
+/// Defines WatchCache, WatchCacheOptions, DriverScope and WatchRestart.
 ///
 ///     auto cache = WatchCache::Create(cluster, {.drivers = {{.ns = "gpu-operator", .driver_labels = selector}}});
 ///     (*cache)->Start();
@@ -32,6 +32,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "driverupgrade/cache_changes.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
@@ -63,15 +64,7 @@ struct WatchCacheOptions {
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// What has changed since somebody last asked.
-struct CacheChanges {
-  /// Nobody has asked for long, or at all: `nodes` are all that there are, and others may be gone.
-  bool everything = false;
-  /// DaemonSets, revisions, or driver pods that are bound to no node.
-  bool driver = false;
-  /// Nodes that changed, or on which something changed; also those that are gone.
-  std::set<std::string> nodes = {};
-  /// The cluster was set back to an earlier state: what was done since then has not happened.
+ /// The cluster was set back to an earlier state: what was done since then has not happened.
   bool set_back = false;
   bool empty() const { return !everything && !driver && nodes.empty() && !set_back; }
 };

@@ -13,8 +13,8 @@
 #include <tuple>
 #include <vector>
 
+#include "driverupgrade/cache_changes.h"
 #include "driverupgrade/cluster_types.h"
-#include "driverupgrade/watch_cache.h"
 #include "read/collection.h"
 #include "read/packed.h"
 

@@ -46,7 +46,8 @@ std::string BrokenKeys(const PatchNodeParams& patch, const DriverIdentity& ident
   const std::set<std::string> ours = {identity.StageAnnotation(),           identity.PodCompletionStartAnnotation(),
                                       identity.ValidationStartAnnotation(), identity.InitiallyUnschedulableAnnotation(),
                                       identity.RestartPodAnnotation(),      identity.FailedRevisionAnnotation(),
-                                      identity.FailuresAnnotation(),        identity.RequestorModeAnnotation(),
+                                      identity.FailuresAnnotation(),        identity.FailureCauseAnnotation(),
+                                      identity.RequestorModeAnnotation(),
                                       identity.RestartOnlyAnnotation(),     std::string(kCordonedByAnnotation)};
   const std::set<std::string> removable = {identity.SafeLoadAnnotation(), identity.UpgradeRequestedAnnotation()};
   for (const auto& [key, value] : patch.labels) {
@@ -84,7 +85,7 @@ std::string BrokenEnd(const NodeView& view, const NodePlan& plan, const DriverId
   for (const std::string& key :
        {identity.StageAnnotation(), identity.PodCompletionStartAnnotation(), identity.ValidationStartAnnotation(),
         identity.InitiallyUnschedulableAnnotation(), identity.RestartPodAnnotation(),
-        identity.FailedRevisionAnnotation(), identity.FailuresAnnotation()}) {
+        identity.FailedRevisionAnnotation(), identity.FailuresAnnotation(), identity.FailureCauseAnnotation()}) {
     if (after.annotations.contains(key)) return fmt::format("dep-F6: {} is left behind", key);
   }
   const auto set = after.annotations.find(std::string(kCordonedByAnnotation));

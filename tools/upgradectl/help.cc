@@ -163,7 +163,7 @@ Help OfRollout(const Gate& gate, const Commands& commands) {
               .commands = {fmt::format("kubectl get configmap -n {} -o wide", commands.request().place.ns)},
               .page = "docs/operations.md#the-ledger"};
     case GateReason::kPodsUnknown:
-      return {.advice = "Nothing, for it takes seconds. If it stays, the operator may not read these pods.",
+      return {.advice = "Wait a few seconds. If the gate stays, the operator may not read these pods.",
               .commands = {commands.PodsOnNode()}};
     default:
       return {.advice = "Wait. If it stays, the detail has the API server's answer: often a missing permission."};

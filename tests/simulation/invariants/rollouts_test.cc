@@ -517,8 +517,8 @@ TEST_CASE("L5: the queue is in the order of the rollout") {
     Plan plan;
     int place = 0;
     for (const std::size_t i : nodes) {
-      const std::string detail = "slots; place " + std::to_string(++place) + " in the queue";
-      plan.gates.push_back({.node = world.NodeName(i), .gate = {.reason = GateReason::kMaxParallel, .detail = detail}});
+      plan.gates.push_back({.node = world.NodeName(i),
+                            .gate = {.reason = GateReason::kMaxParallel, .detail = "slots", .place = ++place}});
     }
     world.checker->CheckGates(*world.guarded, plan);
     return world.Broken();

@@ -22,6 +22,10 @@ struct CacheChanges {
   bool driver = false;
   /// Nodes that changed, or on which something changed; also those that are gone.
   std::set<std::string> nodes = {};
+  /// The cluster was set back to an earlier state: what was done since then has not happened.
+  bool set_back = false;
+  bool empty() const { return !everything && !driver && nodes.empty() && !set_back; }
+};
 
 }  // namespace driverupgrade
 

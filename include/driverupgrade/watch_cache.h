@@ -64,11 +64,6 @@ struct WatchCacheOptions {
   std::shared_ptr<Clock> clock = nullptr;
 };
 
- /// The cluster was set back to an earlier state: what was done since then has not happened.
-  bool set_back = false;
-  bool empty() const { return !everything && !driver && nodes.empty() && !set_back; }
-};
-
 /// Why a watch had to begin again.
 enum class WatchRestart : std::uint8_t {
   kEnded,    ///< In good order, at its time. The only one that happens where all is well.

@@ -19,10 +19,12 @@ std::tuple<bool, bool, std::string_view> OrderOf(const WaitingNode& waiting) {
 bool GoesBefore(const WaitingNode& a, const WaitingNode& b) { return OrderOf(a) < OrderOf(b); }
 
 Gate AtPlace(const Gate& gate, int place) {
-  Gate placed = gate;
-  absl::StrAppend(&placed.detail, "; place ", place, " in the queue");
-  placed.place = place;
-  return placed;
+  return {.reason = gate.reason,
+          .detail = absl::StrCat(gate.detail, "; place ", place, " in the queue"),
+          .not_before = gate.not_before,
+          .subject = gate.subject,
+          .count = gate.count,
+          .place = place};
 }
 
 std::vector<AdmissionDecision> Admit(Limits limits, const std::vector<WaitingNode>& waiting) {

@@ -30,6 +30,7 @@ COMPONENTS = {
 # A public header stands in the folder of its source. These have none.
 HEADERS_ALONE = {
     "abseil_abi": "base",
+    "cache_changes": "read",
     "call_context": "seam",
     "cluster_reads": "model",
     "node_outcome": "decide",

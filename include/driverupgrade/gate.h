@@ -147,7 +147,6 @@ static_assert(kGates.size() == static_cast<std::size_t>(GateReason::kFailed) + 1
 std::string_view ToString(GateReason reason);
 
 enum class GateSubjectKind : std::uint8_t {
-  kNone,
   kPod,              ///< The pod that has to go, or the driver pod.
   kNodeMaintenance,  ///< The NodeMaintenance that has to become ready, or to end.
   kDriver,           ///< Another driver on the node; its name is `<domain>/<driver>`.
@@ -155,17 +154,27 @@ enum class GateSubjectKind : std::uint8_t {
   kStage,            ///< A stage of the rollout.
   kGroup,            ///< Nodes that start together, and would exceed a limit even on their own.
 };
-/// Returns Kubernetes' name of the kind. `Driver`, `Approval`, `Stage` and `Group` are not objects. kNone is empty.
+/// Returns Kubernetes' name of the kind. `Driver`, `Approval`, `Stage` and `Group` are not objects.
 std::string_view ToString(GateSubjectKind kind);
 
 /// The object, driver, approval, stage or group that a gate is about.
 struct GateSubject {
-  GateSubjectKind kind = GateSubjectKind::kNone;
+  // Defined in gate.cc: most copies of a gate have no subject, and none of them has to contain this code.
+  GateSubject(GateSubjectKind kind, std::string ns, std::string name);
+  GateSubject(const GateSubject& other);
+  GateSubject(GateSubject&& other) noexcept;
+  GateSubject& operator=(const GateSubject& other);
+  GateSubject& operator=(GateSubject&& other) noexcept;
+  ~GateSubject();
+
+  GateSubjectKind kind;
   /// Empty if the subject has no namespace.
-  std::string ns = {};
+  std::string ns;
   /// Empty for kGroup.
-  std::string name = {};
-  friend bool operator==(const GateSubject&, const GateSubject&) = default;
+  std::string name;
+  friend bool operator==(const GateSubject& a, const GateSubject& b) {
+    return a.kind == b.kind && a.ns == b.ns && a.name == b.name;
+  }
 };
 
 /// How much of a limit is used; for a stage, how many of its nodes have ended.
@@ -184,7 +193,8 @@ struct Gate {
   std::optional<absl::Time> not_before = std::nullopt;
   /// The node fails at this time if the gate is still closed then. nullopt: it does not fail of this wait.
   std::optional<absl::Time> fails_at = std::nullopt;
-  GateSubject subject = {};
+  /// nullopt: the gate is about no single thing, or about the node itself.
+  std::optional<GateSubject> subject = std::nullopt;
   /// For limits and stages.
   std::optional<GateCount> count = std::nullopt;
   /// Place among the nodes that wait for a limit, from 1; 0: the node does not wait for one.

@@ -1,12 +1,13 @@
 #include "driverupgrade/gate.h"
 
+#include <utility>
+
 namespace driverupgrade {
 
 std::string_view ToString(GateReason reason) { return TraitsOf(reason).name; }
 
 std::string_view ToString(GateSubjectKind kind) {
   switch (kind) {
-    case GateSubjectKind::kNone: break;
     case GateSubjectKind::kPod: return "Pod";
     case GateSubjectKind::kNodeMaintenance: return "NodeMaintenance";
     case GateSubjectKind::kDriver: return "Driver";
@@ -16,5 +17,13 @@ std::string_view ToString(GateSubjectKind kind) {
   }
   return {};
 }
+
+GateSubject::GateSubject(GateSubjectKind the_kind, std::string the_ns, std::string the_name)
+    : kind(the_kind), ns(std::move(the_ns)), name(std::move(the_name)) {}
+GateSubject::GateSubject(const GateSubject& other) = default;
+GateSubject::GateSubject(GateSubject&& other) noexcept = default;
+GateSubject& GateSubject::operator=(const GateSubject& other) = default;
+GateSubject& GateSubject::operator=(GateSubject&& other) noexcept = default;
+GateSubject::~GateSubject() = default;
 
 }  // namespace driverupgrade

@@ -7,12 +7,10 @@
 
 namespace driverupgrade {
 
-inline GateSubject PodSubject(const PodRef& pod) {
-  return {.kind = GateSubjectKind::kPod, .ns = pod.ns, .name = pod.name};
-}
+inline GateSubject PodSubject(const PodRef& pod) { return {GateSubjectKind::kPod, pod.ns, pod.name}; }
 
 inline GateSubject MaintenanceSubject(const NodeMaintenance& maintenance) {
-  return {.kind = GateSubjectKind::kNodeMaintenance, .ns = maintenance.ns, .name = maintenance.name};
+  return {GateSubjectKind::kNodeMaintenance, maintenance.ns, maintenance.name};
 }
 
 }  // namespace driverupgrade

@@ -40,11 +40,11 @@ void WriteGate(const Gate& gate, JsonWriter& writer) {
   writer.Member("detail", gate.detail);
   TimeMember("notBefore", gate.not_before, writer);
   if (gate.fails_at) TimeMember("failsAt", gate.fails_at, writer);
-  if (gate.subject.kind != GateSubjectKind::kNone) {
+  if (gate.subject) {
     writer.ObjectMember("subject", [&] {
-      writer.Member("kind", ToString(gate.subject.kind));
-      writer.Member("namespace", gate.subject.ns);
-      writer.Member("name", gate.subject.name);
+      writer.Member("kind", ToString(gate.subject->kind));
+      writer.Member("namespace", gate.subject->ns);
+      writer.Member("name", gate.subject->name);
     });
   }
   if (gate.count) {

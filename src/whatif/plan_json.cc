@@ -114,12 +114,12 @@ class JsonReport {
 
   void WriteSubject(const Gate& gate) {
     if (gate.fails_at) Member("failsAt", TimeText(*gate.fails_at));
-    if (gate.subject.kind != GateSubjectKind::kNone) {
+    if (gate.subject) {
       Key("subject");
       writer_.StartObject();
-      Member("kind", ToString(gate.subject.kind));
-      Member("namespace", gate.subject.ns);
-      Member("name", gate.subject.name);
+      Member("kind", ToString(gate.subject->kind));
+      Member("namespace", gate.subject->ns);
+      Member("name", gate.subject->name);
       writer_.EndObject();
     }
     if (!gate.count) return;

@@ -158,7 +158,7 @@ TEST_CASE("arch-A9: evictions are repeated neither while unanswered, nor soon af
     CHECK(Evicted(verdict).empty());
     CHECK(GateOf(verdict) == "DisruptionBudget");
     CHECK(verdict.gate->detail == "team-a/web: refused by disruption budget web-budget");
-    CHECK(verdict.gate->subject == GateSubject{.kind = GateSubjectKind::kPod, .ns = "team-a", .name = "web"});  // W23
+    CHECK(verdict.gate->subject == GateSubject(GateSubjectKind::kPod, "team-a", "web"));  // W23
     REQUIRE(verdict.gate->not_before);
     CHECK(*verdict.gate->not_before >= node.now + absl::Seconds(4.5));
     CHECK(*verdict.gate->not_before <= node.now + absl::Seconds(5.5));

@@ -167,7 +167,7 @@ TEST_CASE("T39c: a current driver pod that keeps restarting fails the node") {
   const Verdict verdict = node.Judge();
   CHECK(GateOf(verdict) == "DriverPodNotReady");
   const PodRef& pod = node.view.driver_pods.front().ref;
-  CHECK(verdict.gate->subject == GateSubject{.kind = GateSubjectKind::kPod, .ns = pod.ns, .name = pod.name});  // W23
+  CHECK(verdict.gate->subject == GateSubject(GateSubjectKind::kPod, pod.ns, pod.name));  // W23
 }
 
 TEST_CASE("I11: a count of failures that is garbage can still be added to") {

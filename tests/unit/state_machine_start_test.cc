@@ -185,7 +185,7 @@ TEST_CASE("dep-F8: an upgrade waits for a driver that keeps no cordon set and ha
   const Verdict verdict = node.Judge(/*admitted=*/true);
   CHECK(GateOf(verdict) == "OtherDriver");
   CHECK(verdict.gate->detail == "nvidia.com/ofed is being upgraded on the node");
-  CHECK(verdict.gate->subject == GateSubject{.kind = GateSubjectKind::kDriver, .name = "nvidia.com/ofed"});  // W23
+  CHECK(verdict.gate->subject == GateSubject(GateSubjectKind::kDriver, "", "nvidia.com/ofed"));  // W23
 }
 
 TEST_CASE("dep-F20: a node that is not fit to start waits with a gate of its own, and a node in progress continues") {

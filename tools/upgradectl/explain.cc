@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "decide/gate_subject.h"
 #include "driverupgrade/driver_identity.h"
 #include "fmt/format.h"
 #include "model/node_marks.h"
@@ -174,7 +175,7 @@ std::vector<const Pod*> PodsInTheWay(const Request& request, const NodeStatus& n
     if (pod.node_name == node.name && !stays) pods.push_back(&pod);
   }
   const auto is_named = [&](const Pod* pod) {
-    return node.gate && node.gate->subject.ns == pod->ref.ns && node.gate->subject.name == pod->ref.name;
+    return node.gate && node.gate->subject == driverupgrade::PodSubject(pod->ref);
   };
   std::stable_sort(pods.begin(), pods.end(), [&](const Pod* a, const Pod* b) { return is_named(a) && !is_named(b); });
   return pods;

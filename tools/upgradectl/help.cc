@@ -19,6 +19,11 @@ using driverupgrade::GateReason;
 using driverupgrade::GateSubject;
 using driverupgrade::GateSubjectKind;
 
+// nullptr: the gate is about something else.
+const GateSubject* SubjectOf(const Gate& gate, GateSubjectKind kind) {
+  return gate.subject && gate.subject->kind == kind ? &*gate.subject : nullptr;
+}
+
 // As a shell reads it; without a value it is a flag.
 std::string WithValue(const std::string& option, const std::optional<std::string>& given) {
   if (!given) return " " + option;
@@ -73,20 +78,18 @@ class Commands {
     return fmt::format("kubectl get deployments,pods,leases -n {}", request_.place.lease_ns);
   }
   std::string GatePod(std::string_view verb) const {
-    const GateSubject& subject = node_.gate->subject;
-    if (subject.kind != GateSubjectKind::kPod) return PodsOnNode();
-    return fmt::format("kubectl {} pod -n {} {}", verb, subject.ns, subject.name);
+    const GateSubject* pod = SubjectOf(*node_.gate, GateSubjectKind::kPod);
+    return pod == nullptr ? PodsOnNode() : fmt::format("kubectl {} pod -n {} {}", verb, pod->ns, pod->name);
   }
   std::string InNamespaceOfGatePod(std::string_view kinds) const {
-    const GateSubject& subject = node_.gate->subject;
-    const std::string where = subject.kind == GateSubjectKind::kPod ? "-n " + subject.ns : "-A";
+    const GateSubject* pod = SubjectOf(*node_.gate, GateSubjectKind::kPod);
+    const std::string where = pod == nullptr ? "-A" : "-n " + pod->ns;
     return fmt::format("kubectl get {} {}", kinds, where);
   }
   // The approval `canary@5d4c9` is of the stage `canary`.
   std::string Approve() const {
-    const GateSubject& subject = node_.gate->subject;
-    if (subject.kind != GateSubjectKind::kApproval) return Ours("approve", "STAGE");
-    return Ours("approve", subject.name.substr(0, subject.name.rfind('@')));
+    const GateSubject* approval = SubjectOf(*node_.gate, GateSubjectKind::kApproval);
+    return Ours("approve", approval == nullptr ? "STAGE" : approval->name.substr(0, approval->name.rfind('@')));
   }
   const Request& request() const { return request_; }
 
@@ -106,7 +109,8 @@ bool NamesCluster(const std::string& option) {
 // Returns the options for the driver that the gate is about. upgradectl finds usual drivers, and drivers whose operators report
 // their options. The user must fill in the place of other drivers.
 std::string OtherDriver(const Request& request, const Gate& gate) {
-  const std::string name = gate.subject.kind == GateSubjectKind::kDriver ? gate.subject.name : "";
+  const GateSubject* driver_of_gate = SubjectOf(gate, GateSubjectKind::kDriver);
+  const std::string name = driver_of_gate == nullptr ? "" : driver_of_gate->name;
   const std::size_t slash = name.find('/');
   std::string text;
   if (slash != std::string::npos) {
@@ -133,7 +137,7 @@ std::string OptionsOfKubectl(const Request& request) {
 }
 
 Help OfRollout(const Gate& gate, const Commands& commands) {
-  if (gate.subject.kind == GateSubjectKind::kGroup && gate.count) {
+  if (SubjectOf(gate, GateSubjectKind::kGroup) != nullptr && gate.count) {
     return {
         .advice = fmt::format("Its {} nodes start together, and never fit into {}: raise the limit, or make the group "
                               "smaller.",

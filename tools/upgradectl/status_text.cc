@@ -287,11 +287,11 @@ class StatusDocument {
     row.AddMember(json::StringRef(name), value, allocator());
   }
   void AddSubject(json::Value& row, const Gate& gate) {
-    if (gate.subject.kind != driverupgrade::GateSubjectKind::kNone) {
+    if (gate.subject) {
       json::Value subject(json::kObjectType);
-      Add(subject, "kind", std::string(driverupgrade::ToString(gate.subject.kind)));
-      Add(subject, "namespace", gate.subject.ns);
-      Add(subject, "name", gate.subject.name);
+      Add(subject, "kind", std::string(driverupgrade::ToString(gate.subject->kind)));
+      Add(subject, "namespace", gate.subject->ns);
+      Add(subject, "name", gate.subject->name);
       row.AddMember("subject", subject, allocator());
     }
     if (!gate.count) return;

@@ -113,7 +113,7 @@ class Admission {
           Gate{.reason = GateReason::kMaxParallel,
                .detail = fmt::format("maxParallel of stage {}: {} of {} slots are taken", policy_.stages[stage].name,
                                      used_[stage], *policy_.stages[stage].max_parallel),
-               .subject = {.kind = GateSubjectKind::kStage, .name = policy_.stages[stage].name},
+               .subject = GateSubject(GateSubjectKind::kStage, "", policy_.stages[stage].name),
                .count = GateCount{.used = used_[stage], .limit = *policy_.stages[stage].max_parallel}});
     });
   }

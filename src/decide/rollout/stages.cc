@@ -295,7 +295,7 @@ class Advance {
           .detail = tally.nodes == 0 ? fmt::format("stage {} {}", stage.name, WhyEmpty(census_, view_.nodes, this->stage()))
                                    : fmt::format("stage {}: {} of {} nodes have ended, {} failed{}{}", stage.name,
                                                  tally.ended, tally.nodes, tally.failed, tally.unwell, left_out),
-          .subject = {.kind = GateSubjectKind::kStage, .name = stage.name},
+          .subject = GateSubject(GateSubjectKind::kStage, "", stage.name),
           .count = GateCount{.used = tally.ended, .limit = tally.nodes}};
       return false;
     }
@@ -309,7 +309,7 @@ class Advance {
     if (stage.approval == Approval::kManual && !approvals_.contains(ApprovalOf(stage.name))) {
       step_.closed = {.reason = GateReason::kApproval,
                       .detail = fmt::format("stage {} is to be approved by {}", stage.name, ApprovalOf(stage.name)),
-                      .subject = {.kind = GateSubjectKind::kApproval, .name = ApprovalOf(stage.name)}};
+                      .subject = GateSubject(GateSubjectKind::kApproval, "", ApprovalOf(stage.name))};
       return false;
     }
     return true;
@@ -324,8 +324,8 @@ class Advance {
     const bool is_known = view_.revision && !halt.stage.empty();
     Gate gate{.reason = GateReason::kHalted, .detail = halt.reason};
     if (is_known) {
-      gate.subject = {.kind = GateSubjectKind::kApproval, .name = ApprovalOf(halt.stage)};
-      gate.detail += fmt::format("; go on with the approval {}", gate.subject.name);
+      gate.subject = GateSubject(GateSubjectKind::kApproval, "", ApprovalOf(halt.stage));
+      gate.detail += fmt::format("; go on with the approval {}", gate.subject->name);
     }
     return gate;
   }

@@ -52,7 +52,7 @@ std::optional<Progress> WaitForOtherDriver(Walk& walk) {
   if (!other) return std::nullopt;
   return walk.Wait({.reason = GateReason::kOtherDriver,
                     .detail = fmt::format("{} needs the node to stay cordoned", *other),
-                    .subject = {.kind = GateSubjectKind::kDriver, .name = *other}});
+                    .subject = GateSubject(GateSubjectKind::kDriver, "", *other)});
 }
 
 Progress RestartAgain(Walk& walk) {

@@ -58,7 +58,8 @@ Evacuation Evacuate(Walk& walk) {
     const auto& [pod, error] = *walk.view.hook_errors.begin();
     return Stuck({.reason = GateReason::kHook, .detail = fmt::format("{}: {}", pod, error)}, OnFailureOf(walk.in));
   }
-  Evacuation result{.on_failure = OnFailureOf(walk.in)};
+  Evacuation result;
+  result.on_failure = OnFailureOf(walk.in);
   PodSelection selection;
   const std::optional<PodDeletionPolicy> deletion = PodDeletion(walk.in);
   if (deletion) {

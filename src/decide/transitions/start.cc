@@ -189,7 +189,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   if (cordon.rival && !by_request) {
     return walk.Wait({.reason = GateReason::kOtherDriver,
                       .detail = fmt::format("{} is being upgraded on the node", *cordon.rival),
-                      .subject = {.kind = GateSubjectKind::kDriver, .name = *cordon.rival}});
+                      .subject = GateSubject(GateSubjectKind::kDriver, "", *cordon.rival)});
   }
   if (cordon.stale_names_only) {
     walk.Note(FindingCode::kForeignCordon,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,8 +20,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-const driverupgrade::GateSubject kWeb{.kind = driverupgrade::GateSubjectKind::kPod, .ns = "shop", .name = "web-1"};
-const driverupgrade::GateSubject kNic{.kind = driverupgrade::GateSubjectKind::kDriver, .name = "example.org/nic"};
+const driverupgrade::GateSubject kWeb(driverupgrade::GateSubjectKind::kPod, "shop", "web-1");
+const driverupgrade::GateSubject kNic(driverupgrade::GateSubjectKind::kDriver, "", "example.org/nic");
 
 std::string Explained(const std::string& node, const Texts& more = {}) {
   Texts arguments = {
@@ -115,17 +116,17 @@ TEST_CASE("What waits for an approval, or is halted, is helped by the approval o
   const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   NodeStatus node{.name = "n1"};
-  const auto commands = [&](driverupgrade::GateReason reason, const driverupgrade::GateSubject& subject) {
+  const auto commands = [&](driverupgrade::GateReason reason, const std::optional<driverupgrade::GateSubject>& subject) {
     node.gate = driverupgrade::Gate{.reason = reason, .subject = subject};
     return HelpFor(*request, node).commands;
   };
   using driverupgrade::GateReason;
   using driverupgrade::GateSubjectKind;
-  CHECK(commands(GateReason::kApproval, {.kind = GateSubjectKind::kApproval, .name = "canary@new"}) ==
+  CHECK(commands(GateReason::kApproval, driverupgrade::GateSubject(GateSubjectKind::kApproval, "", "canary@new")) ==
         Texts{"upgradectl status", "upgradectl approve canary"});
-  CHECK(commands(GateReason::kHalted, {.kind = GateSubjectKind::kApproval, .name = "rest@new"}) ==
+  CHECK(commands(GateReason::kHalted, driverupgrade::GateSubject(GateSubjectKind::kApproval, "", "rest@new")) ==
         Texts{"upgradectl status", "upgradectl approve rest"});
-  CHECK(commands(GateReason::kHalted, {}).back() == "upgradectl approve STAGE");
+  CHECK(commands(GateReason::kHalted, std::nullopt).back() == "upgradectl approve STAGE");
 }
 
 TEST_CASE("W23: windows that never open, and a stage without nodes, are an administrator's to change") {
@@ -145,7 +146,7 @@ TEST_CASE("W23: a group that never fits, and a node that is about to fail, are c
   REQUIRE(request.ok());
   NodeStatus node{.name = "n1",
                   .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kMaxUnavailable,
-                                              .subject = {.kind = driverupgrade::GateSubjectKind::kGroup},
+                                              .subject = driverupgrade::GateSubject(driverupgrade::GateSubjectKind::kGroup, "", ""),
                                               .count = driverupgrade::GateCount{.used = 4, .limit = 3}}};
   CHECK(HelpFor(*request, node).advice.starts_with("Its 4 nodes start together, and never fit into 3"));
   node.gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kDriverPodNotReady,

@@ -89,7 +89,7 @@ TEST_CASE("the first stage may start at once, and the next one waits until it is
   CHECK(first.record.stage == "canary");
   CHECK(first.closed == Gate{.reason = GateReason::kStage,
                              .detail = "stage canary: 0 of 2 nodes have ended, 0 failed",
-                             .subject = {.kind = GateSubjectKind::kStage, .name = "canary"},
+                             .subject = GateSubject(GateSubjectKind::kStage, "", "canary"),
                              .count = GateCount{.used = 0, .limit = 2}});
   fleet.Set(fleet.In(0, rules)[0], NodeProgress::kDone);
   fleet.Set(fleet.In(0, rules)[1], NodeProgress::kUnderWay);
@@ -174,7 +174,7 @@ TEST_CASE("a stage that asks for approval waits for its own name at this revisio
   const RolloutStep waits = Settled(fleet, {}, rules);
   CHECK(waits.closed == Gate{.reason = GateReason::kApproval,
                              .detail = "stage canary is to be approved by canary@r1",
-                             .subject = {.kind = GateSubjectKind::kApproval, .name = "canary@r1"}});
+                             .subject = GateSubject(GateSubjectKind::kApproval, "", "canary@r1")});
   for (const char* wrong : {"canary", "canary@r2", "rest@r1", "true", "canary@r11", "@", ",,"}) {
     fleet.view.approvals = wrong;
     CHECK(Settled(fleet, waits.record, rules).open == 0);

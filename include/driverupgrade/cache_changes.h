@@ -1,11 +1,11 @@
-/// Changes of a cluster since a reader last asked for them.
+/// Lists what changed in a cluster since a subscriber last asked.
 ///
 /// Defines CacheChanges.
 ///
 ///     const CacheChanges changes = cache.Take(driver);
-///     for (const std::string& node : changes.nodes) LookAt(node);
+///     for (const std::string& node : changes.nodes) Judge(node);
 ///
-/// A value.
+/// A value type: copies are independent.
 #ifndef DRIVERUPGRADE_CACHE_CHANGES_H_
 #define DRIVERUPGRADE_CACHE_CHANGES_H_
 
@@ -14,15 +14,16 @@
 
 namespace driverupgrade {
 
-/// Changes since the last call of WatchCache::Take.
+/// Changes since the last call to WatchCache::Take.
 struct CacheChanges {
-  /// Nobody has asked for long, or at all: `nodes` are all that there are, and others may be gone.
+  /// The subscriber is new, or more nodes changed since its last call than are remembered. `nodes` then holds every node
+  /// that exists; any other node that the subscriber knows has been deleted.
   bool everything = false;
-  /// DaemonSets, revisions, or driver pods that are bound to no node.
+  /// A DaemonSet, a revision, or a driver pod without a node changed.
   bool driver = false;
-  /// Nodes that changed, or on which something changed; also those that are gone.
+  /// Names of nodes that changed, that were deleted, or on which an object changed.
   std::set<std::string> nodes = {};
-  /// The cluster was set back to an earlier state: what was done since then has not happened.
+  /// The cluster was restored from a backup: writes made after that backup are lost.
   bool set_back = false;
   bool empty() const { return !everything && !driver && nodes.empty() && !set_back; }
 };

@@ -1,4 +1,4 @@
-/// Keeps what drivers' upgrades look at in memory, by watches, so that a pass reads nothing from the API server.
+/// Keeps the objects that driver upgrades read in memory, updated by watches: a pass then sends no reads to the API server.
 ///
 /// Defines WatchCache, WatchCacheOptions, DriverScope and WatchRestart.
 ///
@@ -6,12 +6,12 @@
 ///     (*cache)->Start();
 ///     EngineOptions options{.snapshot = ..., .cache = *cache};
 ///
-/// It follows nodes, the driver's DaemonSets, their revisions and pods, NodeMaintenances, and one watch on all pods of
-/// the cluster, of which it keeps those on nodes that somebody is interested in. A watch that breaks goes on
-/// where it was; one that cannot is listed anew and compared. Objects are immutable and shared;
-/// those pods, of which there are very many, are packed and made anew whenever somebody asks. An object that cannot be
-/// read is kept marked (OnUnreadable::kMark) until a watch or a list has it whole again; the pods of its node are not
-/// known while one of them cannot be read.
+/// It watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. One more watch covers all
+/// pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. A broken watch resumes
+/// where it stopped. If it cannot resume, the cache lists the objects again and compares. Objects are immutable and
+/// shared, except for pods of the cluster: there are very many, so they are stored packed and unpacked on each request.
+/// An object that cannot be read is marked (OnUnreadable::kMark) until a watch or a list delivers it whole. While one
+/// pod of a node cannot be read, the node's pods count as unknown.
 ///
 /// Thread-safe. Holds a share of `cluster`, and a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_

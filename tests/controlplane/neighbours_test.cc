@@ -21,21 +21,6 @@ namespace {
 
 constexpr std::chrono::seconds kStartLimit{60};
 
-constexpr std::string_view kCanaryFirst = R"(
-apiVersion: nvidia.com/v1
-kind: ClusterPolicy
-metadata: {name: cluster-policy}
-spec:
-  driver:
-    upgradePolicy:
-      autoUpgrade: true
-      maxParallelUpgrades: 1
-      maxUnavailable: 100%
-      rollout:
-        stages:
-        - {name: canary, nodes: 1, soakSeconds: 5}
-)";
-
 constexpr std::string_view kOneAtATime = R"(
 apiVersion: nvidia.com/v1
 kind: ClusterPolicy
@@ -46,14 +31,24 @@ spec:
       autoUpgrade: true
       maxParallelUpgrades: 1
       maxUnavailable: 100%
+)";
+
+constexpr std::string_view kCanaryFirst = R"(
+      rollout:
+        stages:
+        - {name: canary, nodes: 1, soakSeconds: 5}
+)";
+
+constexpr std::string_view kWaitForJobs = R"(
       waitForCompletion: {podSelector: app=job, timeoutSeconds: 5}
 )";
 
 class Policy {
  public:
-  Policy(ControlPlane& control_plane, std::string_view policy) : admin_(control_plane.admin()) {
+  // `rest`: further lines of the upgrade policy.
+  Policy(ControlPlane& control_plane, std::string_view rest) : admin_(control_plane.admin()) {
     control_plane.InstallPolicies();
-    admin_.Create(std::string(policy));
+    admin_.Create(std::string(kOneAtATime) + std::string(rest));
   }
   ~Policy() { admin_.Run({"delete", "clusterpolicies", "--all"}); }
   Policy(const Policy&) = delete;
@@ -66,9 +61,9 @@ class Policy {
 // The operator, and a neighbour that removes the state label from each node as soon as it sees it.
 class Neighbourhood {
  public:
-  explicit Neighbourhood(const World& world, std::string_view policy = kOneAtATime)
+  explicit Neighbourhood(const World& world, std::string_view rest_of_policy = kWaitForJobs)
       : world_(world),
-        policy_(world.control_plane(), policy),
+        policy_(world.control_plane(), rest_of_policy),
         audit_(world.control_plane().audit_log()),
         operator_(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
                   {"--cluster-policy", "--ledger", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
@@ -195,7 +190,8 @@ TEST_CASE("W4: nodes that an autoscaler removes hold up no other node, and the c
 void SetReady(const World& world, const std::string& node, bool ready) {
   const Kubectl& admin = world.control_plane().admin();
   admin.Must({"annotate", "node", node, ready ? "sim/not-ready-" : "sim/not-ready=true"});
-  admin.Must({"wait", "node", node, std::string("--for=condition=Ready=") + (ready ? "True" : "False"), "--timeout=30s"});
+  admin.Must(
+      {"wait", "node", node, std::string("--for=condition=Ready=") + (ready ? "True" : "False"), "--timeout=30s"});
 }
 
 bool AwaitDone(const World& world, const std::vector<std::string>& nodes) {
@@ -208,7 +204,8 @@ bool AwaitDone(const World& world, const std::vector<std::string>& nodes) {
   });
 }
 
-TEST_CASE("W6: a node that is not Ready waits without the only slot, and is upgraded once it is Ready", "[neighbours]") {
+TEST_CASE("W6: a node that is not Ready waits without the only slot, and is upgraded once it is Ready",
+          "[neighbours]") {
   World world(ControlPlane::Shared(), "notready-neighbour", 3);
   world.DeployDriver();
   const std::string& lost = world.nodes().front();

@@ -49,8 +49,8 @@ struct World {
 
   // `controller_delay`: for how long a node is without the pod that a DaemonSet is to have there.
   explicit World(int others, absl::Duration controller_delay = absl::ZeroDuration())
-      : cluster(std::make_shared<FakeCluster>(
-            clock, testing::FakeClusterOptions{.controller_delay = controller_delay})) {
+      : cluster(
+            std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.controller_delay = controller_delay})) {
     fleet = AddFleet(*cluster, {.node_count = 0, .workload = ""});
     for (int i = 0; i < 2; ++i) {
       cluster->AddNode(testing::NodeBuilder(fmt::format("c{}", i)).WithLabel("pool", "canary").Build());
@@ -336,13 +336,13 @@ TEST_CASE("an approval that is awaited is a finding, with what gives it, while a
   const std::string command = fmt::format("kubectl annotate daemonset -n {} {} --overwrite {}=canary@rev-2",
                                           world.fleet.ns, world.fleet.daemon_set, Gpu().ApprovedAnnotation());
   const Plan plan = world.Pass(*engine);
-  CHECK(asked(plan) == "stage canary is to be approved by canary@rev-2: " + command);
+  CHECK(asked(plan) == "stage canary waits for the approval canary@rev-2: " + command);
   CHECK(GateOf(plan, "n0") == GateReason::kApproval);
 
   // A halt comes first: its own finding tells how it is lifted.
   world.sick = "the operator says so";
   CHECK(asked(world.Pass(*engine)).find("is halted") != std::string::npos);
-  CHECK(asked(world.Pass(*engine)).find("is to be approved") == std::string::npos);
+  CHECK(asked(world.Pass(*engine)).find("waits for the approval") == std::string::npos);
   world.sick = "";
   // Lifts the halt and approves the stage.
   world.cluster->EditDaemonSet(world.fleet.ns, world.fleet.daemon_set, [](DaemonSet& daemon_set) {

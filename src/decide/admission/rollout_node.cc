@@ -16,11 +16,11 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A kubelet that comes back, from a restart of its own or of its node's network, has removed the pod by then.
+// Long enough for a kubelet to return after a restart, or after a restart of its node's network, and remove the pod.
 constexpr absl::Duration kLostAfter = absl::Minutes(1);
 
-// Whether a try before has left the node its NodeMaintenance, and with it a slot of the maintenance operator (dep-F13).
-// One that is being deleted gives that back by itself.
+// Returns whether the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the maintenance
+// operator (dep-F13). A NodeMaintenance that is being deleted frees the slot by itself.
 bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions>& options) {
   if (!options || !options->enabled || !view.maintenances || view.maintenances->empty()) return false;
   const std::vector<const NodeMaintenance*> claims = MaintenanceRequestor(*options).ClaimsOn(view);
@@ -30,7 +30,7 @@ bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions
 
 bool IsLeftOut(GateReason reason) { return TraitsOf(reason).is_wish || TraitsOf(reason).left_out; }
 
-// By what the node says of itself: what is planned for it has not happened yet.
+// Uses the marks on the node and not its plan, because nothing of the plan has happened yet.
 NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, bool keeps_maintenance,
                         bool is_of_older_revision) {
   if (verdict.candidate) return share.counts || keeps_maintenance ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
@@ -48,7 +48,7 @@ NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, boo
   return verdict.state == UpgradeState::kDone && stays && !verdict.gate ? NodeProgress::kDone : NodeProgress::kWaiting;
 }
 
-// The driver's pods of the revision that is wanted.
+// Returns the node's driver pods whose revision is the current one of their DaemonSet.
 std::vector<Pod> NewDriverPods(const NodeView& view, const DriverFacts& driver) {
   std::vector<Pod> pods;
   for (const Pod& pod : view.driver_pods) {
@@ -73,8 +73,8 @@ NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const Drive
   return of_node;
 }
 
-// Whether the node has failed at a revision that is not wanted any more. The state machine goes by the node's driver
-// pods, of which there may be none just now.
+// Returns whether the node failed at a revision that is no longer wanted. The state machine compares driver pods; this
+// function compares the mark, because the node may have no driver pod at the moment.
 bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   const std::optional<std::string>& failed = marks.failed_revision.value();
   if (!failed || failed->empty() || driver.daemon_sets.empty()) return false;
@@ -83,8 +83,9 @@ bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   });
 }
 
-// `will_end`: its upgrade, with which it becomes available. A node may be not ready while its driver is replaced; it is
-// lost if the driver pod is still there a while after it had to be gone.
+// Returns since when the node has been unavailable for good. `will_end`: the node's upgrade will finish and make it
+// available again. A node may be not ready while its driver is replaced; it is lost if a driver pod outlives its deletion
+// timestamp by kLostAfter.
 absl::Time LastsFrom(const NodeView& view, bool will_end) {
   if (view.node.ready && !view.node.unschedulable) return absl::InfiniteFuture();
   if (!will_end) return absl::InfinitePast();
@@ -96,7 +97,8 @@ absl::Time LastsFrom(const NodeView& view, bool will_end) {
   return from;
 }
 
-// Whether a node that is done is in use: Ready, with a Ready driver pod if a DaemonSet of the driver wants one there.
+// Marks a finished node that is out of use. Such a node is not Ready, or its driver pod is not Ready, or the pod is missing
+// although a DaemonSet of the driver selects the node.
 void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
   const Pod* pod = UnreadyDriverPod(view);
   const bool is_wanted = std::any_of(driver.daemon_sets.begin(), driver.daemon_sets.end(),
@@ -148,9 +150,8 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
     node.unwell = std::move(of_node.unwell);
     node.conditions = ConditionsOn(view.node, *health);
     if (health->pod_selector && node.progress == NodeProgress::kDone && view.pods) {
-      node.has_chosen_pod = std::any_of(view.pods->begin(), view.pods->end(), [&](const Pod& pod) {
-        return health->pod_selector->Matches(pod.labels);
-      });
+      node.has_chosen_pod = std::any_of(view.pods->begin(), view.pods->end(),
+                                        [&](const Pod& pod) { return health->pod_selector->Matches(pod.labels); });
     }
   }
   if (node.progress == NodeProgress::kDone && UnwellMax(input.rules.policy) > absl::ZeroDuration()) {

@@ -1,4 +1,4 @@
-// A node as its rollout counts it.
+// Makes the view of a node that its rollout counts.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_NODE_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_NODE_H_
 
@@ -6,7 +6,7 @@
 
 namespace driverupgrade::internal {
 
-// Goes by the marks on the node, not by its plan, of which nothing has happened yet. Refers to `view`.
+// Uses the marks on the node and not its plan, because nothing of the plan has happened yet. The result refers to `view`.
 RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
                             const RolloutInput& input);
 

@@ -292,9 +292,10 @@ class Advance {
       const std::string left_out = tally.left_out.empty() ? "" : "; " + tally.left_out;
       step_.closed = {
           .reason = GateReason::kStage,
-          .detail = tally.nodes == 0 ? fmt::format("stage {} {}", stage.name, WhyEmpty(census_, view_.nodes, this->stage()))
-                                   : fmt::format("stage {}: {} of {} nodes have ended, {} failed{}{}", stage.name,
-                                                 tally.ended, tally.nodes, tally.failed, tally.unwell, left_out),
+          .detail = tally.nodes == 0
+                        ? fmt::format("stage {} {}", stage.name, WhyEmpty(census_, view_.nodes, this->stage()))
+                        : fmt::format("stage {}: {} of {} nodes have ended, {} failed{}{}", stage.name, tally.ended,
+                                      tally.nodes, tally.failed, tally.unwell, left_out),
           .subject = GateSubject(GateSubjectKind::kStage, "", stage.name),
           .count = GateCount{.used = tally.ended, .limit = tally.nodes}};
       return false;
@@ -308,7 +309,7 @@ class Advance {
     }
     if (stage.approval == Approval::kManual && !approvals_.contains(ApprovalOf(stage.name))) {
       step_.closed = {.reason = GateReason::kApproval,
-                      .detail = fmt::format("stage {} is to be approved by {}", stage.name, ApprovalOf(stage.name)),
+                      .detail = fmt::format("stage {} waits for the approval {}", stage.name, ApprovalOf(stage.name)),
                       .subject = GateSubject(GateSubjectKind::kApproval, "", ApprovalOf(stage.name))};
       return false;
     }
@@ -325,7 +326,7 @@ class Advance {
     Gate gate{.reason = GateReason::kHalted, .detail = halt.reason};
     if (is_known) {
       gate.subject = GateSubject(GateSubjectKind::kApproval, "", ApprovalOf(halt.stage));
-      gate.detail += fmt::format("; go on with the approval {}", gate.subject->name);
+      gate.detail += fmt::format("; to continue, give the approval {}", gate.subject->name);
     }
     return gate;
   }

@@ -116,7 +116,8 @@ TEST_CASE("What waits for an approval, or is halted, is helped by the approval o
   const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   NodeStatus node{.name = "n1"};
-  const auto commands = [&](driverupgrade::GateReason reason, const std::optional<driverupgrade::GateSubject>& subject) {
+  const auto commands = [&](driverupgrade::GateReason reason,
+                            const std::optional<driverupgrade::GateSubject>& subject) {
     node.gate = driverupgrade::Gate{.reason = reason, .subject = subject};
     return HelpFor(*request, node).commands;
   };
@@ -144,10 +145,11 @@ TEST_CASE("W23: windows that never open, and a stage without nodes, are an admin
 TEST_CASE("W23: a group that never fits, and a node that is about to fail, are called so") {
   const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
-  NodeStatus node{.name = "n1",
-                  .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kMaxUnavailable,
-                                              .subject = driverupgrade::GateSubject(driverupgrade::GateSubjectKind::kGroup, "", ""),
-                                              .count = driverupgrade::GateCount{.used = 4, .limit = 3}}};
+  NodeStatus node{
+      .name = "n1",
+      .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kMaxUnavailable,
+                                  .subject = driverupgrade::GateSubject(driverupgrade::GateSubjectKind::kGroup, "", ""),
+                                  .count = driverupgrade::GateCount{.used = 4, .limit = 3}}};
   CHECK(HelpFor(*request, node).advice.starts_with("Its 4 nodes start together, and never fit into 3"));
   node.gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kDriverPodNotReady,
                                   .fails_at = request->question.at + absl::Minutes(2)};
@@ -199,7 +201,8 @@ TEST_CASE("W23: an operator that is silent or missing comes before any other adv
   CHECK(advice({lease}).starts_with(
       "First start the operator: no operator has renewed its Lease since 1970-01-12T10:46:40Z (3h00m): nothing will"));
   lease.holder.clear();
-  CHECK(advice({lease}).starts_with("First start the operator: no operator has led since 1970-01-12T10:46:40Z (3h00m)"));
+  CHECK(
+      advice({lease}).starts_with("First start the operator: no operator has led since 1970-01-12T10:46:40Z (3h00m)"));
 }
 
 TEST_CASE("Every gate has an advice, and commands that name the node or the driver") {

@@ -161,7 +161,7 @@ TEST_CASE("A stage that waits for an approval is what blocks, as nobody approves
   CHECK(answer[0]["done"].GetInt() == 1);
   REQUIRE(answer[0]["blocked"].MemberCount() == 3);
   const std::string why = Text(answer[0]["blocked"].MemberBegin()->value, {"why"});
-  CHECK(why.find("Approval: stage canary is to be approved") != std::string::npos);
+  CHECK(why.find("Approval: stage canary waits for the approval") != std::string::npos);
 }
 
 TEST_CASE("The same seeds are the same rollouts, and a person reads a table with a column for each policy") {

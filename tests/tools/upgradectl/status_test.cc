@@ -74,7 +74,7 @@ TEST_CASE("The stage of a rollout, what it waits for, and a halt are lines of th
   CHECK(lines(CanaryRecord(R"(,"soakSince":1767355200)"))
             .find("\nstage canary, 1 of 2: 2 of 2 done; Soak 55m: stage canary soaks for 1h\n") != std::string::npos);
   CHECK(lines(CanaryRecord(R"(,"soakSince":1767340000)"))
-            .find("\nstage canary, 1 of 2: 2 of 2 done; Approval: stage canary is to be approved by canary@new\n") !=
+            .find("\nstage canary, 1 of 2: 2 of 2 done; Approval: stage canary waits for the approval canary@new\n") !=
         std::string::npos);
   CHECK(lines("no record").find("\nhalted: ") != std::string::npos);
 }

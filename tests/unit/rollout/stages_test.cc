@@ -173,7 +173,7 @@ TEST_CASE("a stage that asks for approval waits for its own name at this revisio
   Finish(fleet, fleet.In(0, rules));
   const RolloutStep waits = Settled(fleet, {}, rules);
   CHECK(waits.closed == Gate{.reason = GateReason::kApproval,
-                             .detail = "stage canary is to be approved by canary@r1",
+                             .detail = "stage canary waits for the approval canary@r1",
                              .subject = GateSubject(GateSubjectKind::kApproval, "", "canary@r1")});
   for (const char* wrong : {"canary", "canary@r2", "rest@r1", "true", "canary@r11", "@", ",,"}) {
     fleet.view.approvals = wrong;
@@ -268,7 +268,7 @@ TEST_CASE("a sick node halts, for good, and until an approval that is new") {
   RolloutStep halted = fleet.Advance({}, rules, kNow);
   REQUIRE(halted.halted);
   CHECK(halted.halted->detail ==
-        "node " + canary + " of stage canary is sick: GpuHealthy=False; go on with the approval canary@r1");
+        "node " + canary + " of stage canary is sick: GpuHealthy=False; to continue, give the approval canary@r1");
   // Well again, and the approval was there before: halted all the same.
   fleet.node(canary).sick.clear();
   halted = Settled(fleet, halted.record, rules);
@@ -537,8 +537,7 @@ TEST_CASE("W6: a stage continues without nodes that are not fit to start, and na
   fleet.Set("a1", NodeProgress::kLeftOut);
   step = Settled(fleet, {}, rules);
   CHECK(step.open == 0);
-  CHECK(step.closed.detail ==
-        "stage canary has 1 node, left out: 1 unfit: a2, NotReady since 2027-01-15T08:00:00Z");
+  CHECK(step.closed.detail == "stage canary has 1 node, left out: 1 unfit: a2, NotReady since 2027-01-15T08:00:00Z");
 }
 
 TEST_CASE("the callback of the operator halts") {
@@ -546,7 +545,7 @@ TEST_CASE("the callback of the operator halts") {
   fleet.view.sick = "alert DriverErrors fires";
   const RolloutStep step = fleet.Advance({}, Rules({}), kNow);
   REQUIRE(step.halted);
-  CHECK(step.halted->detail == "alert DriverErrors fires; go on with the approval rest@r1");
+  CHECK(step.halted->detail == "alert DriverErrors fires; to continue, give the approval rest@r1");
 }
 
 TEST_CASE("a record that cannot be read halts until it is approved") {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds the C interface to one WebAssembly module, without imports, and translates the module to plain Go:
-# go/internal/wasm/driverupgrade.go. The same sources produce the same bytes in any directory. The digests of the sources are committed with
-# the file; they do not cover comments.
+# go/internal/wasm/driverupgrade.go. The same sources produce the same bytes in any directory. The digests of the sources, without
+# comments, are committed with the file.
 #   scripts/build-wasm.sh               overwrites the committed files
-#   scripts/build-wasm.sh --check       takes seconds: fails if a source has changed since, or the file is larger than 4.3 MB
+#   scripts/build-wasm.sh --check       takes seconds: fails if a source has changed since, or the file is larger than 4 MiB
 #   scripts/build-wasm.sh --reproduce   builds, and fails if the committed file differs
 # BUILD=DIRECTORY: working directory (default: build/wasm). The first run needs PyPI, Debian's source packages and Go's module proxy.
 set -euo pipefail
@@ -112,7 +112,7 @@ digest() {
 }
 
 check_size() {
-  local size size_max=4300000
+  local size size_max=4194304
   size=$(wc -c <"$committed")
   ((size <= size_max)) || { echo "build-wasm: $committed has $size bytes, at most $size_max are allowed" >&2; exit 1; }
 }

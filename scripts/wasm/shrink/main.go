@@ -2,8 +2,8 @@
 //
 //	shrink translated.go >shorter.go
 //
-// Loads and stores get helpers, a name that is used in the next statement alone gives way to its value, constants lose wrappers that
-// their neighbour's type makes idle, and blocks that declare nothing are dissolved.
+// It introduces helpers for loads and stores, and replaces each name that is used once by its value. It removes wrappers from constants
+// whose neighbours determine the type, and dissolves blocks that declare nothing.
 package main
 
 import (
@@ -152,7 +152,7 @@ func shortenLists(root ast.Node, uses map[string]int) {
 	})
 	for i := len(lists) - 1; i >= 0; i-- {
 		list := lists[i]
-		*list = dissolveBlocks(substituteOnce(*list, uses))
+		*list = dissolveBlocks(substituteOnce(chooseInPlace(*list, uses), uses))
 	}
 }
 
@@ -169,11 +169,87 @@ func substituteOnce(list []ast.Stmt, uses map[string]int) []ast.Stmt {
 			continue
 		}
 		// A call comes before everything that the next statement does only if that is nothing but to keep its result.
-		if substitute(list[i+1], name, value, isPure(value)) {
+		if substitute(list[i+1], name, value, isPure(value)) || onlyLocals(value) && substituteLater(list[i+1:], name, value) {
 			list = append(list[:i], list[i+1:]...)
 		}
 	}
 	return list
+}
+
+// substituteLater puts a value that is computed from locals where a later statement has the name, unless one of the locals may have
+// changed by then.
+func substituteLater(list []ast.Stmt, name string, value ast.Expr) bool {
+	for _, statement := range list {
+		if _, ok := statement.(*ast.LabeledStmt); ok {
+			return false // a jump back to it would compute the value again
+		}
+		if mentions(statement, name) {
+			return (isAssignment(statement) || !changes(statement, value)) && replaceName(reflect.ValueOf(statement), name, value) &&
+				bareResult(statement)
+		}
+		if changes(statement, value) {
+			return false
+		}
+	}
+	return false
+}
+
+// chooseInPlace makes `p1 := a; if condition { p1 = b }; v0 = p1` to `v0 = a; if condition { v0 = b }`, unless the condition or b needs
+// the earlier v0.
+func chooseInPlace(list []ast.Stmt, uses map[string]int) []ast.Stmt {
+	for i := len(list) - 3; i >= 0; i-- {
+		first, ok := list[i].(*ast.AssignStmt)
+		if !ok || first.Tok != token.DEFINE || len(first.Lhs) != 1 || uses[name(first.Lhs[0])] != 3 {
+			continue
+		}
+		choice, ok := list[i+1].(*ast.IfStmt)
+		if !ok || choice.Else != nil || len(choice.Body.List) != 1 {
+			continue
+		}
+		chosen := name(first.Lhs[0])
+		second, ok := choice.Body.List[0].(*ast.AssignStmt)
+		last, isLast := list[i+2].(*ast.AssignStmt)
+		if !ok || !isLast || last.Tok != token.ASSIGN || name(second.Lhs[0]) != chosen || name(last.Rhs[0]) != chosen {
+			continue
+		}
+		kept := name(last.Lhs[0])
+		if kept == "" || mentions(choice, kept) {
+			continue
+		}
+		first.Lhs, first.Tok, second.Lhs = last.Lhs, token.ASSIGN, last.Lhs
+		first.Rhs[0] = bare(first.Rhs[0])
+		list = append(list[:i+2], list[i+3:]...)
+	}
+	return list
+}
+
+func isAssignment(statement ast.Stmt) bool {
+	assignment, ok := statement.(*ast.AssignStmt)
+	return ok && len(assignment.Lhs) == 1
+}
+
+func mentions(root ast.Node, wanted string) bool {
+	found := false
+	ast.Inspect(root, func(node ast.Node) bool {
+		identifier, ok := node.(*ast.Ident)
+		found = found || ok && identifier.Name == wanted
+		return !found
+	})
+	return found
+}
+
+// changes reports whether the statement assigns to a local that the value is computed from.
+func changes(statement ast.Stmt, value ast.Expr) bool {
+	found := false
+	ast.Inspect(statement, func(node ast.Node) bool {
+		if assignment, ok := node.(*ast.AssignStmt); ok {
+			for _, target := range assignment.Lhs {
+				found = found || name(target) != "" && mentions(value, name(target))
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // substitute puts the value where the statement, as far as it runs first, has the name.
@@ -205,7 +281,15 @@ func substitute(statement ast.Stmt, name string, value ast.Expr, pure bool) bool
 	if !pure && !onlyLocals(*part) || pure && !isPure(*part) && !callsLast(*part) {
 		return false
 	}
-	return replaceName(reflect.ValueOf(part).Elem(), name, value)
+	return replaceName(reflect.ValueOf(part).Elem(), name, value) && bareResult(statement)
+}
+
+// bareResult removes a constant's wrapper if the statement only keeps it.
+func bareResult(statement ast.Stmt) bool {
+	if assignment, ok := statement.(*ast.AssignStmt); ok && assignment.Tok == token.ASSIGN {
+		assignment.Rhs[0] = bare(assignment.Rhs[0])
+	}
+	return true
 }
 
 // replaceName replaces the one use of the name by the value. The printer sets the brackets.
@@ -306,10 +390,13 @@ func untyped(value ast.Expr) bool {
 	return literal
 }
 
-// dissolveBlocks: a block is there for what it declares, over which no goto may jump.
+// dissolveBlocks keeps only blocks that declare names, because no goto may jump over a declaration. It drops `v0 = v0`.
 func dissolveBlocks(list []ast.Stmt) []ast.Stmt {
 	var flat []ast.Stmt
 	for _, statement := range list {
+		if kept, ok := statement.(*ast.AssignStmt); ok && kept.Tok == token.ASSIGN && name(kept.Lhs[0]) != "" && name(kept.Lhs[0]) == name(kept.Rhs[0]) {
+			continue
+		}
 		block, ok := statement.(*ast.BlockStmt)
 		if !ok || declares(block.List) {
 			flat = append(flat, statement)

@@ -71,6 +71,31 @@ l0:
 	v0 = v1
 l0:
 	v1 = v0`},
+		{"a name whose value does not change before its only use", `
+	t0 := v0
+	v1 = m.fn2(v1)
+	store32(m.memory, uint32(t0), uint32(v1))`, `
+	v1 = m.fn2(v1)
+	m.s(v0, 0, v1)`},
+		{"a choice that is only kept", `
+	p0 := i32(7)
+	if v0 == 0 {
+		p0 = v0
+	}
+	v1 = p0`, `
+	v1 = 7
+	if v0 == 0 {
+		v1 = v0
+	}`},
+		{"a choice whose first value is there already", `
+	p0 := v0
+	if v1 == 0 {
+		p0 = v1
+	}
+	v0 = p0`, `
+	if v1 == 0 {
+		v0 = v1
+	}`},
 		{"the result of a call that is only kept", `
 	t0 := m.fn2(v0)
 	v1 = t0`, `
@@ -109,7 +134,25 @@ func TestWhatStays(t *testing.T) {
 		{"a constant that gives a name its type", `
 	t0 := i32(7)
 	v0 = v1
-	v1 = t0`},
+	v1 = t0 + t0`},
+		{"a variable's value of before, in a statement that changes the variable", `
+	t0 := v0
+	if v1 == 0 {
+		v0 = v1
+		v1 = t0
+	}`},
+		{"a variable's value of before a label", `
+	t0 := v0
+l0:
+	m.s(v1, 0, t0)
+	v0 += 1
+	goto l0`},
+		{"a choice that depends on the earlier value", `
+	p0 := v0
+	if v1 == 0 {
+		p0 = v2
+	}
+	v1 = p0`},
 		{"a block over whose declaration a goto would jump", `
 	{
 		if v0 == 0 {

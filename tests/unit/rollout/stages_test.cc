@@ -449,7 +449,7 @@ TEST_CASE("W8: a node of the soaking stage that is not in use ends the soak, and
   const RolloutStep halted = Settled(fleet, step.record, rules, kNow + absl::Seconds(60));
   REQUIRE(halted.halted);
   CHECK(halted.halted->detail == "node " + canaries[0] +
-                                     " of stage canary is sick: NotReady since then, for more than 1m; go on with the "
+                                     " of stage canary is sick: NotReady since then, for more than 1m; to continue, give the "
                                      "approval canary@r1");
 
   SECTION("an approval takes the stage as it is") {

@@ -21,6 +21,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "driverupgrade/time_zone_table.h"
 #include "driverupgrade/upgrade_policy.h"
 
 namespace driverupgrade {
@@ -47,7 +48,7 @@ struct PolicyDefaults {
                                                                const PolicyDefaults& defaults = {});
 
 /// Finds the time zone of an IANA name. Errors: InvalidArgument.
-using TimeZoneLoader = std::function<absl::StatusOr<absl::TimeZone>(std::string_view name)>;
+using TimeZoneLoader = std::function<absl::StatusOr<TimeZoneTable>(std::string_view name)>;
 
 /// The same of a document that is JSON: nothing of YAML is read, and no YAML library is needed. `zones` finds the time
 /// zones of `rollout.windows`, as LoadRolloutTimeZone does; null: UTC alone is known, and no file is read.

@@ -27,6 +27,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/count_or_percent.h"
 #include "driverupgrade/label_selector.h"
+#include "driverupgrade/time_zone_table.h"
 
 namespace driverupgrade {
 
@@ -104,9 +105,9 @@ struct RolloutWindow {
   /// Real time, also on a day on which the clocks are set; but a window of whole days ends when the clocks show `start`
   /// again.
   absl::Duration duration = absl::Hours(1);
-  /// The zone itself, loaded when the policy is made (LoadRolloutTimeZone). So decisions read no file, and a zone that
-  /// this machine does not know is an error of the policy.
-  absl::TimeZone time_zone = absl::UTCTimeZone();
+  /// The zone itself, read when the policy is made (LoadRolloutTimeZone). So decisions read no file, and a zone that this
+  /// machine does not know is an error of the policy.
+  TimeZoneTable time_zone = {};
   friend bool operator==(const RolloutWindow&, const RolloutWindow&) = default;
 };
 
@@ -160,7 +161,7 @@ struct RolloutPolicy {
   std::vector<RolloutWindow> windows = {};
   std::vector<ClosedDays> closed = {};
   /// Time zone of `closed`; nullopt: that of each window, and UTC without windows.
-  std::optional<absl::TimeZone> closed_time_zone = std::nullopt;
+  std::optional<TimeZoneTable> closed_time_zone = std::nullopt;
   Rollback rollback = Rollback::kStaged;
   /// A node starts only if it will be done before the window closes, by what nodes have taken so far.
   bool finish_by = false;

@@ -1,4 +1,6 @@
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -29,11 +31,27 @@ struct du_engine {
   // The policy that was handed in last, and its text: it changes far less often than it is applied.
   std::string policy_text = {};
   UpgradePolicy policy = {};
+  std::map<std::string, TimeZoneTable, std::less<>> time_zones = {};
 };
 
 namespace {
 
 const char* const kNothing = "{}";
+
+absl::StatusOr<std::optional<AdmissionLedger>> LedgerMember(const Document& options, const DriverIdentity& identity) {
+  if (!options.Has("ledger")) return std::optional<AdmissionLedger>();
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document place,
+                                 options.Object("ledger", {"namespace", "name", "owner", "grantsMax"}));
+  AdmissionLedgerOptions made;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(made.ns, place.Text("namespace"));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(made.name, place.Text("name"));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(made.owner, place.TextOr("owner", ""));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const int grants_max, place.CountOr("grantsMax", static_cast<int>(made.grants_max)));
+  made.grants_max = static_cast<std::size_t>(grants_max);
+  absl::StatusOr<AdmissionLedger> ledger = AdmissionLedger::Create(identity, std::move(made));
+  if (!ledger.ok()) return options.Wrong("ledger", Message(ledger.status()));
+  return std::optional(*std::move(ledger));
+}
 
 absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(
@@ -41,7 +59,7 @@ absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
       Document::Parse("options", text,
                       {"identity", "namespace", "driverLabels", "nodeSelector", "policyDefaults", "spareSkippedPods",
                        "validationSelector", "earlyValidation", "podDeletion", "restartOnly", "requestor",
-                       "driverRestartCountMax", "ownPod", "ownNode", "fieldManager"}));
+                       "driverRestartCountMax", "ownPod", "ownNode", "fieldManager", "ledger"}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(DriverIdentity identity, IdentityMember(options));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const PolicyDefaults defaults, DefaultsMember(options));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool spare, options.FlagOr("spareSkippedPods", true));
@@ -74,6 +92,7 @@ absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
     }
     host.machine.own_pod = PodRef{.ns = own_pod.substr(0, slash), .name = own_pod.substr(slash + 1)};
   }
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.ledger, LedgerMember(options, identity));
   HostEngine engine(identity, std::move(host));
   return std::unique_ptr<du_engine>(new du_engine{.identity = std::move(identity),
                                                   .defaults = defaults,
@@ -92,9 +111,32 @@ absl::StatusOr<std::optional<std::set<std::string>>> NodesOf(std::string_view te
   return std::optional(std::set<std::string>(names.begin(), names.end()));
 }
 
+absl::Status TakeTimeZone(du_engine& host, std::string_view text) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("zone", text, {"name", "offsets"}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string name, document.Text("name"));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> items, document.Objects("offsets", {"from", "seconds"}));
+  std::vector<TimeZoneTable::Offset> offsets;
+  for (const Document& item : items) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::int64_t from, item.Integer("from"));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::int64_t seconds, item.Integer("seconds"));
+    offsets.push_back({.from = absl::FromUnixSeconds(from), .offset = absl::Seconds(seconds)});
+  }
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(TimeZoneTable zone, TimeZoneTable::Create(name, std::move(offsets)));
+  host.time_zones.insert_or_assign(name, std::move(zone));
+  host.policy_text.clear();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TimeZoneTable> TimeZoneOf(const du_engine& host, std::string_view name) {
+  const auto zone = host.time_zones.find(name);
+  if (zone != host.time_zones.end()) return zone->second;
+  return absl::InvalidArgumentError(fmt::format("time zone {} has not been put (du_engine_put_time_zone)", name));
+}
+
 absl::Status TakePolicy(du_engine& host, std::string_view text) {
   if (!host.policy_text.empty() && text == host.policy_text) return absl::OkStatus();
-  absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicyJson(text, host.defaults);
+  absl::StatusOr<UpgradePolicy> policy =
+      ParseUpgradePolicyJson(text, host.defaults, [&host](std::string_view name) { return TimeZoneOf(host, name); });
   if (!policy.ok()) return absl::InvalidArgumentError(fmt::format("policy: {}", Message(policy.status())));
   if (host.spares_skipped_pods) SpareSkippedPods(host.identity, *policy);
   host.policy = *std::move(policy);
@@ -208,6 +250,13 @@ du_code du_engine_read(du_engine* engine, int64_t now_ms, du_buf* out) {
 du_code du_engine_tell(du_engine* engine, du_str answers, du_buf* out) {
   return Guarded(engine, out, {answers}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
     DRIVERUPGRADE_RETURN_IF_ERROR(Tell(host, View(answers)));
+    return kNothing;
+  });
+}
+
+du_code du_engine_put_time_zone(du_engine* engine, du_str zone, du_buf* out) {
+  return Guarded(engine, out, {zone}, [&](HostEngine&) -> absl::StatusOr<std::string> {
+    DRIVERUPGRADE_RETURN_IF_ERROR(TakeTimeZone(*engine, View(zone)));
     return kNothing;
   });
 }

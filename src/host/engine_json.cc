@@ -81,6 +81,32 @@ void WriteTotals(const Tally& totals, JsonWriter& writer) {
   });
 }
 
+void GateMember(std::string_view key, const std::optional<Gate>& gate, JsonWriter& writer) {
+  if (gate) writer.ObjectMember(key, [&] { WriteGate(*gate, writer); });
+}
+
+// Members without a value are absent.
+void WriteRollout(const RolloutStatus& rollout, JsonWriter& writer) {
+  writer.ObjectMember("rollout", [&] {
+    const auto open = static_cast<std::size_t>(rollout.open);
+    writer.Member("revision", rollout.revision);
+    if (rollout.began) TimeMember("began", rollout.began, writer);
+    writer.Member("stage", open < rollout.stages.size() ? rollout.stages[open].name : std::string());
+    Objects("stages", rollout.stages, writer, [&](const RolloutStageStatus& stage) {
+      writer.Member("name", stage.name);
+      writer.Member("nodes", stage.nodes);
+      writer.Member("underWay", stage.under_way);
+      writer.Member("done", stage.done);
+      writer.Member("failed", stage.failed);
+      writer.Member("leftOut", stage.left_out);
+    });
+    if (rollout.rollback) writer.Member("rollback", ToString(*rollout.rollback));
+    GateMember("waitsFor", rollout.next, writer);
+    GateMember("halted", rollout.halted, writer);
+    GateMember("closed", rollout.closed, writer);
+  });
+}
+
 void WriteEvent(const RecordEventParams& event, JsonWriter& writer) {
   writer.Member("node", event.node_name);
   writer.Member("nodeUid", event.node_uid);
@@ -138,6 +164,7 @@ std::string FormatPass(const HostPass& pass) {
   JsonWriter writer;
   writer.Object([&] {
     writer.ArrayMember("work", [&] {
+      if (pass.ledger_begins) writer.String(kLedger);
       for (const NodePlan& plan : pass.plan.nodes) writer.String(plan.node);
     });
     Objects("plans", pass.plan.nodes, writer, [&](const NodePlan& plan) { WritePlan(plan, writer); });
@@ -155,6 +182,7 @@ std::string FormatPass(const HostPass& pass) {
       writer.Member("message", finding.message);
     });
     WriteTotals(pass.plan.totals, writer);
+    if (pass.plan.rollout) WriteRollout(*pass.plan.rollout, writer);
     TimeMember("wakeAt", pass.plan.wake_at, writer);
   });
   return writer.Take();

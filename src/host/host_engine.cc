@@ -6,22 +6,43 @@
 
 #include "base/backoff.h"
 #include "base/status_macros.h"
+#include "decide/rollout/census.h"
 #include "fmt/format.h"
 #include "host/object_documents.h"
 #include "model/node_marks.h"
 #include "model/unreadable.h"
+#include "tell/gate_memory.h"
 #include "write/refusal_event.h"
 #include "write/transition_events.h"
 
 namespace driverupgrade::internal {
 namespace {
 
-absl::Status CheckPolicy(const UpgradePolicy& policy) {
+absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
-  if (policy.rollout) {
-    return absl::FailedPreconditionError("policy: rollout: an engine without a ledger cannot keep its record");
+  if (policy.rollout && !has_ledger) {
+    return absl::FailedPreconditionError(
+        "policy: rollout: the engine has no ledger (option `ledger`), where the record of a rollout is kept");
   }
   return absl::OkStatus();
+}
+
+// The plan that has only the gates that changed.
+Plan Incomplete(PlanUpdate update) {
+  update.plan.gates_complete = false;
+  update.plan.ungated = std::move(update.ungated);
+  return std::move(update.plan);
+}
+
+// Puts in the place of `plan` the one that is left after these nodes are withheld.
+void WithholdNodes(IncrementalPlanner& planner, const std::map<std::string, Gate>& gates, Plan& plan) {
+  if (gates.empty()) return;
+  Plan left = Incomplete(planner.Withhold(gates));
+  CarryGates(plan, left);
+  left.finished = plan.finished;
+  if (plan.wake_at) left.wake_at = std::min(*plan.wake_at, left.wake_at.value_or(absl::InfiniteFuture()));
+  left.findings = std::move(plan.findings);
+  plan = std::move(left);
 }
 
 // How soon a host whose answer was an error is asked again.
@@ -49,7 +70,9 @@ HostEngine::HostEngine(const DriverIdentity& identity, HostOptions options)
     : machine_(identity, std::move(options.machine)),
       scope_(std::move(options.scope)),
       encoder_(options.field_manager, options.field_manager),
-      views_(identity, scope_) {}
+      views_(identity, scope_) {
+  if (options.ledger) ledger_.emplace(*std::move(options.ledger));
+}
 
 // ----- what is known of nodes
 
@@ -70,7 +93,10 @@ void HostEngine::NoteChanges() {
   CacheChanges changes = store_.Take(kHostDriver);
   touched_.merge(changes.nodes);
   // As after a restart: whether our requests have been carried out is seen on the nodes as they are now.
-  if (changes.set_back) log_.KeepOnly({});
+  if (changes.set_back) {
+    log_.KeepOnly({});
+    if (ledger_) ledger_->steps().Forget(now_);
+  }
   if (changes.everything) {
     for (const auto& [name, view] : managed_) touched_.insert(name);
     for (const auto& [name, findings] : findings_) touched_.insert(name);
@@ -127,6 +153,7 @@ void HostEngine::Forget(const std::string& node) {
 void HostEngine::Refresh(const std::string& name) {
   findings_.erase(name);
   std::optional<Node> node = store_.FindNode(name);
+  if (ledger_) ledger_->steps().NodeSeen(name, node ? &*node : nullptr);
   NodeParts parts{.driver_pods = store_.DriverPods(kHostDriver, name),
                   .maintenances = store_.Maintenances(kHostDriver, name)};
   if (!node) {
@@ -179,12 +206,13 @@ void HostEngine::Tell(const std::string& id, absl::StatusOr<bool> answer) {
 
 absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::string>>& nodes,
                                            const UpgradePolicy& policy, absl::Time now) {
-  DRIVERUPGRADE_RETURN_IF_ERROR(CheckPolicy(policy));
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckPolicy(policy, ledger_.has_value()));
   if (!HasAllKinds(store_)) return absl::UnavailableError("not every kind of objects has been put yet");
   NoteTime(now);
   NoteChanges();
   Part& part = PartFor(nodes);
   Assign(part, nodes);
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckLedgerPart(part));
   if (!policy.auto_upgrade) {
     part.active_since.reset();
   } else if (!part.active_since) {
@@ -192,10 +220,14 @@ absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::str
   }
   part.planner.SetPolicy(policy);
   part.planner.SetActiveSince(part.active_since.value_or(absl::InfinitePast()));
-  PlanUpdate update = part.planner.Advance(now);
-  Plan& plan = update.plan;
-  plan.gates_complete = false;
-  plan.ungated = std::move(update.ungated);
+  part.rollout_since = policy.rollout ? part.active_since.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
+  SetLedgerFacts(part, policy, now);
+  Plan plan = Incomplete(part.planner.Advance(now));
+  std::set<std::string> withheld = part.guests;
+  std::set<std::string> unread;
+  std::vector<std::string> wanted = WantedPods(part, unread);
+  withheld.insert(unread.begin(), unread.end());
+  Withhold(part, policy, withheld, now, plan);
   std::vector<Finding> findings = FindingsOf(part);
   std::move(findings.begin(), findings.end(), std::back_inserter(plan.findings));
   std::erase_if(plan.gates, [&](const NodeGate& gate) {
@@ -205,11 +237,10 @@ absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::str
            plan, [this](const std::string& node) { return UidOf(node); }, now)) {
     events_.push_back(std::move(event));
   }
-  std::set<std::string> withheld = part.guests;
-  std::vector<std::string> wanted = WantedPods(part, withheld);
   HostPass pass = Begin(std::move(plan), withheld, now);
   pass.wanted_pods = std::move(wanted);
   pass.pod_interest = PodInterest();
+  pass.ledger_begins = ledger_ && ledger_->Announce();
   for (std::string& node : store_.SetInterest(kHostDriver, pass.pod_interest)) touched_.insert(std::move(node));
   const auto wake_by = [&](absl::Time at) { pass.plan.wake_at = std::min(pass.plan.wake_at.value_or(at), at); };
   if (const auto reminder = part.finding_events.NextReminder()) wake_by(*reminder);
@@ -217,6 +248,54 @@ absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::str
     if (part.nodes.contains(node) && question.ask_again != absl::InfiniteFuture()) wake_by(question.ask_again);
   }
   return pass;
+}
+
+absl::Status HostEngine::CheckLedgerPart(const Part& part) const {
+  if (!UsesLedger(part)) return absl::OkStatus();
+  for (const auto& other : parts_) {
+    if (other.get() == &part || other->nodes.empty()) continue;
+    return absl::FailedPreconditionError("nodes: an engine with a ledger takes one policy for all of its nodes");
+  }
+  return absl::OkStatus();
+}
+
+// Called after all changes have been applied, because only then is it certain whether a grant's node exists.
+void HostEngine::SetLedgerFacts(Part& part, const UpgradePolicy& policy, absl::Time now) {
+  if (!UsesLedger(part)) return;
+  LedgerSteps& ledger = ledger_->steps();
+  ledger.Begin(now);
+  std::map<std::string, std::string> uids;
+  for (const auto* names : {&part.nodes, &part.guests}) {
+    for (const std::string& name : *names) uids.emplace(name, UidOf(name));
+  }
+  part.planner.SetGrants(ledger.Standing(uids, now));
+  part.planner.SetGrantsMax(ledger.grants_max());
+  const bool rolls = policy.rollout && policy.auto_upgrade;
+  part.planner.SetRollout(rolls ? RolloutFacts{.record = ledger.record(), .took = ledger.took()} : RolloutFacts{});
+}
+
+void HostEngine::Withhold(Part& part, const UpgradePolicy& policy, const std::set<std::string>& withheld,
+                          absl::Time now, Plan& plan) {
+  if (policy.rollout && StartsTogether(*policy.rollout)) {
+    // Nodes that start together do so when the pods of all of them are known.
+    std::map<std::string, Gate> gates;
+    for (const NodePlan& node : plan.nodes) {
+      if (!internal::Starts(node) || !withheld.contains(node.node) || part.guests.contains(node.node)) continue;
+      gates[node.node] = {.reason = GateReason::kPodsUnknown, .detail = "its pods are being read"};
+    }
+    WithholdNodes(part.planner, gates, plan);
+  }
+  LeaveOut(withheld, plan);
+  if (!UsesLedger(part)) return;
+  ledger_->steps().NoteFailures(plan);
+  WithholdNodes(part.planner, ledger_->steps().Settle(plan, now), plan);
+  LeaveOut(withheld, plan);
+  ledger_->steps().Report(plan, now);
+}
+
+void HostEngine::LeaveOut(const std::set<std::string>& withheld, Plan& plan) const {
+  std::erase_if(plan.nodes,
+                [&](const NodePlan& node) { return withheld.contains(node.node) || exchanges_.contains(node.node); });
 }
 
 std::vector<Finding> HostEngine::FindingsOf(const Part& part) const {
@@ -273,8 +352,7 @@ absl::StatusOr<HostPass> HostEngine::Release(const std::optional<std::set<std::s
 }
 
 HostPass HostEngine::Begin(Plan plan, const std::set<std::string>& withheld, absl::Time now) {
-  std::erase_if(plan.nodes,
-                [&](const NodePlan& node) { return withheld.contains(node.node) || exchanges_.contains(node.node); });
+  LeaveOut(withheld, plan);
   for (const NodePlan& node : plan.nodes) {
     exchanges_.emplace(node.node, NodeExchange(encoder_, under_way_.Begin(node, log_, now)));
     touched_.insert(node.node);
@@ -285,6 +363,7 @@ HostPass HostEngine::Begin(Plan plan, const std::set<std::string>& withheld, abs
 // ----- requests
 
 const HttpRequest* HostEngine::Next(const std::string& node, absl::Time now) {
+  if (node == kLedger) return ledger_ ? ledger_->Next(encoder_, now) : nullptr;
   const auto exchange = exchanges_.find(node);
   if (exchange == exchanges_.end()) return nullptr;
   if (const HttpRequest* request = exchange->second.Next(now)) return request;
@@ -294,6 +373,10 @@ const HttpRequest* HostEngine::Next(const std::string& node, absl::Time now) {
 
 absl::StatusOr<bool> HostEngine::Answer(const std::string& node, const absl::StatusOr<HttpResponse>& response,
                                         absl::Time now) {
+  if (node == kLedger && ledger_ && ledger_->IsAsked()) {
+    ledger_->Answer(response, now);
+    return ledger_->steps().Next() != nullptr;
+  }
   const auto exchange = exchanges_.find(node);
   if (exchange == exchanges_.end() || !exchange->second.IsAsked()) {
     return absl::FailedPreconditionError(fmt::format("answer for node {}: nothing was asked", Shown(node)));
@@ -313,6 +396,9 @@ void HostEngine::EndIfOver(const std::string& node, absl::Time now) {
   NodeOutcome outcome = under_way_.End(requests, log_);
   if (outcome.node_after) store_.NodeWritten(*outcome.node_after);
   touched_.insert(node);
+  if (const auto part = part_of_.find(node); ledger_ && part != part_of_.end()) {
+    ledger_->steps().NoteOutcomes({outcome}, machine_.identity(), part->second->rollout_since, now);
+  }
   outcomes_.push_back(std::move(outcome));
   exchanges_.erase(exchange);
 }
@@ -336,6 +422,7 @@ Plan HostEngine::Everything() const {
     std::erase_if(plan.gates, [&](const NodeGate& gate) { return part->guests.contains(gate.node); });
     std::move(plan.gates.begin(), plan.gates.end(), std::back_inserter(all.gates));
     if (parts_.size() == 1) all.findings = std::move(plan.findings);
+    if (plan.rollout) all.rollout = std::move(plan.rollout);
     all.totals += plan.totals;
   }
   std::sort(all.gates.begin(), all.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });

@@ -22,6 +22,7 @@
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "host/host_hooks.h"
+#include "host/ledger_exchange.h"
 #include "host/node_exchange.h"
 #include "host/part.h"
 #include "read/node_views.h"
@@ -34,6 +35,8 @@ struct HostOptions {
   StateMachineOptions machine = {};
   ViewScope scope = {};
   std::string field_manager = "driverupgrade";
+  // Without it, a policy with a rollout is refused.
+  std::optional<AdmissionLedger> ledger = std::nullopt;
 };
 
 // What a pass found.
@@ -43,6 +46,8 @@ struct HostPass {
   std::vector<std::string> wanted_pods = {};
   // Of all parts.
   std::set<std::string> pod_interest = {};
+  // The ledger has requests, which Next(kLedger) returns.
+  bool ledger_begins = false;
 };
 
 struct Settled {
@@ -57,6 +62,9 @@ struct ManagedNode {
   std::vector<std::string> driver_pods = {};
 };
 
+// Stands for the ledger where requests are named by nodes.
+inline constexpr std::string_view kLedger = "";
+
 // Neither reads nor sends, and has neither clock nor thread. Not thread-safe.
 class HostEngine {
  public:
@@ -70,14 +78,15 @@ class HostEngine {
   std::vector<HostQuestion> Questions() const { return hooks_.Questions(); }
   void Tell(const std::string& id, absl::StatusOr<bool> answer);
 
-  // One pass over the nodes that `policy` is for; nullopt: all. Errors: those of Validate; FailedPrecondition for a rollout;
-  // Unavailable until every kind has been put.
+  // One pass over the nodes that `policy` is for; nullopt: all. Errors: those of Validate; FailedPrecondition for a rollout
+  // without a ledger, and for a second policy beside one, because the ledger has one record; Unavailable until every kind has
+  // been put.
   absl::StatusOr<HostPass> Apply(const std::optional<std::set<std::string>>& nodes, const UpgradePolicy& policy,
                                  absl::Time now);
   // See StateMachine::Release. Errors: as Apply, and Unavailable for what may be ours and cannot be read.
   absl::StatusOr<HostPass> Release(const std::optional<std::set<std::string>>& nodes, absl::Time now);
 
-  // nullptr: nothing is left, or nothing was begun.
+  // `node`: or kLedger. nullptr: nothing is left, or nothing was begun.
   const HttpRequest* Next(const std::string& node, absl::Time now);
   // To the request that Next has given. Whether there may be another one. Errors: FailedPrecondition if there is none.
   absl::StatusOr<bool> Answer(const std::string& node, const absl::StatusOr<HttpResponse>& response, absl::Time now);
@@ -109,6 +118,15 @@ class HostEngine {
   // Nodes whose pods are needed and not known; those that wait for them are added to `withheld`.
   std::vector<std::string> WantedPods(const Part& part, std::set<std::string>& withheld) const;
   std::set<std::string> PodInterest() const;
+  // The ledger has the record of one rollout, so one part uses it. Errors: FailedPrecondition if `part` is another part.
+  absl::Status CheckLedgerPart(const Part& part) const;
+  bool UsesLedger(const Part& part) const { return ledger_ && !part.nodes.empty(); }
+  void SetLedgerFacts(Part& part, const UpgradePolicy& policy, absl::Time now);
+  // Holds back what must not start now: nodes of a group without known pods, and nodes that the ledger does not let start.
+  void Withhold(Part& part, const UpgradePolicy& policy, const std::set<std::string>& withheld, absl::Time now,
+                Plan& plan);
+  // Removes the plans of nodes that are in `withheld` or have requests in progress.
+  void LeaveOut(const std::set<std::string>& withheld, Plan& plan) const;
   HostPass Begin(Plan plan, const std::set<std::string>& withheld, absl::Time now);
   void EndIfOver(const std::string& node, absl::Time now);
 
@@ -121,7 +139,8 @@ class HostEngine {
   DriverParts driver_;
   AttemptLog log_;
   NodesUnderWay under_way_;
-  std::map<std::string, NodeExchange> exchanges_;                   // of the nodes under way
+  std::map<std::string, NodeExchange> exchanges_;  // of nodes in progress
+  std::optional<LedgerExchange> ledger_;
   std::map<std::string, std::shared_ptr<const NodeView>> managed_;  // by name
   std::map<std::string, std::vector<Finding>> findings_;            // by node
   std::set<std::string> touched_;

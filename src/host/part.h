@@ -28,6 +28,8 @@ struct Part {
   std::set<std::string> guests = {};
   // Since when it has been applied with autoUpgrade on.
   std::optional<absl::Time> active_since = std::nullopt;
+  // The same, while the policy has a rollout; otherwise InfiniteFuture.
+  absl::Time rollout_since = absl::InfiniteFuture();
 };
 
 }  // namespace driverupgrade::internal

@@ -71,18 +71,18 @@ std::string FormatDay(absl::CivilDay day) {
   return fmt::format("{:04}-{:02}-{:02}", day.year(), day.month(), day.day());
 }
 
-absl::StatusOr<absl::TimeZone> LoadZone(const std::string& name, const TimeZoneLoader& zones) {
-  if (name == "UTC") return absl::UTCTimeZone();
+absl::StatusOr<TimeZoneTable> LoadZone(const std::string& name, const TimeZoneLoader& zones) {
+  if (name == "UTC") return TimeZoneTable();
   if (zones) return zones(name);
   return absl::InvalidArgumentError(fmt::format("no time zone but UTC is known here, got {}", Quote(name)));
 }
 
 // nullopt: none is named, or one that is not known.
-std::optional<absl::TimeZone> ReadZone(PolicySection& section, std::string_view field, const TimeZoneLoader& zones) {
+std::optional<TimeZoneTable> ReadZone(PolicySection& section, std::string_view field, const TimeZoneLoader& zones) {
   std::string name;
   section.ReadText(field, name);
   if (!section.IsSet(field)) return std::nullopt;
-  const absl::StatusOr<absl::TimeZone> loaded = LoadZone(name, zones);
+  const absl::StatusOr<TimeZoneTable> loaded = LoadZone(name, zones);
   if (loaded.ok()) return *loaded;
   section.Reject(field, Message(loaded.status()));
   return std::nullopt;

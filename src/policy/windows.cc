@@ -19,17 +19,11 @@ constexpr int kDaysAtFirst = kWindowDaysMax + 1;
 // Longer than a year with a closed season at its end.
 constexpr int kDaysAheadMax = 400;
 
-// The first time at which the clocks show `time` or, if they skip it, later.
-absl::Time FirstTime(absl::CivilSecond time, absl::TimeZone zone) {
-  const absl::TimeZone::TimeInfo info = zone.At(time);
-  return info.kind == absl::TimeZone::TimeInfo::SKIPPED ? info.trans : info.pre;
-}
-
 // What is left of `span` outside the closed days of `zone`.
-std::vector<Span> Without(const std::vector<ClosedDays>& closed, absl::TimeZone zone, Span span) {
+std::vector<Span> Without(const std::vector<ClosedDays>& closed, const TimeZoneTable& zone, Span span) {
   std::vector<Span> open = {span};
   for (const ClosedDays& days : closed) {
-    const Span shut{FirstTime(absl::CivilSecond(days.first), zone), FirstTime(absl::CivilSecond(days.last + 1), zone)};
+    const Span shut{zone.FirstTime(absl::CivilSecond(days.first)), zone.FirstTime(absl::CivilSecond(days.last + 1))};
     std::vector<Span> left;
     for (const Span& one : open) {
       if (one.begin < shut.begin) left.push_back({one.begin, std::min(one.end, shut.begin)});
@@ -40,7 +34,7 @@ std::vector<Span> Without(const std::vector<ClosedDays>& closed, absl::TimeZone 
   return open;
 }
 
-absl::TimeZone ZoneOfClosedDays(const RolloutPolicy& rollout, absl::TimeZone of_window) {
+TimeZoneTable ZoneOfClosedDays(const RolloutPolicy& rollout, const TimeZoneTable& of_window) {
   return rollout.closed_time_zone.value_or(of_window);
 }
 
@@ -54,18 +48,18 @@ bool BeginsOn(const RolloutWindow& window, absl::CivilDay day) {
 absl::Time EndOf(const RolloutWindow& window, absl::CivilSecond start, absl::Time begin) {
   constexpr absl::Duration kDay = absl::Hours(24);
   if (absl::Trunc(window.duration, kDay) != window.duration) return begin + window.duration;
-  return FirstTime(start + absl::ToInt64Seconds(window.duration), window.time_zone);
+  return window.time_zone.FirstTime(start + absl::ToInt64Seconds(window.duration));
 }
 
 // The spans of `window` that begin on one of `days` days from `first` on.
 void AddSpans(const RolloutPolicy& rollout, const RolloutWindow& window, absl::CivilDay first, int days,
               std::vector<Span>& spans) {
-  const absl::TimeZone zone = ZoneOfClosedDays(rollout, window.time_zone);
+  const TimeZoneTable zone = ZoneOfClosedDays(rollout, window.time_zone);
   const absl::CivilDay end = first + days;
   for (absl::CivilDay day = first; day < end; ++day) {
     if (!BeginsOn(window, day)) continue;
     const absl::CivilSecond start = absl::CivilSecond(day) + absl::ToInt64Seconds(window.start);
-    const absl::Time begin = FirstTime(start, window.time_zone);
+    const absl::Time begin = window.time_zone.FirstTime(start);
     const std::vector<Span> open = Without(rollout.closed, zone, {.begin = begin, .end = EndOf(window, start, begin)});
     spans.insert(spans.end(), open.begin(), open.end());
   }
@@ -77,10 +71,10 @@ std::vector<Span> OpenSpans(const RolloutPolicy& rollout, absl::Time now, int da
   std::vector<Span> spans;
   for (const RolloutWindow& window : rollout.windows) {
     // The zones' days begin at other times, so one more on either side.
-    const absl::CivilDay today = absl::ToCivilDay(now, window.time_zone);
+    const absl::CivilDay today = window.time_zone.DayAt(now);
     AddSpans(rollout, window, today - kWindowDaysMax - 1, kWindowDaysMax + days + 2, spans);
   }
-  if (rollout.windows.empty()) spans = Without(rollout.closed, ZoneOfClosedDays(rollout, absl::UTCTimeZone()), {});
+  if (rollout.windows.empty()) spans = Without(rollout.closed, ZoneOfClosedDays(rollout, TimeZoneTable()), {});
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   std::vector<Span> merged;
   for (const Span& span : spans) {
@@ -96,12 +90,12 @@ std::vector<Span> OpenSpans(const RolloutPolicy& rollout, absl::Time now, int da
 
 // The closed days that `now` is in, by any of the clocks that count.
 std::optional<ClosedDays> ClosedAt(const RolloutPolicy& rollout, absl::Time now) {
-  std::vector<absl::TimeZone> zones = {ZoneOfClosedDays(rollout, absl::UTCTimeZone())};
+  std::vector<TimeZoneTable> zones = {ZoneOfClosedDays(rollout, TimeZoneTable())};
   if (!rollout.closed_time_zone && !rollout.windows.empty()) zones.clear();
   for (const RolloutWindow& window : rollout.windows) zones.push_back(ZoneOfClosedDays(rollout, window.time_zone));
   for (const ClosedDays& days : rollout.closed) {
-    for (const absl::TimeZone zone : zones) {
-      const absl::CivilDay today = absl::ToCivilDay(now, zone);
+    for (const TimeZoneTable& zone : zones) {
+      const absl::CivilDay today = zone.DayAt(now);
       if (days.first <= today && today <= days.last) return days;
     }
   }

@@ -99,7 +99,7 @@ absl::StatusOr<Plan> CachePass::MakePlan(const CallContext& context, const PassI
   // Whether a grant's node is there is known once all nodes have been looked at.
   if (ledger_ != nullptr && touched_.empty()) {
     planner().SetGrants(ledger_->Standing(context, managed_));
-    planner().SetGrantsMax(ledger_->grants_max());
+    planner().SetGrantsMax(ledger_->steps().grants_max());
   }
   planner().SetPolicy(input.policy);
   planner().SetActiveSince(input.active_since);
@@ -263,7 +263,7 @@ void CachePass::Forget(const std::string& node, AttemptLog& log) {
 void CachePass::Refresh(const CallContext& context, const std::string& name, AttemptLog& log) {
   findings_.erase(name);
   const std::shared_ptr<const Node> node = cache_->FindNode(name);
-  if (ledger_ != nullptr) ledger_->NodeSeen(name, node.get());
+  if (ledger_ != nullptr) ledger_->steps().NodeSeen(name, node.get());
   std::vector<Pod> driver_pods = cache_->DriverPods(driver_, name);
   if (node == nullptr) {
     if (!driver_pods.empty()) {

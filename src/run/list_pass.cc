@@ -14,7 +14,7 @@ std::vector<NodeOutcome> ListPass::Collect(AttemptLog& log) { return executor_.C
 
 absl::StatusOr<Plan> ListPass::MakePlan(const CallContext& context, const PassInput& input, AttemptLog& log) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(ClusterSnapshot snapshot,
-                                 builder_.Build(context, log, ledger_ != nullptr ? ledger_->grants() : Grants{}));
+                                 builder_.Build(context, log, ledger_ != nullptr ? ledger_->steps().grants() : Grants{}));
   planner().SetPolicy(input.policy);
   planner().SetActiveSince(input.active_since);
   planner().SetSharedSlots(input.shared_slots);
@@ -38,7 +38,7 @@ absl::StatusOr<Plan> ListPass::MakePlan(const CallContext& context, const PassIn
 void ListPass::Show(const ClusterSnapshot& snapshot) {
   planner().SetDriver(snapshot.driver, snapshot.findings);
   planner().SetGrants(snapshot.grants);
-  if (ledger_ != nullptr) planner().SetGrantsMax(ledger_->grants_max());
+  if (ledger_ != nullptr) planner().SetGrantsMax(ledger_->steps().grants_max());
   sees_daemon_set_ = !snapshot.driver->daemon_sets.empty();
   std::map<std::string, std::string> gone = std::exchange(uids_, {});
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {

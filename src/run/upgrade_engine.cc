@@ -154,9 +154,8 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> internal::EngineMaker::Create(con
   }
   std::unique_ptr<internal::LedgerPass> ledger;
   if (options.ledger) {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(AdmissionLedger made, AdmissionLedger::Create(cluster, identity, *options.ledger));
-    ledger =
-        std::make_unique<internal::LedgerPass>(std::move(made), cluster, options.clock, options.executor.call_timeout);
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(ledger, internal::LedgerPass::Create(cluster, identity, *options.ledger,
+                                                                        options.clock, options.executor.call_timeout));
   }
   return std::unique_ptr<UpgradeEngine>(new UpgradeEngine(std::make_unique<UpgradeEngine::Impl>(
       identity, std::move(cluster), std::move(options), std::move(ledger), std::move(runner))));
@@ -223,7 +222,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
   log_.PassBegan(now);
   const absl::Time unbroken_since =
       policy.rollout ? active_since_.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
-  if (ledger_) ledger_->NoteOutcomes(result.outcomes, machine_.identity(), unbroken_since);
+  if (ledger_) ledger_->steps().NoteOutcomes(result.outcomes, machine_.identity(), unbroken_since, now);
   DRIVERUPGRADE_RETURN_IF_ERROR(MakePlan(context, policy, result));
   if (observer_) observer_->OnPlan(result.plan);
   // Before the first driver pod of the rollout is deleted.
@@ -234,8 +233,9 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
   const std::size_t collected = result.outcomes.size();
   Carry(context, result);
   if (policy.rollout) {
-    ledger_->NoteOutcomes({result.outcomes.begin() + static_cast<std::ptrdiff_t>(collected), result.outcomes.end()},
-                          machine_.identity(), unbroken_since);
+    ledger_->steps().NoteOutcomes(
+        {result.outcomes.begin() + static_cast<std::ptrdiff_t>(collected), result.outcomes.end()}, machine_.identity(),
+        unbroken_since, clock_->Now());
   }
   if (result.plan.finished) TellFindings(context, result.plan);
   if (const auto reminder = finding_events_ ? finding_events_->NextReminder() : std::nullopt) {
@@ -255,7 +255,7 @@ absl::Status UpgradeEngine::Impl::MakePlan(const CallContext& context, const Upg
                                   .rollout = [&] { return RolloutFactsFor(policy); }};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan, pass_->MakePlan(context, input, log_));
   result.judged = pass_->judgements() - before;
-  if (ledger_) ledger_->NoteFailures(result.plan);
+  if (ledger_) ledger_->steps().NoteFailures(result.plan);
   if (!result.plan.finished) return absl::OkStatus();
   if (ledger_) {
     pass_->Withhold(ledger_->Settle(context, result.plan), result.plan);
@@ -267,8 +267,9 @@ absl::Status UpgradeEngine::Impl::MakePlan(const CallContext& context, const Upg
 
 RolloutFacts UpgradeEngine::Impl::RolloutFactsFor(const UpgradePolicy& policy) const {
   if (!policy.rollout || !policy.auto_upgrade) return {};
-  return {
-      .record = ledger_->record(), .sick = rollout_sick_ ? rollout_sick_() : std::string(), .took = ledger_->took()};
+  return {.record = ledger_->steps().record(),
+          .sick = rollout_sick_ ? rollout_sick_() : std::string(),
+          .took = ledger_->steps().took()};
 }
 
 void UpgradeEngine::Impl::Publish() {

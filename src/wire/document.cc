@@ -91,6 +91,12 @@ absl::StatusOr<int> Document::CountOr(std::string_view member, int absent) const
   return value->GetInt();
 }
 
+absl::StatusOr<std::int64_t> Document::Integer(std::string_view member) const {
+  const json::Value* value = Find(member);
+  if (value == nullptr || !value->IsInt64()) return Wrong(member, "must be a whole number");
+  return value->GetInt64();
+}
+
 absl::StatusOr<std::vector<std::string>> Document::Texts(std::string_view member) const {
   const json::Value* value = Find(member);
   if (value == nullptr) return std::vector<std::string>();

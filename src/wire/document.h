@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_SRC_WIRE_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_WIRE_DOCUMENT_H_
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <set>
@@ -28,6 +29,7 @@ class Document {
   [[nodiscard]] absl::StatusOr<std::string> TextOr(std::string_view member, std::string_view absent) const;
   [[nodiscard]] absl::StatusOr<bool> FlagOr(std::string_view member, bool absent) const;
   [[nodiscard]] absl::StatusOr<int> CountOr(std::string_view member, int absent) const;
+  [[nodiscard]] absl::StatusOr<std::int64_t> Integer(std::string_view member) const;
   // Empty if it is absent.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> Texts(std::string_view member) const;
   // Each of an array of objects; none if it is absent.

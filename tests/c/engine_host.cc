@@ -73,10 +73,28 @@ EngineHost::EngineHost(HostedDriver driver, std::shared_ptr<HttpTransport> serve
   Restart();
 }
 
+void EngineHost::PutTimeZone(const TimeZoneTable& zone) {
+  std::vector<std::string> offsets;
+  for (const TimeZoneTable::Offset& offset : zone.offsets()) {
+    offsets.push_back(fmt::format(R"({{"from":{},"seconds":{}}})", absl::ToUnixSeconds(offset.from),
+                                  absl::ToInt64Seconds(offset.offset)));
+  }
+  const std::string text = fmt::format(R"({{"name":"{}","offsets":[{}]}})", zone.name(), fmt::join(offsets, ","));
+  if (text == std::exchange(time_zones_[zone.name()], text)) return;
+  Must(Call(du_engine_put_time_zone, engine(), Str(text)));
+}
+
+void EngineHost::PutTimeZones(const UpgradePolicy& policy) {
+  if (!policy.rollout) return;
+  for (const RolloutWindow& window : policy.rollout->windows) PutTimeZone(window.time_zone);
+  if (policy.rollout->closed_time_zone) PutTimeZone(*policy.rollout->closed_time_zone);
+}
+
 void EngineHost::Restart() {
   du_engine* engine = nullptr;
   Must(Call(du_engine_new, Str(driver_.options), &engine));
   engine_.reset(engine);
+  for (const auto& [name, text] : time_zones_) Must(Call(du_engine_put_time_zone, engine, Str(text)));
 }
 
 std::string EngineHost::List(const std::string& path, std::vector<std::pair<std::string, std::string>> query) {
@@ -177,6 +195,11 @@ bool EngineHost::Pass(const std::optional<std::set<std::string>>& nodes, std::st
   for (const std::string& node : interest_) PutPods(node);
   apply();
   bool sent = Carry(now);
+  // Nodes may start once the ledger has answered.
+  for (int answers = 0; answers < 3 && ledger_answered_; ++answers) {
+    apply();
+    sent = Carry(now) || sent;
+  }
   interest_ = Texts(Parsed(last_), "podInterest");
   if (interest_.empty()) return sent;
   for (const std::string& node : interest_) PutPods(node);
@@ -216,6 +239,7 @@ bool EngineHost::Carry(absl::Time began) {
   if (pass["wakeAt"].IsInt64()) wake_at_ = absl::FromUnixMillis(pass["wakeAt"].GetInt64());
   std::vector<std::string> nodes = Texts(pass, "work");
   const bool any = !nodes.empty();
+  ledger_answered_ = std::find(nodes.begin(), nodes.end(), "") != nodes.end();
   while (!nodes.empty()) {
     std::vector<std::string> left;
     for (const std::string& node : nodes) {

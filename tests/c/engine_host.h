@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,6 +19,8 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/observer.h"
+#include "driverupgrade/time_zone_table.h"
+#include "driverupgrade/upgrade_policy.h"
 
 namespace driverupgrade::tests {
 
@@ -63,6 +66,9 @@ class EngineHost {
   bool Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now);
   // Gives all nodes back; whether anything was sent.
   bool Release(absl::Time now);
+  // Puts a time zone for this engine, and for those after a Restart. PutTimeZones: those that `policy` names.
+  void PutTimeZone(const TimeZoneTable& zone);
+  void PutTimeZones(const UpgradePolicy& policy);
   // As after a crash: all that the engine knew is lost.
   void Restart();
   // Asks for each node whether replacing its driver needs an evacuated node.
@@ -109,8 +115,10 @@ class EngineHost {
   std::optional<absl::Time> wake_at_;
   // Nodes whose pods the engine was interested in.
   std::vector<std::string> interest_;
+  std::map<std::string, std::string> time_zones_;  // documents by name
   std::vector<std::string> events_;
   int requests_ = 0;
+  bool ledger_answered_ = false;  // by the last Carry
 };
 
 // Calls a function of the interface whose last argument is `out`.

@@ -70,7 +70,7 @@ bool AdmissionTable::Admits(const NodeShares& shares, std::size_t node) {
   return known->second;
 }
 
-// The budgets are kept as run/admission_ledger.h says.
+// The budgets are kept as ledger/admission_ledger.h says.
 bool AdmissionTable::Admit(const NodeShares& shares, std::size_t node) const {
   Sums sums;
   std::vector<WaitingNode> waiting;

@@ -10,9 +10,10 @@
 #include "decide/admission/queue.h"
 #include "driverupgrade/upgrade_state.h"
 #include "fmt/format.h"
+#include "ledger/admission_ledger.h"
 #include "property/seeded_random.h"
-#include "run/admission_ledger.h"
 #include "support/catch.h"
+#include "support/ledger_calls.h"
 #include "support/object_server.h"
 
 namespace driverupgrade::tests {
@@ -52,7 +53,7 @@ class Fleet {
     bool create = false;
   };
   struct Engine {
-    std::optional<AdmissionLedger> ledger;
+    std::optional<LedgerCalls> ledger;
     int phase = 0;
     bool ledger_read = false;
     std::vector<NodeView> views;
@@ -62,7 +63,7 @@ class Fleet {
   void Tick();
   void Crash(Engine& engine);
   void Advance(Engine& engine);
-  void Read(Engine& engine) { engine.ledger_read = engine.ledger->Read({}).ok(); }
+  void Read(Engine& engine) { engine.ledger_read = engine.ledger->Read().ok(); }
   void List(Engine& engine);
   void AdmitNodes(Engine& engine);
   void Send(Engine& engine);
@@ -143,7 +144,7 @@ void Fleet::SetState(Node& node, UpgradeState state) {
 // A new process knows nothing.
 void Fleet::Crash(Engine& engine) {
   engine = Engine{};
-  engine.ledger = *AdmissionLedger::Create(line_, kGpu, {.ns = "ops", .name = "ledger"});
+  engine.ledger.emplace(line_, *AdmissionLedger::Create(kGpu, {.ns = "ops", .name = "ledger"}));
 }
 
 absl::StatusOr<ConfigMap> Fleet::Write(const ConfigMap& object, bool create) {
@@ -164,11 +165,11 @@ void Fleet::List(Engine& engine) {
   for (const auto& [name, node] : nodes_) engine.views.push_back({.node = node});
 }
 
-// As documented in run/admission_ledger.h.
+// As documented in ledger/admission_ledger.h.
 std::vector<std::string> Fleet::ChosenBy(const Engine& engine, const std::vector<NodeReading>& readings) const {
   const Grants none;
   const bool blind = mistake_ == Mistake::kNoLedger || mistake_ == Mistake::kGrantsUncounted;
-  const Grants& grants = blind ? none : engine.ledger->grants();
+  const Grants& grants = blind ? none : (*engine.ledger)->grants();
   Sums sums;
   std::vector<WaitingNode> waiting;
   std::vector<std::string> uids;  // of those that wait
@@ -199,7 +200,7 @@ void Fleet::AdmitNodes(Engine& engine) {
   std::vector<std::string> chosen = ChosenBy(engine, readings);
   if (mistake_ != Mistake::kNoLedger) {
     if (!engine.ledger_read) return;
-    const absl::StatusOr<GrantDecision> decision = engine.ledger->Settle({}, readings, chosen);
+    const absl::StatusOr<GrantDecision> decision = engine.ledger->Settle(readings, chosen);
     if (decision.ok()) {
       chosen = decision->admitted;
     } else if (mistake_ != Mistake::kIgnoresFailure) {

@@ -1,4 +1,4 @@
-#include "run/admission_ledger.h"
+#include "ledger/admission_ledger.h"
 
 #include <deque>
 #include <memory>
@@ -10,6 +10,7 @@
 #include "decide/admission/queue.h"
 #include "driverupgrade/upgrade_state.h"
 #include "support/catch.h"
+#include "support/ledger_calls.h"
 #include "support/object_server.h"
 
 namespace driverupgrade::tests {
@@ -67,15 +68,15 @@ class ConfigMapFacade final : public ClusterFacade {
 
 struct Replica {
   explicit Replica(ObjectServer<ConfigMap>& server, AdmissionLedgerOptions options = {.ns = "ops", .name = "ledger"})
-      : facade(std::make_shared<ConfigMapFacade>(server)), ledger(*AdmissionLedger::Create(facade, kGpu, options)) {}
+      : facade(std::make_shared<ConfigMapFacade>(server)), ledger(facade, *AdmissionLedger::Create(kGpu, options)) {}
   absl::StatusOr<GrantDecision> Pass(const std::vector<NodeReading>& nodes, const Uids& wanted) {
-    const absl::Status read = ledger.Read({});
+    const absl::Status read = ledger.Read();
     if (!read.ok()) return read;
-    return ledger.Settle({}, nodes, wanted);
+    return ledger.Settle(nodes, wanted);
   }
 
   std::shared_ptr<ConfigMapFacade> facade;
-  AdmissionLedger ledger;
+  LedgerCalls ledger;
 };
 
 NodeReading Waiting(std::string uid, std::string version) { return {std::move(uid), std::move(version), false}; }
@@ -172,12 +173,12 @@ TEST_CASE("Garbage in the ledger is told, frees no slot that is held and keeps n
   ObjectServer<ConfigMap> server;
   (void)server.Create({.ns = "ops", .name = "ledger", .data = {{kKey, "what is this\na"}, {"other", "kept"}}});
   Replica replica(server);
-  CHECK(replica.ledger.Read({}).ok());
-  CHECK(replica.ledger.error() == "config map ops/ledger, nvidia.com_gpu: 2 lines make no sense, the first is line 1");
-  CHECK(Counts(replica.ledger.grants(), Waiting("a", "5")));
+  CHECK(replica.ledger.Read().ok());
+  CHECK(replica.ledger->error() == "config map ops/ledger, nvidia.com_gpu: 2 lines make no sense, the first is line 1");
+  CHECK(Counts(replica.ledger->grants(), Waiting("a", "5")));
   CHECK(replica.Pass({Waiting("a", "5")}, {}).ok());
   CHECK(server.object()->data == std::map<std::string, std::string>{{kKey, "a 5\n"}, {"other", "kept"}});
-  CHECK(replica.ledger.error().empty());
+  CHECK(replica.ledger->error().empty());
 }
 
 TEST_CASE("A pass makes no call without a change, and one compare-and-set for all changes") {
@@ -190,8 +191,8 @@ TEST_CASE("A pass makes no call without a change, and one compare-and-set for al
 
   CHECK(replica.Pass({Waiting("a", "1"), Waiting("b", "1")}, {"a", "b"})->admitted == Uids{"a", "b"});
   CHECK(server.object()->data.at(kKey) == "a 1\nb 1\n");
-  CHECK(replica.ledger.Granted("a") == "1");
-  CHECK_FALSE(replica.ledger.Granted("c"));
+  CHECK(replica.ledger->Granted("a") == "1");
+  CHECK_FALSE(replica.ledger->Granted("c"));
   // a has ended, b met a conflict, c is new.
   CHECK(replica.Pass({Waiting("a", "5"), Waiting("b", "3"), Waiting("c", "1")}, {"b", "c"})->admitted ==
         Uids{"b", "c"});
@@ -206,24 +207,24 @@ TEST_CASE("Nobody is admitted by a compare-and-set that did not succeed, the nex
   Replica one(server);
   Replica two(server);
   const std::vector<NodeReading> nodes = {Waiting("a", "1"), Waiting("b", "1")};
-  REQUIRE(one.ledger.Read({}).ok());
-  REQUIRE(two.ledger.Read({}).ok());
+  REQUIRE(one.ledger.Read().ok());
+  REQUIRE(two.ledger.Read().ok());
   SECTION("both create") {
-    CHECK(one.ledger.Settle({}, nodes, {"a"}).ok());
-    CHECK(absl::IsAlreadyExists(two.ledger.Settle({}, nodes, {"b"}).status()));
+    CHECK(one.ledger.Settle(nodes, {"a"}).ok());
+    CHECK(absl::IsAlreadyExists(two.ledger.Settle(nodes, {"b"}).status()));
   }
   SECTION("both update") {
-    REQUIRE(one.ledger.Settle({}, nodes, {"a"}).ok());
+    REQUIRE(one.ledger.Settle(nodes, {"a"}).ok());
     Replica late(server);
-    REQUIRE(late.ledger.Read({}).ok());
-    REQUIRE(one.ledger.Settle({}, {Waiting("a", "2"), Waiting("b", "1")}, {"a"}).ok());
-    CHECK(absl::IsAborted(late.ledger.Settle({}, nodes, {"b"}).status()));
+    REQUIRE(late.ledger.Read().ok());
+    REQUIRE(one.ledger.Settle({Waiting("a", "2"), Waiting("b", "1")}, {"a"}).ok());
+    CHECK(absl::IsAborted(late.ledger.Settle(nodes, {"b"}).status()));
     two = std::move(late);
   }
-  CHECK_FALSE(two.ledger.Granted("b"));
-  CHECK(absl::IsFailedPrecondition(two.ledger.Settle({}, nodes, {"b"}).status()));
-  REQUIRE(two.ledger.Read({}).ok());
-  CHECK(two.ledger.grants() == one.ledger.grants());
+  CHECK_FALSE(two.ledger->Granted("b"));
+  CHECK(absl::IsFailedPrecondition(two.ledger.Settle(nodes, {"b"}).status()));
+  REQUIRE(two.ledger.Read().ok());
+  CHECK(two.ledger->grants() == one.ledger->grants());
 }
 
 TEST_CASE("A lost answer admits nobody, and the grant it may have stored is found, counts and is used") {
@@ -232,9 +233,9 @@ TEST_CASE("A lost answer admits nobody, and the grant it may have stored is foun
   const Fault fault = GENERATE(Fault::kLostBefore, Fault::kLostAfter);
   replica.facade->faults = {fault};
   CHECK_FALSE(replica.Pass({Waiting("a", "1")}, {"a"}).ok());
-  CHECK_FALSE(replica.ledger.Granted("a"));
-  REQUIRE(replica.ledger.Read({}).ok());
-  CHECK(IsCurrent(replica.ledger.grants(), Waiting("a", "1")) == (fault == Fault::kLostAfter));
+  CHECK_FALSE(replica.ledger->Granted("a"));
+  REQUIRE(replica.ledger.Read().ok());
+  CHECK(IsCurrent(replica.ledger->grants(), Waiting("a", "1")) == (fault == Fault::kLostAfter));
   CHECK(replica.Pass({Waiting("a", "1")}, {"a"})->admitted == Uids{"a"});
   CHECK(replica.facade->writes == (fault == Fault::kLostAfter ? 1 : 2));
 }
@@ -265,12 +266,12 @@ TEST_CASE("Two drivers share one ConfigMap") {
   ObjectServer<ConfigMap> server;
   Replica gpu(server);
   const auto facade = std::make_shared<ConfigMapFacade>(server);
-  AdmissionLedger ofed =
-      *AdmissionLedger::Create(facade, *DriverIdentity::Create("nvidia.com", "ofed"), {.ns = "ops", .name = "ledger"});
+  LedgerCalls ofed(
+      facade, *AdmissionLedger::Create(*DriverIdentity::Create("nvidia.com", "ofed"), {.ns = "ops", .name = "ledger"}));
   REQUIRE(gpu.Pass({Waiting("a", "1")}, {"a"}).ok());
-  REQUIRE(ofed.Read({}).ok());
-  CHECK(ofed.grants().empty());
-  REQUIRE(ofed.Settle({}, {Waiting("a", "1")}, {"a"}).ok());
+  REQUIRE(ofed.Read().ok());
+  CHECK(ofed->grants().empty());
+  REQUIRE(ofed.Settle({Waiting("a", "1")}, {"a"}).ok());
   CHECK(server.object()->data ==
         std::map<std::string, std::string>{{"nvidia.com_gpu", "a 1\n"}, {"nvidia.com_ofed", "a 1\n"}});
 }
@@ -282,9 +283,9 @@ TEST_CASE("Owners of a driver's nodes share one ConfigMap, and the grants of one
   Replica b(server, {.ns = "ops", .name = "ledger", .owner = "b"});
   REQUIRE(whole.Pass({Waiting("x", "1")}, {"x"}).ok());
   REQUIRE(a.Pass({Waiting("y", "1")}, {"y"}).ok());
-  REQUIRE(b.ledger.Read({}).ok());
-  CHECK(b.ledger.grants().empty());
-  REQUIRE(b.ledger.Settle({}, {Waiting("z", "1")}, {"z"}).ok());
+  REQUIRE(b.ledger.Read().ok());
+  CHECK(b.ledger->grants().empty());
+  REQUIRE(b.ledger.Settle({Waiting("z", "1")}, {"z"}).ok());
   CHECK(server.object()->data == std::map<std::string, std::string>{{"nvidia.com_gpu", "x 1\n"},
                                                                     {"nvidia.com_gpu_a", "y 1\n"},
                                                                     {"nvidia.com_gpu_b", "z 1\n"}});
@@ -294,7 +295,7 @@ TEST_CASE("Options of the ledger that cannot work are refused") {
   ObjectServer<ConfigMap> server;
   const auto facade = std::make_shared<ConfigMapFacade>(server);
   const auto code = [&](AdmissionLedgerOptions options) {
-    return AdmissionLedger::Create(facade, kGpu, options).status().code();
+    return internal::LedgerPass::Create(facade, kGpu, options, SystemClock(), absl::Seconds(1)).status().code();
   };
   CHECK(code({.ns = "ops", .name = "ledger"}) == absl::StatusCode::kOk);
   CHECK(code({.ns = "", .name = "ledger"}) == absl::StatusCode::kInvalidArgument);
@@ -305,8 +306,6 @@ TEST_CASE("Options of the ledger that cannot work are refused") {
   CHECK(code({.ns = "ops", .name = "ledger", .owner = std::string(250, 'a')}) == absl::StatusCode::kInvalidArgument);
   facade->lacks = Operation::kCreateConfigMap;
   CHECK(code({.ns = "ops", .name = "ledger"}) == absl::StatusCode::kUnimplemented);
-  CHECK(AdmissionLedger::Create(nullptr, kGpu, {.ns = "ops", .name = "ledger"}).status().code() ==
-        absl::StatusCode::kInvalidArgument);
 }
 
 TEST_CASE("A node with a grant takes a slot and is unavailable, once") {

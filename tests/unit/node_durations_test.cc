@@ -1,5 +1,5 @@
 // How long nodes take, by what became of them.
-#include "run/node_durations.h"
+#include "ledger/node_durations.h"
 
 #include "support/catch.h"
 #include "support/node_under_test.h"

@@ -145,13 +145,21 @@ du_code du_engine_read(du_engine *engine, int64_t now_ms, du_buf *out);
 du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
 
 /*
+ * A time zone that a policy's rollout names: {"name":"Europe/Berlin","offsets":[{"from":1774746000,"seconds":7200}, ...]}. `from`: seconds
+ * since 1970 from which on the offset from UTC applies, ascending; the first offset also applies before, and the last one without an
+ * end. Put it before the first policy that names it, and again before its last offset ends. UTC is always known. Out: {}. Errors: 3 for
+ * a table that makes no sense.
+ */
+du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
+
+/*
  * One pass. `nodes`: a JSON array of the names that `policy` is for, or empty: all. With several parts of the nodes, each
  * applied with a policy of its own, budgets count the part's nodes; a node without a driver pod stays in the part that it was
  * in, and a node in progress that nobody names any more goes on counting there, and waits. Out: "work", the nodes whose
- * requests du_engine_next gives now; "wantedPods", nodes whose pods have to be put before they go on; gates, counts, findings
+ * requests du_engine_next gives now, where "" stands for the requests of the ledger; "wantedPods", nodes whose pods have to be put before they go on; gates, counts, findings
  * and "wakeAt". To be called again when something was put, a node's requests have been answered, or at wakeAt.
- * `now_ms`: milliseconds since 1970. Errors: 3 for a policy that makes no sense; 9 for one with a rollout, which needs a ledger;
- * 14 until each kind has been put once.
+ * `now_ms`: milliseconds since 1970. Errors: 3 for a policy that makes no sense, or names a time zone that was not put; 9 for a rollout
+ * without a ledger, and for a second part beside a ledger, which has the record of one rollout; 14 until each kind has been put once.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 

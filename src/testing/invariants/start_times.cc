@@ -15,10 +15,10 @@ bool IsClosed(const RolloutPolicy& rollout, absl::CivilDay day) {
 }
 
 // From `time` until the first closed day, or `end`.
-absl::Time UntilClosed(const RolloutPolicy& rollout, absl::TimeZone zone, absl::Time time, absl::Time end) {
-  if (IsClosed(rollout, absl::ToCivilDay(time, zone))) return time;
+absl::Time UntilClosed(const RolloutPolicy& rollout, const TimeZoneTable& zone, absl::Time time, absl::Time end) {
+  if (IsClosed(rollout, zone.DayAt(time))) return time;
   for (const ClosedDays& days : rollout.closed) {
-    const absl::Time begins = absl::FromCivil(absl::CivilSecond(days.first), zone);
+    const absl::Time begins = zone.FirstTime(absl::CivilSecond(days.first));
     if (begins > time) end = std::min(end, begins);
   }
   return end;
@@ -27,21 +27,21 @@ absl::Time UntilClosed(const RolloutPolicy& rollout, absl::TimeZone zone, absl::
 // A window of whole days ends by the clock.
 absl::Time EndOf(const RolloutWindow& window, absl::Time begins) {
   if (window.duration % absl::Hours(24) != absl::ZeroDuration()) return begins + window.duration;
-  const absl::CivilSecond clock = absl::ToCivilSecond(begins, window.time_zone);
-  return absl::FromCivil(clock + absl::ToInt64Seconds(window.duration), window.time_zone);
+  const absl::CivilSecond clock = window.time_zone.ClockAt(begins);
+  return window.time_zone.FirstTime(clock + absl::ToInt64Seconds(window.duration));
 }
 
 // Until when nodes may start from `time` on without a break; at least what is asked for if it is longer than `enough`.
 absl::Time OpenUntil(const RolloutPolicy& rollout, absl::Time time, absl::Duration enough) {
   if (rollout.windows.empty()) {
-    return UntilClosed(rollout, rollout.closed_time_zone.value_or(absl::UTCTimeZone()), time, absl::InfiniteFuture());
+    return UntilClosed(rollout, rollout.closed_time_zone.value_or(TimeZoneTable()), time, absl::InfiniteFuture());
   }
   absl::Time until = time;
   for (bool grows = true; grows && until - time <= enough;) {
     const absl::Time from = until;
     ForEachWindow(rollout, from, from, [&](absl::Time begins, const RolloutWindow& window) {
       const absl::Time ends = EndOf(window, begins);
-      const absl::TimeZone zone = rollout.closed_time_zone.value_or(window.time_zone);
+      const TimeZoneTable zone = rollout.closed_time_zone.value_or(window.time_zone);
       if (begins <= from && from < ends) until = std::max(until, UntilClosed(rollout, zone, from, ends));
     });
     grows = until > from;
@@ -80,10 +80,10 @@ bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time t
 // The most time is left as soon as a window begins, or the day after a closed one.
 bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time first, absl::Time last) {
   std::set<absl::Time> times = {first};
-  const auto add_ends_of_closed = [&](absl::TimeZone zone) {
-    for (const ClosedDays& days : rollout.closed) times.insert(absl::FromCivil(absl::CivilSecond(days.last + 1), zone));
+  const auto add_ends_of_closed = [&](const TimeZoneTable& zone) {
+    for (const ClosedDays& days : rollout.closed) times.insert(zone.FirstTime(absl::CivilSecond(days.last + 1)));
   };
-  add_ends_of_closed(rollout.closed_time_zone.value_or(absl::UTCTimeZone()));
+  add_ends_of_closed(rollout.closed_time_zone.value_or(TimeZoneTable()));
   for (const RolloutWindow& window : rollout.windows) add_ends_of_closed(window.time_zone);
   ForEachWindow(rollout, first, last, [&](absl::Time begins, const RolloutWindow&) { times.insert(begins); });
   return std::any_of(times.begin(), times.end(), [&](absl::Time time) {

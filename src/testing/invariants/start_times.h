@@ -32,13 +32,13 @@ template <class F>
 void ForEachWindow(const RolloutPolicy& rollout, absl::Time first, absl::Time last, F visit) {
   for (const RolloutWindow& window : rollout.windows) {
     // A window may be a week long.
-    const absl::CivilDay end = absl::ToCivilDay(last, window.time_zone);
-    for (absl::CivilDay day = absl::ToCivilDay(first, window.time_zone) - 8; day <= end; ++day) {
+    const absl::CivilDay end = window.time_zone.DayAt(last);
+    for (absl::CivilDay day = window.time_zone.DayAt(first) - 8; day <= end; ++day) {
       if (!window.days.empty() && !window.days.contains(absl::GetWeekday(day))) continue;
       const bool is_last = window.days_of_month.contains(kLastDayOfMonth) && (day + 1).day() == 1;
       if (!window.days_of_month.empty() && !window.days_of_month.contains(day.day()) && !is_last) continue;
       const absl::CivilSecond begins = absl::CivilSecond(day) + absl::ToInt64Seconds(window.start);
-      visit(absl::FromCivil(begins, window.time_zone), window);
+      visit(window.time_zone.FirstTime(begins), window);
     }
   }
 }

@@ -27,6 +27,10 @@ std::string OptionsOf(const testing::HostSeam& seam) {
   if (const auto& requestor = options.state_machine.requestor) {
     text += fmt::format(R"(,"requestor":{{"id":"{}","namespace":"{}"}})", requestor->id, requestor->ns);
   }
+  if (const auto& ledger = options.ledger) {
+    text += fmt::format(R"(,"ledger":{{"namespace":"{}","name":"{}","owner":"{}","grantsMax":{}}})", ledger->ns,
+                        ledger->name, ledger->owner, ledger->grants_max);
+  }
   return text + "}";
 }
 
@@ -101,6 +105,7 @@ class Host final : public testing::HostedEngine {
                                 return restart_only_({}, pod, running, wanted);
                               });
       }
+      host_.PutTimeZones(policy);
       host_.Pass(std::nullopt, Normalized(FormatUpgradePolicy(policy)), now);
       return host_.wake_at().value_or(absl::InfiniteFuture());
     } catch (const std::runtime_error&) {

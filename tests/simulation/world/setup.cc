@@ -326,9 +326,9 @@ void DrawNeighbours(std::uint64_t seed, const SimulationOptions& options, Setup&
 
 // What a host of the C interface has not.
 void MakeHosted(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
-  setup.cache = setup.ledger = setup.wire = setup.events = setup.own_pod = setup.selects_nodes = false;
+  setup.cache = setup.wire = setup.events = setup.own_pod = setup.selects_nodes = false;
   for (const Mode mode :
-       {Mode::kRollouts, Mode::kInFlight, Mode::kWatchTwice, Mode::kShortPasses, Mode::kWatchOrder}) {
+       {Mode::kInFlight, Mode::kWatchTwice, Mode::kShortPasses, Mode::kWatchOrder}) {
     setup.modes[static_cast<std::size_t>(mode)] = false;
   }
   Random random(seed, "hosted");

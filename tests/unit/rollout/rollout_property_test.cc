@@ -288,8 +288,8 @@ class NaiveAdmission {
   bool StageAllows(const std::vector<std::size_t>& unit) const {
     if (stages_[unit.front()] <= open_) return true;
     return Count([&](std::size_t i) {
-             const bool of_unit = Is(GroupMode::kTogether) ? SameGroup(nodes_[unit.front()], nodes_[i])
-                                                           : i == unit.front();
+             const bool of_unit =
+                 Is(GroupMode::kTogether) ? SameGroup(nodes_[unit.front()], nodes_[i]) : i == unit.front();
              return of_unit && nodes_[i].progress == NodeProgress::kWaiting && !nodes_[i].out_of_service;
            }) == 0;
   }

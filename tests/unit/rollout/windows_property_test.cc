@@ -16,7 +16,7 @@ using tests::SeededRandom;
 constexpr absl::Duration kTick = absl::Minutes(5);
 constexpr int kTicksOfDay = 24 * 12;
 
-absl::TimeZone Zone(const char* name) { return LoadRolloutTimeZone(name).value(); }
+absl::TimeZone Zone(const std::string& name) { return LoadRolloutTimeZone(name).value(); }
 
 RolloutWindow RandomWindow(absl::TimeZone zone, SeededRandom& random) {
   RolloutWindow window{.time_zone = zone};
@@ -46,10 +46,12 @@ RolloutPolicy RandomRollout(absl::TimeZone zone, SeededRandom& random) {
 // A person who looks at the clock of one window at every tick.
 class Watcher {
  public:
-  explicit Watcher(const RolloutPolicy& rollout, const RolloutWindow& window) : rollout_(rollout), window_(window) {}
+  // The clock is abseil's own, not that of the policy's table.
+  explicit Watcher(const RolloutPolicy& rollout, const RolloutWindow& window)
+      : rollout_(rollout), window_(window), zone_(Zone(window.time_zone.name())) {}
 
   bool IsOpen(absl::Time now) {
-    const absl::CivilSecond clock = absl::ToCivilSecond(now, window_.time_zone);
+    const absl::CivilSecond clock = absl::ToCivilSecond(now, zone_);
     const absl::CivilDay day(clock);
     if (day > begun_ && clock - absl::CivilSecond(day) >= absl::ToInt64Seconds(window_.start)) {
       begun_ = day;
@@ -70,12 +72,13 @@ class Watcher {
     const std::int64_t days = window_.duration / absl::Hours(24);
     if (days * absl::Hours(24) != window_.duration) return now + window_.duration;
     const absl::CivilSecond end = absl::CivilSecond(absl::CivilDay(clock) + days) + absl::ToInt64Seconds(window_.start);
-    const absl::TimeZone::TimeInfo info = window_.time_zone.At(end);
+    const absl::TimeZone::TimeInfo info = zone_.At(end);
     return info.kind == absl::TimeZone::TimeInfo::SKIPPED ? info.trans : info.pre;
   }
 
   const RolloutPolicy& rollout_;
   const RolloutWindow& window_;
+  const absl::TimeZone zone_;
   absl::CivilDay begun_{1970, 1, 1};
   absl::Time closes_ = absl::InfinitePast();
 };
@@ -109,7 +112,8 @@ std::string Difference(const RolloutPolicy& rollout, int needed, absl::Time begi
     const absl::Time now = begin + i * kTick;
     if (now >= start.until) start = StartTimeAt(rollout, now, needed * kTick);
     if (start.open == expected[static_cast<std::size_t>(i)]) continue;
-    return fmt::format("{}: {}", absl::FormatTime(now, rollout.windows[0].time_zone), start.open ? "open" : "not open");
+    return fmt::format("{}: {}", absl::FormatTime(now, Zone(rollout.windows[0].time_zone.name())),
+                       start.open ? "open" : "not open");
   }
   return "";
 }

@@ -1,11 +1,10 @@
-#include "run/admission_ledger.h"
+#include "ledger/admission_ledger.h"
 
 #include <utility>
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "model/label_syntax.h"
-#include "seam/check_supports.h"
 
 namespace driverupgrade {
 namespace {
@@ -21,10 +20,8 @@ std::string KeyOf(const DriverIdentity& identity, const std::string& owner) {
 
 }  // namespace
 
-absl::StatusOr<AdmissionLedger> AdmissionLedger::Create(std::shared_ptr<ClusterFacade> cluster,
-                                                        const DriverIdentity& identity,
+absl::StatusOr<AdmissionLedger> AdmissionLedger::Create(const DriverIdentity& identity,
                                                         AdmissionLedgerOptions options) {
-  if (cluster == nullptr) return absl::InvalidArgumentError("admission ledger options: no cluster facade");
   if (options.ns.empty() || options.name.empty()) {
     return absl::InvalidArgumentError("admission ledger options: namespace and name of the ConfigMap are needed");
   }
@@ -32,38 +29,35 @@ absl::StatusOr<AdmissionLedger> AdmissionLedger::Create(std::shared_ptr<ClusterF
     return absl::InvalidArgumentError("admission ledger options: grants_max must be positive");
   if (!options.owner.empty() && !internal::IsDnsSubdomain(options.owner)) {
     return absl::InvalidArgumentError(
-        fmt::format("admission ledger options: owner `{}` is no DNS subdomain", options.owner));
+        fmt::format("admission ledger options: owner `{}` is not a DNS subdomain", options.owner));
   }
   std::string key = KeyOf(identity, options.owner);
   if (key.size() > kKeyLengthMax) {
     return absl::InvalidArgumentError(fmt::format("admission ledger: `{}` is too long for a key of a ConfigMap", key));
   }
-  DRIVERUPGRADE_RETURN_IF_ERROR(internal::CheckSupports(
-      *cluster, {Operation::kGetConfigMap, Operation::kCreateConfigMap, Operation::kPatchConfigMap}));
-  return AdmissionLedger(std::move(cluster), std::move(key), std::move(options));
+  return AdmissionLedger(std::move(key), std::move(options));
 }
 
-AdmissionLedger::AdmissionLedger(std::shared_ptr<ClusterFacade> cluster, std::string key,
-                                 AdmissionLedgerOptions options)
-    : cluster_(std::move(cluster)),
-      key_(std::move(key)),
+AdmissionLedger::AdmissionLedger(std::string key, AdmissionLedgerOptions options)
+    : key_(std::move(key)),
       // No domain begins with `_`, so that no grants have this key.
       record_key_(fmt::format("_rollout_{}", key_)),
       options_(std::move(options)) {}
 
-absl::Status AdmissionLedger::Read(const CallContext& context) {
-  if (known_) return absl::OkStatus();
-  absl::StatusOr<ConfigMap> found = cluster_->GetConfigMap(context, {.ns = options_.ns, .name = options_.name});
+void AdmissionLedger::Read() {
+  if (!known_) asked_ = Asked{.purpose = Purpose::kRead, .request = Get()};
+}
+
+absl::Status AdmissionLedger::TakeRead(const absl::StatusOr<ConfigMap>& found) {
   if (absl::IsNotFound(found.status())) {
-    // What is remembered is stored anew by the next Settle.
-    // Not so the record: another replica may have halted the rollout since.
+    // The next Settle stores the remembered grants again. The record is dropped: another replica may have halted the rollout since.
     stored_.reset();
     record_.reset();
     known_ = true;
     return absl::OkStatus();
   }
   DRIVERUPGRADE_RETURN_IF_ERROR(found.status());
-  stored_ = *std::move(found);
+  stored_ = *found;
   const auto entry = stored_->data.find(key_);
   ParsedGrants parsed = ParseGrants(entry == stored_->data.end() ? "" : entry->second);
   grants_ = std::move(parsed.grants);
@@ -78,23 +72,30 @@ absl::Status AdmissionLedger::Read(const CallContext& context) {
 }
 
 void AdmissionLedger::Forget() {
+  if (asked_) asked_->ignored = true;
   known_ = false;
   stored_.reset();
   grants_.clear();
   record_.reset();
 }
 
-absl::StatusOr<GrantDecision> AdmissionLedger::Settle(const CallContext& context, const std::vector<NodeReading>& nodes,
+absl::StatusOr<GrantDecision> AdmissionLedger::Settle(const std::vector<NodeReading>& nodes,
                                                       const std::vector<std::string>& wanted,
                                                       const std::optional<std::string>& record) {
-  if (!known_) return absl::FailedPreconditionError("admission ledger: it is to be read before the nodes are listed");
+  if (!known_) return absl::FailedPreconditionError("admission ledger: it must be read before the nodes are listed");
   GrantDecision decision = DecideGrants(grants_, nodes, wanted, options_.grants_max);
   std::map<std::string, std::string> entries;
   if (std::string text = FormatGrants(decision.grants); !Has(key_, text)) entries.emplace(key_, std::move(text));
   if (record && !Has(record_key_, *record)) entries.emplace(record_key_, *record);
-  if (!entries.empty()) DRIVERUPGRADE_RETURN_IF_ERROR(Store(context, std::move(entries)));
-  grants_ = decision.grants;
-  if (record) record_ = record;
+  if (entries.empty()) {
+    grants_ = decision.grants;
+    if (record) record_ = record;
+  } else {
+    asked_ = Asked{.purpose = Purpose::kStore,
+                   .request = StoreRequest(std::move(entries)),
+                   .grants = decision.grants,
+                   .record = record};
+  }
   return decision;
 }
 
@@ -104,9 +105,36 @@ bool AdmissionLedger::Has(const std::string& key, const std::string& text) const
   return entry == stored_->data.end() ? text.empty() : entry->second == text;
 }
 
-absl::Status AdmissionLedger::Confirm(const CallContext& context) {
+internal::LedgerRequest AdmissionLedger::StoreRequest(std::map<std::string, std::string> entries) const {
+  if (!stored_) return ConfigMap{.ns = options_.ns, .name = options_.name, .data = std::move(entries)};
+  return PatchConfigMapParams{.ns = options_.ns,
+                              .name = options_.name,
+                              .uid = stored_->uid,
+                              .resource_version = stored_->resource_version,
+                              .data = {entries.begin(), entries.end()}};
+}
+
+absl::Status AdmissionLedger::TakeStored(const Asked& asked, const absl::StatusOr<ConfigMap>& written) {
+  if (!written.ok()) {
+    // What is stored now must be read before it can be changed, except after a clear refusal: then it is unchanged.
+    known_ = WasNotApplied(written.status()) && !absl::IsNotFound(written.status()) &&
+             !absl::IsAlreadyExists(written.status());
+    return written.status();
+  }
+  stored_ = *written;
+  grants_ = asked.grants;
+  if (asked.record) record_ = asked.record;
+  error_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status AdmissionLedger::Confirm() {
   if (!known_) return absl::FailedPreconditionError("admission ledger: it has not been read");
-  const absl::StatusOr<ConfigMap> found = cluster_->GetConfigMap(context, {.ns = options_.ns, .name = options_.name});
+  asked_ = Asked{.purpose = Purpose::kConfirm, .request = Get()};
+  return absl::OkStatus();
+}
+
+absl::Status AdmissionLedger::TakeConfirmed(const absl::StatusOr<ConfigMap>& found) {
   const bool is_absent = absl::IsNotFound(found.status());
   if (!is_absent) DRIVERUPGRADE_RETURN_IF_ERROR(found.status());
   const bool same = is_absent
@@ -118,24 +146,15 @@ absl::Status AdmissionLedger::Confirm(const CallContext& context) {
       fmt::format("config map {}/{} has been changed since it was read", options_.ns, options_.name));
 }
 
-absl::Status AdmissionLedger::Store(const CallContext& context, std::map<std::string, std::string> entries) {
-  absl::StatusOr<ConfigMap> written =
-      stored_
-          ? cluster_->PatchConfigMap(context, {.ns = options_.ns,
-                                               .name = options_.name,
-                                               .uid = stored_->uid,
-                                               .resource_version = stored_->resource_version,
-                                               .data = {entries.begin(), entries.end()}})
-          : cluster_->CreateConfigMap(context, {.ns = options_.ns, .name = options_.name, .data = std::move(entries)});
-  if (!written.ok()) {
-    // Whatever is there now has to be read before it can be changed; but for a clear refusal, it is as it was.
-    known_ = WasNotApplied(written.status()) && !absl::IsNotFound(written.status()) &&
-             !absl::IsAlreadyExists(written.status());
-    return written.status();
+absl::Status AdmissionLedger::Take(const absl::StatusOr<ConfigMap>& answer) {
+  if (!asked_) return absl::FailedPreconditionError("admission ledger: an answer without a request");
+  const Asked asked = *std::exchange(asked_, std::nullopt);
+  if (asked.ignored) return absl::AbortedError("the cluster was restored from a backup in the meantime");
+  switch (asked.purpose) {
+    case Purpose::kRead: return TakeRead(answer);
+    case Purpose::kStore: return TakeStored(asked, answer);
+    case Purpose::kConfirm: return TakeConfirmed(answer);
   }
-  stored_ = *std::move(written);
-  ++stores_;
-  error_.clear();
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-#include "run/node_durations.h"
+#include "ledger/node_durations.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,7 +1,7 @@
 // How long nodes take, by what this process has done itself: from its patch that took a node out of upgrade-required to
 // its patch after which the node is done. For the record of a rollout (RolloutFacts::took).
-#ifndef DRIVERUPGRADE_SRC_RUN_NODE_DURATIONS_H_
-#define DRIVERUPGRADE_SRC_RUN_NODE_DURATIONS_H_
+#ifndef DRIVERUPGRADE_SRC_LEDGER_NODE_DURATIONS_H_
+#define DRIVERUPGRADE_SRC_LEDGER_NODE_DURATIONS_H_
 
 #include <cstddef>
 #include <map>
@@ -44,4 +44,4 @@ class NodeDurations {
 
 }  // namespace driverupgrade::internal
 
-#endif  // DRIVERUPGRADE_SRC_RUN_NODE_DURATIONS_H_
+#endif  // DRIVERUPGRADE_SRC_LEDGER_NODE_DURATIONS_H_

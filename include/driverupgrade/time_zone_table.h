@@ -1,0 +1,67 @@
+/// A time zone as a value: its name, and its offsets from UTC.
+///
+/// Defines TimeZoneTable.
+///
+///     absl::StatusOr<absl::TimeZone> berlin = LoadRolloutTimeZone("Europe/Berlin");
+///     RolloutWindow window{.start = absl::Hours(22), .time_zone = TimeZoneTable(*berlin)};
+///
+/// Decisions read no time zone files. The reader of a policy does: abseil natively, and the host behind the C interface. Thread-safe: it does not change. Copies share one table.
+#ifndef DRIVERUPGRADE_TIME_ZONE_TABLE_H_
+#define DRIVERUPGRADE_TIME_ZONE_TABLE_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
+
+namespace driverupgrade {
+
+class TimeZoneTable {
+ public:
+  /// An offset from UTC, positive to the east, and the time from which on it applies. The first offset of a table also applies
+  /// before its time, and the last one without an end.
+  struct Offset {
+    absl::Time from;
+    absl::Duration offset;
+    friend bool operator==(const Offset&, const Offset&) = default;
+  };
+
+  /// UTC.
+  TimeZoneTable();
+  /// The offsets of `zone` from the year 2000 to the year 2100. Implicit, because both mean the same zone.
+  TimeZoneTable(const absl::TimeZone& zone);  // NOLINT(google-explicit-constructor)
+  /// Errors: InvalidArgument if `name` or `offsets` is empty, if the times do not ascend by at least two days each, or if an
+  /// offset is not a whole number of seconds of less than a day.
+  [[nodiscard]] static absl::StatusOr<TimeZoneTable> Create(std::string name, std::vector<Offset> offsets);
+
+  /// The IANA name, such as `Europe/Berlin`.
+  const std::string& name() const { return zone_->name; }
+  const std::vector<Offset>& offsets() const { return zone_->offsets; }
+
+  /// Returns what the clocks show at `time`.
+  absl::CivilSecond ClockAt(absl::Time time) const;
+  absl::CivilDay DayAt(absl::Time time) const { return absl::CivilDay(ClockAt(time)); }
+  /// Returns the first time at which the clocks show `clock`. If they skip it, returns the time at which they are set forward.
+  absl::Time FirstTime(absl::CivilSecond clock) const;
+
+  friend bool operator==(const TimeZoneTable& a, const TimeZoneTable& b) {
+    return a.zone_ == b.zone_ || (a.name() == b.name() && a.offsets() == b.offsets());
+  }
+
+ private:
+  struct Zone {
+    std::string name;
+    std::vector<Offset> offsets;
+  };
+  explicit TimeZoneTable(Zone zone) : zone_(std::make_shared<const Zone>(std::move(zone))) {}
+
+  std::shared_ptr<const Zone> zone_;  // never null
+};
+
+}  // namespace driverupgrade
+
+#endif  // DRIVERUPGRADE_TIME_ZONE_TABLE_H_

@@ -1,0 +1,72 @@
+#include "host/ledger_exchange.h"
+
+#include <variant>
+#include <vector>
+
+#include "kubernetes/rest_answer.h"
+#include "kubernetes/rest_cluster_status.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+absl::StatusOr<RestRequest> Encode(const RestEncoder& encoder, const LedgerRequest& request) {
+  if (const auto* nodes = std::get_if<ListNodesParams>(&request)) return EncodeCollection("list", SelectionOf(*nodes));
+  if (const auto* created = std::get_if<ConfigMap>(&request)) return encoder.Encode(CreateConfigMapParams{*created});
+  if (const auto* patch = std::get_if<PatchConfigMapParams>(&request)) return encoder.Encode(*patch);
+  return encoder.Encode(*std::get_if<GetConfigMapParams>(&request));
+}
+
+absl::StatusOr<ConfigMap> Decoded(const LedgerRequest& request, const RestRequest& rest,
+                                  const absl::StatusOr<HttpResponse>& response) {
+  if (!response.ok()) return TransportFailure(rest.attempted, response.status());
+  return std::holds_alternative<PatchConfigMapParams>(request) ? DecodeChange<ConfigMap>(rest, *response)
+                                                               : DecodeObject<ConfigMap>(rest, *response);
+}
+
+absl::StatusOr<std::vector<Node>> DecodedNodes(const RestRequest& rest, const absl::StatusOr<HttpResponse>& response) {
+  if (!response.ok()) return TransportFailure(rest.attempted, response.status());
+  absl::StatusOr<ListPage<Node>> page = DecodePage<Node>(rest, *response, OnUnreadable::kMark);
+  if (!page.ok()) return page.status();
+  if (!page->continue_token.empty()) return absl::UnavailableError("the list of nodes is not whole: more pages follow");
+  return std::move(page->items);
+}
+
+}  // namespace
+
+bool LedgerExchange::Announce() {
+  if (announced_ || steps_.Next() == nullptr) return false;
+  announced_ = true;
+  return true;
+}
+
+const HttpRequest* LedgerExchange::Next(const RestEncoder& encoder, absl::Time now) {
+  while (!asked_) {
+    const LedgerRequest* request = steps_.Next();
+    announced_ = request != nullptr;
+    if (request == nullptr) return nullptr;
+    absl::StatusOr<RestRequest> rest = Encode(encoder, *request);
+    if (rest.ok()) {
+      asked_ = Asked{.request = *request, .rest = *std::move(rest)};
+    } else {
+      Fail(*request, rest.status(), now);
+    }
+  }
+  return &asked_->rest.http;
+}
+
+void LedgerExchange::Answer(const absl::StatusOr<HttpResponse>& response, absl::Time now) {
+  const Asked asked = *std::exchange(asked_, std::nullopt);
+  if (std::holds_alternative<ListNodesParams>(asked.request)) {
+    steps_.TakeNodes(DecodedNodes(asked.rest, response));
+  } else {
+    steps_.Take(Decoded(asked.request, asked.rest, response), now);
+  }
+  announced_ = steps_.Next() != nullptr;
+}
+
+void LedgerExchange::Fail(const LedgerRequest& request, const absl::Status& status, absl::Time now) {
+  if (std::holds_alternative<ListNodesParams>(request)) return steps_.TakeNodes(status);
+  steps_.Take(status, now);
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,132 @@
+// Keeps budgets although two replicas believe that they lead, or one crashes with a write in progress (ADR 0005). Sends nothing: its
+// requests are values.
+//
+// admission/grants.h has the decisions and their reasons.
+//
+//     auto ledger = AdmissionLedger::Create(identity, {.ns = "gpu-operator", .name = "driver-upgrades"});
+//     // Each pass of the engine:
+//     ledger->Read();                                      // 1. before the nodes are listed
+//     Send(*ledger);                                       //    while (const LedgerRequest* request = ledger.Next()) ledger.Take(...)
+//     ...                                                  // 2. list the nodes, judge, admit
+//     auto decision = ledger->Settle(readings, admitted);  // 3. before a patch that starts a node
+//     Send(*ledger);
+//     if (...) ...                                         // 4. if that succeeded, start decision->admitted
+//
+// LedgerSteps uses it. Rules for the engine:
+// - Read() comes before the list of nodes, because a node may have been created and granted since an older list. If it fails, the pass
+//   continues, but admits no node.
+// - Every node with a grant must be among the readings as long as the node exists, with or without a driver pod or a label of the driver:
+//   for the ledger, a missing node is deleted. Plan::readings has the nodes that matter.
+// - For the budgets, each node's share is WithGrant(TallyOf(...)) if Counts(ledger.grants(), reading). Candidates for which
+//   IsCurrent(...) go first: Candidate::has_grant. StateMachine::Step does so by ClusterSnapshot::grants. Candidates that request neither
+//   a slot nor headroom need no grant (dep-F14): NodePlan::needs_grant.
+// - A node's plan that starts it is sent only if the node is among `admitted`, so only after the compare-and-set succeeded, and its patch
+//   has the granted version as precondition: Granted(uid) == plan.resource_version. The plan of any other admitted node is dropped for
+//   this pass, its pod calls and Events included (arch-A12).
+// - After a conflict of the patch (409) the node is read at a newer version and requests a grant again: Settle renews the grant.
+// - Settle is called in every pass, even without a candidate: it releases grants that are no longer needed. Without a change it makes no
+//   request.
+//
+// A rollout's record (ADR 0013) is one more entry of the same ConfigMap: a replica that grants a start has shown that no other replica
+// has changed the record since it was read. Confirm shows the same without a change.
+//
+// Not thread-safe.
+#ifndef DRIVERUPGRADE_SRC_LEDGER_ADMISSION_LEDGER_H_
+#define DRIVERUPGRADE_SRC_LEDGER_ADMISSION_LEDGER_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "decide/admission/grants.h"
+#include "driverupgrade/admission_ledger.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
+#include "ledger/ledger_request.h"
+
+namespace driverupgrade {
+
+class AdmissionLedger {
+ public:
+  // Errors: InvalidArgument for options that cannot work.
+  [[nodiscard]] static absl::StatusOr<AdmissionLedger> Create(const DriverIdentity& identity,
+                                                              AdmissionLedgerOptions options);
+
+  // The functions below begin a request if one is needed. They must not be called while a request has no answer.
+
+  // Reads the ConfigMap if it is not known as of our own last request: at first use, after a conflict, and after a lost answer. Settle
+  // detects changes by other clients. A missing ConfigMap counts as an empty one.
+  void Read();
+
+  // Releases, renews and adds grants as DecideGrants says, and stores `record` if it is given, by at most one compare-and-set. Returns what
+  // holds once Next has no request and Take returned OK. Errors: FailedPrecondition unless the ConfigMap has been read.
+  [[nodiscard]] absl::StatusOr<GrantDecision> Settle(const std::vector<NodeReading>& nodes,
+                                                     const std::vector<std::string>& wanted,
+                                                     const std::optional<std::string>& record = std::nullopt);
+
+  // Reads the ConfigMap to show that no other client has changed it since it was read or stored. Errors: FailedPrecondition unless it has
+  // been read.
+  [[nodiscard]] absl::Status Confirm();
+
+  // The request to send; the same until it is answered; nullptr: none.
+  const internal::LedgerRequest* Next() const { return asked_ ? &asked_->request : nullptr; }
+  // Returns whether Next is a request of Read.
+  bool IsRead() const { return asked_ && asked_->purpose == Purpose::kRead; }
+  // Takes the answer to Next. Errors: those of the answer; Aborted if another client has changed the ConfigMap since it was read. With any
+  // error no node may be started in this pass; the next Read finds a grant that was stored nevertheless, and it counts. FailedPrecondition
+  // if there is no request.
+  [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
+
+  // The cluster was restored from a backup, so what was read is not true any more. The next Read reads; the answer to a request in progress
+  // is ignored.
+  void Forget();
+
+  // The grants that were read or stored last.
+  const Grants& grants() const { return grants_; }
+  std::size_t grants_max() const { return options_.grants_max; }
+  // The record of the rollout that was read or stored last; nullopt: the ConfigMap has none.
+  const std::optional<std::string>& record() const { return record_; }
+  const AdmissionLedgerOptions& options() const { return options_; }
+  // The version of the node at which it may be started; nullopt: not at all.
+  std::optional<std::string> Granted(const std::string& node_uid) const;
+  // Describes lines of the ConfigMap that make no sense, for a finding; empty: all lines do.
+  const std::string& error() const { return error_; }
+
+ private:
+  enum class Purpose { kRead, kStore, kConfirm };
+  struct Asked {
+    Purpose purpose;
+    internal::LedgerRequest request;
+    Grants grants = {};                                // they hold once they are stored
+    std::optional<std::string> record = std::nullopt;  // likewise
+    bool ignored = false;
+  };
+
+  AdmissionLedger(std::string key, AdmissionLedgerOptions options);
+  GetConfigMapParams Get() const { return {.ns = options_.ns, .name = options_.name}; }
+  // Returns whether the entry is stored like this; an empty text stands for no entry.
+  bool Has(const std::string& key, const std::string& text) const;
+  internal::LedgerRequest StoreRequest(std::map<std::string, std::string> entries) const;
+  absl::Status TakeRead(const absl::StatusOr<ConfigMap>& found);
+  absl::Status TakeStored(const Asked& asked, const absl::StatusOr<ConfigMap>& written);
+  absl::Status TakeConfirmed(const absl::StatusOr<ConfigMap>& found);
+
+  std::string key_;
+  std::string record_key_;
+  AdmissionLedgerOptions options_;
+  std::optional<Asked> asked_ = std::nullopt;
+  bool known_ = false;
+  // nullopt: it does not exist.
+  std::optional<ConfigMap> stored_ = std::nullopt;
+  Grants grants_ = {};
+  std::optional<std::string> record_ = std::nullopt;
+  std::string error_ = {};
+};
+
+}  // namespace driverupgrade
+
+#endif  // DRIVERUPGRADE_SRC_LEDGER_ADMISSION_LEDGER_H_

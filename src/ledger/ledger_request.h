@@ -1,0 +1,18 @@
+// Defines the requests of the ledger as values; the engine that drives the ledger sends them.
+#ifndef DRIVERUPGRADE_SRC_LEDGER_LEDGER_REQUEST_H_
+#define DRIVERUPGRADE_SRC_LEDGER_LEDGER_REQUEST_H_
+
+#include <variant>
+
+#include "driverupgrade/cluster_reads.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/cluster_writes.h"
+
+namespace driverupgrade::internal {
+
+// Reads, creates or patches the ConfigMap, or lists all nodes. Each answer must be consistent, and so must not come from a cache.
+using LedgerRequest = std::variant<GetConfigMapParams, ConfigMap, PatchConfigMapParams, ListNodesParams>;
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_LEDGER_LEDGER_REQUEST_H_

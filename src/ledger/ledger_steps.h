@@ -1,0 +1,130 @@
+// Decides which nodes may start by the ledger, as steps that send nothing (ADR 0005, 0013, 0020).
+//
+//     steps.Begin(now);                                // before the nodes are read
+//     ...                                              // send Next(), and hand in the answer
+//     planner.SetGrants(steps.Standing(managed, now));
+//     Plan plan = planner.Advance(now);
+//     auto withheld = steps.Settle(plan, now);         // nodes that must not start now, and why
+//     ...                                              // if Next() has a request: send it, and settle the same or a newer plan
+#ifndef DRIVERUPGRADE_SRC_LEDGER_LEDGER_STEPS_H_
+#define DRIVERUPGRADE_SRC_LEDGER_LEDGER_STEPS_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/plan.h"
+#include "ledger/admission_ledger.h"
+#include "ledger/ledger_request.h"
+#include "ledger/node_durations.h"
+
+namespace driverupgrade::internal {
+
+// Returns whether the plan takes the node out of upgrade-required, with or without a grant. Nodes that an administrator has
+// cordoned, or that a maintenance operator evacuates, need no grant.
+bool Starts(const NodePlan& node);
+
+// Not thread-safe.
+class LedgerSteps {
+ public:
+  explicit LedgerSteps(AdmissionLedger ledger) : ledger_(std::move(ledger)) {}
+
+  // Reads the ledger if it is not known. Until it is, no node starts; all other work continues.
+  void Begin(absl::Time now);
+  const Grants& grants() const { return ledger_.grants(); }
+  std::size_t grants_max() const { return ledger_.options().grants_max; }
+  // Excludes failed upgrades from the measured durations. Takes any plan, finished or not.
+  void NoteFailures(const Plan& plan);
+  // The record of the rollout: see RolloutFacts::record.
+  const std::optional<std::string>& record() const { return ledger_.record(); }
+
+  // Outcomes of nodes, for the durations in the record. `unbroken_since`: since when this process has made passes by a policy
+  // with a rollout without a break.
+  void NoteOutcomes(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
+                    absl::Time now) {
+    durations_.Note(outcomes, identity, unbroken_since, now);
+  }
+  // See RolloutFacts::took; they are returned until a record with them is stored.
+  const std::vector<absl::Duration>& took() {
+    told_ = durations_.took().size();
+    return durations_.took();
+  }
+
+  // The cluster was restored from a backup, so UIDs and versions may come again: the ledger is read again. A NodeSeen for every
+  // node follows.
+  void Forget(absl::Time now);
+
+  // Notes the node that a cache has under this name now; nullptr: no node. Call it for every change.
+  void NodeSeen(const std::string& name, const Node* node);
+  // Returns the grants to plan by, for an engine that reads from a cache; `managed`: UIDs by name. A grant whose node the cache
+  // does not have is among them, because the cache may lag. It goes when the cache has had the node, or when a list shows that
+  // there is no such node.
+  Grants Standing(const std::map<std::string, std::string>& managed, absl::Time now);
+
+  // Releases, renews and adds grants, and stores the record of a rollout, by at most one compare-and-set. Returns the nodes of
+  // `plan` that must not start now, with their gates. While a request has no answer, no node starts. With a rollout, nodes start
+  // only after an answer has shown that the record is as it was read; each such answer serves one plan.
+  std::map<std::string, Gate> Settle(const Plan& plan, absl::Time now);
+  // Adds to `plan` the ledger's findings, and when to come back for it.
+  void Report(Plan& plan, absl::Time now) const;
+
+  // The request to send; nullptr: none. Of requests that concern the ConfigMap there is one until it is answered. A list of nodes
+  // may be in progress at the same time.
+  const LedgerRequest* Next() const;
+  // Take an answer. Without a request of its kind, they do nothing.
+  void TakeNodes(const absl::StatusOr<std::vector<Node>>& nodes);
+  void Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now);
+
+ private:
+  struct SeenNode {
+    std::string name;
+    std::string resource_version;
+  };
+  // Describes the store in progress.
+  struct Storing {
+    bool has_record = false;
+    std::size_t told = 0;
+  };
+
+  bool IsPending() const { return ledger_.Next() != nullptr; }
+  void LookForUnseen(absl::Time now);
+  void SettleGrants(const Plan& plan, absl::Time now);
+  void RecordStored(std::size_t told);
+  void Note(const absl::Status& status, absl::Time now);
+  bool MayStart(const NodePlan& node) const;
+  Gate WhyNot(const NodePlan& node) const;
+
+  AdmissionLedger ledger_;
+
+  // Status of the last request. After a failure, the next request waits until `retry_at_`.
+  absl::Status status_ = absl::OkStatus();
+  int failures_ = 0;
+  absl::Time retry_at_ = absl::InfinitePast();
+  std::optional<Storing> storing_ = std::nullopt;
+  std::optional<absl::Time> confirmed_at_ = std::nullopt;  // the record; of no plan yet
+  bool record_stored_ = false;                             // since the last plan was settled
+  NodeDurations durations_;
+  std::size_t told_ = 0;  // number of them in the record of the last plan
+  std::string nonsense_;  // in the ConfigMap, as it was read
+
+  // With a cache.
+  std::map<std::string, SeenNode> seen_;             // by UID
+  std::map<std::string, std::string> uids_;          // by name
+  std::set<std::string> gone_;                       // UIDs that still have grants
+  std::optional<std::set<std::string>> looked_for_;  // UIDs, while nodes are listed
+  LedgerRequest look_ = ListNodesParams{.on_unreadable = OnUnreadable::kMark};
+  bool any_unseen_ = false;
+  absl::Time next_look_ = absl::InfinitePast();
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_LEDGER_LEDGER_STEPS_H_

@@ -1,0 +1,197 @@
+// Rollouts in stages through the C interface: its record and the grants are in a ConfigMap, whose requests the host sends.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "c/engine_host.h"
+#include "c/engine_world.h"
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+constexpr std::string_view kStages =
+    R"({"autoUpgrade":true,"maxParallelUpgrades":2,"maxUnavailable":null,"drain":{"enable":true},"podDeletion":{},)"
+    R"("rollout":{"stages":[)"
+    R"({"name":"canary","nodes":1,"soakSeconds":60,"approval":"Manual"}]}})";
+
+HostedDriver WithLedger() {
+  return {.options = std::string(kOptions) + R"(,"ledger":{"namespace":"driver-system","name":"driver-upgrades"}})",
+          .ns = "driver-system",
+          .driver_labels = "app=driver"};
+}
+
+EngineHost HostOf(
+    World& world, EngineHost::Network network = [](const auto& send) { return send(); }) {
+  EngineHost host(WithLedger(), world.Server(), std::move(network));
+  host.SetObserver(world.checker.MakeObserver());
+  return host;
+}
+
+int NodesWith(const World& world, std::string_view hash) {
+  const std::vector<Pod> pods = world.cluster->daemon_set_pods(world.fleet.ns, world.fleet.daemon_set);
+  return static_cast<int>(
+      std::count_if(pods.begin(), pods.end(), [&](const Pod& pod) { return RevisionHash(pod) == hash; }));
+}
+
+// Passes, two seconds apart.
+void Run(World& world, EngineHost& host, std::string_view policy, absl::Duration time) {
+  for (absl::Duration passed; passed < time; passed += absl::Seconds(2)) {
+    try {
+      host.Pass(std::nullopt, policy, world.clock->Now());
+    } catch (const std::runtime_error&) {
+      host.Restart();
+    }
+    REQUIRE(world.checker.Report() == "");
+    world.cluster->Advance(absl::Seconds(2));
+  }
+}
+
+void Approve(World& world, std::string_view approval) {
+  world.cluster->EditDaemonSet(world.fleet.ns, world.fleet.daemon_set, [&](DaemonSet& set) {
+    set.annotations[world.identity.ApprovedAnnotation()] = std::string(approval);
+  });
+}
+
+TEST_CASE("A rollout through the C interface stops after its canary, soaks, and continues once it is approved") {
+  World world(5);
+  EngineHost host = HostOf(world);
+  Run(world, host, kStages, absl::Minutes(20));
+  CHECK(NodesWith(world, "rev-2") == 1);
+  CHECK(host.last().find("stage canary waits for the approval canary@rev-2") != std::string::npos);
+  Approve(world, "canary@rev-2");
+  Run(world, host, kStages, absl::Minutes(20));
+  CHECK(NodesWith(world, "rev-2") == 5);
+  const auto ledger = world.cluster->config_map("driver-system", "driver-upgrades");
+  REQUIRE(ledger);
+  CHECK(ledger->data.at("nvidia.com_gpu").empty());
+  CHECK(ledger->data.contains("_rollout_nvidia.com_gpu"));
+}
+
+TEST_CASE("A host that takes over in the middle of a stage goes by the stored record") {
+  World world(5);
+  {
+    EngineHost host = HostOf(world);
+    Run(world, host, kStages, absl::Minutes(20));
+  }
+  REQUIRE(NodesWith(world, "rev-2") == 1);
+  EngineHost host = HostOf(world);
+  Run(world, host, kStages, absl::Minutes(10));
+  CHECK(NodesWith(world, "rev-2") == 1);
+  Approve(world, "canary@rev-2");
+  SECTION("and a native engine from it") {
+    EngineOptions options = world.options;
+    options.executor.calls_in_flight = 1;
+    options.ledger = AdmissionLedgerOptions{.ns = "driver-system", .name = "driver-upgrades"};
+    auto engine = *UpgradeEngine::Create(world.identity, world.checker.Guard("native"), options);
+    for (int pass = 0; pass < 400; ++pass) {
+      REQUIRE(engine->Reconcile({}, *ParseUpgradePolicyJson(kStages)).ok());
+      world.cluster->Advance(absl::Seconds(2));
+    }
+  }
+  SECTION("and continues") { Run(world, host, kStages, absl::Minutes(20)); }
+  CHECK(NodesWith(world, "rev-2") == 5);
+}
+
+TEST_CASE("Whatever is answered to any request of a rollout, the ledger's among them, it keeps its stages and ends") {
+  // What comes back instead of an answer, and whether the server carries the request out.
+  const std::vector<std::pair<HttpAnswer, bool>> faults = {
+      {{.status = DU_NO_ANSWER}, false},
+      {{.status = DU_NO_ANSWER}, true},
+      {{.status = 409, .body = R"({"kind":"Status","reason":"Conflict"})"}, false},
+      {{.status = 500}, true},
+      {{.status = 403, .body = R"({"kind":"Status","reason":"Forbidden"})"}, false},
+  };
+  for (std::size_t kind = 0; kind < faults.size(); ++kind) {
+    for (int at = 0; at < 24; ++at) {
+      CAPTURE(kind, at);
+      World world(3);
+      int number = 0;
+      EngineHost host = HostOf(world, [&](const std::function<HttpAnswer()>& send) {
+        if (number++ != at) return send();
+        if (faults[kind].second) send();
+        return faults[kind].first;
+      });
+      Run(world, host, kStages, absl::Minutes(8));
+      REQUIRE(NodesWith(world, "rev-2") <= 1);
+      Approve(world, "canary@rev-2");
+      Run(world, host, kStages, absl::Minutes(8));
+      REQUIRE(NodesWith(world, "rev-2") == 3);
+    }
+  }
+}
+
+TEST_CASE("A host that is killed at any request of a rollout keeps its stages and ends") {
+  for (int at = 0; at < 24; ++at) {
+    CAPTURE(at);
+    World world(3);
+    int number = 0;
+    EngineHost host = HostOf(world, [&](const std::function<HttpAnswer()>& send) {
+      if (number++ == at) throw std::runtime_error("killed");
+      return send();
+    });
+    Run(world, host, kStages, absl::Minutes(8));
+    REQUIRE(NodesWith(world, "rev-2") <= 1);
+    Approve(world, "canary@rev-2");
+    Run(world, host, kStages, absl::Minutes(8));
+    REQUIRE(NodesWith(world, "rev-2") == 3);
+  }
+}
+
+TEST_CASE("A window holds in a time zone that the host has put") {
+  constexpr std::string_view kNight =
+      R"({"autoUpgrade":true,"maxUnavailable":null,"drain":{"enable":true},"podDeletion":{},"rollout":{"windows":[)"
+      R"({"start":"22:00","durationSeconds":14400,"timeZone":"Europe/Berlin"}]}})";
+  World world(2);
+  world.clock->SetTime(absl::FromCivil(absl::CivilMinute(2026, 7, 1, 19, 30), absl::UTCTimeZone()));  // 21:30 in Berlin
+  EngineHost host = HostOf(world);
+  host.Read();
+  const Said unknown =
+      Call(du_engine_apply, host.engine(), Str(""), Str(kNight), absl::ToUnixMillis(world.clock->Now()));
+  CHECK(unknown.code == static_cast<du_code>(absl::StatusCode::kInvalidArgument));
+  CHECK(unknown.text ==
+        "policy: rollout.windows[0].timeZone: time zone Europe/Berlin has not been put (du_engine_put_time_zone)");
+  host.PutTimeZone(LoadRolloutTimeZone("Europe/Berlin").value());
+  Run(world, host, kNight, absl::Minutes(29));
+  CHECK(NodesWith(world, "rev-2") == 0);
+  CHECK(host.wake_at() == absl::FromCivil(absl::CivilMinute(2026, 7, 1, 20, 0), absl::UTCTimeZone()));
+  Run(world, host, kNight, absl::Minutes(20));
+  CHECK(NodesWith(world, "rev-2") == 2);
+}
+
+TEST_CASE("What an engine with a ledger refuses") {
+  World world(2);
+  const auto make = [](std::string_view ledger) {
+    du_engine* engine = nullptr;
+    const Said said = Call(du_engine_new,
+                           Str(R"({"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"driver-system",)"
+                               R"("driverLabels":"app=driver","ledger":)" +
+                               std::string(ledger) + "}"),
+                           &engine);
+    du_engine_free(engine);
+    return said.text;
+  };
+  CHECK(make(R"({"namespace":"driver-system"})") == "options.ledger.name: is missing");
+  CHECK(make(R"({"namespace":"driver-system","name":""})") ==
+        "options.ledger: admission ledger options: namespace and name of the ConfigMap are needed");
+  EngineHost host = HostOf(world);
+  const auto zone = [&](std::string_view text) { return Call(du_engine_put_time_zone, host.engine(), Str(text)).text; };
+  CHECK(zone(R"({"name":"X"})") == "time zone X: there are no offsets");
+  CHECK(zone(R"({"name":"X","offsets":[{"from":0,"seconds":86400}]})") ==
+        "time zone X: offset 24h must be whole seconds, and less than a day");
+  host.Read();
+  const auto apply = [&](std::string_view nodes) {
+    return Call(du_engine_apply, host.engine(), Str(nodes), Str(kStages), absl::ToUnixMillis(world.clock->Now())).code;
+  };
+  const std::string first = world.fleet.node_names[0], second = world.fleet.node_names[1];
+  CHECK(apply("[\"" + first + "\"]") == 0);
+  CHECK(apply("[\"" + second + "\"]") == static_cast<du_code>(absl::StatusCode::kFailedPrecondition));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -19,6 +19,7 @@ static du_code host_put_pods(du_engine *e, TEXT(node), TEXT(list), TEXT(uses), d
   return du_engine_put_pods(e, STR(node), STR(list), STR(uses), out);
 }
 static du_code host_tell(du_engine *e, TEXT(answers), du_buf *out) { return du_engine_tell(e, STR(answers), out); }
+static du_code host_put_time_zone(du_engine *e, TEXT(zone), du_buf *out) { return du_engine_put_time_zone(e, STR(zone), out); }
 static du_code host_apply(du_engine *e, TEXT(nodes), TEXT(policy), int64_t now, du_buf *out) {
   return du_engine_apply(e, STR(nodes), STR(policy), now, out);
 }
@@ -103,6 +104,12 @@ func (n *native) tell(answers []byte) ([]byte, error) {
 	var out C.du_buf
 	text, size := span(answers)
 	return result(C.host_tell(n.engine, text, size, &out), &out)
+}
+
+func (n *native) putTimeZone(zone []byte) ([]byte, error) {
+	var out C.du_buf
+	text, size := span(zone)
+	return result(C.host_put_time_zone(n.engine, text, size, &out), &out)
 }
 
 func (n *native) apply(nodes, policy []byte, nowMs int64) ([]byte, error) {

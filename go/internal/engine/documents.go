@@ -15,6 +15,26 @@ type Options struct {
 	Requestor          *Requestor `json:"requestor,omitempty"`
 	OwnPod             string     `json:"ownPod,omitempty"`
 	OwnNode            string     `json:"ownNode,omitempty"`
+	Ledger             *Ledger    `json:"ledger,omitempty"`
+}
+
+// Ledger names the ConfigMap with the grants and the record of a rollout, and its part if several operators share it.
+type Ledger struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Owner     string `json:"owner,omitempty"`
+}
+
+// TimeZone has the offsets of a zone from UTC.
+type TimeZone struct {
+	Name    string           `json:"name"`
+	Offsets []TimeZoneOffset `json:"offsets"`
+}
+
+// TimeZoneOffset applies from a time on, in seconds since 1970.
+type TimeZoneOffset struct {
+	From    int64 `json:"from"`
+	Seconds int   `json:"seconds"`
 }
 
 // Identity says which driver's keys the nodes carry.
@@ -77,6 +97,9 @@ type Answer struct {
 	RevisionUnknown bool `json:"revisionUnknown,omitempty"`
 }
 
+// LedgerWork stands for the ledger in Work, Next and Answer.
+const LedgerWork = ""
+
 // Pass is what one pass found.
 type Pass struct {
 	Work        []string
@@ -87,7 +110,26 @@ type Pass struct {
 	Ungated     []string
 	Findings    []Finding
 	Totals      Totals
+	Rollout     *Rollout
 	WakeAt      *int64
+}
+
+// Rollout is where a rollout in stages stands.
+type Rollout struct {
+	Revision string
+	Began    *int64
+	Stage    string // the one that is open; empty: nodes that no stage names
+	Stages   []RolloutStage
+	Rollback string
+	WaitsFor *Gate // reason why the next stage has not begun
+	Halted   *Gate // reason why no node starts
+	Closed   *Gate // reason why no node starts at this time
+}
+
+// RolloutStage counts the nodes of a stage. The last one, without a name, has those that no stage names.
+type RolloutStage struct {
+	Name                                   string
+	Nodes, UnderWay, Done, Failed, LeftOut int
 }
 
 // Wake tells when to apply again although nothing changes.

@@ -56,6 +56,8 @@ type Engine interface {
 	PutPods(node string, list []byte, uses UsesDriver) (bool, error)
 	Read(now time.Time) (Reading, error)
 	Tell(answers []Answer) error
+	// PutTimeZone brings a time zone that a policy's rollout names, and replaces an earlier table of it.
+	PutTimeZone(zone TimeZone) error
 	// Apply and Release act on the nodes of a JSON array of names; empty: on all.
 	Apply(nodes, policy []byte, now time.Time) (Pass, error)
 	Release(nodes []byte, now time.Time) (Pass, error)
@@ -77,6 +79,7 @@ type backend interface {
 	putPods(node string, list, usesDriver []byte) ([]byte, error)
 	read(nowMs int64) ([]byte, error)
 	tell(answers []byte) ([]byte, error)
+	putTimeZone(zone []byte) ([]byte, error)
 	apply(nodes, policy []byte, nowMs int64) ([]byte, error)
 	release(nodes []byte, nowMs int64) ([]byte, error)
 	next(node string, nowMs int64) ([]byte, error)
@@ -154,6 +157,15 @@ func (e *locked) Tell(answers []Answer) error {
 		return err
 	}
 	_, err = call[nothing](e, func(b backend) ([]byte, error) { return b.tell(text) })
+	return err
+}
+
+func (e *locked) PutTimeZone(zone TimeZone) error {
+	text, err := json.Marshal(zone)
+	if err != nil {
+		return err
+	}
+	_, err = call[nothing](e, func(b backend) ([]byte, error) { return b.putTimeZone(text) })
 	return err
 }
 

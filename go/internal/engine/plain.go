@@ -80,6 +80,12 @@ func (p *plain) tell(answers []byte) ([]byte, error) {
 	})
 }
 
+func (p *plain) putTimeZone(zone []byte) ([]byte, error) {
+	return p.call([][]byte{zone}, func(m *wasm.Module, t []int32, out int32) int32 {
+		return m.Xdu_engine_put_time_zone(p.engine, t[0], out)
+	})
+}
+
 func (p *plain) apply(nodes, policy []byte, nowMs int64) ([]byte, error) {
 	return p.call([][]byte{nodes, policy}, func(m *wasm.Module, t []int32, out int32) int32 {
 		return m.Xdu_engine_apply(p.engine, t[0], t[1], nowMs, out)

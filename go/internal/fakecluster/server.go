@@ -71,6 +71,7 @@ const Namespace = "gpu-operator"
 var apiOf = map[string][2]string{
 	"nodes": {"v1", "Node"}, "pods": {"v1", "Pod"}, "daemonsets": {"apps/v1", "DaemonSet"},
 	"controllerrevisions": {"apps/v1", "ControllerRevision"}, "nodemaintenances": {"maintenance.nvidia.com/v1alpha1", "NodeMaintenance"},
+	"configmaps": {"v1", "ConfigMap"},
 }
 
 // New has no nodes, and a driver of revision 1.
@@ -271,6 +272,8 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, http.StatusUnprocessableEntity, "Invalid")
 	case r.Method == http.MethodGet && watches:
 		c.watch(w, r, resource, namespace, initial)
+	case r.Method == http.MethodGet && name != "":
+		c.get(w, resource, namespace+"/"+name)
 	case r.Method == http.MethodGet:
 		c.list(w, r, resource, namespace)
 	case r.Method == http.MethodPatch:
@@ -349,6 +352,26 @@ func (c *Cluster) found(r *http.Request, resource, namespace string) []any {
 		}
 	}
 	return items
+}
+
+func (c *Cluster) get(w http.ResponseWriter, resource, key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	object := c.objects[resource][key]
+	if object == nil {
+		c.fail(w, http.StatusNotFound, "NotFound")
+		return
+	}
+	c.answer(w, object)
+}
+
+// ConfigMap returns the data of a ConfigMap in Namespace; nil if it does not exist.
+func (c *Cluster) ConfigMap(name string) Object {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	object := c.objects["configmaps"][Namespace+"/"+name]
+	data, _ := object["data"].(Object)
+	return clone(data)
 }
 
 func (c *Cluster) list(w http.ResponseWriter, r *http.Request, resource, namespace string) {

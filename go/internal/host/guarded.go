@@ -43,6 +43,10 @@ func (g guarded) Read(now time.Time) (engine.Reading, error) {
 
 func (g guarded) Tell(answers []engine.Answer) error { return g.checked(g.Engine.Tell(answers)) }
 
+func (g guarded) PutTimeZone(zone engine.TimeZone) error {
+	return g.checked(g.Engine.PutTimeZone(zone))
+}
+
 func (g guarded) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
 	pass, err := g.Engine.Apply(nodes, policy, now)
 	return pass, g.checked(err)

@@ -27,6 +27,7 @@ type Options struct {
 	UsesDriver         func(corev1.Pod) bool // nil: pod deletion is off
 	RestartOnly        func(running, desired *corev1.PodSpec) (bool, error)
 	Requestor          *engine.Requestor
+	Ledger             *engine.Ledger // nil: policies with a rollout are refused
 	OwnPod, OwnNode    string
 	// After three of which without a call an order ends.
 	Interval time.Duration
@@ -67,6 +68,7 @@ type Host struct {
 	reading   int // calls that read: the host does not end under them
 
 	followers map[string]*podFollower // by node; of the goroutine that makes the rounds
+	zones     map[string]time.Time    // the end of the offsets that the engine has, by time zone; of the same goroutine
 	events    chan engine.Event       // for the recorder
 	broken    sync.Once
 }
@@ -85,6 +87,7 @@ func New(connection *Connection, options Options) (*Host, error) {
 		PodDeletion:        options.UsesDriver != nil,
 		RestartOnly:        options.RestartOnly != nil,
 		Requestor:          options.Requestor,
+		Ledger:             options.Ledger,
 		OwnPod:             options.OwnPod,
 		OwnNode:            options.OwnNode,
 	})
@@ -94,7 +97,7 @@ func New(connection *Connection, options Options) (*Host, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	h := &Host{options: options, log: options.Log.WithValues("driver", options.Identity.Driver), connection: connection,
 		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), ordered: make(chan struct{}, 1), underWay: map[*task]bool{}, unmarking: map[string]bool{},
-		calledAt: options.Clock.Now(), followers: map[string]*podFollower{}, events: make(chan engine.Event, eventsMax)}
+		calledAt: options.Clock.Now(), followers: map[string]*podFollower{}, zones: map[string]time.Time{}, events: make(chan engine.Event, eventsMax)}
 	h.engine = guarded{made, h.end}
 	h.watch()
 	go h.run()

@@ -54,15 +54,20 @@ func (h *Host) SetMark(ctx context.Context, node *corev1.Node, mark Mark) error 
 	write := h.ownWriteOf(request)
 	told := h.connection.send(ctx, ctx, request, true, write.sent)
 	write.answered(told)
+	return told.refusal("node " + node.Name)
+}
+
+// refusal returns why a patch of the object was not applied; nil if it was.
+func (a answer) refusal(object string) error {
 	switch {
-	case told.err != nil:
-		return told.err
-	case told.status == http.StatusConflict:
-		return fmt.Errorf("patch node %s: it has changed since it was read; call again", node.Name)
-	case told.status < 200 || told.status > 299:
+	case a.err != nil:
+		return a.err
+	case a.status == http.StatusConflict:
+		return fmt.Errorf("patch %s: it has changed since it was read; call again", object)
+	case a.status < 200 || a.status > 299:
 		var refused metav1.Status
-		_ = json.Unmarshal(told.body, &refused)
-		return fmt.Errorf("patch node %s: %d: %s", node.Name, told.status, refused.Message)
+		_ = json.Unmarshal(a.body, &refused)
+		return fmt.Errorf("patch %s: %d: %s", object, a.status, refused.Message)
 	}
 	return nil
 }

@@ -168,7 +168,7 @@ func (h *Host) pass(o *order) {
 	var err error
 	if policy == nil {
 		found, err = h.engine.Release(names, now)
-	} else {
+	} else if err = h.putTimeZones(policy, now); err == nil {
 		found, err = h.engine.Apply(names, policy, now)
 	}
 	if err == nil && policy != nil {

@@ -37,6 +37,10 @@ func (h *Host) begin(o *order, found engine.Pass) {
 		urgent[plan.Node] = isInProgress(plan.State) || starts[plan.Node]
 	}
 	for _, node := range found.Work {
+		if node == engine.LedgerWork {
+			h.running.Go(func() { h.serveLedger(o.ctx) })
+			continue
+		}
 		if first {
 			o.begun[node] = true
 		}
@@ -97,6 +101,28 @@ func (h *Host) serve(t *task) {
 			h.log.Error(told.err, "a request was not answered", "node", node, "verb", request.Verb, "target", request.Target)
 		}
 		more, err := h.engine.Answer(node, told.status, told.retryAfter, told.body, h.options.Clock.Now())
+		if err != nil || !more {
+			return
+		}
+	}
+}
+
+// serveLedger sends the requests of the ledger in sequence, but no more after the end of ctx. The next round uses what they changed.
+func (h *Host) serveLedger(ctx context.Context) {
+	defer h.ring()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)()
+	for {
+		request, err := h.engine.Next(engine.LedgerWork, h.options.Clock.Now())
+		if err != nil || request.Verb == "" {
+			return
+		}
+		told := h.connection.send(ctx, ctx, request, true, func() {})
+		if told.err != nil && ctx.Err() == nil {
+			h.log.Error(told.err, "a request of the ledger was not answered", "verb", request.Verb, "target", request.Target)
+		}
+		more, err := h.engine.Answer(engine.LedgerWork, told.status, told.retryAfter, told.body, h.options.Clock.Now())
 		if err != nil || !more {
 			return
 		}

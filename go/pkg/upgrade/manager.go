@@ -120,6 +120,7 @@ type Manager struct {
 	mu          sync.Mutex
 	podDeletion PodDeletionFilter
 	extra       map[string]json.RawMessage // members of every policy
+	paused      bool                       // by Pause
 	hosts       map[string]*host.Host      // by driver, namespace and labels
 	closings    int                        // how often all hosts were closed
 }
@@ -365,30 +366,14 @@ func checkOurs(foreign []string) error {
 // intervals have gone by without a call. A driver that is replaced meanwhile is rolled out, too. With AutoUpgrade off nothing follows.
 func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
 	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {
-	parts, foreign, err := partsOf(currentState)
-	if err != nil {
-		return err
-	}
 	m.mu.Lock()
 	extra := m.extra
 	m.mu.Unlock()
-	off := isOff(upgradePolicy, extra)
-	if err := checkOurs(foreign); err != nil && !off {
-		return err
-	}
-	policy, err := policyDocument(upgradePolicy, extra)
+	members, err := policyMembers(upgradePolicy, extra)
 	if err != nil {
 		return err
 	}
-	var failures []error
-	for _, of := range parts {
-		err := of.host.Apply(ctx, of.nodes, of.podless, policy, off)
-		if off && errors.Is(err, host.ErrClosed) {
-			continue // nothing is left to be switched off
-		}
-		failures = append(failures, err)
-	}
-	return errors.Join(failures...)
+	return m.apply(ctx, currentState, members)
 }
 
 // Release gives the nodes of currentState back as they were before their upgrade, for an operator that is being removed. It

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -448,11 +449,11 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func TestZerosOfThePolicyAreSpelledOut(t *testing.T) {
 	percent := intstr.FromString("10%")
-	got, err := policyDocument(&v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxUnavailable: &percent,
+	members, err := policyMembers(&v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxUnavailable: &percent,
 		DrainSpec: &v1alpha1.DrainSpec{Enable: true}, WaitForCompletion: &v1alpha1.WaitForCompletionSpec{PodSelector: "a=b"}}, nil)
 	want := `{"autoUpgrade":true,"drain":{"deleteEmptyDir":false,"enable":true,"force":false,"podSelector":"","timeoutSeconds":0},` +
 		`"maxParallelUpgrades":0,"maxUnavailable":"10%","waitForCompletion":{"podSelector":"a=b","timeoutSeconds":0}}`
-	if err != nil || string(got) != want {
+	if got, _ := json.Marshal(members); err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}
 }

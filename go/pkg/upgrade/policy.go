@@ -3,20 +3,16 @@ package upgrade
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
 )
 
-// isOff tells whether nothing is to be upgraded. extra may say so, too.
-func isOff(policy *v1alpha1.DriverUpgradePolicySpec, extra map[string]json.RawMessage) bool {
-	return policy == nil || !policy.AutoUpgrade || string(extra["autoUpgrade"]) == "false"
-}
-
-// policyDocument spells the policy out for the engine. The Go types leave zeros out of their JSON, and here a zero means
-// something else than silence: no limit, or for ever.
-func policyDocument(policy *v1alpha1.DriverUpgradePolicySpec, extra map[string]json.RawMessage) ([]byte, error) {
+// policyMembers spells the policy out for the engine. The Go types leave zeros out of their JSON, and a zero means something else than
+// silence here: no limit, or no end. Members of extra replace those of the policy, but do not switch upgrades on.
+func policyMembers(policy *v1alpha1.DriverUpgradePolicySpec, extra map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	if policy == nil || !policy.AutoUpgrade {
-		return []byte(`{"autoUpgrade":false}`), nil
+		return map[string]json.RawMessage{"autoUpgrade": json.RawMessage("false")}, nil
 	}
 	document := map[string]any{"autoUpgrade": true, "maxParallelUpgrades": policy.MaxParallelUpgrades}
 	if policy.MaxUnavailable != nil {
@@ -33,12 +29,14 @@ func policyDocument(policy *v1alpha1.DriverUpgradePolicySpec, extra map[string]j
 		document["drain"] = map[string]any{"enable": drain.Enable, "force": drain.Force, "podSelector": drain.PodSelector,
 			"timeoutSeconds": drain.TimeoutSecond, "deleteEmptyDir": drain.DeleteEmptyDir}
 	}
-	for name, value := range extra {
-		document[name] = value
+	members := map[string]json.RawMessage{}
+	for name, value := range document {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("the upgrade policy: %w", err)
+		}
+		members[name] = text
 	}
-	text, err := json.Marshal(document)
-	if err != nil {
-		return nil, fmt.Errorf("the upgrade policy: %w", err)
-	}
-	return text, nil
+	maps.Copy(members, extra)
+	return members, nil
 }

@@ -3,7 +3,7 @@
 //	shrink translated.go >shorter.go
 //
 // It introduces helpers for loads and stores, and replaces each name that is used once by its value. It removes wrappers from constants
-// whose neighbours determine the type, and dissolves blocks that declare nothing.
+// whose neighbours determine the type, dissolves blocks that declare nothing, and shortens the names of functions.
 package main
 
 import (
@@ -11,12 +11,14 @@ import (
 	"go/ast"
 	"go/format"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"log"
 	"maps"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -63,6 +65,24 @@ func (m *Module) sl(a int32, o uint64, v int64) {
 	o += uint64(uint32(a))
 	binary.LittleEndian.PutUint64(m.memory[:0:len(m.memory)][o:o+8:o+8], uint64(v))
 }
+
+//go:nosplit
+func (m *Module) rb(a int32) int32 { return m.lb(a, 0) }
+
+//go:nosplit
+func (m *Module) wb(a, v int32) { m.sb(a, 0, v) }
+
+//go:nosplit
+func (m *Module) r(a int32) int32 { return m.l(a, 0) }
+
+//go:nosplit
+func (m *Module) w(a, v int32) { m.s(a, 0, v) }
+
+//go:nosplit
+func (m *Module) rl(a int32) int64 { return m.ll(a, 0) }
+
+//go:nosplit
+func (m *Module) wl(a int32, v int64) { m.sl(a, 0, v) }
 `
 
 var (
@@ -71,6 +91,9 @@ var (
 	loads      = map[string]string{"int32 load16": "lh", "int32 load32": "l", "int64 load64": "ll"}
 	stores     = map[string]string{"store16 uint16": "sh", "store32 uint32": "s", "store64 uint64": "sl"}
 	values     = map[string]string{"sh": "int32", "s": "int32", "sl": "int64"} // that a store takes
+	// Helpers without an offset.
+	unshifted = map[string]string{"lb": "rb", "l": "r", "ll": "rl", "sb": "wb", "s": "w", "sl": "wl"}
+	longName  = regexp.MustCompile(`^fn\d+$`)
 )
 
 func main() {
@@ -112,7 +135,31 @@ func shrink(text []byte) ([]byte, error) {
 	}
 	out.Write(text[at:])
 	out.WriteString(helpers)
-	return format.Source(out.Bytes())
+	return format.Source(withShortNames(out.Bytes()))
+}
+
+// withShortNames writes fn12 as f12, but not in literals.
+func withShortNames(text []byte) []byte {
+	files := token.NewFileSet()
+	file := files.AddFile("", -1, len(text))
+	var names scanner.Scanner
+	names.Init(file, text, nil, 0)
+	var out bytes.Buffer
+	at := 0
+	for {
+		position, kind, name := names.Scan()
+		if kind == token.EOF {
+			break
+		}
+		if kind == token.IDENT && longName.MatchString(name) {
+			begin := file.Offset(position)
+			out.Write(text[at:begin])
+			out.WriteString("f" + name[2:])
+			at = begin + len(name)
+		}
+	}
+	out.Write(text[at:])
+	return out.Bytes()
 }
 
 // resultsOf are the types of what functions give back, by their names.
@@ -136,6 +183,27 @@ func shorten(function *ast.FuncDecl, results map[string]string) {
 		return true
 	})
 	shortenLists(function.Body, uses)
+	dropZeroOffsets(function.Body)
+}
+
+// dropZeroOffsets writes `m.l(v0, 0)` as `m.r(v0)`.
+func dropZeroOffsets(root ast.Node) {
+	ast.Inspect(root, func(node ast.Node) bool {
+		call, ok := node.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		function, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || name(function.X) != "m" || len(call.Args) < 2 {
+			return true
+		}
+		offset, ok := call.Args[1].(*ast.BasicLit)
+		if short := unshifted[function.Sel.Name]; ok && short != "" && offset.Value == "0" {
+			function.Sel = ast.NewIdent(short)
+			call.Args = slices.Delete(call.Args, 1, 2)
+		}
+		return true
+	})
 }
 
 // shortenLists goes through every list of statements, the inner ones first.

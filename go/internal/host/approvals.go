@@ -1,0 +1,112 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"driverupgrade.example/go/internal/engine"
+)
+
+func (i Identity) approvedKey() string { return i.String() + "-driver-upgrade.approved" }
+
+// approvalsOn returns the approvals in an annotation of a DaemonSet.
+func approvalsOn(set *appsv1.DaemonSet, key string) []string {
+	return strings.FieldsFunc(set.Annotations[key], func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// Approve adds the approval of a stage to the driver's DaemonSets. Errors: the rollout does not wait for this approval; a DaemonSet has
+// changed since it was read, or the server refuses the patch; the approval was there before the rollout was halted, so that it does not
+// lift the halt. In the last case, the approval is removed.
+func (h *Host) Approve(ctx context.Context, stage string) error {
+	if err := h.begins(); err != nil {
+		return err
+	}
+	defer h.ends()
+	approval, halted, err := h.awaited(stage)
+	if err != nil {
+		return err
+	}
+	key := h.options.Identity.approvedKey()
+	sets := slices.SortedFunc(slices.Values(h.sets.all()), func(a, b *appsv1.DaemonSet) int { return strings.Compare(a.Name, b.Name) })
+	if len(sets) == 0 {
+		return errors.New("there is no DaemonSet of the driver")
+	}
+	given := slices.ContainsFunc(sets, func(set *appsv1.DaemonSet) bool { return slices.Contains(approvalsOn(set, key), approval) })
+	if given && !halted {
+		return nil // it counts once the stage has soaked
+	}
+	for i, set := range sets {
+		approvals := slices.DeleteFunc(approvalsOn(set, key), func(one string) bool { return one == approval })
+		if !given && i == 0 {
+			approvals = append(approvals, approval)
+		}
+		if err := h.annotate(ctx, set, key, strings.Join(approvals, ",")); err != nil {
+			return err
+		}
+	}
+	if given {
+		return fmt.Errorf("%s was given before the rollout was halted, so it does not lift the halt; it is removed now: approve again", approval)
+	}
+	return nil
+}
+
+// awaited returns the approval of the stage that the rollout waits for.
+func (h *Host) awaited(stage string) (approval string, halted bool, err error) {
+	found, err := h.engine.Everything()
+	if err != nil {
+		return "", false, err
+	}
+	if found.Rollout == nil {
+		return "", false, errors.New("there is no rollout: the last ApplyState or ApplyPolicy had a policy without one")
+	}
+	for _, gate := range []*engine.Gate{found.Rollout.Halted, found.Rollout.WaitsFor} {
+		if gate != nil && gate.Subject.Kind == "Approval" && strings.HasPrefix(gate.Subject.Name, stage+"@") {
+			return gate.Subject.Name, gate == found.Rollout.Halted, nil
+		}
+	}
+	return "", false, errors.New("the rollout does not wait for an approval of this stage")
+}
+
+// annotate does nothing if the annotation has this value already. An empty value removes it.
+func (h *Host) annotate(ctx context.Context, set *appsv1.DaemonSet, key, value string) error {
+	if set.Annotations[key] == value {
+		return nil
+	}
+	var wanted *string
+	if value != "" {
+		wanted = &value
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": set.UID, "resourceVersion": set.ResourceVersion,
+		"annotations": map[string]*string{key: wanted}}})
+	if err != nil {
+		return err
+	}
+	request := engine.Request{Verb: http.MethodPatch, ContentType: string(types.MergePatchType), Body: string(body),
+		Target: "/apis/apps/v1/namespaces/" + set.Namespace + "/daemonsets/" + set.Name + "?fieldManager=driverupgrade"}
+	return h.connection.send(ctx, ctx, request, true, func() {}).refusal("DaemonSet " + set.Namespace + "/" + set.Name)
+}
+
+// Hold keeps the orders from starting further nodes until the next ApplyState. Nodes in progress continue.
+func (h *Host) Hold(reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range h.orders {
+		if o.policy != nil && o.held == "" {
+			o.held = reason
+		}
+	}
+	for task := range h.underWay {
+		if task.order.policy != nil && task.starts {
+			task.withdraw()
+		}
+	}
+	h.ring()
+}

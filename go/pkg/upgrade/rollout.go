@@ -1,0 +1,147 @@
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"driverupgrade.example/go/internal/engine"
+	"driverupgrade.example/go/internal/host"
+)
+
+// WithLedger names the ConfigMap in which the grants of nodes and the record of a rollout are stored. A policy with a rollout needs it. With
+// it, budgets hold although two replicas may believe that they lead. Native operators and this module may share a ConfigMap; one that
+// does not exist is created. The operator needs the rights to get, create and patch it, and to list nodes.
+//
+// BuildState must have all of the driver's nodes then, because the record is about all of them.
+func WithLedger(namespace, name string) Option {
+	return func(m *Manager) { m.options.Ledger = &engine.Ledger{Namespace: namespace, Name: name} }
+}
+
+// ApplyPolicy is ApplyState for the whole policy of docs/policy.md, as YAML or JSON: with stages, canaries, windows, groups and health. Upgrades
+// start only with `autoUpgrade: true`. Errors: those of ApplyState; the document is not a policy; it has a rollout, and the
+// Manager has no ledger; it names a time zone that is not known here.
+func (m *Manager) ApplyPolicy(ctx context.Context, currentState *ClusterUpgradeState, policy []byte) error {
+	text, err := yaml.YAMLToJSONStrict(policy)
+	if err != nil {
+		return fmt.Errorf("the upgrade policy: %w", err)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return fmt.Errorf("the upgrade policy: %w", err)
+	}
+	return m.apply(ctx, currentState, members)
+}
+
+// Pause keeps further nodes from starting, from now on and whatever policies are applied, until Resume. Nodes in progress continue.
+func (m *Manager) Pause() {
+	m.mu.Lock()
+	m.paused = true
+	m.mu.Unlock()
+	for _, one := range m.allHosts() {
+		one.Hold("paused by the operator")
+	}
+}
+
+// Resume ends what Pause has begun. Nodes start again with the next ApplyState or ApplyPolicy.
+func (m *Manager) Resume() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.paused = false
+}
+
+// Approve lets the stage after this one begin, or lifts the halt of this one, by an annotation on the driver's DaemonSet: the operator needs
+// the right to patch it. Errors: no rollout waits for this approval; the server refuses the write. An approval that was given before the
+// halt does not lift it: Approve removes it then, and returns an error that asks to call again.
+func (m *Manager) Approve(ctx context.Context, stage string) error {
+	failures := []error{fmt.Errorf("approve stage %s: no rollout was applied", stage)}
+	for i, one := range m.allHosts() {
+		err := one.Approve(ctx, stage)
+		if err == nil {
+			return nil
+		}
+		if i == 0 {
+			failures = nil
+		}
+		failures = append(failures, fmt.Errorf("approve stage %s: %w", stage, err))
+	}
+	return errors.Join(failures...)
+}
+
+// Rollout is where a rollout stands, for the status of a custom resource.
+type Rollout struct {
+	Revision string    // the driver's, as approvals name it
+	Began    time.Time // zero: not known
+	Stage    string    // the open one; empty: the nodes that no stage names
+	Stages   []RolloutStage
+	WaitsFor *Gate // reason why the next stage has not begun; nil after the last
+	Halted   *Gate // reason why no node starts; nil: the rollout is not halted
+	Closed   *Gate // reason why no node starts at this time; nil: nodes may start
+}
+
+// RolloutStage counts the nodes of a stage. The last one, without a name, has the nodes that no stage names.
+type RolloutStage = engine.RolloutStage
+
+// Rollout returns where the rollout of the last pass stands; false: its policy had none.
+func (m *Manager) Rollout() (Rollout, bool) {
+	for _, one := range m.allHosts() {
+		if found, err := one.Everything(); err == nil && found.Rollout != nil {
+			return rolloutOf(*found.Rollout), true
+		}
+	}
+	return Rollout{}, false
+}
+
+func rolloutOf(of engine.Rollout) Rollout {
+	made := Rollout{Revision: of.Revision, Stage: of.Stage, Stages: of.Stages}
+	if of.Began != nil {
+		made.Began = time.UnixMilli(*of.Began)
+	}
+	for _, one := range []struct {
+		from *engine.Gate
+		to   **Gate
+	}{{of.WaitsFor, &made.WaitsFor}, {of.Halted, &made.Halted}, {of.Closed, &made.Closed}} {
+		if one.from != nil {
+			gate := gateOf(*one.from)
+			*one.to = &gate
+		}
+	}
+	return made
+}
+
+// apply makes one pass by a policy, and leaves the rest to the hosts.
+func (m *Manager) apply(ctx context.Context, currentState *ClusterUpgradeState, members map[string]json.RawMessage) error {
+	parts, foreign, err := partsOf(currentState)
+	if err != nil {
+		return err
+	}
+	off := string(members["autoUpgrade"]) != "true"
+	if err := checkOurs(foreign); err != nil && !off {
+		return err
+	}
+	m.mu.Lock()
+	if m.paused {
+		members["paused"] = json.RawMessage("true")
+	}
+	m.mu.Unlock()
+	policy, err := json.Marshal(members)
+	if err != nil {
+		return fmt.Errorf("the upgrade policy: %w", err)
+	}
+	if off {
+		policy = []byte(`{"autoUpgrade":false}`)
+	}
+	var failures []error
+	for _, of := range parts {
+		err := of.host.Apply(ctx, of.nodes, of.podless, policy, off)
+		if off && errors.Is(err, host.ErrClosed) {
+			continue // nothing is left to be switched off
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}

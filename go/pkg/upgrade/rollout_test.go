@@ -1,0 +1,149 @@
+package upgrade
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+const canaryFirst = `
+autoUpgrade: true
+maxParallelUpgrades: 0
+rollout:
+  stages:
+  - {name: canary, nodes: 1, soakSeconds: 60, approval: Manual}
+`
+
+// newRollout has a new driver for nodes that are all current, and a Manager with a ledger.
+func newRollout(t *testing.T, nodes int) *world {
+	t.Helper()
+	w := newWorld(t, nodes)
+	w.manageWithLedger()
+	w.applyPolicy(canaryFirst)
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	return w
+}
+
+func (w *world) manageWithLedger() {
+	w.manage(setup{log: logr.Discard(), options: []Option{WithLedger("gpu-operator", "driver-upgrades")}})
+}
+
+func (w *world) applyPolicy(policy string) {
+	w.t.Helper()
+	if err := w.manager.ApplyPolicy(w.t.Context(), w.build(w.t.Context()), []byte(policy)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) upgraded() (nodes int) {
+	for _, node := range w.nodes {
+		if w.cluster.Revision(node) == "hash-2" && w.cluster.State(node) == UpgradeStateDone {
+			nodes++
+		}
+	}
+	return nodes
+}
+
+// awaitApproval lets the canary soak, and returns the rollout that waits then.
+func (w *world) awaitApproval() (found Rollout) {
+	w.t.Helper()
+	w.eventually("the canary", func() bool { return w.upgraded() == 1 })
+	w.eventually("the gate of the approval", func() bool {
+		w.applyPolicy(canaryFirst)
+		found, _ = w.manager.Rollout()
+		if found.WaitsFor != nil && found.WaitsFor.Reason == "Soak" {
+			w.clock.Step(time.Minute)
+		}
+		return found.WaitsFor != nil && found.WaitsFor.Reason == "Approval"
+	})
+	return found
+}
+
+func TestARolloutInStagesWaitsForItsApproval(t *testing.T) {
+	w := newRollout(t, 4)
+	found := w.awaitApproval()
+	if found.Stage != "canary" || len(found.Stages) != 2 || found.Stages[0] != (RolloutStage{Name: "canary", Nodes: 1, Done: 1}) || found.Stages[1].Nodes != 3 {
+		t.Errorf("the rollout is %+v", found)
+	}
+	if found.WaitsFor.Subject != (GateSubject{Kind: "Approval", Name: "canary@hash-2"}) {
+		t.Errorf("it waits for %+v", found.WaitsFor)
+	}
+	if upgraded := w.upgraded(); upgraded != 1 {
+		t.Errorf("%d nodes are upgraded before the approval", upgraded)
+	}
+	if err := w.manager.Approve(t.Context(), "fleet"); err == nil || !contains(err.Error(), "approve stage fleet", "does not wait for an approval") {
+		t.Errorf("the approval of a stage that there is not: %v", err)
+	}
+	if err := w.manager.Approve(t.Context(), "canary"); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the other nodes", func() bool { return w.upgraded() == 4 })
+	if data := w.cluster.ConfigMap("driver-upgrades"); data["_rollout_nvidia.com_gpu"] == nil {
+		t.Errorf("the ledger has %v", data)
+	}
+}
+
+func TestAManagerThatTakesOverGoesByTheStoredRecord(t *testing.T) {
+	w := newRollout(t, 3)
+	w.awaitApproval()
+	w.manageWithLedger()
+	w.applyPolicy(canaryFirst)
+	w.awaitApproval()
+	if upgraded := w.upgraded(); upgraded != 1 {
+		t.Errorf("%d nodes are upgraded before the approval", upgraded)
+	}
+	if err := w.manager.Approve(t.Context(), "canary"); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the other nodes", func() bool { return w.upgraded() == 3 })
+}
+
+func TestAWindowHoldsInItsTimeZone(t *testing.T) {
+	const night = `{autoUpgrade: true, rollout: {windows: [{start: "22:00", durationSeconds: 14400, timeZone: Europe/Berlin}]}}`
+	w := newWorld(t, 1)
+	w.clock.SetTime(time.Date(2026, 7, 1, 19, 30, 0, 0, time.UTC)) // 21:30 in Berlin
+	w.manageWithLedger()
+	w.applyPolicy(night)
+	w.eventually("the state of a current node", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	gate := w.awaitGate("n0", "Window")
+	if opens := time.Date(2026, 7, 1, 20, 0, 0, 0, time.UTC); !gate.NotBefore.Equal(opens) {
+		t.Errorf("the window opens at %v", gate.NotBefore)
+	}
+	w.clock.Step(31 * time.Minute)
+	w.eventually("the new driver", func() bool { w.applyPolicy(night); return w.upgraded() == 1 })
+}
+
+func TestAPauseHoldsAlsoForTheNextPolicies(t *testing.T) {
+	w := newWorld(t, 2)
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.manager.Pause()
+	w.cluster.NewDriver()
+	if gate := w.awaitGate("n0", "Paused"); gate.Detail != "paused by the operator" {
+		t.Errorf("the gate says %q", gate.Detail)
+	}
+	w.apply(t.Context(), policyOf(1))
+	w.awaitGate("n1", "Paused")
+	w.manager.Resume()
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the new driver", func() bool { return w.upgraded() == 2 })
+}
+
+func TestPoliciesThatApplyPolicyRefuses(t *testing.T) {
+	w := newWorld(t, 1)
+	for policy, wanted := range map[string]string{
+		canaryFirst:                           "the engine has no ledger",
+		"autoUpgrade: [":                      "the upgrade policy",
+		"{autoUpgrade: true, maxParallel: 1}": "maxParallel: unknown field",
+		"{autoUpgrade: true, rollout: {closedTimeZone: Mars/Olympus}}": `time zone "Mars/Olympus" is not known`,
+	} {
+		err := w.manager.ApplyPolicy(t.Context(), w.build(t.Context()), []byte(policy))
+		if err == nil || !strings.Contains(err.Error(), wanted) {
+			t.Errorf("%s: %v", policy, err)
+		}
+	}
+}

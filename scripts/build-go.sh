@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what the end-to-end tests and the bench have in Go, and prints where as assignments for a shell: the example operator of the Go
+# Builds what the end-to-end tests and the bench have in Go, and prints where as assignments for a shell: the example operators of the Go
 # module, and a program with the Go library (bench/peer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,4 +12,5 @@ build() {
   echo "export $1=$PWD/build/go/$2"
 }
 build DRIVERUPGRADE_GO_OPERATOR operator go ./examples/operator
+build DRIVERUPGRADE_GO_VENDOR vendor go ./examples/vendor
 build DRIVERUPGRADE_GO_LIBRARY library bench/peer .

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 
 namespace driverupgrade {

@@ -1,4 +1,4 @@
-// Runs an operator in Go as user `operator` on one world: the Go module's (go/examples/operator), or the Go library's (bench/peer).
+// Runs an operator in Go as user `operator` on one world: one of the Go module (go/examples), or that of the Go library (bench/peer).
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_OPERATOR_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_OPERATOR_H_
 
@@ -15,7 +15,9 @@ namespace driverupgrade::e2e {
 
 class GoOperator {
  public:
-  enum class Of { kModule, kLibrary };
+  // kVendor: the operator that rolls out in stages. It runs until it is stopped. Its Lease and its ledger
+  // are those of the native operator.
+  enum class Of { kModule, kLibrary, kVendor };
 
   // `policy` is the upgradePolicy section in YAML. The program is that of the environment, which scripts/e2e.sh has built;
   // throws std::runtime_error if the environment names none.
@@ -25,11 +27,13 @@ class GoOperator {
   // later one counts, and `more_flags` come last.
   std::unique_ptr<Process> Start(const std::vector<std::string>& more_flags = {}) const;
 
+  std::filesystem::path policy_file() const { return folder_ / "policy.yaml"; }
   // What it says.
   std::filesystem::path log_file() const { return folder_ / "log"; }
 
  private:
   const World& world_;
+  const Of of_;
   std::filesystem::path program_;
   std::filesystem::path folder_;
 };

@@ -118,7 +118,7 @@ type Pass struct {
 type Rollout struct {
 	Revision string
 	Began    *int64
-	Stage    string // the one that is open; empty: nodes that no stage names
+	Stage    string // the one that is open
 	Stages   []RolloutStage
 	Rollback string
 	WaitsFor *Gate // reason why the next stage has not begun
@@ -126,7 +126,7 @@ type Rollout struct {
 	Closed   *Gate // reason why no node starts at this time
 }
 
-// RolloutStage counts the nodes of a stage. The last one, without a name, has those that no stage names.
+// RolloutStage counts the nodes of a stage. The last one, `rest`, has those that no stage names.
 type RolloutStage struct {
 	Name                                   string
 	Nodes, UnderWay, Done, Failed, LeftOut int

@@ -76,14 +76,14 @@ func (m *Manager) Approve(ctx context.Context, stage string) error {
 type Rollout struct {
 	Revision string    // the driver's, as approvals name it
 	Began    time.Time // zero: not known
-	Stage    string    // the open one; empty: the nodes that no stage names
+	Stage    string    // the open one
 	Stages   []RolloutStage
 	WaitsFor *Gate // reason why the next stage has not begun; nil after the last
 	Halted   *Gate // reason why no node starts; nil: the rollout is not halted
 	Closed   *Gate // reason why no node starts at this time; nil: nodes may start
 }
 
-// RolloutStage counts the nodes of a stage. The last one, without a name, has the nodes that no stage names.
+// RolloutStage counts the nodes of a stage. The last one, `rest`, has the nodes that no stage names.
 type RolloutStage = engine.RolloutStage
 
 // Rollout returns where the rollout of the last pass stands; false: its policy had none.

@@ -1,0 +1,61 @@
+package upgrade
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The types of the conditions of Conditions.
+const (
+	// ConditionProgressing is True while nodes wait for the new driver, or are in progress.
+	ConditionProgressing = "DriverUpgradeProgressing"
+	// ConditionDegraded is True while nodes have failed, or the rollout is halted.
+	ConditionDegraded = "DriverUpgradeDegraded"
+)
+
+// Conditions returns the conditions of the last passes for the status of a custom resource, for meta.SetStatusCondition. They have neither
+// LastTransitionTime nor ObservedGeneration.
+func (m *Manager) Conditions() []metav1.Condition {
+	rollout, found := m.Rollout()
+	if !found {
+		return conditionsOf(m.Stats(), nil)
+	}
+	return conditionsOf(m.Stats(), &rollout)
+}
+
+func conditionsOf(stats Stats, rollout *Rollout) []metav1.Condition {
+	counts := fmt.Sprintf("%d of %d nodes done, %d in progress, %d waiting, %d failed", stats.Done, stats.Total, stats.InProgress, stats.Pending, stats.Failed)
+	progressing := metav1.Condition{Type: ConditionProgressing, Status: metav1.ConditionTrue, Reason: "InProgress", Message: counts}
+	switch {
+	case stats.InProgress > 0:
+	case stats.Pending > 0:
+		progressing.Reason = waitingReason(stats, rollout)
+	default:
+		progressing.Status, progressing.Reason = metav1.ConditionFalse, "UpToDate"
+	}
+	degraded := metav1.Condition{Type: ConditionDegraded, Status: metav1.ConditionFalse, Reason: "AsExpected", Message: counts}
+	switch {
+	case rollout != nil && rollout.Halted != nil:
+		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, "RolloutHalted", rollout.Halted.Detail
+	case stats.Failed > 0:
+		degraded.Status, degraded.Reason = metav1.ConditionTrue, "NodesFailed"
+	}
+	return []metav1.Condition{progressing, degraded}
+}
+
+// waitingReason returns the reason that keeps the most nodes waiting. Of equal reasons, the first by name counts.
+func waitingReason(stats Stats, rollout *Rollout) string {
+	if rollout != nil && rollout.Closed != nil {
+		return rollout.Closed.Reason
+	}
+	reason := "Waiting"
+	for _, one := range slices.Sorted(maps.Keys(stats.Waiting)) {
+		if stats.Waiting[one] > stats.Waiting[reason] {
+			reason = one
+		}
+	}
+	return reason
+}

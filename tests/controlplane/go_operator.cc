@@ -43,7 +43,8 @@ std::unique_ptr<Process> GoOperator::Start(const std::vector<std::string>& more_
                                       "--namespace",     world_.driver_ns(), "--driver-labels",
                                       "app=driver",      "--policy",         policy_file().string()};
   const std::vector<std::string> usual = of_ == Of::kVendor
-                                             ? std::vector<std::string>{"--domain",     "nvidia.com",
+                                             ? std::vector<std::string>{"--interval",   "5s",
+                                                                        "--domain",     "nvidia.com",
                                                                         "--driver",     "gpu",
                                                                         "--lease-name", "nvidia-gpu-driver-upgrade",
                                                                         "--ledger",     "nvidia-gpu-driver-upgrade"}

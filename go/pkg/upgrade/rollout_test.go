@@ -126,11 +126,19 @@ func TestAPauseHoldsAlsoForTheNextPolicies(t *testing.T) {
 	if gate := w.awaitGate("n0", "Paused"); gate.Detail != "paused by the operator" {
 		t.Errorf("the gate says %q", gate.Detail)
 	}
-	w.apply(t.Context(), policyOf(1))
-	w.awaitGate("n1", "Paused")
+	// A request that another policy has kept from being sent is planned again after some seconds.
+	w.eventually("the gate of the next policy", func() bool {
+		w.apply(t.Context(), policyOf(1))
+		w.clock.Step(time.Second)
+		gate, _ := w.manager.Explain("n1")
+		return gate.Reason == "Paused"
+	})
 	w.manager.Resume()
-	w.apply(t.Context(), policyOf(1))
-	w.eventually("the new driver", func() bool { return w.upgraded() == 2 })
+	w.eventually("the new driver", func() bool {
+		w.apply(t.Context(), policyOf(1))
+		w.clock.Step(time.Second)
+		return w.upgraded() == 2
+	})
 }
 
 func TestPoliciesThatApplyPolicyRefuses(t *testing.T) {

@@ -211,6 +211,10 @@ if [ "${1:-}" = --reproduce ]; then
   cmp "$work/driverupgrade.go" "$committed"
   echo "build-wasm: $committed is what the sources give"
 else
+  if grep -qs '/include/driverupgrade/' "$work"/object/*.d && ! grep -qs "$root/include/" "$work"/object/*.d; then
+    echo "build-wasm: the objects in $work are of another checkout: build without KEEP_OBJECTS" >&2
+    exit 1
+  fi
   mkdir -p "$(dirname "$committed")"
   cp "$work/driverupgrade.go" "$committed"
   digest <(cat "$work"/object/*.d | tr -s ' \\' '\n' | sed -n "s|^$root/||p" | grep -E '^(include|src|scripts)/') >"$digests.new"

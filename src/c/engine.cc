@@ -279,8 +279,11 @@ du_code du_engine_release(du_engine* engine, du_str nodes, int64_t now_ms, du_bu
 }
 
 du_code du_engine_next(du_engine* engine, du_str node, int64_t now_ms, du_buf* out) {
-  return Guarded(engine, out, {node},
-                 [&](HostEngine& host) { return FormatRequest(host.Next(Name(node), At(now_ms))); });
+  return Guarded(engine, out, {node}, [&](HostEngine& host) {
+    const std::string name = Name(node);
+    const HttpRequest* request = host.Next(name, At(now_ms));
+    return FormatRequest(request, name == kLedger && host.LedgerAsksForMetadata());
+  });
 }
 
 du_code du_engine_answer(du_engine* engine, du_str node, int32_t http_status, int32_t retry_after_s, du_str body,

@@ -188,7 +188,7 @@ std::string FormatPass(const HostPass& pass) {
   return writer.Take();
 }
 
-absl::StatusOr<std::string> FormatRequest(const HttpRequest* request) {
+absl::StatusOr<std::string> FormatRequest(const HttpRequest* request, bool metadata_only) {
   if (request == nullptr) return std::string("{}");
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string target, EncodeRequestTarget(*request));
   JsonWriter writer;
@@ -196,6 +196,7 @@ absl::StatusOr<std::string> FormatRequest(const HttpRequest* request) {
     writer.Member("verb", ToString(request->verb));
     writer.Member("target", target);
     writer.Member("contentType", request->content_type);
+    if (metadata_only) writer.Member("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
     writer.Member("body", request->body);
   });
   return writer.Take();

@@ -14,7 +14,8 @@ namespace driverupgrade::internal {
 std::string FormatReading(const std::vector<ManagedNode>& nodes, const std::vector<HostQuestion>& questions);
 std::string FormatPass(const HostPass& pass);
 // nullptr: "{}". Errors: those of EncodeRequestTarget.
-absl::StatusOr<std::string> FormatRequest(const HttpRequest* request);
+// `metadata_only`: the metadata of the objects in the answer are enough.
+absl::StatusOr<std::string> FormatRequest(const HttpRequest* request, bool metadata_only);
 std::string FormatSettled(const Settled& settled);
 std::string FormatExplanation(const std::string& node, const std::optional<Gate>& gate);
 // `{"name":value}`.

@@ -6,12 +6,11 @@
 
 #include "base/backoff.h"
 #include "base/status_macros.h"
-#include "decide/rollout/census.h"
 #include "fmt/format.h"
 #include "host/object_documents.h"
 #include "model/node_marks.h"
 #include "model/unreadable.h"
-#include "tell/gate_memory.h"
+#include "tell/withheld_plan.h"
 #include "write/refusal_event.h"
 #include "write/transition_events.h"
 
@@ -25,24 +24,6 @@ absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
         "policy: rollout: the engine has no ledger (option `ledger`), where the record of a rollout is kept");
   }
   return absl::OkStatus();
-}
-
-// The plan that has only the gates that changed.
-Plan Incomplete(PlanUpdate update) {
-  update.plan.gates_complete = false;
-  update.plan.ungated = std::move(update.ungated);
-  return std::move(update.plan);
-}
-
-// Puts in the place of `plan` the one that is left after these nodes are withheld.
-void WithholdNodes(IncrementalPlanner& planner, const std::map<std::string, Gate>& gates, Plan& plan) {
-  if (gates.empty()) return;
-  Plan left = Incomplete(planner.Withhold(gates));
-  CarryGates(plan, left);
-  left.finished = plan.finished;
-  if (plan.wake_at) left.wake_at = std::min(*plan.wake_at, left.wake_at.value_or(absl::InfiniteFuture()));
-  left.findings = std::move(plan.findings);
-  plan = std::move(left);
 }
 
 // How soon a host whose answer was an error is asked again.
@@ -222,7 +203,7 @@ absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::str
   part.planner.SetActiveSince(part.active_since.value_or(absl::InfinitePast()));
   part.rollout_since = policy.rollout ? part.active_since.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
   SetLedgerFacts(part, policy, now);
-  Plan plan = Incomplete(part.planner.Advance(now));
+  Plan plan = IncompletePlan(part.planner.Advance(now), part.planner);
   std::set<std::string> withheld = part.guests;
   std::set<std::string> unread;
   std::vector<std::string> wanted = WantedPods(part, unread);
@@ -248,54 +229,6 @@ absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::str
     if (part.nodes.contains(node) && question.ask_again != absl::InfiniteFuture()) wake_by(question.ask_again);
   }
   return pass;
-}
-
-absl::Status HostEngine::CheckLedgerPart(const Part& part) const {
-  if (!UsesLedger(part)) return absl::OkStatus();
-  for (const auto& other : parts_) {
-    if (other.get() == &part || other->nodes.empty()) continue;
-    return absl::FailedPreconditionError("nodes: an engine with a ledger takes one policy for all of its nodes");
-  }
-  return absl::OkStatus();
-}
-
-// Called after all changes have been applied, because only then is it certain whether a grant's node exists.
-void HostEngine::SetLedgerFacts(Part& part, const UpgradePolicy& policy, absl::Time now) {
-  if (!UsesLedger(part)) return;
-  LedgerSteps& ledger = ledger_->steps();
-  ledger.Begin(now);
-  std::map<std::string, std::string> uids;
-  for (const auto* names : {&part.nodes, &part.guests}) {
-    for (const std::string& name : *names) uids.emplace(name, UidOf(name));
-  }
-  part.planner.SetGrants(ledger.Standing(uids, now));
-  part.planner.SetGrantsMax(ledger.grants_max());
-  const bool rolls = policy.rollout && policy.auto_upgrade;
-  part.planner.SetRollout(rolls ? RolloutFacts{.record = ledger.record(), .took = ledger.took()} : RolloutFacts{});
-}
-
-void HostEngine::Withhold(Part& part, const UpgradePolicy& policy, const std::set<std::string>& withheld,
-                          absl::Time now, Plan& plan) {
-  if (policy.rollout && StartsTogether(*policy.rollout)) {
-    // Nodes that start together do so when the pods of all of them are known.
-    std::map<std::string, Gate> gates;
-    for (const NodePlan& node : plan.nodes) {
-      if (!internal::Starts(node) || !withheld.contains(node.node) || part.guests.contains(node.node)) continue;
-      gates[node.node] = {.reason = GateReason::kPodsUnknown, .detail = "its pods are being read"};
-    }
-    WithholdNodes(part.planner, gates, plan);
-  }
-  LeaveOut(withheld, plan);
-  if (!UsesLedger(part)) return;
-  ledger_->steps().NoteFailures(plan);
-  WithholdNodes(part.planner, ledger_->steps().Settle(plan, now), plan);
-  LeaveOut(withheld, plan);
-  ledger_->steps().Report(plan, now);
-}
-
-void HostEngine::LeaveOut(const std::set<std::string>& withheld, Plan& plan) const {
-  std::erase_if(plan.nodes,
-                [&](const NodePlan& node) { return withheld.contains(node.node) || exchanges_.contains(node.node); });
 }
 
 std::vector<Finding> HostEngine::FindingsOf(const Part& part) const {

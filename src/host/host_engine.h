@@ -78,9 +78,8 @@ class HostEngine {
   std::vector<HostQuestion> Questions() const { return hooks_.Questions(); }
   void Tell(const std::string& id, absl::StatusOr<bool> answer);
 
-  // One pass over the nodes that `policy` is for; nullopt: all. Errors: those of Validate; FailedPrecondition for a rollout
-  // without a ledger, and for a second policy beside one, because the ledger has one record; Unavailable until every kind has
-  // been put.
+  // Makes one pass over the nodes that `policy` is for; nullopt: all. Errors: as for Validate; FailedPrecondition for a rollout
+  // without a ledger, and for a second policy with a ledger, which has one record; Unavailable until every kind has been put.
   absl::StatusOr<HostPass> Apply(const std::optional<std::set<std::string>>& nodes, const UpgradePolicy& policy,
                                  absl::Time now);
   // See StateMachine::Release. Errors: as Apply, and Unavailable for what may be ours and cannot be read.
@@ -88,6 +87,8 @@ class HostEngine {
 
   // `node`: or kLedger. nullptr: nothing is left, or nothing was begun.
   const HttpRequest* Next(const std::string& node, absl::Time now);
+  // Returns whether the ledger's request is a list of nodes, of which the metadata are enough.
+  bool LedgerAsksForMetadata() const { return ledger_ && ledger_->AsksForMetadata(); }
   // To the request that Next has given. Whether there may be another one. Errors: FailedPrecondition if there is none.
   absl::StatusOr<bool> Answer(const std::string& node, const absl::StatusOr<HttpResponse>& response, absl::Time now);
   Settled Settle();
@@ -139,7 +140,7 @@ class HostEngine {
   DriverParts driver_;
   AttemptLog log_;
   NodesUnderWay under_way_;
-  std::map<std::string, NodeExchange> exchanges_;  // of nodes in progress
+  std::map<std::string, NodeExchange> exchanges_;  // by node in progress
   std::optional<LedgerExchange> ledger_;
   std::map<std::string, std::shared_ptr<const NodeView>> managed_;  // by name
   std::map<std::string, std::vector<Finding>> findings_;            // by node

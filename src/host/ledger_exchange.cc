@@ -1,10 +1,12 @@
 #include "host/ledger_exchange.h"
 
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "kubernetes/rest_answer.h"
 #include "kubernetes/rest_cluster_status.h"
+#include "wire/uid_list.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -23,12 +25,14 @@ absl::StatusOr<ConfigMap> Decoded(const LedgerRequest& request, const RestReques
                                                                : DecodeObject<ConfigMap>(rest, *response);
 }
 
-absl::StatusOr<std::vector<Node>> DecodedNodes(const RestRequest& rest, const absl::StatusOr<HttpResponse>& response) {
+absl::StatusOr<std::vector<std::string>> DecodedUids(const RestRequest& rest,
+                                                     const absl::StatusOr<HttpResponse>& response) {
   if (!response.ok()) return TransportFailure(rest.attempted, response.status());
-  absl::StatusOr<ListPage<Node>> page = DecodePage<Node>(rest, *response, OnUnreadable::kMark);
-  if (!page.ok()) return page.status();
-  if (!page->continue_token.empty()) return absl::UnavailableError("the list of nodes is not whole: more pages follow");
-  return std::move(page->items);
+  if (!IsSuccess(*response)) return FailureOf(rest, *response);
+  absl::StatusOr<UidList> list = ParseNodeUids(response->body);
+  if (!list.ok()) return NotUnderstood(rest.attempted, list.status());
+  if (!list->continue_token.empty()) return absl::UnavailableError("the list of nodes is not whole: more pages follow");
+  return std::move(list->uids);
 }
 
 }  // namespace
@@ -57,7 +61,7 @@ const HttpRequest* LedgerExchange::Next(const RestEncoder& encoder, absl::Time n
 void LedgerExchange::Answer(const absl::StatusOr<HttpResponse>& response, absl::Time now) {
   const Asked asked = *std::exchange(asked_, std::nullopt);
   if (std::holds_alternative<ListNodesParams>(asked.request)) {
-    steps_.TakeNodes(DecodedNodes(asked.rest, response));
+    steps_.TakeUids(DecodedUids(asked.rest, response));
   } else {
     steps_.Take(Decoded(asked.request, asked.rest, response), now);
   }
@@ -65,7 +69,7 @@ void LedgerExchange::Answer(const absl::StatusOr<HttpResponse>& response, absl::
 }
 
 void LedgerExchange::Fail(const LedgerRequest& request, const absl::Status& status, absl::Time now) {
-  if (std::holds_alternative<ListNodesParams>(request)) return steps_.TakeNodes(status);
+  if (std::holds_alternative<ListNodesParams>(request)) return steps_.TakeUids(status);
   steps_.Take(status, now);
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -27,6 +28,8 @@ class LedgerExchange {
   // The request to send; the same until it is answered; nullptr: none.
   const HttpRequest* Next(const RestEncoder& encoder, absl::Time now);
   bool IsAsked() const { return asked_.has_value(); }
+  // Returns whether the request is a list of nodes, of which the metadata are enough.
+  bool AsksForMetadata() const { return asked_ && std::holds_alternative<ListNodesParams>(asked_->request); }
   // To Next(), which has been called and returned a request.
   void Answer(const absl::StatusOr<HttpResponse>& response, absl::Time now);
 

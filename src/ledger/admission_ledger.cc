@@ -116,7 +116,7 @@ internal::LedgerRequest AdmissionLedger::StoreRequest(std::map<std::string, std:
 
 absl::Status AdmissionLedger::TakeStored(const Asked& asked, const absl::StatusOr<ConfigMap>& written) {
   if (!written.ok()) {
-    // What is stored now must be read before it can be changed, except after a clear refusal: then it is unchanged.
+    // The ConfigMap must be read before it can be changed, except after a clear refusal, which leaves it unchanged.
     known_ = WasNotApplied(written.status()) && !absl::IsNotFound(written.status()) &&
              !absl::IsAlreadyExists(written.status());
     return written.status();

@@ -24,8 +24,8 @@
 //   has the granted version as precondition: Granted(uid) == plan.resource_version. The plan of any other admitted node is dropped for
 //   this pass, its pod calls and Events included (arch-A12).
 // - After a conflict of the patch (409) the node is read at a newer version and requests a grant again: Settle renews the grant.
-// - Settle is called in every pass, even without a candidate: it releases grants that are no longer needed. Without a change it makes no
-//   request.
+// - Settle is called in every pass, even without a candidate: it releases grants that are no longer needed. It makes a request
+//   only for a change.
 //
 // A rollout's record (ADR 0013) is one more entry of the same ConfigMap: a replica that grants a start has shown that no other replica
 // has changed the record since it was read. Confirm shows the same without a change.
@@ -76,19 +76,17 @@ class AdmissionLedger {
   const internal::LedgerRequest* Next() const { return asked_ ? &asked_->request : nullptr; }
   // Returns whether Next is a request of Read.
   bool IsRead() const { return asked_ && asked_->purpose == Purpose::kRead; }
-  // Takes the answer to Next. Errors: those of the answer; Aborted if another client has changed the ConfigMap since it was read. With any
-  // error no node may be started in this pass; the next Read finds a grant that was stored nevertheless, and it counts. FailedPrecondition
-  // if there is no request.
+  // Takes the answer to Next, and returns its error if it has one. Errors: Aborted if another client has changed the ConfigMap since it
+  // was read; FailedPrecondition if Next is nullptr. After any error no node may start in this pass. The next Read finds a grant that was
+  // stored nevertheless, and it counts.
   [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
 
-  // The cluster was restored from a backup, so what was read is not true any more. The next Read reads; the answer to a request in progress
-  // is ignored.
+  // Drops everything, because the cluster was restored from a backup. The next Read reads; the answer to a request in progress is ignored.
   void Forget();
 
   // The grants that were read or stored last.
   const Grants& grants() const { return grants_; }
-  std::size_t grants_max() const { return options_.grants_max; }
-  // The record of the rollout that was read or stored last; nullopt: the ConfigMap has none.
+  // The record of the rollout that was read or stored last; nullopt: the ConfigMap contains no record.
   const std::optional<std::string>& record() const { return record_; }
   const AdmissionLedgerOptions& options() const { return options_; }
   // The version of the node at which it may be started; nullopt: not at all.

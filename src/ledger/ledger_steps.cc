@@ -95,14 +95,14 @@ void LedgerSteps::LookForUnseen(absl::Time now) {
 }
 
 // The grants were known before the list began, so it has every node that has a grant, unless the node is gone.
-void LedgerSteps::TakeNodes(const absl::StatusOr<std::vector<Node>>& nodes) {
+void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes) {
   if (!looked_for_) return;
   std::set<std::string> unseen = *std::exchange(looked_for_, std::nullopt);
-  if (!nodes.ok()) return;  // they count until the next look
-  // The UID that cannot be read may be that of any grant.
-  if (std::any_of(nodes->begin(), nodes->end(), [](const Node& node) { return node.uid.empty(); })) return;
+  if (!of_all_nodes.ok()) return;  // they count until the next look
+  // A UID that cannot be read may be that of any grant.
+  if (std::find(of_all_nodes->begin(), of_all_nodes->end(), "") != of_all_nodes->end()) return;
   const std::size_t before = unseen.size();
-  for (const Node& node : *nodes) unseen.erase(node.uid);
+  for (const std::string& uid : *of_all_nodes) unseen.erase(uid);
   any_unseen_ = unseen.size() < before;
   gone_.merge(unseen);
 }
@@ -162,6 +162,7 @@ const LedgerRequest* LedgerSteps::Next() const {
 void LedgerSteps::Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now) {
   if (!IsPending()) return;
   const std::optional<Storing> storing = std::exchange(storing_, std::nullopt);
+  confirmed_at_.reset();  // after a failure, another record may be read
   const bool was_read = ledger_.IsRead();
   const absl::Status taken = ledger_.Take(answer);
   if (was_read) nonsense_ = ledger_.error();

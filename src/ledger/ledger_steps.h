@@ -80,7 +80,7 @@ class LedgerSteps {
   // may be in progress at the same time.
   const LedgerRequest* Next() const;
   // Take an answer. Without a request of its kind, they do nothing.
-  void TakeNodes(const absl::StatusOr<std::vector<Node>>& nodes);
+  void TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes);
   void Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now);
 
  private:

@@ -10,6 +10,7 @@
 #include "fmt/format.h"
 #include "model/unreadable.h"
 #include "tell/gate_memory.h"
+#include "tell/withheld_plan.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -17,13 +18,6 @@ namespace {
 // How soon what has failed on a node is tried again.
 constexpr absl::Duration kRetryFirst = absl::Seconds(5);
 constexpr absl::Duration kRetryMax = absl::Minutes(1);
-
-Plan Incomplete(PlanUpdate update, const IncrementalPlanner& planner) {
-  update.plan.pod_interest.assign(planner.pod_interest().begin(), planner.pod_interest().end());
-  update.plan.gates_complete = false;
-  update.plan.ungated = std::move(update.ungated);
-  return std::move(update.plan);
-}
 
 }  // namespace
 
@@ -182,7 +176,7 @@ Plan CachePass::Advance(absl::Time now) {
   const std::size_t room = in_flight_max - std::min(in_flight_max, executor_.nodes_in_flight());
   const AdvanceLimits limits{
       .judged = std::min(nodes_per_pass_, room), .told = nodes_per_pass_, .has_all_views = touched_.empty()};
-  Plan plan = Incomplete(planner().Advance(now, limits), planner());
+  Plan plan = IncompletePlan(planner().Advance(now, limits), planner());
   if (!plan.finished && (room > 0 || !touched_.empty())) plan.wake_at = now;
   return plan;
 }
@@ -207,12 +201,7 @@ void CachePass::RefreshTouched(const CallContext& context, AttemptLog& log) {
 
 void CachePass::Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
   if (gates.empty()) return;
-  Plan again = Incomplete(planner().Withhold(gates), planner());
-  CarryGates(plan, again);
-  again.finished = plan.finished;
-  if (plan.wake_at) again.wake_at = std::min(*plan.wake_at, again.wake_at.value_or(absl::InfiniteFuture()));
-  again.findings = std::move(plan.findings);
-  plan = std::move(again);
+  WithholdNodes(planner(), gates, plan);
   LeaveOutInFlight(plan);
 }
 
@@ -305,8 +294,7 @@ void CachePass::LookAgain(const std::string& node, absl::Time now) {
   retry.due = now + Spread(Doubled(kRetryFirst, kRetryMax, retry.failures), node, retry.failures);
 }
 
-void CachePass::ReadPods(const CallContext& context, const UpgradePolicy& policy,
-                         const std::set<std::string>& wanted) {
+void CachePass::ReadPods(const CallContext& context, const UpgradePolicy& policy, const std::set<std::string>& wanted) {
   // A list that a cordon overtook is no trouble once nobody wants it any more.
   std::erase_if(retries_,
                 [&](const auto& retry) { return retry.second.failures == 0 && !wanted.contains(retry.first); });

@@ -3,11 +3,22 @@
 #include <algorithm>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "seam/check_supports.h"
 
 namespace driverupgrade::internal {
+namespace {
+
+absl::StatusOr<std::vector<std::string>> UidsOf(const absl::StatusOr<std::vector<Node>>& nodes) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(nodes.status());
+  std::vector<std::string> uids;
+  for (const Node& node : *nodes) uids.push_back(node.uid);
+  return uids;
+}
+
+}  // namespace
 
 absl::StatusOr<ConfigMap> Send(ClusterFacade& cluster, const CallContext& context, const LedgerRequest& request) {
   if (const auto* created = std::get_if<ConfigMap>(&request)) return cluster.CreateConfigMap(context, *created);
@@ -58,7 +69,7 @@ std::map<std::string, Gate> LedgerPass::Settle(const CallContext& context, const
 void LedgerPass::Send(const CallContext& context) {
   while (const LedgerRequest* request = steps_.Next()) {
     if (const auto* list = std::get_if<ListNodesParams>(request)) {
-      steps_.TakeNodes(cluster_->ListNodes(Bounded(context), *list));
+      steps_.TakeUids(UidsOf(cluster_->ListNodes(Bounded(context), *list)));
     } else {
       const absl::StatusOr<ConfigMap> answer = internal::Send(*cluster_, Bounded(context), *request);
       steps_.Take(answer, clock_->Now());

@@ -66,7 +66,7 @@ class EngineHost {
   bool Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now);
   // Gives all nodes back; whether anything was sent.
   bool Release(absl::Time now);
-  // Puts a time zone for this engine, and for those after a Restart. PutTimeZones: those that `policy` names.
+  // Put one time zone, or all time zones of the policy, for this engine and for the engines after a Restart.
   void PutTimeZone(const TimeZoneTable& zone);
   void PutTimeZones(const UpgradePolicy& policy);
   // As after a crash: all that the engine knew is lost.

@@ -17,6 +17,7 @@ using driverupgrade::tests::Require;
 constexpr std::string_view kOptions =
     R"({"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"ns","driverLabels":"app=driver",)"
     R"("podDeletion":true,"restartOnly":true,"validationSelector":"app=v","requestor":{"id":"a.b","namespace":"m"}})";
+constexpr std::string_view kLedgerOption = R"(,"ledger":{"namespace":"ns","name":"l"}})";
 // A node in need of an upgrade, so that whatever comes in meets an engine that has something to do.
 constexpr std::string_view kLists[] = {
     R"({"kind":"NodeList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"n","uid":"u","resourceVersion":"5"},)"
@@ -63,7 +64,9 @@ void Call(du_engine* engine, int what, int argument, std::string_view text, std:
       const std::int32_t status = kStatuses[argument / 2 % std::size(kStatuses)];
       return Check(du_engine_answer(engine, Str(node), status, argument - 50, Str(text), now, &out), out);
     }
-    case 10: return Check(du_engine_settle(engine, now, &out), out);
+    case 10:
+      return Check(
+          argument < 50 ? du_engine_settle(engine, now, &out) : du_engine_put_time_zone(engine, Str(text), &out), out);
     case 11: return Check(du_engine_explain(engine, Str(node), &out), out);
     default: return Check(du_engine_everything(engine, &out), out);
   }
@@ -83,7 +86,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   du_engine* engine = nullptr;
   out = {};
-  Require(du_engine_new(Str(kOptions), &engine, &out) == 0, "options that make sense");
+  const std::string options =
+      std::string(kOptions.substr(0, kOptions.size() - 1)) + std::string(first.size() % 2 == 0 ? "}" : kLedgerOption);
+  Require(du_engine_new(Str(options), &engine, &out) == 0, "options that make sense");
   du_free(out.data);
   for (int kind = DU_NODES; kind <= DU_CONTROLLER_REVISIONS; ++kind) {
     out = {};

@@ -153,13 +153,13 @@ du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
 du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
 
 /*
- * One pass. `nodes`: a JSON array of the names that `policy` is for, or empty: all. With several parts of the nodes, each
- * applied with a policy of its own, budgets count the part's nodes; a node without a driver pod stays in the part that it was
- * in, and a node in progress that nobody names any more goes on counting there, and waits. Out: "work", the nodes whose
- * requests du_engine_next gives now, where "" stands for the requests of the ledger; "wantedPods", nodes whose pods have to be put before they go on; gates, counts, findings
- * and "wakeAt". To be called again when something was put, a node's requests have been answered, or at wakeAt.
- * `now_ms`: milliseconds since 1970. Errors: 3 for a policy that makes no sense, or names a time zone that was not put; 9 for a rollout
- * without a ledger, and for a second part beside a ledger, which has the record of one rollout; 14 until each kind has been put once.
+ * Makes one pass. `nodes`: a JSON array of the names that `policy` is for, or empty: all. Several parts of the nodes may each have a
+ * policy of their own; budgets count the part's nodes. A node without a driver pod stays in its part. A node in progress that no part
+ * names any longer still counts in the part that it was in, and waits. Out: "work", the nodes whose requests du_engine_next returns now
+ * ("" stands for the ledger); "wantedPods", nodes that wait until their pods have been put; gates, counts, findings and "wakeAt". Call it
+ * again when an object was put, when a node's or the ledger's requests have been answered, and at wakeAt. `now_ms`: milliseconds since
+ * 1970. Errors: 3 for a policy that makes no sense, or that names a time zone that was not put; 9 for a rollout without a ledger, and for a
+ * second part with a ledger, which has the record of one rollout; 14 until each kind has been put once.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 
@@ -168,7 +168,7 @@ du_code du_engine_release(du_engine *engine, du_str nodes, int64_t now_ms, du_bu
 
 /*
  * The request that the node is to be sent next, the same until it is answered: {"verb":...,"target":...,"contentType":...,"body":...};
- * {} when nothing is left. `target` is path and query. Requests of different nodes may be under way at once, those of one node not.
+ * {} when nothing is left. "accept", if it is there: the metadata of the objects are enough; this header gets only them. `target` is path and query. Requests of different nodes may be under way at once, those of one node not.
  */
 du_code du_engine_next(du_engine *engine, du_str node, int64_t now_ms, du_buf *out);
 

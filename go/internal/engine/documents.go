@@ -183,6 +183,7 @@ type Request struct {
 	Verb        string
 	Target      string
 	ContentType string
+	Accept      string // empty: JSON of whole objects
 	Body        string
 }
 

@@ -354,15 +354,21 @@ func (c *Cluster) found(r *http.Request, resource, namespace string) []any {
 	return items
 }
 
-func (c *Cluster) get(w http.ResponseWriter, resource, key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// lookUp answers with 404 and returns nil if there is no such object. The caller has the lock.
+func (c *Cluster) lookUp(w http.ResponseWriter, resource, key string) Object {
 	object := c.objects[resource][key]
 	if object == nil {
 		c.fail(w, http.StatusNotFound, "NotFound")
-		return
 	}
-	c.answer(w, object)
+	return object
+}
+
+func (c *Cluster) get(w http.ResponseWriter, resource, key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if object := c.lookUp(w, resource, key); object != nil {
+		c.answer(w, object)
+	}
 }
 
 // ConfigMap returns the data of a ConfigMap in Namespace; nil if it does not exist.
@@ -372,6 +378,11 @@ func (c *Cluster) ConfigMap(name string) Object {
 	object := c.objects["configmaps"][Namespace+"/"+name]
 	data, _ := object["data"].(Object)
 	return clone(data)
+}
+
+// SetConfigMap has a ConfigMap with this data in Namespace.
+func (c *Cluster) SetConfigMap(name string, data Object) {
+	c.put("configmaps", Object{"metadata": Object{"name": name, "namespace": Namespace}, "data": data})
 }
 
 func (c *Cluster) list(w http.ResponseWriter, r *http.Request, resource, namespace string) {
@@ -486,9 +497,8 @@ func (c *Cluster) patch(w http.ResponseWriter, r *http.Request, resource, key st
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	object := c.objects[resource][key]
+	object := c.lookUp(w, resource, key)
 	if object == nil {
-		c.fail(w, http.StatusNotFound, "NotFound")
 		return
 	}
 	if wanted, _ := patch["metadata"].(Object); wanted != nil {
@@ -527,9 +537,8 @@ func (c *Cluster) create(w http.ResponseWriter, r *http.Request, resource, names
 func (c *Cluster) remove(w http.ResponseWriter, r *http.Request, resource, key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	object := c.objects[resource][key]
+	object := c.lookUp(w, resource, key)
 	if object == nil {
-		c.fail(w, http.StatusNotFound, "NotFound")
 		return
 	}
 	c.deleteLocked(resource, key)

@@ -94,10 +94,15 @@ func (h *Host) annotate(ctx context.Context, set *appsv1.DaemonSet, key, value s
 	return h.connection.send(ctx, ctx, request, true, func() {}).refusal("DaemonSet " + set.Namespace + "/" + set.Name)
 }
 
-// Hold keeps the orders from starting further nodes until the next ApplyState. Nodes in progress continue.
+// Hold keeps further nodes from starting, also by later orders, until it is called without a reason. Orders of the time of the hold stay
+// held until the next ApplyState. Nodes in progress continue.
 func (h *Host) Hold(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.hold = reason
+	if reason == "" {
+		return
+	}
 	for _, o := range h.orders {
 		if o.policy != nil && o.held == "" {
 			o.held = reason

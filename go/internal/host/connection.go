@@ -4,6 +4,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,7 +178,7 @@ func (c *Connection) request(ctx context.Context, request engine.Request) (*http
 	if err != nil {
 		return nil, err
 	}
-	made.Header.Set("Accept", runtime.ContentTypeJSON)
+	made.Header.Set("Accept", cmp.Or(request.Accept, runtime.ContentTypeJSON))
 	if request.ContentType != "" {
 		made.Header.Set("Content-Type", request.ContentType)
 	}

@@ -62,6 +62,7 @@ type Host struct {
 	orders   []*order
 	underWay map[*task]bool
 	passing  *order // of which the engine makes a pass just now
+	hold     string // reason why no node starts, whatever is ordered; empty if nodes start
 	// Nodes whose state label the engine removes, until the watch shows it.
 	unmarking map[string]bool
 	calledAt  time.Time

@@ -80,7 +80,7 @@ func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte
 		return ErrClosed
 	}
 	h.calledAt = h.options.Clock.Now()
-	made.forget = context.AfterFunc(ctx, h.ring)
+	made.forget, made.held = context.AfterFunc(ctx, h.ring), h.hold
 	h.replace(made, podless)
 	made.name()
 	h.mu.Unlock()

@@ -117,6 +117,7 @@ func (h *Host) rest(now time.Time) {
 	if err != nil {
 		return // a defect: the host ends
 	}
+	h.beginLedger(h.ctx, found)
 	before := len(h.followers)
 	h.follow(found, now)
 	if len(h.followers) < before {

@@ -36,9 +36,9 @@ func (h *Host) begin(o *order, found engine.Pass) {
 		starts[plan.Node] = !isInProgress(plan.State) && slices.ContainsFunc(plan.Path, isInProgress)
 		urgent[plan.Node] = isInProgress(plan.State) || starts[plan.Node]
 	}
+	h.beginLedger(o.ctx, found)
 	for _, node := range found.Work {
 		if node == engine.LedgerWork {
-			h.running.Go(func() { h.serveLedger(o.ctx) })
 			continue
 		}
 		if first {
@@ -107,6 +107,13 @@ func (h *Host) serve(t *task) {
 	}
 }
 
+// beginLedger has the requests of the ledger sent, if the pass begins any. Whatever pass that is: the engine announces them once.
+func (h *Host) beginLedger(ctx context.Context, found engine.Pass) {
+	if slices.Contains(found.Work, engine.LedgerWork) {
+		h.running.Go(func() { h.serveLedger(ctx) })
+	}
+}
+
 // serveLedger sends the requests of the ledger in sequence, but no more after the end of ctx. The next round uses what they changed.
 func (h *Host) serveLedger(ctx context.Context) {
 	defer h.ring()
@@ -115,10 +122,13 @@ func (h *Host) serveLedger(ctx context.Context) {
 	defer context.AfterFunc(h.ctx, cancel)()
 	for {
 		request, err := h.engine.Next(engine.LedgerWork, h.options.Clock.Now())
-		if err != nil || request.Verb == "" {
+		if isDefect(err) || (err == nil && request.Verb == "") {
 			return
 		}
-		told := h.connection.send(ctx, ctx, request, true, func() {})
+		told := answer{status: engine.NotSent, err: err}
+		if err == nil {
+			told = h.connection.send(ctx, ctx, request, true, func() {})
+		}
 		if told.err != nil && ctx.Err() == nil {
 			h.log.Error(told.err, "a request of the ledger was not answered", "verb", request.Verb, "target", request.Target)
 		}

@@ -120,7 +120,7 @@ type Manager struct {
 	mu          sync.Mutex
 	podDeletion PodDeletionFilter
 	extra       map[string]json.RawMessage // members of every policy
-	paused      bool                       // by Pause
+	held        string                     // reason of Pause; empty if nodes start
 	hosts       map[string]*host.Host      // by driver, namespace and labels
 	closings    int                        // how often all hosts were closed
 }
@@ -258,6 +258,7 @@ func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *
 	if err != nil {
 		return nil, 0, fmt.Errorf("no engine for driver %q in namespace %q: %w", driver, namespace, err)
 	}
+	made.Hold(m.held)
 	m.hosts[key] = made
 	return made, m.closings, nil
 }

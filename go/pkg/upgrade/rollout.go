@@ -23,8 +23,8 @@ func WithLedger(namespace, name string) Option {
 }
 
 // ApplyPolicy is ApplyState for the whole policy of docs/policy.md, as YAML or JSON: with stages, canaries, windows, groups and health. Upgrades
-// start only with `autoUpgrade: true`. Errors: those of ApplyState; the document is not a policy; it has a rollout, and the
-// Manager has no ledger; it names a time zone that is not known here.
+// start only with `autoUpgrade: true`. Errors: as for ApplyState; the document is not a policy; the policy has a
+// rollout, and the Manager has no ledger; this machine does not know a time zone in the policy.
 func (m *Manager) ApplyPolicy(ctx context.Context, currentState *ClusterUpgradeState, policy []byte) error {
 	text, err := yaml.YAMLToJSONStrict(policy)
 	if err != nil {
@@ -39,37 +39,35 @@ func (m *Manager) ApplyPolicy(ctx context.Context, currentState *ClusterUpgradeS
 
 // Pause keeps further nodes from starting, from now on and whatever policies are applied, until Resume. Nodes in progress continue.
 func (m *Manager) Pause() {
-	m.mu.Lock()
-	m.paused = true
-	m.mu.Unlock()
-	for _, one := range m.allHosts() {
-		one.Hold("paused by the operator")
-	}
+	m.hold("paused by the operator")
 }
 
 // Resume ends what Pause has begun. Nodes start again with the next ApplyState or ApplyPolicy.
 func (m *Manager) Resume() {
+	m.hold("")
+}
+
+// hold has the lock while it tells the hosts, so that no host is made in between without the reason.
+func (m *Manager) hold(reason string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.paused = false
+	m.held = reason
+	for _, one := range m.hosts {
+		one.Hold(reason)
+	}
 }
 
 // Approve lets the stage after this one begin, or lifts the halt of this one, by an annotation on the driver's DaemonSet: the operator needs
 // the right to patch it. Errors: no rollout waits for this approval; the server refuses the write. An approval that was given before the
 // halt does not lift it: Approve removes it then, and returns an error that asks to call again.
 func (m *Manager) Approve(ctx context.Context, stage string) error {
-	failures := []error{fmt.Errorf("approve stage %s: no rollout was applied", stage)}
-	for i, one := range m.allHosts() {
-		err := one.Approve(ctx, stage)
-		if err == nil {
+	err := errors.New("no rollout was applied")
+	for _, one := range m.allHosts() {
+		if err = one.Approve(ctx, stage); err == nil {
 			return nil
 		}
-		if i == 0 {
-			failures = nil
-		}
-		failures = append(failures, fmt.Errorf("approve stage %s: %w", stage, err))
 	}
-	return errors.Join(failures...)
+	return fmt.Errorf("approve stage %s: %w", stage, err)
 }
 
 // Rollout is where a rollout stands, for the status of a custom resource.
@@ -86,7 +84,7 @@ type Rollout struct {
 // RolloutStage counts the nodes of a stage. The last one, `rest`, has the nodes that no stage names.
 type RolloutStage = engine.RolloutStage
 
-// Rollout returns where the rollout of the last pass stands; false: its policy had none.
+// Rollout returns where the rollout of the last pass stands; false: the policy had no rollout.
 func (m *Manager) Rollout() (Rollout, bool) {
 	for _, one := range m.allHosts() {
 		if found, err := one.Everything(); err == nil && found.Rollout != nil {
@@ -123,11 +121,6 @@ func (m *Manager) apply(ctx context.Context, currentState *ClusterUpgradeState, 
 	if err := checkOurs(foreign); err != nil && !off {
 		return err
 	}
-	m.mu.Lock()
-	if m.paused {
-		members["paused"] = json.RawMessage("true")
-	}
-	m.mu.Unlock()
 	policy, err := json.Marshal(members)
 	if err != nil {
 		return fmt.Errorf("the upgrade policy: %w", err)

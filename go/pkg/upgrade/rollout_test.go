@@ -1,11 +1,15 @@
 package upgrade
 
 import (
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"driverupgrade.example/go/internal/fakecluster"
 )
 
 const canaryFirst = `
@@ -117,6 +121,30 @@ func TestAWindowHoldsInItsTimeZone(t *testing.T) {
 	w.eventually("the new driver", func() bool { w.applyPolicy(night); return w.upgraded() == 1 })
 }
 
+// The operator was down while the node went, so no watch tells of it.
+func TestAGrantOfANodeThatIsGoneHoldsNoSlot(t *testing.T) {
+	w := newWorld(t, 1)
+	w.cluster.SetConfigMap("driver-upgrades", fakecluster.Object{"nvidia.com_gpu": "uid-of-a-deleted-node 7\n"})
+	var accepts atomic.Value
+	config := w.cluster.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.Header.Get("Accept"), "application/json;as=PartialObjectMetadataList") {
+				accepts.Store(r.URL.Path)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	w.manage(setup{log: logr.Discard(), config: config, options: []Option{WithLedger(fakecluster.Namespace, "driver-upgrades")}})
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the state of a current node", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	w.eventually("the new driver", func() bool { return w.upgraded() == 1 })
+	if path := accepts.Load(); path != "/api/v1/nodes" {
+		t.Errorf("the metadata of %v were listed", path)
+	}
+}
+
 func TestAPauseHoldsAlsoForTheNextPolicies(t *testing.T) {
 	w := newWorld(t, 2)
 	w.apply(t.Context(), policyOf(1))
@@ -126,19 +154,16 @@ func TestAPauseHoldsAlsoForTheNextPolicies(t *testing.T) {
 	if gate := w.awaitGate("n0", "Paused"); gate.Detail != "paused by the operator" {
 		t.Errorf("the gate says %q", gate.Detail)
 	}
-	// A request that another policy has kept from being sent is planned again after some seconds.
-	w.eventually("the gate of the next policy", func() bool {
-		w.apply(t.Context(), policyOf(1))
-		w.clock.Step(time.Second)
-		gate, _ := w.manager.Explain("n1")
-		return gate.Reason == "Paused"
-	})
+	w.apply(t.Context(), policyOf(1))
+	if gate := w.awaitGate("n1", "Paused"); gate.Detail != "paused by the operator" {
+		t.Errorf("the gate under the next policy says %q", gate.Detail)
+	}
+	if w.cluster.TimesCordoned("n0")+w.cluster.TimesCordoned("n1") > 0 {
+		t.Errorf("a node has started: %s", w.states())
+	}
 	w.manager.Resume()
-	w.eventually("the new driver", func() bool {
-		w.apply(t.Context(), policyOf(1))
-		w.clock.Step(time.Second)
-		return w.upgraded() == 2
-	})
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the new driver", func() bool { return w.upgraded() == 2 })
 }
 
 func TestPoliciesThatApplyPolicyRefuses(t *testing.T) {

@@ -44,14 +44,6 @@ maxUnavailable: 100%
 rollout: {windows: [{start: "$START", durationSeconds: 3600, timeZone: Europe/Berlin}]}
 )";
 
-std::set<std::string> NodesIn(const World& world, std::string_view state) {
-  std::set<std::string> names;
-  for (const auto& [name, node] : world.Nodes()) {
-    if (node.state == state) names.insert(name);
-  }
-  return names;
-}
-
 // Prints what the operator said if the condition does not become true in time.
 bool Await(const GoOperator& go, std::chrono::seconds limit, const std::function<bool()>& condition) {
   if (Eventually(limit, condition)) return true;

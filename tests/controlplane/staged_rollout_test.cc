@@ -53,14 +53,6 @@ maxParallelUpgrades: 6
 maxUnavailable: 100%
 )";
 
-std::set<std::string> NodesIn(const World& world, std::string_view state) {
-  std::set<std::string> names;
-  for (const auto& [name, node] : world.Nodes()) {
-    if (node.state == state) names.insert(name);
-  }
-  return names;
-}
-
 // The versions with which the node's upgrade begins and has ended; 0: not yet.
 struct Upgrade {
   std::uint64_t begun = 0;

@@ -32,6 +32,14 @@ void DeployAll(const World& world, int unavailable_max) {
   world.Cordon(world.nodes().at(3));
 }
 
+std::set<std::string> NodesIn(const World& world, std::string_view state) {
+  std::set<std::string> names;
+  for (const auto& [name, node] : world.Nodes()) {
+    if (node.state == state) names.insert(name);
+  }
+  return names;
+}
+
 bool AwaitState(const World& world, const std::string& node, const std::string& state) {
   return Eventually(kStepLimit, [&] { return world.Nodes().at(node).state == state; });
 }

@@ -5,7 +5,9 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "audit_log.h"
 #include "control_plane.h"
@@ -21,6 +23,9 @@ void LetKubectlWork(const ControlPlane& control_plane);
 // A driver and two workload pods for each node, of which `unavailable_max` may be away at a time. One of the nodes, of
 // which there are four or more, was cordoned by an administrator after it had got its pods.
 void DeployAll(const World& world, int unavailable_max);
+
+// Returns the nodes that are in `state`.
+std::set<std::string> NodesIn(const World& world, std::string_view state);
 
 // Whether `node` gets into `state` in time.
 bool AwaitState(const World& world, const std::string& node, const std::string& state);

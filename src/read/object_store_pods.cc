@@ -16,7 +16,8 @@ std::vector<std::string> ObjectStore::SetInterest(std::size_t driver, std::set<s
   for (const std::string& node : drivers_[driver].interest) Follow(node);
   std::vector<std::string> forgotten;
   std::erase_if(pods_, [&](const auto& entry) {
-    const auto& [node, pods] = entry;
+    const std::string& node = entry.first;
+    const NodePods& pods = entry.second;
     const bool wanted = std::any_of(drivers_.begin(), drivers_.end(),
                                     [&](const Driver& driver) { return driver.interest.contains(node); });
     if (!wanted && (pods.known || !pods.failure.empty())) forgotten.push_back(node);

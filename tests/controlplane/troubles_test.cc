@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gpu_operator.h"
 #include "steps.h"
 #include "support.h"
@@ -62,6 +64,15 @@ metadata: {name: cluster-policy}
 spec: {driver: {upgradePolicy: $POLICY}}
 )";
 
+constexpr std::string_view kLease = R"(
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: nvidia-gpu-driver-upgrade, namespace: $NAMESPACE}
+spec: {holderIdentity: operator, leaseDurationSeconds: 3600, renewTime: "$NOW"}
+)";
+
+constexpr char kMicroTime[] = "%Y-%m-%dT%H:%M:%E6SZ";
+
 // A ClusterPolicy with that section, gone when it goes.
 class PolicyObject {
  public:
@@ -91,6 +102,10 @@ class Trouble {
     policy_options_ = {"--policy", file.string()};
     world_.DeployDriver();
     gpu_operator_ = std::make_unique<GpuOperator>(world_, policy);
+    // The operator stands still while its picture is drawn. By this Lease it is alive: the trouble is another one.
+    world_.control_plane().admin().Create(
+        Substitute(std::string(kLease), {{"$NAMESPACE", world_.driver_ns()},
+                                         {"$NOW", absl::FormatTime(kMicroTime, absl::Now(), absl::UTCTimeZone())}}));
   }
 
   const World& world() const { return world_; }

@@ -89,7 +89,7 @@ own_sources() {
   local file
   for file in $(sed -n '/driverupgrade_add_objects(pure_/,/LIBRARIES/s/^ *\([a-z_/]*\.cc\)$/\1/p' src/CMakeLists.txt) \
     $(cd src && find c whatif -name '*.cc') \
-    read/{pods_by_node,revision_comparison,snapshot_builder,view_maker}.cc seam/{cluster_facade,forwarding_facade}.cc; do
+    read/{hook_calls,listed_objects,pods_by_node,revision_comparison,snapshot_builder}.cc seam/{cluster_facade,forwarding_facade}.cc; do
     echo "src/$file"
   done
   printf 'scripts/wasm/%s\n' hook_runner.cc policy_yaml.cc host.c utc.cc

@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- written by scripts/include_graph.py -->\n```mermaid\n", "```\n"
 
 # The folders of src/ that make up core, from the bottom up: each includes only those before it.
-CORE = ["base", "model", "policy", "seam", "decide", "tell", "read", "write", "ledger", "run"]
+CORE = ["base", "model", "policy", "seam", "decide", "tell", "read", "write", "ledger", "engine", "run"]
 # The other components: up to which folder of core each may include, and which other components.
 COMPONENTS = {
     "wire": ("seam", []),
@@ -24,7 +24,7 @@ COMPONENTS = {
     "testing": ("run", ["wire"]),
     "service": ("run", ["prometheus"]),
     "whatif": ("run", ["wire"]),
-    "host": ("ledger", ["wire", "kubernetes"]),
+    "host": ("engine", ["wire", "kubernetes"]),
     "c": ("run", ["wire", "whatif", "host", "kubernetes"]),
 }
 # A public header stands in the folder of its source. These have none.

@@ -28,10 +28,6 @@
 
 namespace driverupgrade {
 
-namespace internal {
-class ViewMaker;
-}
-
 /// Whether a pod uses the driver and has to leave the node before the driver is replaced. Every field of the pod is set:
 /// resources of all containers, claims, volumes, annotations, owners. May do I/O within the
 /// context. Called once for each version of a pod (UID and resourceVersion), on a thread of its own. An error, an
@@ -87,15 +83,8 @@ class SnapshotBuilder {
                    ClusterSnapshot& snapshot);
 
  private:
-  using PodLister = std::function<absl::StatusOr<std::vector<Pod>>(const std::string& node)>;
-  void ReadPodsBy(const PodLister& list, const CallContext& context, const std::vector<std::string>& interest,
-                  AttemptLog& log, ClusterSnapshot& snapshot);
-  void TakePods(const CallContext& context, absl::StatusOr<std::vector<Pod>> pods, AttemptLog& log, NodeView& view,
-                std::vector<Finding>& findings);
-
-  std::shared_ptr<ClusterReader> cluster_;
-  SnapshotOptions options_;
-  std::unique_ptr<internal::ViewMaker> views_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace driverupgrade

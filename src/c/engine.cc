@@ -24,6 +24,12 @@ using namespace driverupgrade;            // NOLINT: all of this file is one edg
 using namespace driverupgrade::internal;  // NOLINT
 
 struct du_engine {
+  du_engine(DriverIdentity identity, const PolicyDefaults& defaults, bool spares_skipped_pods, HostOptions options)
+      : identity(std::move(identity)),
+        defaults(defaults),
+        spares_skipped_pods(spares_skipped_pods),
+        engine(this->identity, std::move(options)) {}
+
   DriverIdentity identity;
   PolicyDefaults defaults;
   bool spares_skipped_pods;
@@ -64,24 +70,25 @@ absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const PolicyDefaults defaults, DefaultsMember(options));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool spare, options.FlagOr("spareSkippedPods", true));
   HostOptions host;
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.scope.ns, options.Text("namespace"));
-  if (host.scope.ns.empty()) return options.Wrong("namespace", "must not be empty");
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.scope.driver_labels, SelectorMember(options, "driverLabels"));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.ns, options.Text("namespace"));
+  if (host.core.scope.ns.empty()) return options.Wrong("namespace", "must not be empty");
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.driver_labels, SelectorMember(options, "driverLabels"));
   if (options.Has("nodeSelector")) {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(host.scope.node_selector, SelectorMember(options, "nodeSelector"));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.node_selector, SelectorMember(options, "nodeSelector"));
   }
   if (options.Has("validationSelector")) {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.validation_selector, SelectorMember(options, "validationSelector"));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.machine.validation_selector,
+                                   SelectorMember(options, "validationSelector"));
   }
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.early_validation, EarlyValidationMember(options));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.pod_deletion, options.FlagOr("podDeletion", false));
-  host.scope.asks_uses_driver = host.machine.pod_deletion;
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.scope.asks_restart_only, options.FlagOr("restartOnly", false));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.scope.requestor, RequestorMember(options));
-  host.machine.requestor = host.scope.requestor;
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.driver_restart_count_max,
-                                 options.CountOr("driverRestartCountMax", host.machine.driver_restart_count_max));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.own_node, options.TextOr("ownNode", ""));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.machine.early_validation, EarlyValidationMember(options));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.machine.pod_deletion, options.FlagOr("podDeletion", false));
+  host.core.scope.asks_uses_driver = host.core.machine.pod_deletion;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.asks_restart_only, options.FlagOr("restartOnly", false));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.requestor, RequestorMember(options));
+  host.core.machine.requestor = host.core.scope.requestor;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.machine.driver_restart_count_max,
+                                 options.CountOr("driverRestartCountMax", host.core.machine.driver_restart_count_max));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.machine.own_node, options.TextOr("ownNode", ""));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.field_manager, options.TextOr("fieldManager", host.field_manager));
   if (host.field_manager.empty()) return options.Wrong("fieldManager", "must not be empty");
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string own_pod, options.TextOr("ownPod", ""));
@@ -90,14 +97,10 @@ absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
     if (slash == 0 || slash == std::string::npos || slash + 1 == own_pod.size()) {
       return options.Wrong("ownPod", "must be a namespace and a name, as in gpu-operator/gpu-operator-0");
     }
-    host.machine.own_pod = PodRef{.ns = own_pod.substr(0, slash), .name = own_pod.substr(slash + 1)};
+    host.core.machine.own_pod = PodRef{.ns = own_pod.substr(0, slash), .name = own_pod.substr(slash + 1)};
   }
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.ledger, LedgerMember(options, identity));
-  HostEngine engine(identity, std::move(host));
-  return std::unique_ptr<du_engine>(new du_engine{.identity = std::move(identity),
-                                                  .defaults = defaults,
-                                                  .spares_skipped_pods = spare,
-                                                  .engine = std::move(engine)});
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.ledger, LedgerMember(options, identity));
+  return std::unique_ptr<du_engine>(new du_engine(std::move(identity), defaults, spare, std::move(host)));
 }
 
 absl::StatusOr<ObjectKind> KindOf(std::int32_t kind) {

@@ -34,15 +34,17 @@ struct HostQuestion {
 class HostHooks final : public NodeHooks {
  public:
   void SetPods(const std::string& node, PodAnswers answers) { pods_[node] = std::move(answers); }
-  void Forget(const std::string& node);
-  // Called before the node's view is made: questions that the new view does not repeat are dropped with their answers.
-  void Begin(const std::string& node);
   std::vector<HostQuestion> Questions() const;
   // A question about the node has not been answered yet.
   bool Asks(const std::string& node) const;
   // Returns the node that the question is about; empty if the question was dropped.
   std::string Tell(const std::string& id, absl::StatusOr<bool> answer);
 
+  // Questions that the new view does not repeat are dropped with their answers.
+  void Begin(const std::string& node) override;
+  void Forget(const std::string& node) override;
+  // Returns true for errors of the pod filter, because the host puts its answers with the pods, and while a question is open.
+  bool WillTell(const NodeView& view) const override { return view.restart_only_error.empty() || Asks(view.node.name); }
   absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
   // Returns an answer once: the caller keeps it. Errors: Unavailable until the host has answered.
   absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,

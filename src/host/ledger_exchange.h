@@ -20,11 +20,12 @@ namespace driverupgrade::internal {
 //     while (const HttpRequest* request = exchange.Next(encoder, now)) exchange.Answer(Send(*request), now);
 class LedgerExchange {
  public:
-  explicit LedgerExchange(AdmissionLedger ledger) : steps_(std::move(ledger)) {}
+  // `steps` outlives this object.
+  explicit LedgerExchange(LedgerSteps& steps) : steps_(steps) {}
 
-  LedgerSteps& steps() { return steps_; }
   // Returns true if there is a request, and the host does not know that yet.
   bool Announce();
+  bool IsPending() const { return steps_.Next() != nullptr; }
   // The request to send; the same until it is answered; nullptr: none.
   const HttpRequest* Next(const RestEncoder& encoder, absl::Time now);
   bool IsAsked() const { return asked_.has_value(); }
@@ -41,7 +42,7 @@ class LedgerExchange {
 
   void Fail(const LedgerRequest& request, const absl::Status& status, absl::Time now);
 
-  LedgerSteps steps_;
+  LedgerSteps& steps_;
   bool announced_ = false;
   std::optional<Asked> asked_ = std::nullopt;
 };

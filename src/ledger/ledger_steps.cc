@@ -65,13 +65,13 @@ void LedgerSteps::NodeSeen(const std::string& name, const Node* node) {
   seen_[node->uid] = {.name = name, .resource_version = node->resource_version};
 }
 
-Grants LedgerSteps::Standing(const std::map<std::string, std::string>& managed, absl::Time now) {
+Grants LedgerSteps::Standing(const std::function<bool(const std::string&)>& is_managed, absl::Time now) {
   LookForUnseen(now);
   Grants standing;
   for (const auto& [uid, version] : grants()) {
     const auto seen = seen_.find(uid);
     if (gone_.contains(uid)) continue;
-    if (seen == seen_.end() || managed.contains(seen->second.name)) {
+    if (seen == seen_.end() || is_managed(seen->second.name)) {
       standing.emplace(uid, version);
     } else if (auto kept = KeptGrant(grants(), {.uid = uid, .resource_version = seen->second.resource_version})) {
       standing.emplace(uid, *std::move(kept));
@@ -105,6 +105,17 @@ void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_al
   for (const std::string& uid : *of_all_nodes) unseen.erase(uid);
   any_unseen_ = unseen.size() < before;
   gone_.merge(unseen);
+}
+
+// Each list is the whole truth: a node that the one before did not have may be back.
+void LedgerSteps::NodesListed(const std::vector<std::string>& uids) {
+  // A UID that cannot be read may be that of any grant.
+  if (std::find(uids.begin(), uids.end(), "") != uids.end()) return;
+  const std::set<std::string> there(uids.begin(), uids.end());
+  gone_.clear();
+  for (const auto& [uid, version] : grants()) {
+    if (!there.contains(uid)) gone_.insert(uid);
+  }
 }
 
 void LedgerSteps::NoteFailures(const Plan& plan) {

@@ -2,7 +2,7 @@
 //
 //     steps.Begin(now);                                // before the nodes are read
 //     ...                                              // send Next(), and hand in the answer
-//     planner.SetGrants(steps.Standing(managed, now));
+//     planner.SetGrants(steps.Standing(is_managed, now));
 //     Plan plan = planner.Advance(now);
 //     auto withheld = steps.Settle(plan, now);         // nodes that must not start now, and why
 //     ...                                              // if Next() has a request: send it, and settle the same or a newer plan
@@ -10,6 +10,7 @@
 #define DRIVERUPGRADE_SRC_LEDGER_LEDGER_STEPS_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -64,10 +65,12 @@ class LedgerSteps {
 
   // Notes the node that a cache has under this name now; nullptr: no node. Call it for every change.
   void NodeSeen(const std::string& name, const Node* node);
-  // Returns the grants to plan by, for an engine that reads from a cache; `managed`: UIDs by name. A grant whose node the cache
+  // Returns the grants to plan by. `is_managed` says by name whether a node is the driver's business. A grant whose node the cache
   // does not have is among them, because the cache may lag. It goes when the cache has had the node, or when a list shows that
   // there is no such node.
-  Grants Standing(const std::map<std::string, std::string>& managed, absl::Time now);
+  Grants Standing(const std::function<bool(const std::string&)>& is_managed, absl::Time now);
+  // A list of all nodes that began after the grants were known: a node that it does not have is gone.
+  void NodesListed(const std::vector<std::string>& uids);
 
   // Releases, renews and adds grants, and stores the record of a rollout, by at most one compare-and-set. Returns the nodes of
   // `plan` that must not start now, with their gates. While a request has no answer, no node starts. With a rollout, nodes start

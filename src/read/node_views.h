@@ -61,6 +61,11 @@ class NodeHooks {
   virtual absl::StatusOr<bool> UsesDriver(const Pod& pod) = 0;
   virtual absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
                                            const ControllerRevision& wanted) = 0;
+  // Called before the view of the node is made.
+  virtual void Begin(const std::string&) {}
+  virtual void Forget(const std::string&) {}
+  // Called after an error that the view shows. Returns true if a new answer will come without another call.
+  virtual bool WillTell(const NodeView&) const { return false; }
 };
 
 // Which objects are the driver's, and what is asked about them. See SnapshotOptions.

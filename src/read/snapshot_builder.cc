@@ -1,39 +1,17 @@
 #include "driverupgrade/snapshot_builder.h"
 
-#include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "decide/admission/grants.h"
-#include "fmt/format.h"
 #include "model/unreadable.h"
-#include "read/pods_by_node.h"
-#include "read/view_maker.h"
+#include "read/hook_calls.h"
+#include "read/listed_objects.h"
 
 namespace driverupgrade {
 namespace {
-
-using MaintenancesByNode = std::map<std::string, std::vector<NodeMaintenance>>;
-
-// nullopt: not in requestor mode, or the list failed; nodes of the requestor wait then, and the others go on.
-std::optional<MaintenancesByNode> ListMaintenances(const CallContext& context, ClusterReader& cluster,
-                                                   const SnapshotOptions& options, std::vector<Finding>& findings) {
-  if (!options.requestor) return std::nullopt;
-  absl::StatusOr<std::vector<NodeMaintenance>> objects =
-      cluster.ListNodeMaintenances(context, {.ns = options.requestor->ns, .on_unreadable = OnUnreadable::kMark});
-  // Where the cluster has no such kind there are no such objects; asking for one will say why it cannot be had.
-  if (absl::IsNotFound(objects.status())) return MaintenancesByNode{};
-  if (!objects.ok()) {
-    findings.push_back({.code = FindingCode::kReadFailed, .message = std::string(internal::Message(objects.status()))});
-    return std::nullopt;
-  }
-  std::sort(objects->begin(), objects->end(),
-            [](const NodeMaintenance& a, const NodeMaintenance& b) { return a.name < b.name; });
-  MaintenancesByNode by_node;
-  for (NodeMaintenance& object : *objects) by_node[object.node_name].push_back(std::move(object));
-  return by_node;
-}
 
 // What becomes of the grant of a managed node is decided by its view. Another node holds none of our slots, unless a
 // patch at the granted version is under way.
@@ -49,115 +27,95 @@ void KeepGrant(const Grants& grants, const Node& node, bool is_managed, Grants& 
   }
 }
 
+std::optional<Finding> TroubleOf(const std::string& node, const absl::Status& read) {
+  if (read.ok()) return std::nullopt;
+  const FindingCode code = absl::IsDataLoss(read) ? FindingCode::kUnreadable : FindingCode::kReadFailed;
+  return Finding{.code = code, .node = node, .message = std::string(internal::Message(read))};
+}
+
 }  // namespace
+
+struct SnapshotBuilder::Impl {
+  Impl(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, const SnapshotOptions& options)
+      : cluster(std::move(cluster)),
+        scope(internal::ScopeOf(options)),
+        hooks(options),
+        views(std::move(identity), scope) {}
+
+  using StatusByNode = std::map<std::string, absl::Status>;
+  void TakePods(const CallContext& context, const StatusByNode& read, AttemptLog& log, ClusterSnapshot& snapshot);
+
+  std::shared_ptr<ClusterReader> cluster;
+  internal::ViewScope scope;
+  internal::HookCalls hooks;
+  internal::NodeViews views;
+  internal::ListedObjects objects;
+};
 
 SnapshotBuilder::SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster,
                                  SnapshotOptions options)
-    : cluster_(std::move(cluster)),
-      options_(std::move(options)),
-      views_(std::make_unique<internal::ViewMaker>(std::move(identity), options_)) {}
+    : impl_(std::make_unique<Impl>(std::move(identity), std::move(cluster), options)) {}
 
 SnapshotBuilder::~SnapshotBuilder() = default;
 
 absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& context, AttemptLog& log,
                                                        const Grants& grants) {
-  views_->BeginPass();
-  // Nodes come first: whatever is read later is at least as new as the cordons seen here.
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(std::vector<Node> nodes,
-                                 cluster_->ListNodes(context, {.on_unreadable = OnUnreadable::kMark}));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(std::vector<Pod> driver_pods,
-                                 cluster_->ListPods(context, {.ns = options_.ns,
-                                                              .label_selector = options_.driver_labels,
-                                                              .on_unreadable = OnUnreadable::kMark}));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<DaemonSet> daemon_sets,
-                                 cluster_->ListDaemonSets(context, {.ns = options_.ns,
-                                                                    .label_selector = options_.driver_labels,
-                                                                    .on_unreadable = OnUnreadable::kMark}));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(
-      std::vector<ControllerRevision> revisions,
-      cluster_->ListControllerRevisions(context, {.ns = options_.ns, .on_unreadable = OnUnreadable::kMark}));
-
+  internal::ListedObjects& objects = impl_->objects;
+  internal::NodeViews& views = impl_->views;
+  impl_->hooks.BeginPass(context);
+  DRIVERUPGRADE_RETURN_IF_ERROR(objects.List(context, *impl_->cluster, impl_->scope));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::DriverObjects of_driver, objects.Driver());
+  const internal::DriverParts driver =
+      internal::MakeDriverParts(of_driver.daemon_sets, std::move(of_driver.revisions), objects.DriverPods(""),
+                                objects.Maintenances("").value_or(std::vector<NodeMaintenance>()));
   ClusterSnapshot snapshot;
-  auto maintenances = ListMaintenances(context, *cluster_, options_, snapshot.findings);
-  std::map<std::string, std::vector<Pod>> pods_by_node;
-  for (Pod& pod : driver_pods) pods_by_node[NodeOf(pod)].push_back(std::move(pod));
-  std::vector<NodeMaintenance> unbound_maintenances;
-  if (maintenances) unbound_maintenances = std::exchange((*maintenances)[""], {});
-  // It may be of any node.
-  if (internal::AnyUnreadable(unbound_maintenances)) maintenances.reset();
-  const internal::DriverParts driver = internal::MakeDriverParts(
-      daemon_sets, std::move(revisions), std::exchange(pods_by_node[""], {}), unbound_maintenances);
-  pods_by_node.erase("");
   snapshot.driver = driver.facts;
+  snapshot.findings = objects.Findings();
   snapshot.findings.insert(snapshot.findings.end(), driver.findings.begin(), driver.findings.end());
-  std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.name < b.name; });
   std::set<std::string> uids;
   std::set<std::string> managed;
-  for (Node& node : nodes) {
-    uids.insert(node.uid);
-    internal::NodeParts parts{.node = std::move(node)};
-    if (auto pods = pods_by_node.extract(parts.node.name)) parts.driver_pods = std::move(pods.mapped());
-    if (maintenances) parts.maintenances = std::move((*maintenances)[parts.node.name]);
-    const bool is_managed = views_->IsManaged(parts);
+  for (internal::NodeParts& parts : objects.TakeAll(snapshot.findings)) {
+    uids.insert(parts.node.uid);
+    const bool is_managed = views.IsManaged(parts);
     KeepGrant(grants, parts.node, is_managed, snapshot.grants);
     if (!is_managed) continue;
     managed.insert(parts.node.name);
-    snapshot.nodes.push_back(views_->Share(views_->Make(context, std::move(parts), driver, log, snapshot.findings)));
+    snapshot.nodes.push_back(views.Share(views.Make(impl_->hooks, std::move(parts), driver, log, snapshot.findings)));
   }
   log.KeepOnly(uids);
-  views_->KeepOnly(managed);
-  for (const auto& [node, pods] : pods_by_node) {
-    snapshot.findings.push_back(internal::NodeMissing(node, pods.front()));
-  }
+  views.KeepOnly(managed);
   return snapshot;
 }
 
 void SnapshotBuilder::ReadPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
                                ClusterSnapshot& snapshot) {
-  const auto list = [&](const std::string& node) {
-    return cluster_->ListPods(context, {.node_name = node, .on_unreadable = OnUnreadable::kMark});
-  };
-  ReadPodsBy(list, context, interest, log, snapshot);
+  const std::set<std::string> nodes(interest.begin(), interest.end());
+  impl_->TakePods(context, impl_->objects.ListPodsOf(context, *impl_->cluster, nodes), log, snapshot);
 }
 
 void SnapshotBuilder::ReadAllPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
                                   ClusterSnapshot& snapshot) {
-  absl::StatusOr<internal::PodsByNode> pods = internal::ListPodsByNode(context, *cluster_);
-  const auto take = [&](const std::string& node) -> absl::StatusOr<std::vector<Pod>> {
-    if (!pods.ok()) return pods.status();
-    return std::move((*pods)[node]);
-  };
-  ReadPodsBy(take, context, interest, log, snapshot);
+  const std::set<std::string> nodes(interest.begin(), interest.end());
+  impl_->TakePods(context, impl_->objects.ListAllPods(context, *impl_->cluster, nodes), log, snapshot);
 }
 
-void SnapshotBuilder::ReadPodsBy(const PodLister& list, const CallContext& context,
-                                 const std::vector<std::string>& interest, AttemptLog& log, ClusterSnapshot& snapshot) {
-  const std::set<std::string> wanted(interest.begin(), interest.end());
+void SnapshotBuilder::Impl::TakePods(const CallContext& context, const StatusByNode& read, AttemptLog& log,
+                                     ClusterSnapshot& snapshot) {
+  hooks.Use(context);
   for (std::shared_ptr<const NodeView>& view : snapshot.nodes) {
-    const bool read = wanted.contains(view->node.name);
-    if (!read && view->attempts.pods.empty()) continue;
+    const std::string& node = view->node.name;
+    const auto status = read.find(node);
+    if (status == read.end() && view->attempts.pods.empty()) continue;
     NodeView changed = *view;
-    if (read) {
-      TakePods(context, list(view->node.name), log, changed, snapshot.findings);
+    if (status == read.end()) {
+      views.DropOldAttempts(changed, log);
+    } else if (auto trouble = TroubleOf(node, status->second)) {
+      snapshot.findings.push_back(*std::move(trouble));
     } else {
-      views_->DropOldAttempts(changed, log);
+      views.AddPods(hooks, *objects.PodsOn(node), changed, log, snapshot.findings);
     }
-    view = views_->Share(std::move(changed));
+    view = views.Share(std::move(changed));
   }
-}
-
-void SnapshotBuilder::TakePods(const CallContext& context, absl::StatusOr<std::vector<Pod>> pods, AttemptLog& log,
-                               NodeView& view, std::vector<Finding>& findings) {
-  if (!pods.ok()) {
-    findings.push_back({.code = FindingCode::kReadFailed,
-                        .node = view.node.name,
-                        .message = std::string(internal::Message(pods.status()))});
-    return;
-  }
-  if (internal::AnyUnreadable(*pods)) {
-    return internal::NoteUnreadable("Pod", *pods, view.node.name, findings);
-  }
-  views_->AddPods(context, *std::move(pods), view, log, findings);
 }
 
 }  // namespace driverupgrade

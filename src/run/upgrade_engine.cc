@@ -9,15 +9,17 @@
 
 #include "base/signal.h"
 #include "base/status_macros.h"
+#include "engine/core.h"
 #include "fmt/format.h"
 #include "model/unreadable.h"
-#include "run/cache_pass.h"
+#include "read/hook_calls.h"
+#include "run/cache_reader.h"
 #include "run/configuration_check.h"
 #include "run/engine_maker.h"
-#include "run/ledger_pass.h"
-#include "run/list_pass.h"
+#include "run/list_reader.h"
+#include "run/send_ledger_requests.h"
 #include "seam/check_supports.h"
-#include "tell/finding_events.h"
+#include "tell/gate_memory.h"
 #include "write/plan_executor.h"
 
 namespace driverupgrade {
@@ -93,7 +95,7 @@ StateMachineOptions WithPodDeletion(StateMachineOptions options, bool pod_deleti
 class UpgradeEngine::Impl {
  public:
   Impl(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
-       std::unique_ptr<internal::LedgerPass> ledger, std::shared_ptr<internal::TaskRunner> runner);
+       std::optional<AdmissionLedger> ledger, std::shared_ptr<internal::TaskRunner> runner);
 
   absl::StatusOr<ReconcileResult> Reconcile(const CallContext& context, const UpgradePolicy& policy);
   absl::StatusOr<ReconcileResult> Release(const CallContext& context);
@@ -106,31 +108,32 @@ class UpgradeEngine::Impl {
 
  private:
   absl::StatusOr<ReconcileResult> Pass(const CallContext& context, const UpgradePolicy& policy);
-  absl::Status MakePlan(const CallContext& context, const UpgradePolicy& policy, ReconcileResult& result);
-  RolloutFacts RolloutFactsFor(const UpgradePolicy& policy) const;
-  void Publish();
+  absl::StatusOr<internal::CorePass> MakePlan(const CallContext& context, const UpgradePolicy& policy);
+  // Returns true if there is something new to plan by.
+  bool Read(const CallContext& context, const UpgradePolicy& policy, const internal::CorePass& pass);
+  void SendLedgerRequests(const CallContext& context);
+  bool TakeRead();
+  void Publish(ReconcileResult& result);
   void Carry(const CallContext& context, ReconcileResult& result);
-  void TellFindings(const CallContext& context, const Plan& plan);
+  std::vector<NodeOutcome> Collect();
 
+  const std::shared_ptr<ClusterFacade> cluster_;
   const std::shared_ptr<Clock> clock_;
   const std::shared_ptr<Observer> observer_;
   internal::Signal changed_;  // before those that raise it
   const std::function<SharedSlots()> shared_slots_;
   const std::function<std::string()> rollout_sick_;
+  const ExecutorOptions calls_;
+  const bool has_cache_;
   internal::ConfigurationCheck configuration_;
   SnapshotBuilder builder_;
-  StateMachine machine_;
-  const std::unique_ptr<internal::LedgerPass> ledger_;  // nullptr without a ledger
-  std::unique_ptr<internal::Pass> pass_;
-  AttemptLog log_;
-  internal::PlanExecutor executor_;                           // after pass_: its calls use it
-  std::unique_ptr<internal::FindingEvents> finding_events_;   // nullptr if they are off
+  internal::HookCalls hooks_;
+  std::unique_ptr<internal::Reader> reader_;
+  std::unique_ptr<internal::Core> core_;
+  internal::PlanExecutor executor_;                           // after reader_: its calls use it
   std::mutex mutex_;                                          // of passes
   mutable std::mutex published_mutex_;                        // of a pointer: nobody holds it for long
   std::shared_ptr<const internal::PublishedPlan> published_;  // never null
-  // Since when passes have been made without a break.
-  std::optional<absl::Time> active_since_;
-  absl::Time last_pass_ = absl::InfinitePast();
 };
 
 absl::StatusOr<std::unique_ptr<UpgradeEngine>> UpgradeEngine::Create(const DriverIdentity& identity,
@@ -152,41 +155,45 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> internal::EngineMaker::Create(con
   if (options.cache != nullptr) {
     DRIVERUPGRADE_RETURN_IF_ERROR(FindScope(*options.cache, options.snapshot).status());
   }
-  std::unique_ptr<internal::LedgerPass> ledger;
+  std::optional<AdmissionLedger> ledger;
   if (options.ledger) {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(ledger, internal::LedgerPass::Create(cluster, identity, *options.ledger,
-                                                                        options.clock, options.executor.call_timeout));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(ledger, AdmissionLedger::Create(identity, *options.ledger));
+    DRIVERUPGRADE_RETURN_IF_ERROR(
+        CheckSupports(*cluster, {Operation::kGetConfigMap, Operation::kCreateConfigMap, Operation::kPatchConfigMap}));
   }
   return std::unique_ptr<UpgradeEngine>(new UpgradeEngine(std::make_unique<UpgradeEngine::Impl>(
       identity, std::move(cluster), std::move(options), std::move(ledger), std::move(runner))));
 }
 
 UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
-                          std::unique_ptr<internal::LedgerPass> ledger, std::shared_ptr<internal::TaskRunner> runner)
-    : clock_(options.clock),
+                          std::optional<AdmissionLedger> ledger, std::shared_ptr<internal::TaskRunner> runner)
+    : cluster_(cluster),
+      clock_(options.clock),
       observer_(options.observer),
       shared_slots_(options.shared_slots),
       rollout_sick_(options.rollout_sick),
+      calls_(options.executor),
+      has_cache_(options.cache != nullptr),
       configuration_(options),
       builder_(identity, cluster, options.snapshot),
-      machine_(identity, WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr)),
-      ledger_(std::move(ledger)),
+      hooks_(options.snapshot),
       // Who lists waits for the answers himself.
       executor_(identity, cluster, options.clock, options.observer, options.executor,
-                options.cache != nullptr ? std::function<void()>([this] { changed_.Raise(); }) : nullptr,
-                std::move(runner)) {
-  if (options.executor.events && options.executor.finding_events) {
-    finding_events_ = std::make_unique<internal::FindingEvents>(identity, options.state_machine.own_pod);
-  }
-  if (options.cache != nullptr) {
-    pass_ = std::make_unique<internal::CachePass>(
-        identity, machine_, options.snapshot, clock_, options.cache, *FindScope(*options.cache, options.snapshot),
-        options.executor.call_timeout, static_cast<std::size_t>(options.nodes_per_pass), ledger_.get(), executor_,
-        [this] { changed_.Raise(); });
+                has_cache_ ? std::function<void()>([this] { changed_.Raise(); }) : nullptr, std::move(runner)) {
+  const internal::ViewScope scope = internal::ScopeOf(options.snapshot);
+  if (has_cache_) {
+    reader_ =
+        std::make_unique<internal::CacheReader>(options.cache, *FindScope(*options.cache, options.snapshot), clock_,
+                                                calls_.call_timeout, executor_, [this] { changed_.Raise(); });
   } else {
-    pass_ = std::make_unique<internal::ListPass>(machine_, builder_, clock_, ledger_.get(), executor_);
+    reader_ = std::make_unique<internal::ListReader>(cluster, scope);
   }
-  published_ = pass_->Publish();
+  internal::CoreOptions core{.machine = WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr),
+                             .scope = scope,
+                             .ledger = std::move(ledger)};
+  if (has_cache_) core.nodes_per_pass = static_cast<std::size_t>(options.nodes_per_pass);
+  core_ = std::make_unique<internal::Core>(identity, std::move(core), reader_->objects(), hooks_);
+  published_ = core_->Publish();
 }
 
 absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Reconcile(const CallContext& context,
@@ -202,93 +209,106 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Reconcile(const CallContext
 
 absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& context, const UpgradePolicy& policy) {
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
-  // Without one, two replicas that both lead would each go by a stage of their own.
-  if (policy.rollout && !ledger_) {
-    return absl::FailedPreconditionError(
-        "policy: rollout: the engine has no ledger (EngineOptions::ledger), where the record of a rollout is kept");
-  }
   const std::lock_guard lock(mutex_);
-  if (!policy.auto_upgrade) {
-    active_since_.reset();
-  } else if (!active_since_) {
-    active_since_ = clock_->Now();
-  }
-  ReconcileResult result{.outcomes = pass_->Collect(log_)};
-  const absl::Time now = clock_->Now();
-  if (now < std::exchange(last_pass_, now)) {
-    log_.SetBack(now);
-    if (active_since_) active_since_ = std::min(*active_since_, now);
-  }
-  log_.PassBegan(now);
-  const absl::Time unbroken_since =
-      policy.rollout ? active_since_.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
-  if (ledger_) ledger_->steps().NoteOutcomes(result.outcomes, machine_.identity(), unbroken_since, now);
-  DRIVERUPGRADE_RETURN_IF_ERROR(MakePlan(context, policy, result));
+  ReconcileResult result{.outcomes = Collect()};
+  const std::uint64_t before = core_->judgements();
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass pass, MakePlan(context, policy));
+  result.judged = core_->judgements() - before;
+  std::vector<RecordEventParams> events;
+  if (calls_.events && calls_.finding_events) events = core_->EventsOf(pass, clock_->Now());
+  result.plan = std::move(pass.plan);
+  if (result.plan.finished) Publish(result);
   if (observer_) observer_->OnPlan(result.plan);
   // Before the first driver pod of the rollout is deleted.
-  result.configuration = configuration_.Look(policy, pass_->SeesDaemonSet());
+  result.configuration = configuration_.Look(policy, core_->SeesDaemonSet());
   for (const Finding& finding : configuration_.News(result.configuration, result.plan)) {
     if (observer_) observer_->OnFinding(finding);
   }
-  const std::size_t collected = result.outcomes.size();
   Carry(context, result);
-  if (policy.rollout) {
-    ledger_->steps().NoteOutcomes(
-        {result.outcomes.begin() + static_cast<std::ptrdiff_t>(collected), result.outcomes.end()}, machine_.identity(),
-        unbroken_since, clock_->Now());
-  }
-  if (result.plan.finished) TellFindings(context, result.plan);
-  if (const auto reminder = finding_events_ ? finding_events_->NextReminder() : std::nullopt) {
-    result.wake_at = std::min(result.wake_at.value_or(*reminder), *reminder);
-  }
+  executor_.Tell(context, std::move(events));
   return result;
 }
 
-// arch-A12: what starts a node is sent only once its grant is stored.
-absl::Status UpgradeEngine::Impl::MakePlan(const CallContext& context, const UpgradePolicy& policy,
-                                           ReconcileResult& result) {
-  if (ledger_) ledger_->Begin(context);
-  const std::uint64_t before = pass_->judgements();
-  const internal::PassInput input{.policy = policy,
-                                  .active_since = active_since_.value_or(absl::InfinitePast()),
-                                  .shared_slots = shared_slots_ ? std::optional(shared_slots_()) : std::nullopt,
-                                  .rollout = [&] { return RolloutFactsFor(policy); }};
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan, pass_->MakePlan(context, input, log_));
-  result.judged = pass_->judgements() - before;
-  if (ledger_) ledger_->steps().NoteFailures(result.plan);
-  if (!result.plan.finished) return absl::OkStatus();
-  if (ledger_) {
-    pass_->Withhold(ledger_->Settle(context, result.plan), result.plan);
-    ledger_->Report(result.plan);
+absl::StatusOr<internal::CorePass> UpgradeEngine::Impl::MakePlan(const CallContext& context,
+                                                                 const UpgradePolicy& policy) {
+  // Reads that end later wait for the next pass.
+  constexpr int kPlansMax = 3;
+  hooks_.BeginPass(context);
+  if (internal::LedgerSteps* ledger = core_->ledger()) {
+    ledger->Begin(clock_->Now());
+    SendLedgerRequests(context);
   }
-  Publish();
-  return absl::OkStatus();
+  DRIVERUPGRADE_RETURN_IF_ERROR(reader_->Begin(context, core_->ledger()));
+  TakeRead();
+  internal::PassFacts facts;
+  if (shared_slots_) facts.shared_slots = shared_slots_();
+  if (rollout_sick_ && policy.rollout && policy.auto_upgrade) facts.sick = rollout_sick_();
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass pass, core_->Apply(std::nullopt, policy, facts, clock_->Now()));
+  for (int plans = 1; Read(context, policy, pass); ++plans) {
+    if (plans == kPlansMax) {
+      pass.plan.wake_at = clock_->Now();
+      break;
+    }
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass again, core_->Apply(std::nullopt, policy, facts, clock_->Now()));
+    internal::CarryGates(pass.plan, again.plan);
+    pass = std::move(again);
+  }
+  if (core_->Settle(pass, clock_->Now())) {
+    SendLedgerRequests(context);
+    core_->Settle(pass, clock_->Now());
+  }
+  core_->Withhold(pass, clock_->Now());
+  return pass;
 }
 
-RolloutFacts UpgradeEngine::Impl::RolloutFactsFor(const UpgradePolicy& policy) const {
-  if (!policy.rollout || !policy.auto_upgrade) return {};
-  return {.record = ledger_->steps().record(),
-          .sick = rollout_sick_ ? rollout_sick_() : std::string(),
-          .took = ledger_->steps().took()};
+bool UpgradeEngine::Impl::Read(const CallContext& context, const UpgradePolicy& policy,
+                               const internal::CorePass& pass) {
+  reader_->ReadPods(context, policy, pass.wanted_pods);
+  const bool has_read = TakeRead();
+  // The ledger looks for nodes that were never seen.
+  if (core_->ledger() == nullptr || core_->ledger()->Next() == nullptr) return has_read;
+  SendLedgerRequests(context);
+  return true;
 }
 
-void UpgradeEngine::Impl::Publish() {
-  std::shared_ptr<const internal::PublishedPlan> plan = pass_->Publish();
+void UpgradeEngine::Impl::SendLedgerRequests(const CallContext& context) {
+  internal::SendLedgerRequests(*core_->ledger(), context, calls_.call_timeout, *cluster_, *clock_);
+}
+
+bool UpgradeEngine::Impl::TakeRead() {
+  const std::map<std::string, absl::Status> read = reader_->TakeRead();
+  for (const auto& [node, status] : read) core_->PodsRead(node, status, clock_->Now());
+  return !read.empty();
+}
+
+void UpgradeEngine::Impl::Publish(ReconcileResult& result) {
+  std::shared_ptr<const internal::PublishedPlan> plan = core_->Publish();
+  // An engine without a cache knows all nodes in each pass.
+  if (!has_cache_) {
+    Plan full = plan->Full();
+    result.plan.gates = std::move(full.gates);
+    result.plan.gates_complete = true;
+    result.plan.ungated.clear();
+  }
   const std::lock_guard lock(published_mutex_);
   published_.swap(plan);
 }
 
 void UpgradeEngine::Impl::Carry(const CallContext& context, ReconcileResult& result) {
-  std::vector<NodeOutcome> outcomes = pass_->Carry(context, result.plan, log_);
+  executor_.Begin(context, core_->Begin(result.plan, clock_->Now()));
+  if (!has_cache_) executor_.AwaitAnswers();
+  std::vector<NodeOutcome> outcomes = Collect();
   // What has changed, or failed, is judged anew; the attempt log paces what is tried again.
   result.wake_at = outcomes.empty() ? result.plan.wake_at : clock_->Now();
   std::move(outcomes.begin(), outcomes.end(), std::back_inserter(result.outcomes));
 }
 
-void UpgradeEngine::Impl::TellFindings(const CallContext& context, const Plan& plan) {
-  if (!finding_events_) return;
-  const auto uid_of = [this](const std::string& node) { return pass_->UidOf(node); };
-  executor_.Tell(context, finding_events_->Follow(plan, uid_of, clock_->Now()));
+std::vector<NodeOutcome> UpgradeEngine::Impl::Collect() {
+  std::vector<NodeOutcome> outcomes;
+  for (const auto& requests : executor_.TakeAnswered()) outcomes.push_back(core_->End(*requests, clock_->Now()));
+  if (!has_cache_)
+    std::sort(outcomes.begin(), outcomes.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+  return outcomes;
 }
 
 std::shared_ptr<const internal::PublishedPlan> UpgradeEngine::Impl::Published() const {
@@ -298,32 +318,34 @@ std::shared_ptr<const internal::PublishedPlan> UpgradeEngine::Impl::Published() 
 
 absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Release(const CallContext& context) {
   const std::lock_guard lock(mutex_);
-  active_since_.reset();
+  core_->Resume();
   executor_.Quiesce();
-  ReconcileResult result{.outcomes = pass_->Collect(log_)};
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_.Build(context, log_));
+  ReconcileResult result{.outcomes = Collect()};
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_.Build(context, core_->log()));
   for (const Finding& finding : snapshot.findings) {
     // Claims that cannot be seen are not given back; without this the caller would take himself for finished.
     if (finding.code == FindingCode::kReadFailed && finding.node.empty())
       return absl::UnavailableError(finding.message);
   }
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
-    NodePlan plan = machine_.Release(*view, clock_->Now());
+    NodePlan plan = core_->machine().Release(*view, clock_->Now());
     if (!plan.empty()) result.plan.nodes.push_back(std::move(plan));
   }
   if (result.plan.nodes.empty()) {
-    DRIVERUPGRADE_RETURN_IF_ERROR(CheckAllSeen(snapshot, machine_.options().requestor.has_value()));
+    DRIVERUPGRADE_RETURN_IF_ERROR(CheckAllSeen(snapshot, core_->machine().options().requestor.has_value()));
   }
   if (observer_) observer_->OnPlan(result.plan);
-  result.outcomes = executor_.Apply(context, result.plan, log_);
-  log_.LabelsRemoved();
+  executor_.Begin(context, core_->Begin(result.plan, clock_->Now()));
+  executor_.AwaitAnswers();
+  result.outcomes = Collect();
+  core_->log().LabelsRemoved();
   if (!result.plan.nodes.empty()) result.wake_at = clock_->Now();
   return result;
 }
 
 void UpgradeEngine::Impl::Resume() {
   const std::lock_guard lock(mutex_);
-  active_since_.reset();
+  core_->Resume();
 }
 
 UpgradeEngine::UpgradeEngine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

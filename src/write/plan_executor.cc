@@ -1,7 +1,6 @@
 #include "write/plan_executor.h"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -9,7 +8,6 @@
 #include "base/worker_pool.h"
 #include "write/event_writer.h"
 #include "write/node_requests.h"
-#include "write/nodes_under_way.h"
 #include "write/refusal_event.h"
 #include "write/send_requests.h"
 #include "write/transition_events.h"
@@ -36,25 +34,16 @@ class PlanExecutor::Impl {
         events_(cluster_, clock_, options.call_timeout, std::min(options.calls_in_flight, kEventsInFlight)),
         calls_(options.calls_in_flight, std::move(runner)) {}
 
-  void Begin(const CallContext& context, const Plan& plan, AttemptLog& log) {
-    for (const NodePlan& node : plan.nodes) {
-      auto requests = std::make_shared<NodeRequests>(under_way_.Begin(node, log, clock_->Now()));
-      calls_.Submit([this, context, requests = std::move(requests)] { Carry(context, requests); });
+  void Begin(const CallContext& context, std::vector<NodeRequests> requests) {
+    for (NodeRequests& of_node : requests) {
+      auto shared = std::make_shared<NodeRequests>(std::move(of_node));
+      calls_.Submit([this, context, shared = std::move(shared)] { Carry(context, shared); });
     }
   }
 
-  bool InFlight(const std::string& node) const { return under_way_.Contains(node); }
-  std::size_t nodes_in_flight() const { return under_way_.size(); }
-
-  std::vector<NodeOutcome> Collect(AttemptLog& log) {
-    std::vector<std::shared_ptr<const NodeRequests>> answered;
-    {
-      const std::lock_guard lock(mutex_);
-      answered.swap(answered_);
-    }
-    std::vector<NodeOutcome> outcomes;
-    for (const auto& requests : answered) outcomes.push_back(under_way_.End(*requests, log));
-    return outcomes;
+  std::vector<std::shared_ptr<const NodeRequests>> TakeAnswered() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(answered_, {});
   }
 
   void Submit(const CallContext& context, std::function<void(const CallContext&)> call) {
@@ -105,7 +94,6 @@ class PlanExecutor::Impl {
   const std::shared_ptr<Observer> observer_;
   const ExecutorOptions options_;
   const std::function<void()> on_answered_;
-  NodesUnderWay under_way_;  // of the thread of the passes
   std::mutex mutex_;
   std::vector<std::shared_ptr<const NodeRequests>> answered_;
   EventWriter events_;
@@ -121,26 +109,13 @@ PlanExecutor::PlanExecutor(const DriverIdentity& identity, std::shared_ptr<Clust
 
 PlanExecutor::~PlanExecutor() = default;
 
-void PlanExecutor::Begin(const CallContext& context, const Plan& plan, AttemptLog& log) {
-  impl_->Begin(context, plan, log);
+void PlanExecutor::Begin(const CallContext& context, std::vector<NodeRequests> requests) {
+  impl_->Begin(context, std::move(requests));
 }
 
-bool PlanExecutor::InFlight(const std::string& node) const { return impl_->InFlight(node); }
+std::vector<std::shared_ptr<const NodeRequests>> PlanExecutor::TakeAnswered() { return impl_->TakeAnswered(); }
 
-std::size_t PlanExecutor::nodes_in_flight() const { return impl_->nodes_in_flight(); }
-
-std::vector<NodeOutcome> PlanExecutor::Collect(AttemptLog& log) { return impl_->Collect(log); }
-
-std::vector<NodeOutcome> PlanExecutor::Apply(const CallContext& context, const Plan& plan, AttemptLog& log) {
-  impl_->Begin(context, plan, log);
-  impl_->AwaitAnswers();
-  std::vector<NodeOutcome> outcomes = impl_->Collect(log);
-  std::map<std::string, std::size_t> places;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) places[plan.nodes[i].node] = i;
-  std::sort(outcomes.begin(), outcomes.end(),
-            [&](const NodeOutcome& a, const NodeOutcome& b) { return places[a.node] < places[b.node]; });
-  return outcomes;
-}
+void PlanExecutor::AwaitAnswers() { impl_->AwaitAnswers(); }
 
 void PlanExecutor::Submit(const CallContext& context, std::function<void(const CallContext&)> call) {
   impl_->Submit(context, std::move(call));

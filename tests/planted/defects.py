@@ -15,7 +15,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LISTS = sorted((ROOT / "tests/planted/defects").glob("*.txt"))
 # In each file of these folders a defect is planted, but for those that only have names or pass on.
-DECIDE = ["c", "decide", "host", "model", "policy", "read", "run", "wire", "write"]
+DECIDE = ["c", "decide", "engine", "host", "model", "policy", "read", "run", "wire", "write"]
 WITHOUT = {"src/decide/finding.cc", "src/decide/gate.cc", "src/decide/maintenance_call.cc"}
 MARKS = {"- ": "find", "+ ": "instead", "= ": "equivalent"}
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decide/admission/queue.h"
+#include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/upgrade_state.h"
 #include "support/catch.h"
 #include "support/ledger_calls.h"
@@ -295,7 +296,9 @@ TEST_CASE("Options of the ledger that cannot work are refused") {
   ObjectServer<ConfigMap> server;
   const auto facade = std::make_shared<ConfigMapFacade>(server);
   const auto code = [&](AdmissionLedgerOptions options) {
-    return internal::LedgerPass::Create(facade, kGpu, options, SystemClock(), absl::Seconds(1)).status().code();
+    EngineOptions engine{.snapshot = {.ns = "driver", .driver_labels = *LabelSelector::Parse("app=driver")}};
+    engine.ledger = std::move(options);
+    return UpgradeEngine::Create(kGpu, facade, std::move(engine)).status().code();
   };
   CHECK(code({.ns = "ops", .name = "ledger"}) == absl::StatusCode::kOk);
   CHECK(code({.ns = "", .name = "ledger"}) == absl::StatusCode::kInvalidArgument);

@@ -105,17 +105,16 @@ TEST_CASE("A list of pods that a cordon has overtaken is made again at once, and
     edited.unschedulable = true;
   });
   world.cache->Turn({});
+  bool was_overtaken = false;
   world.line->after_list = [&] {
+    if (std::exchange(was_overtaken, true)) return;
     cordon(false);
     cordon(true);
   };
   auto pass = world.engine->Reconcile({}, world.policy);
   REQUIRE(pass.ok());
-  CHECK(world.Count(Operation::kListPods) == 1);
-  for (const Finding& finding : pass->plan.findings) CHECK(finding.code != FindingCode::kReadFailed);
-  CHECK(pass->wake_at == world.clock->Now());
-  REQUIRE(world.engine->Reconcile({}, world.policy).ok());
   CHECK(world.Count(Operation::kListPods) == 2);
+  for (const Finding& finding : pass->plan.findings) CHECK(finding.code != FindingCode::kReadFailed);
 }
 
 TEST_CASE("No list that a pass causes is waited for longer than call_timeout") {

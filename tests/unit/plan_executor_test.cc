@@ -19,7 +19,6 @@ struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
   std::shared_ptr<HoldingFacade> facade = std::make_shared<HoldingFacade>(cluster);
-  AttemptLog log = {};
 
   World() { cluster->AddNode({.name = "n1"}); }
   PlanExecutor Executor(int calls_in_flight) {
@@ -34,6 +33,15 @@ struct World {
   }
 };
 
+std::vector<NodeOutcome> Apply(PlanExecutor& executor, const CallContext& context, const Plan& plan) {
+  std::vector<internal::NodeRequests> requests(plan.nodes.begin(), plan.nodes.end());
+  executor.Begin(context, std::move(requests));
+  executor.AwaitAnswers();
+  std::vector<NodeOutcome> outcomes;
+  for (const auto& answered : executor.TakeAnswered()) outcomes.push_back(answered->outcome());
+  return outcomes;
+}
+
 TEST_CASE("A NodeMaintenance that is there already is as good as one that was made") {
   World world;
   const NodeMaintenance object{
@@ -41,7 +49,8 @@ TEST_CASE("A NodeMaintenance that is there already is as good as one that was ma
   REQUIRE(world.cluster->CreateNodeMaintenance({}, {.object = object}).ok());
   NodePlan plan{.node = "n1", .uid = world.cluster->node("n1")->uid};
   plan.maintenance = {{.kind = MaintenanceCall::Kind::kCreate, .object = object}};
-  const std::vector<NodeOutcome> outcomes = world.Executor(1).Apply({}, {.nodes = {plan}}, world.log);
+  PlanExecutor executor = world.Executor(1);
+  const std::vector<NodeOutcome> outcomes = Apply(executor, {}, {.nodes = {plan}});
   REQUIRE(outcomes.size() == 1);
   CHECK(outcomes.front().status.ok());
 }
@@ -49,24 +58,24 @@ TEST_CASE("A NodeMaintenance that is there already is as good as one that was ma
 TEST_CASE("Each call has a time limit of its own, within that of the pass") {
   World world;
   PlanExecutor executor = world.Executor(1);
-  executor.Apply({}, world.PatchOfN1(), world.log);
+  Apply(executor, {}, world.PatchOfN1());
   CHECK(world.facade->latest_patch_deadline() == world.clock->Now() + absl::Seconds(10));
-  executor.Apply({.deadline = world.clock->Now() + absl::Seconds(3)}, world.PatchOfN1(), world.log);
+  Apply(executor, {.deadline = world.clock->Now() + absl::Seconds(3)}, world.PatchOfN1());
   CHECK(world.facade->latest_patch_deadline() == world.clock->Now() + absl::Seconds(3));
 }
 
-TEST_CASE("A node whose requests are not answered is in flight until its answers are collected") {
+TEST_CASE("Requests are taken once, when they have been answered") {
   World world;
   PlanExecutor executor = world.Executor(2);
   world.facade->Hold("n1");
-  executor.Begin({}, world.PatchOfN1(), world.log);
-  CHECK(executor.InFlight("n1"));
-  CHECK(executor.Collect(world.log).empty());
+  std::vector<internal::NodeRequests> requests;
+  requests.emplace_back(world.PatchOfN1().nodes.front());
+  executor.Begin({}, std::move(requests));
+  CHECK(executor.TakeAnswered().empty());
   world.facade->LetGo();
   executor.Quiesce();
-  CHECK(executor.InFlight("n1"));
-  CHECK(executor.Collect(world.log).size() == 1);
-  CHECK_FALSE(executor.InFlight("n1"));
+  CHECK(executor.TakeAnswered().size() == 1);
+  CHECK(executor.TakeAnswered().empty());
 }
 
 }  // namespace

@@ -1,0 +1,320 @@
+#include "engine/core.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "decide/rollout/census.h"
+#include "fmt/format.h"
+#include "model/unreadable.h"
+#include "tell/withheld_plan.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
+  // Without one, two replicas that both lead would each go by a stage of their own.
+  if (policy.rollout && !has_ledger) {
+    return absl::FailedPreconditionError(
+        "policy: rollout: the engine has no ledger (option `ledger`, EngineOptions::ledger), where the record of a "
+        "rollout is "
+        "kept");
+  }
+  return absl::OkStatus();
+}
+
+// What may be ours and cannot be given back, for it cannot be read; OK if there is nothing.
+absl::Status CheckReadable(const NodeView& view, bool requestor) {
+  if (IsUnreadable(view.node)) return absl::UnavailableError(CannotBeRead("Node", view.node));
+  if (requestor && !view.maintenances) {
+    return absl::UnavailableError(fmt::format("the NodeMaintenances of node {} are not known", view.node.name));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Core::Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& objects, NodeHooks& hooks)
+    : machine_(identity, std::move(options.machine)),
+      scope_(std::move(options.scope)),
+      nodes_per_pass_(options.nodes_per_pass),
+      objects_(objects),
+      hooks_(hooks),
+      views_(identity, scope_) {
+  if (options.ledger) ledger_.emplace(*std::move(options.ledger));
+}
+
+const Core::Managed& Core::Look(absl::Time now) {
+  NoteTime(now);
+  // A driver that cannot be told now is looked at again by the next pass, and concerns no names.
+  static_cast<void>(NoteChanges());
+  return managed_;
+}
+
+absl::StatusOr<CorePass> Core::Apply(const Names& nodes, const UpgradePolicy& policy, const PassFacts& facts,
+                                     absl::Time now) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckPolicy(policy, ledger_.has_value()));
+  DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
+  NoteTime(now);
+  DRIVERUPGRADE_RETURN_IF_ERROR(NoteChanges());
+  // Where the nodes have shown that the cluster was set back, all else is of another time until it has been read anew.
+  DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
+  Pool& pool = PoolFor(nodes);
+  Assign(pool, nodes);
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckLedgerPool(pool));
+  SetFacts(pool, policy, facts, now);
+  CorePass pass{.plan = Advance(pool, now), .pool = &pool};
+  FollowPods(pool, pass.plan);
+  pass.wanted_pods = WantedPods(pool);
+  AddFindings(pool, pass.plan);
+  if (pass.plan.finished && policy.rollout && StartsTogether(*policy.rollout)) {
+    WithholdUnread(pool, pass.wanted_pods, pass.plan);
+  }
+  LeaveOut(pool, pass.wanted_pods, pass.plan);
+  AddWakeUps(pool, pass.plan);
+  return pass;
+}
+
+void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now) {
+  if (!policy.auto_upgrade) {
+    pool.active_since.reset();
+  } else if (!pool.active_since) {
+    pool.active_since = now;
+  }
+  pool.rollout_since = policy.rollout ? pool.active_since.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
+  pool.planner.SetPolicy(policy);
+  pool.planner.SetActiveSince(pool.active_since.value_or(absl::InfinitePast()));
+  pool.planner.SetSharedSlots(facts.shared_slots);
+  if (!UsesLedger(pool)) return;
+  ledger_->Begin(now);
+  // Whether a grant's node is there is known once all nodes have been looked at.
+  if (touched_.empty()) {
+    const auto is_managed = [&](const std::string& node) {
+      return pool.nodes.contains(node) || pool.guests.contains(node);
+    };
+    pool.planner.SetGrants(ledger_->Standing(is_managed, now));
+    pool.planner.SetGrantsMax(ledger_->grants_max());
+  }
+  const bool rolls = policy.rollout && policy.auto_upgrade;
+  pool.planner.SetRollout(rolls ? RolloutFacts{.record = ledger_->record(), .sick = facts.sick, .took = ledger_->took()}
+                                : RolloutFacts{});
+}
+
+Plan Core::Advance(Pool& pool, absl::Time now) {
+  // Whoever is judged may get requests, and those of each node wait for their turn.
+  const std::size_t in_flight_max = 2 * nodes_per_pass_;
+  const std::size_t room = in_flight_max - std::min(in_flight_max, under_way_.size());
+  const AdvanceLimits limits{
+      .judged = std::min(nodes_per_pass_, room), .told = nodes_per_pass_, .has_all_views = touched_.empty()};
+  Plan plan = IncompletePlan(pool.planner.Advance(now, limits), pool.planner);
+  if (!plan.finished && (room > 0 || !touched_.empty())) plan.wake_at = now;
+  return plan;
+}
+
+// ----- pods
+
+void Core::FollowPods(Pool& pool, const Plan& plan) {
+  // Whoever would start by a finished plan needs the pods that were read for that, although this plan does not say so.
+  std::set<std::string> interest = plan.finished ? std::set<std::string>() : pool.interest;
+  interest.insert(plan.pod_interest.begin(), plan.pod_interest.end());
+  std::vector<std::string> left;
+  std::set_difference(pool.interest.begin(), pool.interest.end(), interest.begin(), interest.end(),
+                      std::back_inserter(left));
+  pool.interest = std::move(interest);
+  for (const std::string& node : left) ForgetPods(node);
+  for (std::string& node : objects_.SetInterest(PodInterest())) written_.insert(std::move(node));
+}
+
+std::set<std::string> Core::PodInterest() const {
+  if (pools_.size() == 1) return pools_.front()->interest;
+  std::set<std::string> all;
+  for (const auto& pool : pools_) all.insert(pool->interest.begin(), pool->interest.end());
+  return all;
+}
+
+std::set<std::string> Core::WantedPods(const Pool& pool) {
+  // A list that a cordon overtook is no trouble once nobody wants it any more.
+  std::erase_if(reads_, [&](const auto& read) {
+    return read.second.failures == 0 && pool.nodes.contains(read.first) && !pool.interest.contains(read.first);
+  });
+  std::set<std::string> wanted;
+  for (const std::string& node : pool.interest) {
+    const auto retry = reads_.find(node);
+    const bool waits = retry != reads_.end() && retry->second.due;
+    if (waits || pool.guests.contains(node) || under_way_.Contains(node) || objects_.KnowsPodsOn(node)) continue;
+    wanted.insert(node);
+  }
+  return wanted;
+}
+
+bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) const {
+  if (!wanted.contains(node) || !objects_.WhyNoPods(node).empty()) return false;
+  const auto retry = reads_.find(node);
+  return retry == reads_.end() || retry->second.failures == 0;
+}
+
+// Nodes that start together do so when the pods of all of them have been read, or else some would wait for others. Where
+// a list has failed, what needs no pods goes on.
+void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
+  std::map<std::string, Gate> unread;
+  for (const NodePlan& node : plan.nodes) {
+    if (!Starts(node) || pool.guests.contains(node.node) || !Awaits(node.node, wanted)) continue;
+    unread[node.node] = {.reason = GateReason::kPodsUnknown, .detail = "its pods are being read"};
+  }
+  WithholdNodes(pool.planner, unread, plan);
+}
+
+// ----- what may begin
+
+// A node whose requests are not all answered gets no others, and what it waits for is no news. One whose pods are being
+// read may need fewer patches when they are known.
+void Core::LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
+  std::erase_if(plan.nodes, [&](const NodePlan& node) {
+    const bool is_early = touched_.contains(node.node) || (!plan.finished && Starts(node));
+    return is_early || pool.guests.contains(node.node) || under_way_.Contains(node.node) || Awaits(node.node, wanted);
+  });
+  std::erase_if(plan.gates, [&](const NodeGate& gate) {
+    const bool in_flight = under_way_.Contains(gate.node);
+    if (in_flight) pool.planner.NotTold(gate.node);
+    return in_flight || pool.guests.contains(gate.node);
+  });
+}
+
+absl::Status Core::CheckLedgerPool(const Pool& pool) const {
+  if (!ledger_ || pool.nodes.empty()) return absl::OkStatus();
+  for (const auto& other : pools_) {
+    if (other.get() == &pool || other->nodes.empty()) continue;
+    return absl::FailedPreconditionError("nodes: an engine with a ledger takes one policy for all of its nodes");
+  }
+  return absl::OkStatus();
+}
+
+bool Core::Settle(CorePass& pass, absl::Time now) {
+  if (!UsesLedger(*pass.pool)) return false;
+  ledger_->NoteFailures(pass.plan);
+  if (!pass.plan.finished) return false;
+  pass.withheld = ledger_->Settle(pass.plan, now);
+  return ledger_->Next() != nullptr;
+}
+
+// arch-A12: what starts a node is sent only once its grant is stored.
+void Core::Withhold(CorePass& pass, absl::Time now) {
+  if (!UsesLedger(*pass.pool) || !pass.plan.finished) return;
+  WithholdNodes(pass.pool->planner, pass.withheld, pass.plan);
+  LeaveOut(*pass.pool, pass.wanted_pods, pass.plan);
+  ledger_->Report(pass.plan, now);
+}
+
+// ----- what is told
+
+// What was found while reading comes before what was judged.
+void Core::AddFindings(const Pool& pool, Plan& plan) const {
+  std::vector<Finding> found = objects_.Findings();
+  for (const auto& [node, findings] : findings_) {
+    const bool is_ours = pool.nodes.contains(node) || (pool.has_all && !pool_of_.contains(node));
+    if (is_ours) found.insert(found.end(), findings.begin(), findings.end());
+  }
+  plan.findings.insert(plan.findings.begin(), found.begin(), found.end());
+}
+
+void Core::AddWakeUps(const Pool& pool, Plan& plan) const {
+  for (const Retries* retries : {&reads_, &questions_}) {
+    for (const auto& [node, retry] : *retries) {
+      if (retry.due && pool.nodes.contains(node))
+        plan.wake_at = std::min(plan.wake_at.value_or(*retry.due), *retry.due);
+    }
+  }
+}
+
+std::vector<RecordEventParams> Core::EventsOf(CorePass& pass, absl::Time now) {
+  FindingEvents& events = pass.pool->finding_events;
+  std::vector<RecordEventParams> told;
+  if (pass.plan.finished) {
+    told = events.Follow(
+        pass.plan, [this](const std::string& node) { return UidOf(node); }, now);
+  }
+  if (const auto reminder = events.NextReminder()) {
+    pass.plan.wake_at = std::min(pass.plan.wake_at.value_or(*reminder), *reminder);
+  }
+  return told;
+}
+
+std::shared_ptr<const PublishedPlan> Core::Publish() { return PoolFor(std::nullopt).planner.Publish(); }
+
+std::optional<Gate> Core::Explain(const std::string& node) const {
+  const auto pool = pool_of_.find(node);
+  if (pool == pool_of_.end()) return std::nullopt;
+  return pool->second->planner.Publish()->Explain(node);
+}
+
+Plan Core::Everything() const {
+  Plan all;
+  for (const auto& pool : pools_) {
+    Plan plan = pool->planner.Publish()->Full();
+    std::erase_if(plan.gates, [&](const NodeGate& gate) { return pool->guests.contains(gate.node); });
+    std::move(plan.gates.begin(), plan.gates.end(), std::back_inserter(all.gates));
+    if (pools_.size() == 1) all.findings = std::move(plan.findings);
+    if (plan.rollout) all.rollout = std::move(plan.rollout);
+    all.totals += plan.totals;
+  }
+  std::sort(all.gates.begin(), all.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+  return all;
+}
+
+std::uint64_t Core::judgements() const {
+  std::uint64_t sum = 0;
+  for (const auto& pool : pools_) sum += pool->planner.judgements();
+  return sum;
+}
+
+// ----- requests
+
+std::vector<NodeRequests> Core::Begin(const Plan& plan, absl::Time now) {
+  std::vector<NodeRequests> begun;
+  begun.reserve(plan.nodes.size());
+  for (const NodePlan& node : plan.nodes) {
+    begun.push_back(under_way_.Begin(node, log_, now));
+    written_.insert(node.node);
+  }
+  return begun;
+}
+
+// What we wrote is known before a watch tells, and what was tried is judged anew.
+NodeOutcome Core::End(const NodeRequests& requests, absl::Time now) {
+  NodeOutcome outcome = under_way_.End(requests, log_);
+  if (outcome.node_after) objects_.NodeWritten(*outcome.node_after);
+  written_.insert(outcome.node);
+  if (const auto pool = pool_of_.find(outcome.node); ledger_ && pool != pool_of_.end()) {
+    ledger_->NoteOutcomes({outcome}, machine_.identity(), pool->second->rollout_since, now);
+  }
+  return outcome;
+}
+
+absl::StatusOr<Plan> Core::Release(const Names& nodes, absl::Time now) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
+  NoteTime(now);
+  DRIVERUPGRADE_RETURN_IF_ERROR(NoteChanges());
+  Plan plan;
+  absl::Status unread = absl::OkStatus();
+  for (const auto& [name, view] : managed_) {
+    if (nodes && !nodes->contains(name)) continue;
+    if (unread.ok()) unread = CheckReadable(*view, scope_.requestor.has_value());
+    NodePlan release = machine_.Release(*view, now);
+    if (!release.empty() && !under_way_.Contains(name)) plan.nodes.push_back(std::move(release));
+  }
+  log_.LabelsRemoved();
+  // Without this the caller would take itself for finished.
+  if (plan.nodes.empty() && under_way_.size() == 0 && !unread.ok()) return unread;
+  return plan;
+}
+
+void Core::Resume() {
+  for (const auto& pool : pools_) {
+    pool->active_since.reset();
+    pool->rollout_since = absl::InfiniteFuture();
+  }
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,203 @@
+// Core decides everything that an engine does, and does nothing itself. It has no I/O, thread, lock or clock: objects and
+// answers come in as values; requests, reads and Events go out as values. Its drivers are UpgradeEngine, which has a facade and
+// threads, and HostEngine, which passes documents to a host of another language.
+//
+//     core.ledger()->Begin(now);                      // and send what it asks for
+//     ...                                             // the objects are read
+//     CorePass pass = *core.Apply(std::nullopt, policy, {}, now);
+//     ...                                             // read pass.wanted_pods, and Apply again
+//     if (core.Settle(pass, now)) ...                 // send what the ledger asks for, and Settle again
+//     core.Withhold(pass, now);
+//     for (NodeRequests& requests : core.Begin(pass.plan, now)) ...  // send them
+//     NodeOutcome outcome = core.End(requests, now);  // once they are answered
+#ifndef DRIVERUPGRADE_SRC_ENGINE_CORE_H_
+#define DRIVERUPGRADE_SRC_ENGINE_CORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/attempt_log.h"
+#include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/node_outcome.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/state_machine.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "read/object_source.h"
+#include "engine/pool.h"
+#include "ledger/ledger_steps.h"
+#include "read/node_views.h"
+#include "write/node_requests.h"
+#include "write/nodes_under_way.h"
+
+namespace driverupgrade::internal {
+
+struct CoreOptions {
+  StateMachineOptions machine = {};
+  ViewScope scope = {};
+  // Without it, a policy with a rollout is refused.
+  std::optional<AdmissionLedger> ledger = std::nullopt;
+  // See EngineOptions.
+  std::size_t nodes_per_pass = std::numeric_limits<int>::max();
+};
+
+// What a pass goes by that no object shows.
+struct PassFacts {
+  std::optional<SharedSlots> shared_slots = std::nullopt;
+  // Why the rollout must not go on; empty if it may.
+  std::string sick = {};
+};
+
+struct CorePass {
+  // `nodes` are those whose requests may begin; `gates` those that are new or have changed.
+  Plan plan = {};
+  // Nodes whose pods have to be read, by lists that begin now or later. The same node comes again until its pods are known.
+  std::set<std::string> wanted_pods = {};
+  // Nodes of the plan that the ledger does not let start, and why.
+  std::map<std::string, Gate> withheld = {};
+  Pool* pool = nullptr;
+};
+
+// Not thread-safe.
+class Core {
+ public:
+  using Managed = std::map<std::string, std::shared_ptr<const NodeView>>;  // by name
+  using Names = std::optional<std::set<std::string>>;                      // nullopt: all
+
+  // `objects` and `hooks` outlive this object.
+  Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& objects, NodeHooks& hooks);
+
+  // Takes the changes of the objects. Returns the nodes that are the driver's business.
+  const Managed& Look(absl::Time now);
+  // What is known of the node has changed, though no object shows it.
+  void LookAt(const std::string& node) { touched_.insert(node); }
+  // How a read of wanted pods ended. OK, or a failure: then the node is wanted again after a pause.
+  void PodsRead(const std::string& node, const absl::Status& status, absl::Time now);
+
+  // Makes a pass over the nodes that `policy` is for. Errors: as for Validate; FailedPrecondition for a rollout without a ledger,
+  // and for a second pool with a ledger, which has the record of one rollout; those of ObjectSource.
+  absl::StatusOr<CorePass> Apply(const Names& nodes, const UpgradePolicy& policy, const PassFacts& facts,
+                                 absl::Time now);
+  // Asks the ledger which nodes of the plan may start. Returns true if it has requests: once they are answered, the same plan, or
+  // a newer one, is settled again.
+  bool Settle(CorePass& pass, absl::Time now);
+  // The last word on the plan: takes out what the ledger has withheld.
+  void Withhold(CorePass& pass, absl::Time now);
+  // Returns the Events of what `pass` found, once it is the last of its kind; sets its wake-up to the next reminder.
+  std::vector<RecordEventParams> EventsOf(CorePass& pass, absl::Time now);
+  // See StateMachine::Release. The plan's wake_at has no meaning. Errors: as Apply, and Unavailable for what may be ours and
+  // cannot be read, once nothing else is left.
+  absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
+  // The passes had a break: another process may have made passes meanwhile.
+  void Resume();
+
+  // Begins with the requests of `plan`. No node of it is in flight.
+  std::vector<NodeRequests> Begin(const Plan& plan, absl::Time now);
+  // Ends those of Begin, which have no Next.
+  NodeOutcome End(const NodeRequests& requests, absl::Time now);
+  bool InFlight(const std::string& node) const { return under_way_.Contains(node); }
+
+  // nullptr without a ledger.
+  LedgerSteps* ledger() { return ledger_ ? &*ledger_ : nullptr; }
+  AttemptLog& log() { return log_; }
+  const StateMachine& machine() const { return machine_; }
+  bool SeesDaemonSet() const { return !driver_.facts->daemon_sets.empty(); }
+  std::set<std::string> PodInterest() const;
+  // How often a node has been judged since the beginning.
+  std::uint64_t judgements() const;
+
+  // What the last passes found: see IncrementalPlanner::Publish. Of the pool that has all nodes.
+  std::shared_ptr<const PublishedPlan> Publish();
+  // nullopt if the node does not wait, or is unknown.
+  std::optional<Gate> Explain(const std::string& node) const;
+  // Of all pools together.
+  Plan Everything() const;
+
+ private:
+  // What has failed about a node, and is tried again.
+  struct Retry {
+    int failures = 0;
+    std::optional<absl::Time> due = std::nullopt;  // nullopt: it is being tried
+    std::optional<Finding> finding = std::nullopt;
+  };
+  using Retries = std::map<std::string, Retry>;  // by node
+
+  // ----- nodes (core_nodes.cc)
+  void NoteTime(absl::Time now);
+  // Errors: those of ObjectSource::Driver.
+  absl::Status NoteChanges();
+  absl::Status ReadDriver();
+  void TouchManaged();
+  void TouchDue(Retries& retries);
+  // Looks at nodes that may have changed, in turn, and leaves what is too much for a pass.
+  void RefreshTouched();
+  void Refresh(const std::string& node);
+  void ShowTo(const std::string& node);
+  void Forget(const std::string& node);
+  void ForgetPods(const std::string& node);
+  void NoteHooks(const NodeView& view);
+  void TryAgain(const std::string& node, Retry& retry) const;
+  std::string UidOf(const std::string& node) const;
+
+  // ----- pools (core_pools.cc)
+  Pool& PoolFor(const Names& nodes);
+  // Makes `nodes` those of the pool.
+  void Assign(Pool& pool, const Names& nodes);
+  void Move(const std::string& node, Pool& pool);
+  void SetGuests(Pool& pool);
+
+  // ----- passes
+  void SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now);
+  Plan Advance(Pool& pool, absl::Time now);
+  void FollowPods(Pool& pool, const Plan& plan);
+  std::set<std::string> WantedPods(const Pool& pool);
+  // Whether the pods of the node are on their way: nothing is done there until they are known, or cannot be read.
+  bool Awaits(const std::string& node, const std::set<std::string>& wanted) const;
+  void AddFindings(const Pool& pool, Plan& plan) const;
+  void LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan);
+  void WithholdUnread(Pool& pool, const std::set<std::string>& wanted, Plan& plan);
+  // The ledger has the record of one rollout, so one pool uses it. Errors: FailedPrecondition if `pool` is another one.
+  absl::Status CheckLedgerPool(const Pool& pool) const;
+  bool UsesLedger(const Pool& pool) const { return ledger_ && (!pool.nodes.empty() || pools_.size() == 1); }
+  void AddWakeUps(const Pool& pool, Plan& plan) const;
+
+  const StateMachine machine_;
+  const ViewScope scope_;
+  const std::size_t nodes_per_pass_;
+  ObjectSource& objects_;
+  NodeHooks& hooks_;
+  NodeViews views_;
+  std::optional<LedgerSteps> ledger_;
+  AttemptLog log_;
+  NodesUnderWay under_way_;
+
+  DriverParts driver_;
+  bool driver_stale_ = true;
+  Managed managed_;
+  std::map<std::string, std::vector<Finding>> findings_;  // by node
+  std::set<std::string>
+      written_;  // nodes whose requests have begun or are answered, or whose pods were read, since the last pass
+  std::set<std::string> touched_;
+  std::string touched_at_;  // the last that was taken: whoever changes often must not keep the others waiting
+  Retries reads_;
+  Retries questions_;
+
+  std::vector<std::unique_ptr<Pool>> pools_;
+  std::map<std::string, Pool*> pool_of_;  // by node
+  std::map<std::string, Pool*> left_;     // by node that has left it with its driver pod, and may come back
+  absl::Time now_ = absl::InfinitePast();
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_ENGINE_CORE_H_

@@ -1,0 +1,215 @@
+// Members of Core that keep the view of each node.
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/backoff.h"
+#include "base/status_macros.h"
+#include "engine/core.h"
+#include "model/unreadable.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+// How soon what has failed about a node is tried again.
+constexpr absl::Duration kRetryFirst = absl::Seconds(5);
+constexpr absl::Duration kRetryMax = absl::Minutes(1);
+
+}  // namespace
+
+void Core::NoteTime(absl::Time now) {
+  // What we know of nodes may be of a time that has not come yet.
+  if (now < now_) {
+    log_.SetBack(now);
+    for (const auto& pool : pools_) {
+      if (pool->active_since) pool->active_since = std::min(*pool->active_since, now);
+    }
+    TouchManaged();
+    for (Retries* retries : {&reads_, &questions_}) {
+      for (auto& [node, retry] : *retries) retry.due.reset();
+    }
+  }
+  now_ = now;
+  log_.PassBegan(now);
+}
+
+absl::Status Core::NoteChanges() {
+  CacheChanges changes = objects_.Take();
+  touched_.merge(changes.nodes);
+  driver_stale_ |= changes.driver;
+  // As after a restart: whether our requests have been carried out is seen on the nodes as they are now.
+  if (changes.set_back) {
+    log_.KeepOnly({});
+    if (ledger_) ledger_->Forget(now_);
+  }
+  if (changes.everything) {
+    TouchManaged();
+    for (const auto& [name, findings] : findings_) touched_.insert(name);
+    reads_.clear();
+  }
+  TouchDue(reads_);
+  TouchDue(questions_);
+  if (driver_stale_) DRIVERUPGRADE_RETURN_IF_ERROR(ReadDriver());
+  RefreshTouched();
+  if (log_.size() <= managed_.size()) return absl::OkStatus();
+  // An answer may have come for a node that was gone by then.
+  std::set<std::string> uids;
+  for (const auto& [name, view] : managed_) uids.insert(view->node.uid);
+  log_.KeepOnly(uids);
+  return absl::OkStatus();
+}
+
+absl::Status Core::ReadDriver() {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(DriverObjects objects, objects_.Driver());
+  const auto unbound = objects_.Maintenances("").value_or(std::vector<NodeMaintenance>());
+  const DriverParts before = std::exchange(
+      driver_, MakeDriverParts(objects.daemon_sets, std::move(objects.revisions), objects_.DriverPods(""), unbound));
+  const bool is_other =
+      before.revisions != driver_.revisions || before.facts->daemon_sets != driver_.facts->daemon_sets;
+  if (scope_.asks_restart_only && is_other) TouchManaged();
+  for (const auto& pool : pools_) pool->planner.SetDriver(driver_.facts, driver_.findings);
+  driver_stale_ = false;
+  return absl::OkStatus();
+}
+
+void Core::TouchManaged() {
+  for (const auto& [node, view] : managed_) touched_.insert(node);
+}
+
+void Core::TouchDue(Retries& retries) {
+  for (auto& [node, retry] : retries) {
+    if (!retry.due || *retry.due > now_) continue;
+    retry.due.reset();
+    touched_.insert(node);
+  }
+}
+
+void Core::RefreshTouched() {
+  // The planner judges them in each pass until they show that something has been done.
+  for (const std::string& node : std::exchange(written_, {})) {
+    touched_.erase(node);
+    Refresh(node);
+  }
+  if (touched_.size() <= nodes_per_pass_) {
+    for (const std::string& node : std::exchange(touched_, {})) Refresh(node);
+    return;
+  }
+  for (std::size_t i = 0; i < nodes_per_pass_; ++i) {
+    auto next = touched_.upper_bound(touched_at_);
+    if (next == touched_.end()) next = touched_.begin();
+    touched_at_ = *next;
+    Refresh(touched_.extract(next).value());
+  }
+}
+
+void Core::Refresh(const std::string& name) {
+  findings_.erase(name);
+  std::optional<Node> node = objects_.FindNode(name);
+  if (ledger_) ledger_->NodeSeen(name, node ? &*node : nullptr);
+  NodeParts parts{.driver_pods = objects_.DriverPods(name)};
+  if (!node) {
+    if (!parts.driver_pods.empty()) findings_[name] = {NodeMissing(name, parts.driver_pods.front())};
+    return Forget(name);
+  }
+  parts.node = *std::move(node);
+  parts.maintenances = objects_.Maintenances(name);
+  if (!views_.IsManaged(parts)) return Forget(name);
+  const auto known = managed_.find(name);
+  if (known != managed_.end() && known->second->node.uid != parts.node.uid) log_.Forget(known->second->node.uid);
+  std::vector<Finding> findings;
+  hooks_.Begin(name);
+  NodeView view = views_.Make(hooks_, std::move(parts), driver_, log_, findings);
+  if (auto pods = objects_.PodsOn(name)) {
+    reads_.erase(name);
+    views_.AddPods(hooks_, *std::move(pods), view, log_, findings);
+  } else {
+    views_.DropOldAttempts(view, log_);
+    if (std::string why = objects_.WhyNoPods(name); !why.empty()) {
+      findings.push_back({.code = FindingCode::kReadFailed, .node = name, .message = std::move(why)});
+    } else if (const auto read = reads_.find(name); read != reads_.end() && read->second.finding) {
+      findings.push_back(*read->second.finding);
+    }
+  }
+  if (!findings.empty()) findings_[name] = std::move(findings);
+  NoteHooks(view);
+  managed_[name] = views_.Share(std::move(view));
+  ShowTo(name);
+}
+
+void Core::ShowTo(const std::string& node) {
+  for (const auto& pool : pools_) {
+    if (pool->has_all && pools_.size() == 1 && !pool_of_.contains(node)) return Move(node, *pool);
+    if (pool->nodes.contains(node) || pool->guests.contains(node)) pool->planner.Update(managed_.at(node));
+  }
+}
+
+void Core::Forget(const std::string& node) {
+  reads_.erase(node);
+  questions_.erase(node);
+  if (const auto found = managed_.find(node); found != managed_.end()) {
+    log_.Forget(found->second->node.uid);
+    managed_.erase(found);
+  }
+  for (const auto& pool : pools_) {
+    if (pool->guests.erase(node) > 0 || pool->nodes.erase(node) > 0) pool->planner.Remove(node);
+  }
+  pool_of_.erase(node);
+  left_.erase(node);
+  views_.Forget(node);
+  hooks_.Forget(node);
+}
+
+// The pods of the node are followed no more.
+void Core::ForgetPods(const std::string& node) {
+  for (const auto& pool : pools_) pool->planner.ForgetPods(node);
+  const auto found = managed_.find(node);
+  if (found == managed_.end() || !found->second->pods) return;
+  NodeView view = *found->second;
+  view.pods.reset();
+  view.pods_using_driver.clear();
+  view.hook_errors.clear();
+  found->second = views_.Share(std::move(view));
+}
+
+void Core::NoteHooks(const NodeView& view) {
+  const std::string& node = view.node.name;
+  if (view.hook_errors.empty() && view.restart_only_error.empty()) {
+    questions_.erase(node);
+    return;
+  }
+  Retry& question = questions_[node];
+  question.due.reset();
+  if (!hooks_.WillTell(view)) TryAgain(node, question);
+}
+
+void Core::TryAgain(const std::string& node, Retry& retry) const {
+  ++retry.failures;
+  retry.due = now_ + Spread(Doubled(kRetryFirst, kRetryMax, retry.failures), node, retry.failures);
+}
+
+void Core::PodsRead(const std::string& node, const absl::Status& status, absl::Time now) {
+  written_.insert(node);
+  if (status.ok()) return;
+  // The cordon, or the watch, has changed while they were read: once more, at once.
+  if (absl::IsAborted(status) && !reads_.contains(node)) {
+    reads_[node].due = now;
+    return;
+  }
+  const FindingCode code = absl::IsDataLoss(status) ? FindingCode::kUnreadable : FindingCode::kReadFailed;
+  Retry& read = reads_[node];
+  read.finding = Finding{.code = code, .node = node, .message = std::string(Message(status))};
+  TryAgain(node, read);
+}
+
+std::string Core::UidOf(const std::string& node) const {
+  const auto found = managed_.find(node);
+  return found == managed_.end() ? std::string() : found->second->node.uid;
+}
+
+}  // namespace driverupgrade::internal

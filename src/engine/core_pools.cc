@@ -1,0 +1,102 @@
+// Members of Core that assign nodes to pools.
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "decide/marks_of_view.h"
+#include "driverupgrade/upgrade_state.h"
+#include "engine/core.h"
+#include "model/node_marks.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+// Returns true also if the state cannot be understood. A node without a label is in progress if its marks and its driver
+// pods show so.
+bool IsUnderWay(const NodeView& view, const DriverIdentity& identity) {
+  const std::optional<UpgradeState> state = MarksOfView(view, identity)->State();
+  return !state || IsInProgress(*state);
+}
+
+bool HasLabel(const NodeView& view, const DriverIdentity& identity) { return MarksOfView(view, identity)->HasLabel(); }
+
+}  // namespace
+
+// The pool that these nodes are in, or were in when they had their driver pods.
+Pool& Core::PoolFor(const Names& nodes) {
+  for (const auto& pool : pools_) {
+    if (!nodes && pool->has_all) return *pool;
+  }
+  if (nodes) {
+    for (const auto* known : {&pool_of_, &left_}) {
+      for (const std::string& node : *nodes) {
+        const auto found = known->find(node);
+        if (found != known->end() && !found->second->has_all) return *found->second;
+      }
+    }
+  }
+  Pool& pool = *pools_.emplace_back(std::make_unique<Pool>(machine_));
+  pool.has_all = !nodes;
+  pool.planner.SetDriver(driver_.facts, driver_.findings);
+  return pool;
+}
+
+void Core::Move(const std::string& node, Pool& pool) {
+  for (const auto& other : pools_) {
+    if (other.get() == &pool) continue;
+    if (other->nodes.erase(node) > 0 || other->guests.erase(node) > 0) other->planner.Remove(node);
+  }
+  pool.guests.erase(node);
+  pool.nodes.insert(node);
+  pool_of_[node] = &pool;
+  left_.erase(node);
+  pool.planner.Update(managed_.at(node));
+}
+
+void Core::Assign(Pool& pool, const Names& nodes) {
+  // ShowTo gives it the nodes that are new.
+  if (!nodes && pools_.size() == 1 && !pool.nodes.empty()) return;
+  for (const auto& [name, view] : managed_) {
+    const auto owner = pool_of_.find(name);
+    const bool is_ours = owner != pool_of_.end() && owner->second == &pool;
+    const bool wanted = nodes ? nodes->contains(name) : owner == pool_of_.end() || is_ours;
+    if (wanted && !is_ours) Move(name, pool);
+    // The caller names nodes by their driver pods.
+    if (wanted || !is_ours || view->driver_pods.empty()) continue;
+    pool.nodes.erase(name);
+    pool_of_.erase(name);
+    pool.guests.insert(name);
+    // Should the others lose theirs when it has its own again, the names of this one would make a second pool of the same.
+    left_[name] = &pool;
+  }
+  std::erase_if(pools_, [&](const auto& other) {
+    if (other.get() == &pool || !other->nodes.empty()) return false;
+    std::erase_if(left_, [&](const auto& entry) { return entry.second == other.get(); });
+    return true;
+  });
+  SetGuests(pool);
+}
+
+void Core::SetGuests(Pool& pool) {
+  std::set<std::string> guests;
+  for (const auto& [name, view] : managed_) {
+    if (pool_of_.contains(name)) continue;
+    // The caller may have read before the driver pod came back, or while another client had removed the label. Such a node
+    // counts until its upgrade has ended or a caller names it.
+    const bool was_ours = pool.guests.contains(name);
+    const bool counts = IsUnderWay(*view, machine_.identity()) || (was_ours && under_way_.Contains(name));
+    const bool may_be_left_out = view->driver_pods.empty() || !HasLabel(*view, machine_.identity());
+    if (counts && (was_ours || may_be_left_out)) guests.insert(name);
+  }
+  for (const std::string& name : pool.guests) {
+    if (!guests.contains(name) && !pool.nodes.contains(name)) pool.planner.Remove(name);
+  }
+  for (const std::string& name : guests) {
+    if (!pool.guests.contains(name)) pool.planner.Update(managed_.at(name));
+  }
+  pool.guests = std::move(guests);
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,38 @@
+// The nodes of one policy: several policies may share the nodes of a driver among them (ADR 0016).
+#ifndef DRIVERUPGRADE_SRC_ENGINE_POOL_H_
+#define DRIVERUPGRADE_SRC_ENGINE_POOL_H_
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/time/time.h"
+#include "decide/incremental_planner.h"
+#include "driverupgrade/state_machine.h"
+#include "tell/finding_events.h"
+
+namespace driverupgrade::internal {
+
+struct Pool {
+  explicit Pool(const StateMachine& machine)
+      : planner(machine), finding_events(machine.identity(), machine.options().own_pod) {}
+
+  IncrementalPlanner planner;
+  FindingEvents finding_events;
+  // Whether it has every managed node that no other pool has.
+  bool has_all = false;
+  std::set<std::string> nodes = {};
+  // Nodes in progress that nobody names: those that lack their driver pod, so that nobody knows whose they are, and those that this
+  // pool had. They count, and wait.
+  std::set<std::string> guests = {};
+  // The nodes whose pods it needs.
+  std::set<std::string> interest = {};
+  // Since when it has been applied with autoUpgrade on, without a break.
+  std::optional<absl::Time> active_since = std::nullopt;
+  // The same while the policy has a rollout; otherwise InfiniteFuture.
+  absl::Time rollout_since = absl::InfiniteFuture();
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_ENGINE_POOL_H_

@@ -1,0 +1,41 @@
+// The callbacks of the embedding operator as hooks: called off the caller's thread, for a limited time.
+#ifndef DRIVERUPGRADE_SRC_READ_HOOK_CALLS_H_
+#define DRIVERUPGRADE_SRC_READ_HOOK_CALLS_H_
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/snapshot_builder.h"
+#include "read/hook_runner.h"
+#include "read/node_views.h"
+
+namespace driverupgrade::internal {
+
+ViewScope ScopeOf(const SnapshotOptions& options);
+
+// Not thread-safe.
+class HookCalls final : public NodeHooks {
+ public:
+  explicit HookCalls(SnapshotOptions options) : options_(std::move(options)), runner_(options_.hook_timeout) {}
+
+  // Before the first call of a pass: a callback that hangs costs each pass its limit once, not once a pod.
+  void BeginPass(const CallContext& context) {
+    Use(context);
+    runner_.BeginRound();
+  }
+  // For the next calls.
+  void Use(const CallContext& context) { context_ = context; }
+  absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
+  absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
+                                   const ControllerRevision& wanted) override;
+
+ private:
+  const SnapshotOptions options_;
+  CallContext context_ = {};
+  HookRunner runner_;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_READ_HOOK_CALLS_H_

@@ -1,0 +1,53 @@
+// The objects that a Core decides by, wherever they are kept.
+#ifndef DRIVERUPGRADE_SRC_READ_OBJECT_SOURCE_H_
+#define DRIVERUPGRADE_SRC_READ_OBJECT_SOURCE_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "driverupgrade/cache_changes.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/finding.h"
+
+namespace driverupgrade::internal {
+
+struct DriverObjects {
+  std::vector<DaemonSet> daemon_sets = {};
+  std::vector<ControllerRevision> revisions = {};
+};
+
+class ObjectSource {
+ public:
+  virtual ~ObjectSource() = default;
+
+  // Returns OK if what is kept shows the cluster as it is or was a moment ago. Errors: Unavailable.
+  virtual absl::Status Ready() const = 0;
+  virtual CacheChanges Take() = 0;
+  virtual std::optional<Node> FindNode(const std::string& name) const = 0;
+  // Returns the driver's pods on the node, or its pods without a node if `node` is empty.
+  virtual std::vector<Pod> DriverPods(const std::string& node) const = 0;
+  // Returns nullopt if it is not known which of them are the node's.
+  virtual std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const = 0;
+  // Called after Take has reported a change of the driver. Errors: it cannot be told now; the next pass calls again.
+  virtual absl::StatusOr<DriverObjects> Driver() = 0;
+  // What is wrong with what was read, beyond any node.
+  virtual std::vector<Finding> Findings() const { return {}; }
+
+  // Returns nullopt if the node's pods are not known.
+  virtual std::optional<std::vector<Pod>> PodsOn(const std::string& node) const = 0;
+  virtual bool KnowsPodsOn(const std::string& node) const = 0;
+  // Returns why the pods of the node could not be read; empty if that is not known here.
+  virtual std::string WhyNoPods(const std::string&) const { return {}; }
+  // Sets the nodes whose pods are kept. Returns nodes that must be looked at again.
+  virtual std::vector<std::string> SetInterest(const std::set<std::string>& nodes) = 0;
+  // Takes a node from the response to a write.
+  virtual void NodeWritten(const Node& node) = 0;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_READ_OBJECT_SOURCE_H_

@@ -1,0 +1,113 @@
+#include "run/cache_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "model/unreadable.h"
+#include "run/pod_lists.h"
+
+namespace driverupgrade::internal {
+
+CacheReader::CacheReader(std::shared_ptr<WatchCache> cache, std::size_t driver, std::shared_ptr<Clock> clock,
+                         absl::Duration call_timeout, PlanExecutor& executor, std::function<void()> on_change)
+    : cache_(std::move(cache)),
+      driver_(driver),
+      clock_(std::move(clock)),
+      call_timeout_(call_timeout),
+      executor_(executor),
+      on_change_(std::move(on_change)) {
+  cache_->Attach(driver_);
+  cache_->Subscribe(driver_, on_change_);
+}
+
+CacheReader::~CacheReader() {
+  cache_->Subscribe(driver_, nullptr);
+  cache_->SetInterest(driver_, {});
+}
+
+absl::Status CacheReader::Begin(const CallContext& context, LedgerSteps*) {
+  context_ = context;
+  return absl::OkStatus();
+}
+
+absl::Status CacheReader::Ready() const {
+  if (!cache_->Synced()) return absl::UnavailableError("the cache has not read the cluster yet, or reads it anew");
+  // What is not known to be true any more is no ground for a decision, nor for a deadline.
+  return cache_->Health();
+}
+
+std::optional<Node> CacheReader::FindNode(const std::string& name) const {
+  const std::shared_ptr<const Node> node = cache_->FindNode(name);
+  return node == nullptr ? std::nullopt : std::optional(*node);
+}
+
+// The watches on DaemonSets and on their revisions are two: where the first shows a change, the second may lag. So the
+// revisions are read anew then, and what has been read once is not forgotten before the watch has it.
+absl::StatusOr<DriverObjects> CacheReader::Driver() {
+  std::vector<DaemonSet> daemon_sets = cache_->DaemonSets(driver_);
+  if (daemon_sets != daemon_sets_) {
+    const CallContext bounded{.deadline = std::min(context_.deadline, clock_->Now() + call_timeout_),
+                              .stop = context_.stop};
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<ControllerRevision> listed,
+                                   cache_->ListRevisions(bounded, driver_));
+    revisions_.clear();
+    for (const ControllerRevision& revision : listed) revisions_[revision.name] = revision;
+    daemon_sets_ = std::move(daemon_sets);
+  }
+  std::map<std::string, ControllerRevision> newest = revisions_;
+  for (ControllerRevision& revision : cache_->Revisions(driver_)) {
+    ControllerRevision& known = newest[revision.name];
+    if (known.name.empty() || IsUnreadable(revision) || known.owner_uid != revision.owner_uid ||
+        known.revision < revision.revision) {
+      known = std::move(revision);
+    }
+  }
+  DriverObjects objects{.daemon_sets = daemon_sets_};
+  objects.revisions.reserve(newest.size());
+  for (auto& [name, revision] : newest) objects.revisions.push_back(std::move(revision));
+  return objects;
+}
+
+std::vector<std::string> CacheReader::SetInterest(const std::set<std::string>& nodes) {
+  cache_->SetInterest(driver_, nodes);
+  return {};
+}
+
+void CacheReader::ReadPods(const CallContext& context, const UpgradePolicy& policy,
+                           const std::set<std::string>& nodes) {
+  std::set<std::string> wanted;
+  for (const std::string& node : nodes) {
+    if (reading_.insert(node).second) wanted.insert(node);
+  }
+  const auto submit = [&](std::function<std::map<std::string, absl::Status>(const CallContext&)> read) {
+    executor_.Submit(context, [this, read = std::move(read)](const CallContext& bounded) {
+      std::map<std::string, absl::Status> statuses = read(bounded);
+      {
+        const std::lock_guard lock(mutex_);
+        for (auto& [node, status] : statuses) read_.insert_or_assign(node, std::move(status));
+      }
+      on_change_();
+    });
+  };
+  if (ReadsAllPods(policy, wanted.size())) {
+    return submit([this, wanted](const CallContext& bounded) { return cache_->ReadAllPods(bounded, wanted); });
+  }
+  for (const std::string& node : wanted) {
+    submit([this, node](const CallContext& bounded) {
+      return std::map<std::string, absl::Status>{{node, cache_->ReadPods(bounded, node)}};
+    });
+  }
+}
+
+std::map<std::string, absl::Status> CacheReader::TakeRead() {
+  std::map<std::string, absl::Status> read;
+  {
+    const std::lock_guard lock(mutex_);
+    read.swap(read_);
+  }
+  for (const auto& [node, status] : read) reading_.erase(node);
+  return read;
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,67 @@
+// Objects from a WatchCache: a pass looks again at what has changed, and at nothing else (arch-A10).
+#ifndef DRIVERUPGRADE_SRC_RUN_CACHE_READER_H_
+#define DRIVERUPGRADE_SRC_RUN_CACHE_READER_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/watch_cache.h"
+#include "run/reader.h"
+#include "write/plan_executor.h"
+
+namespace driverupgrade::internal {
+
+class CacheReader final : public Reader, private ObjectSource {
+ public:
+  // `driver`: the place of the driver's scope in the cache's options. `call_timeout`: of what a pass waits for. `executor`
+  // outlives this, but for its threads, which end before. `on_change` is called, from any thread, when the next pass has
+  // something to look at.
+  CacheReader(std::shared_ptr<WatchCache> cache, std::size_t driver, std::shared_ptr<Clock> clock,
+              absl::Duration call_timeout, PlanExecutor& executor, std::function<void()> on_change);
+  ~CacheReader() override;
+
+  ObjectSource& objects() override { return *this; }
+  absl::Status Begin(const CallContext& context, LedgerSteps* ledger) override;
+  // Does not wait for them.
+  void ReadPods(const CallContext& context, const UpgradePolicy& policy, const std::set<std::string>& nodes) override;
+  std::map<std::string, absl::Status> TakeRead() override;
+
+ private:
+  absl::Status Ready() const override;
+  CacheChanges Take() override { return cache_->Take(driver_); }
+  std::optional<Node> FindNode(const std::string& name) const override;
+  std::vector<Pod> DriverPods(const std::string& node) const override { return cache_->DriverPods(driver_, node); }
+  std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const override {
+    return cache_->Maintenances(driver_, node);
+  }
+  absl::StatusOr<DriverObjects> Driver() override;
+  std::optional<std::vector<Pod>> PodsOn(const std::string& node) const override { return cache_->PodsOn(node); }
+  bool KnowsPodsOn(const std::string& node) const override { return cache_->KnowsPodsOn(node); }
+  std::vector<std::string> SetInterest(const std::set<std::string>& nodes) override;
+  void NodeWritten(const Node& node) override { cache_->NodeWritten(node); }
+
+  const std::shared_ptr<WatchCache> cache_;
+  const std::size_t driver_;
+  const std::shared_ptr<Clock> clock_;
+  const absl::Duration call_timeout_;
+  PlanExecutor& executor_;
+  const std::function<void()> on_change_;
+  CallContext context_ = {};  // of the pass
+  std::vector<DaemonSet> daemon_sets_;
+  std::map<std::string, ControllerRevision> revisions_;  // by name, as a list had them
+  std::set<std::string> reading_;                        // nodes whose pods are being read
+  std::mutex mutex_;
+  std::map<std::string, absl::Status> read_;  // how it went; guarded by mutex_
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_RUN_CACHE_READER_H_

@@ -1,0 +1,20 @@
+// Whether the pods of many nodes are read by a list for each node, or by one list of all pods.
+#ifndef DRIVERUPGRADE_SRC_RUN_POD_LISTS_H_
+#define DRIVERUPGRADE_SRC_RUN_POD_LISTS_H_
+
+#include <cstddef>
+
+#include "decide/rollout/order.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::internal {
+
+// So many nodes are worth a list of pods each. If more wait in an order that goes by pods, one list of all pods is.
+inline constexpr std::size_t kPodListsMax = 10;
+inline bool ReadsAllPods(const UpgradePolicy& policy, std::size_t nodes) {
+  return nodes > kPodListsMax && policy.rollout && OrdersByPods(*policy.rollout);
+}
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_RUN_POD_LISTS_H_

@@ -1,0 +1,34 @@
+// Where an engine with threads has its objects from: lists of each pass, or a cache.
+#ifndef DRIVERUPGRADE_SRC_RUN_READER_H_
+#define DRIVERUPGRADE_SRC_RUN_READER_H_
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "read/object_source.h"
+#include "ledger/ledger_steps.h"
+
+namespace driverupgrade::internal {
+
+// Not thread-safe.
+class Reader {
+ public:
+  virtual ~Reader() = default;
+
+  virtual ObjectSource& objects() = 0;
+  // Called before a pass. `ledger` may be null. Errors: those of reading.
+  virtual absl::Status Begin(const CallContext& context, LedgerSteps* ledger) = 0;
+  // Reads the pods of these nodes, or begins to.
+  virtual void ReadPods(const CallContext& context, const UpgradePolicy& policy,
+                        const std::set<std::string>& nodes) = 0;
+  // Returns how reads have ended since the last call, by node.
+  virtual std::map<std::string, absl::Status> TakeRead() = 0;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_RUN_READER_H_

@@ -47,10 +47,8 @@ struct World {
   UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = std::nullopt};
   std::string sick = {};
 
-  // `controller_delay`: for how long a node is without the pod that a DaemonSet is to have there.
-  explicit World(int others, absl::Duration controller_delay = absl::ZeroDuration())
-      : cluster(
-            std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.controller_delay = controller_delay})) {
+  explicit World(int others, const testing::FakeClusterOptions& options = {})
+      : cluster(std::make_shared<FakeCluster>(clock, options)) {
     fleet = AddFleet(*cluster, {.node_count = 0, .workload = ""});
     for (int i = 0; i < 2; ++i) {
       cluster->AddNode(testing::NodeBuilder(fmt::format("c{}", i)).WithLabel("pool", "canary").Build());
@@ -105,7 +103,7 @@ GateReason GateOf(const Plan& plan, const std::string& node) {
 TEST_CASE("a failure at the revision before halts nothing, also while the node has no driver pod") {
   for (const bool halts : {false, true}) {
     INFO(halts);
-    World world(1, /*controller_delay=*/absl::Seconds(2));
+    World world(1, {.controller_delay = absl::Seconds(2)});
     world.policy.rollout->stages.front().max_failures = Count{0};
     world.cluster->EditNode("c0", [&](Node& node) {
       node.labels[Gpu().StateLabel()] = "upgrade-failed";
@@ -146,6 +144,26 @@ TEST_CASE("while the target revision is not known no record is stored") {
   CHECK(plan.rollout->revision.empty());
   const auto ledger = world.cluster->config_map("ops", "ledger");
   CHECK((!ledger || !ledger->data.contains(kRecordKey)));
+}
+
+TEST_CASE("no node starts while the target revision of one of the DaemonSets is unknown") {
+  World world(1, {.template_delay = absl::Seconds(10)});
+  world.cluster->Advance(absl::Minutes(1));
+  const auto engine = world.Engine();
+  world.policy.paused = true;
+  static_cast<void>(world.Pass(*engine));
+  world.policy.paused = false;
+  world.cluster->AddDaemonSet({.ns = world.fleet.ns,
+                               .name = "of-another-system",
+                               .labels = {{"app", world.fleet.daemon_set}},
+                               .match_labels = {{"app", world.fleet.daemon_set}, {"system", "other"}},
+                               .node_selector = {{"system", "other"}}});
+  world.cluster->SetTemplate(world.fleet.ns, "of-another-system", "rev-2");
+  CHECK(GateOf(world.Pass(*engine), "c0") == GateReason::kStage);
+  CHECK(world.Begun() == 0);
+  world.cluster->Advance(absl::Minutes(1));
+  static_cast<void>(world.Pass(*engine));
+  CHECK(world.Begun() == 2);
 }
 
 // Lists of pods by one pass beside those of a pass that orders by name.

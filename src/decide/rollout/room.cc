@@ -18,7 +18,7 @@ class Admission {
   Admission(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census, const RolloutStep& step,
             const StartTime& start, RolloutRoom& room, std::vector<Gate>& gates)
       : policy_(rules.policy), step_(step), room_(room), gates_(gates), used_(census.SlotsUsed()) {
-    nobody_ = Say(Nobody(start));
+    nobody_ = Say(Nobody(view, start));
     if (nobody_ == kStarts) later_ = Say(step.closed);
     for (const StageCount& stage : census.counts()) is_any_under_way_ |= stage.under_way > 0;
     by_stage_.resize(used_.size());
@@ -86,7 +86,9 @@ class Admission {
     return static_cast<int>(gates_.size()) - 1;
   }
 
-  std::optional<Gate> Nobody(const StartTime& start) const {
+  std::optional<Gate> Nobody(const RolloutView& view, const StartTime& start) const {
+    // No record allows it.
+    if (!view.revision) return step_.closed;
     if (auto closed = room_.Closed()) return closed;
     if (step_.halted) return step_.halted;
     if (!start.open) return WindowGate(start, step_.record, policy_);

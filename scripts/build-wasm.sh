@@ -88,11 +88,10 @@ sources() {
 own_sources() {
   local file
   for file in $(sed -n '/driverupgrade_add_objects(pure_/,/LIBRARIES/s/^ *\([a-z_/]*\.cc\)$/\1/p' src/CMakeLists.txt) \
-    $(cd src && find c whatif -name '*.cc') \
-    read/{hook_calls,listed_objects,pods_by_node,revision_comparison,snapshot_builder}.cc seam/{cluster_facade,forwarding_facade}.cc; do
+    $(cd src && find c whatif -name '*.cc'); do
     echo "src/$file"
   done
-  printf 'scripts/wasm/%s\n' hook_runner.cc policy_yaml.cc host.c utc.cc
+  printf 'scripts/wasm/%s\n' policy_yaml.cc host.c utc.cc
 }
 
 # Prints the digests of what the module is made of: the files in the list, each source, and what builds them. Comments do not count.

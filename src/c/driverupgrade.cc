@@ -11,6 +11,7 @@
 #include "c/guard.h"
 #include "driverupgrade/cordon_names.h"
 #include "driverupgrade/policy_codec.h"
+#include "driverupgrade/policy_warnings.h"
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
 #include "whatif/driver_members.h"
@@ -55,10 +56,24 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
   return writer.Take();
 }
 
-absl::StatusOr<std::string> NormalizedPolicy(std::string_view text) {
-  const absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(text);
+absl::StatusOr<UpgradePolicy> PolicyOf(std::string_view text) {
+  absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(text);
   if (!policy.ok()) return Named("policy", policy.status());
-  return FormatUpgradePolicy(*policy);
+  return policy;
+}
+
+absl::StatusOr<std::string> NormalizedPolicy(std::string_view text) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const UpgradePolicy policy, PolicyOf(text));
+  return FormatUpgradePolicy(policy);
+}
+
+absl::StatusOr<std::string> PolicyWarnings(std::string_view text) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const UpgradePolicy policy, PolicyOf(text));
+  JsonWriter writer;
+  writer.Array([&] {
+    for (const std::string& warning : Warnings(policy)) writer.String(warning);
+  });
+  return writer.Take();
 }
 
 }  // namespace
@@ -81,6 +96,10 @@ du_code du_keys(du_str identity, du_buf* out) {
 
 du_code du_policy_normalize(du_str policy, du_buf* out) {
   return Guard(out, {policy}, [&] { return driverupgrade::internal::NormalizedPolicy(View(policy)); });
+}
+
+du_code du_policy_warnings(du_str policy, du_buf* out) {
+  return Guard(out, {policy}, [&] { return driverupgrade::internal::PolicyWarnings(View(policy)); });
 }
 
 du_code du_plan(du_str request, du_str cluster, du_buf* out) {

@@ -13,6 +13,7 @@
 #include "c/guard.h"
 #include "driverupgrade/c/driverupgrade.h"
 #include "driverupgrade/policy_codec.h"
+#include "driverupgrade/policy_warnings.h"
 #include "fmt/format.h"
 #include "host/engine_json.h"
 #include "host/host_engine.h"
@@ -37,6 +38,7 @@ struct du_engine {
   // The policy that was handed in last, and its text: it changes far less often than it is applied.
   std::string policy_text = {};
   UpgradePolicy policy = {};
+  std::vector<std::string> warnings = {};
   std::map<std::string, TimeZoneTable, std::less<>> time_zones = {};
 };
 
@@ -143,6 +145,7 @@ absl::Status TakePolicy(du_engine& host, std::string_view text) {
   if (!policy.ok()) return absl::InvalidArgumentError(fmt::format("policy: {}", Message(policy.status())));
   if (host.spares_skipped_pods) SpareSkippedPods(host.identity, *policy);
   host.policy = *std::move(policy);
+  host.warnings = Warnings(host.policy);
   host.policy_text = std::string(text);
   return absl::OkStatus();
 }
@@ -268,7 +271,8 @@ du_code du_engine_apply(du_engine* engine, du_str nodes, du_str policy, int64_t 
   return Guarded(engine, out, {nodes, policy}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> names, NodesOf(View(nodes)));
     DRIVERUPGRADE_RETURN_IF_ERROR(TakePolicy(*engine, View(policy)));
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const HostPass pass, host.Apply(names, engine->policy, At(now_ms)));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(HostPass pass, host.Apply(names, engine->policy, At(now_ms)));
+    pass.warnings = engine->warnings;
     return FormatPass(pass);
   });
 }
@@ -311,6 +315,6 @@ du_code du_engine_explain(du_engine* engine, du_str node, du_buf* out) {
 
 du_code du_engine_everything(du_engine* engine, du_buf* out) {
   return Guarded(engine, out, {}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
-    return FormatPass({.plan = host.Everything()});
+    return FormatPass({.plan = host.Everything(), .warnings = engine->warnings});
   });
 }

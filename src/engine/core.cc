@@ -55,7 +55,7 @@ const Core::Managed& Core::Look(absl::Time now) {
 
 absl::StatusOr<CorePass> Core::Apply(const Names& nodes, const UpgradePolicy& policy, const PassFacts& facts,
                                      absl::Time now) {
-  DRIVERUPGRADE_RETURN_IF_ERROR(CheckPolicy(policy, ledger_.has_value()));
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckPolicy(policy, ledger_ || facts.dry_run));
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
   NoteTime(now);
   DRIVERUPGRADE_RETURN_IF_ERROR(NoteChanges());
@@ -85,8 +85,10 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
   }
   pool.rollout_since = policy.rollout ? pool.active_since.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
   pool.planner.SetPolicy(policy);
-  pool.planner.SetActiveSince(pool.active_since.value_or(absl::InfinitePast()));
+  const absl::Time active_since = pool.active_since.value_or(absl::InfinitePast());
+  pool.planner.SetActiveSince(facts.dry_run ? facts.dry_run->active_since : active_since);
   pool.planner.SetSharedSlots(facts.shared_slots);
+  if (facts.dry_run) pool.planner.SetRollout({.record = facts.dry_run->record});
   if (!UsesLedger(pool)) return;
   ledger_->Begin(now);
   // Whether a grant's node is there is known once all nodes have been looked at.
@@ -209,14 +211,17 @@ void Core::Withhold(CorePass& pass, absl::Time now) {
 
 // ----- what is told
 
-// What was found while reading comes before what was judged.
+// The planner lists the driver's findings first, and then those of its verdicts. Findings of nodes belong between them.
 void Core::AddFindings(const Pool& pool, Plan& plan) const {
-  std::vector<Finding> found = objects_.Findings();
+  std::vector<Finding> of_nodes;
   for (const auto& [node, findings] : findings_) {
     const bool is_ours = pool.nodes.contains(node) || (pool.has_all && !pool_of_.contains(node));
-    if (is_ours) found.insert(found.end(), findings.begin(), findings.end());
+    if (is_ours) of_nodes.insert(of_nodes.end(), findings.begin(), findings.end());
   }
-  plan.findings.insert(plan.findings.begin(), found.begin(), found.end());
+  const auto judged = plan.findings.begin() + static_cast<std::ptrdiff_t>(driver_.findings.size());
+  plan.findings.insert(judged, of_nodes.begin(), of_nodes.end());
+  const std::vector<Finding> of_reading = objects_.Findings();
+  plan.findings.insert(plan.findings.begin(), of_reading.begin(), of_reading.end());
 }
 
 void Core::AddWakeUps(const Pool& pool, Plan& plan) const {

@@ -33,10 +33,10 @@
 #include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/upgrade_policy.h"
-#include "read/object_source.h"
 #include "engine/pool.h"
 #include "ledger/ledger_steps.h"
 #include "read/node_views.h"
+#include "read/object_source.h"
 #include "write/node_requests.h"
 #include "write/nodes_under_way.h"
 
@@ -51,11 +51,20 @@ struct CoreOptions {
   std::size_t nodes_per_pass = std::numeric_limits<int>::max();
 };
 
+// Describes what a new engine cannot know, for a pass that changes nothing.
+struct DryRun {
+  absl::Time active_since = absl::InfinitePast();
+  // The record of the rollout; nullopt: none is stored.
+  std::optional<std::string> record = std::nullopt;
+};
+
 // What a pass goes by that no object shows.
 struct PassFacts {
   std::optional<SharedSlots> shared_slots = std::nullopt;
   // Why the rollout must not go on; empty if it may.
   std::string sick = {};
+  // A dry run needs no ledger.
+  std::optional<DryRun> dry_run = std::nullopt;
 };
 
 struct CorePass {

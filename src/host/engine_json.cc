@@ -181,6 +181,7 @@ std::string FormatPass(const HostPass& pass) {
       writer.Member("node", finding.node);
       writer.Member("message", finding.message);
     });
+    Texts("warnings", pass.warnings, writer);
     WriteTotals(pass.plan.totals, writer);
     if (pass.plan.rollout) WriteRollout(*pass.plan.rollout, writer);
     TimeMember("wakeAt", pass.plan.wake_at, writer);

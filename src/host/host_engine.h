@@ -40,6 +40,8 @@ struct HostPass {
   std::vector<std::string> wanted_pods = {};
   // Nodes of all pools.
   std::set<std::string> pod_interest = {};
+  // See Warnings; of the policy.
+  std::vector<std::string> warnings = {};
   // The ledger has requests, which Next(kLedger) returns.
   bool ledger_begins = false;
 };

@@ -12,8 +12,6 @@
 
 namespace driverupgrade::internal {
 
-ViewScope ScopeOf(const SnapshotOptions& options);
-
 // Not thread-safe.
 class HookCalls final : public NodeHooks {
  public:

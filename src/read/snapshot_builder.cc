@@ -9,6 +9,7 @@
 #include "model/unreadable.h"
 #include "read/hook_calls.h"
 #include "read/listed_objects.h"
+#include "read/view_scope.h"
 
 namespace driverupgrade {
 namespace {

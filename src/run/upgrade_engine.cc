@@ -13,6 +13,7 @@
 #include "fmt/format.h"
 #include "model/unreadable.h"
 #include "read/hook_calls.h"
+#include "read/view_scope.h"
 #include "run/cache_reader.h"
 #include "run/configuration_check.h"
 #include "run/engine_maker.h"

@@ -1,33 +1,41 @@
 #include "whatif/what_if.h"
 
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 
-#include "driverupgrade/attempt_log.h"
+#include "base/status_macros.h"
 #include "driverupgrade/upgrade_state.h"
+#include "engine/core.h"
 #include "model/node_marks.h"
-#include "whatif/dump_reader.h"
+#include "read/view_scope.h"
+#include "whatif/dump_objects.h"
 
 namespace driverupgrade::whatif {
 namespace {
 
-std::vector<std::string> Names(const ClusterSnapshot& snapshot) {
-  std::vector<std::string> names;
-  for (const auto& view : snapshot.nodes) names.push_back(view->node.name);
-  return names;
-}
+// The callbacks of a question only look at its objects, so that they need no time limit.
+class DirectHooks final : public internal::NodeHooks {
+ public:
+  explicit DirectHooks(const SnapshotOptions& options) : options_(options) {}
+  absl::StatusOr<bool> UsesDriver(const Pod& pod) override { return options_.uses_driver({}, pod); }
+  absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
+                                   const ControllerRevision& wanted) override {
+    return options_.restart_only({}, pod, running, wanted);
+  }
+
+ private:
+  const SnapshotOptions& options_;
+};
 
 // The plan by node: a Plan has its parts in lists of their own, and nothing of nodes that rest.
-Report ByNode(const ClusterSnapshot& snapshot, const DriverIdentity& identity, Plan plan) {
+Report ByNode(const internal::Core::Managed& nodes, const DriverIdentity& identity, Plan plan) {
   Report report{.totals = plan.totals, .rollout = std::move(plan.rollout)};
   std::map<std::string, std::size_t> index;
-  for (const auto& view : snapshot.nodes) {
-    index[view->node.name] = report.nodes.size();
+  for (const auto& [name, view] : nodes) {
+    index[name] = report.nodes.size();
     report.nodes.push_back(
-        {.plan = {.node = view->node.name,
-                  .from = internal::StateOf(view->node, identity).value_or(UpgradeState::kUnknown)}});
+        {.plan = {.node = name, .from = internal::StateOf(view->node, identity).value_or(UpgradeState::kUnknown)}});
   }
   for (NodePlan& node : plan.nodes) report.nodes[index.at(node.node)].plan = std::move(node);
   for (NodeGate& gate : plan.gates) report.nodes[index.at(gate.node)].gate = std::move(gate.gate);
@@ -42,18 +50,17 @@ Report ByNode(const ClusterSnapshot& snapshot, const DriverIdentity& identity, P
 }  // namespace
 
 absl::StatusOr<Report> Answer(Question question) {
-  // Nothing has been asked of this cluster before, so the log stays empty.
-  AttemptLog log;
-  SnapshotBuilder builder(question.identity, std::make_shared<DumpReader>(std::move(question.cluster)),
-                          std::move(question.snapshot));
-  absl::StatusOr<ClusterSnapshot> snapshot = builder.Build({}, log);
-  if (!snapshot.ok()) return snapshot.status();
-  // The dump has the pods of every node; those of a node that is not cordoned yet count for nothing (arch-A11).
-  builder.ReadPods({}, Names(*snapshot), log, *snapshot);
-  snapshot->active_since = question.active_since;
-  snapshot->rollout.record = std::move(question.rollout_record);
-  const StateMachine machine(question.identity, std::move(question.machine));
-  return ByNode(*snapshot, question.identity, machine.Step(*snapshot, question.policy, question.at));
+  const internal::ViewScope scope = internal::ScopeOf(question.snapshot);
+  DumpObjects objects(std::move(question.cluster), scope);
+  DirectHooks hooks(question.snapshot);
+  internal::Core core(question.identity, {.machine = std::move(question.machine), .scope = scope}, objects, hooks);
+  const internal::PassFacts facts{
+      .dry_run = internal::DryRun{.active_since = question.active_since, .record = std::move(question.rollout_record)}};
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass pass,
+                                 core.Apply(std::nullopt, question.policy, facts, question.at));
+  Plan plan = core.Publish()->Full();
+  plan.findings = std::move(pass.plan.findings);
+  return ByNode(core.Look(question.at), question.identity, std::move(plan));
 }
 
 }  // namespace driverupgrade::whatif

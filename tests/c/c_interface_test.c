@@ -89,6 +89,9 @@ static void TestPolicy(void) {
   EXPECT(du_policy_normalize, "{\"colour\":1}", 3, "policy: colour");
   EXPECT(du_policy_normalize, "{", 3, "policy: ");
   EXPECT(du_policy_normalize, "null", 3, "the document is empty");
+  EXPECT(du_policy_warnings, "autoUpgrade: true\n", 0, "[]");
+  EXPECT(du_policy_warnings, "retry: {backoffSeconds: 90}\n", 0, "[\"retry.backoffSeconds: has no effect without maxAttempts\"]");
+  EXPECT(du_policy_warnings, "{\"colour\":1}", 3, "policy: colour");
 
   /* What comes out goes in again, and is the same. */
   du_buf once = {0};

@@ -109,6 +109,7 @@ type Pass struct {
 	Gates       []Gate
 	Ungated     []string
 	Findings    []Finding
+	Warnings    []string // about the policy
 	Totals      Totals
 	Rollout     *Rollout
 	WakeAt      *int64

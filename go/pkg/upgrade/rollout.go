@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -68,6 +69,24 @@ func (m *Manager) Approve(ctx context.Context, stage string) error {
 		}
 	}
 	return fmt.Errorf("approve stage %s: %w", stage, err)
+}
+
+// Warnings returns sentences about fields of the last policy that have no effect, or not the one that their author may expect. Each begins
+// with the path of its field, as docs/policy.md spells it. It is empty for most policies, and before the first pass.
+func (m *Manager) Warnings() []string {
+	var warnings []string
+	for _, one := range m.allHosts() {
+		found, err := one.Everything()
+		if err != nil {
+			continue
+		}
+		for _, warning := range found.Warnings {
+			if !slices.Contains(warnings, warning) {
+				warnings = append(warnings, warning)
+			}
+		}
+	}
+	return warnings
 }
 
 // Rollout is where a rollout stands, for the status of a custom resource.

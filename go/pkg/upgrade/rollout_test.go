@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"driverupgrade.example/go/internal/fakecluster"
 )
@@ -179,4 +181,23 @@ func TestPoliciesThatApplyPolicyRefuses(t *testing.T) {
 			t.Errorf("%s: %v", policy, err)
 		}
 	}
+}
+
+func TestWarningsNameFieldsWithoutEffect(t *testing.T) {
+	w := newWorld(t, 1)
+	w.manageWithLedger()
+	const warning = "retry.backoffSeconds: has no effect without maxAttempts"
+	w.eventually("the warning", func() bool {
+		w.applyPolicy("autoUpgrade: true\nretry: {backoffSeconds: 90}\n")
+		found := w.manager.Warnings()
+		return len(found) == 1 && found[0] == warning
+	})
+	condition := meta.FindStatusCondition(w.manager.Conditions(), ConditionPolicyWarning)
+	if condition == nil || condition.Status != metav1.ConditionTrue || condition.Message != warning {
+		t.Errorf("the condition is %v", condition)
+	}
+	w.eventually("the mended policy", func() bool {
+		w.applyPolicy("autoUpgrade: true\n")
+		return len(w.manager.Warnings()) == 0
+	})
 }

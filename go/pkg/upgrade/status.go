@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -14,19 +15,22 @@ const (
 	ConditionProgressing = "DriverUpgradeProgressing"
 	// ConditionDegraded is True while nodes have failed, or the rollout is halted.
 	ConditionDegraded = "DriverUpgradeDegraded"
+	// ConditionPolicyWarning is True while the policy has fields without effect: see Manager.Warnings.
+	ConditionPolicyWarning = "DriverUpgradePolicyWarning"
 )
 
 // Conditions returns the conditions of the last passes for the status of a custom resource, for meta.SetStatusCondition. They have neither
 // LastTransitionTime nor ObservedGeneration.
 func (m *Manager) Conditions() []metav1.Condition {
+	warnings := m.Warnings()
 	rollout, found := m.Rollout()
 	if !found {
-		return conditionsOf(m.Stats(), nil)
+		return conditionsOf(m.Stats(), nil, warnings)
 	}
-	return conditionsOf(m.Stats(), &rollout)
+	return conditionsOf(m.Stats(), &rollout, warnings)
 }
 
-func conditionsOf(stats Stats, rollout *Rollout) []metav1.Condition {
+func conditionsOf(stats Stats, rollout *Rollout, warnings []string) []metav1.Condition {
 	counts := fmt.Sprintf("%d of %d nodes done, %d in progress, %d waiting, %d failed", stats.Done, stats.Total, stats.InProgress, stats.Pending, stats.Failed)
 	progressing := metav1.Condition{Type: ConditionProgressing, Status: metav1.ConditionTrue, Reason: "InProgress", Message: counts}
 	switch {
@@ -43,7 +47,11 @@ func conditionsOf(stats Stats, rollout *Rollout) []metav1.Condition {
 	case stats.Failed > 0:
 		degraded.Status, degraded.Reason = metav1.ConditionTrue, "NodesFailed"
 	}
-	return []metav1.Condition{progressing, degraded}
+	warning := metav1.Condition{Type: ConditionPolicyWarning, Status: metav1.ConditionFalse, Reason: "AsExpected", Message: "every field of the policy has an effect"}
+	if len(warnings) > 0 {
+		warning.Status, warning.Reason, warning.Message = metav1.ConditionTrue, "FieldsWithoutEffect", strings.Join(warnings, "; ")
+	}
+	return []metav1.Condition{progressing, degraded, warning}
 }
 
 // waitingReason returns the reason that keeps the most nodes waiting. Of equal reasons, the first by name counts.

@@ -23,7 +23,7 @@ func TestConditionsSayWhatTheUpgradeDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := map[string]metav1.Condition{}
-			for _, one := range conditionsOf(test.stats, test.rollout) {
+			for _, one := range conditionsOf(test.stats, test.rollout, nil) {
 				found[one.Type] = one
 			}
 			for kind, wanted := range map[string]string{ConditionProgressing: test.progressing, ConditionDegraded: test.degraded} {

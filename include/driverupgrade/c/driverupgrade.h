@@ -79,6 +79,12 @@ du_code du_keys(du_str identity, du_buf *out);
 du_code du_policy_normalize(du_str policy, du_buf *out);
 
 /*
+ * Fields of a valid policy that have no effect, or not the one that their author may expect. In: as du_policy_normalize. Out: a JSON array
+ * of sentences, each of which begins with the path of its field; empty for most policies. Errors: as du_policy_normalize.
+ */
+du_code du_policy_warnings(du_str policy, du_buf *out);
+
+/*
  * What an engine would do next, and why the other nodes wait. `request` says for which driver, by which policy and at what time;
  * `cluster` is what `kubectl get nodes,pods,daemonsets,controllerrevisions -A -o json` prints. Out: the JSON of `upgradectl plan -o json`.
  * Nothing is sent anywhere. Errors: 3, beginning with `request` or `cluster`.
@@ -156,7 +162,7 @@ du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
  * Makes one pass. `nodes`: a JSON array of the names that `policy` is for, or empty: all. Several parts of the nodes may each have a
  * policy of their own; budgets count the part's nodes. A node without a driver pod stays in its part. A node in progress that no part
  * names any longer still counts in the part that it was in, and waits. Out: "work", the nodes whose requests du_engine_next returns now
- * ("" stands for the ledger); "wantedPods", nodes that wait until their pods have been put; gates, counts, findings and "wakeAt". Call it
+ * ("" stands for the ledger); "wantedPods", nodes that wait until their pods have been put; gates, counts, findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call it
  * again when an object was put, when a node's or the ledger's requests have been answered, and at wakeAt. `now_ms`: milliseconds since
  * 1970. Errors: 3 for a policy that makes no sense, or that names a time zone that was not put; 9 for a rollout without a ledger, and for a
  * second part with a ledger, which has the record of one rollout; 14 until each kind has been put once.

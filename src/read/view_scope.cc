@@ -1,0 +1,14 @@
+#include "read/view_scope.h"
+
+namespace driverupgrade::internal {
+
+ViewScope ScopeOf(const SnapshotOptions& options) {
+  return {.ns = options.ns,
+          .driver_labels = options.driver_labels,
+          .node_selector = options.node_selector,
+          .requestor = options.requestor,
+          .asks_uses_driver = options.uses_driver != nullptr,
+          .asks_restart_only = options.restart_only != nullptr};
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,14 @@
+// The scope of views by the options of an embedding operator.
+#ifndef DRIVERUPGRADE_SRC_READ_VIEW_SCOPE_H_
+#define DRIVERUPGRADE_SRC_READ_VIEW_SCOPE_H_
+
+#include "driverupgrade/snapshot_builder.h"
+#include "read/node_views.h"
+
+namespace driverupgrade::internal {
+
+ViewScope ScopeOf(const SnapshotOptions& options);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_READ_VIEW_SCOPE_H_

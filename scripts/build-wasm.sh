@@ -88,7 +88,7 @@ sources() {
 own_sources() {
   local file
   for file in $(sed -n '/driverupgrade_add_objects(pure_/,/LIBRARIES/s/^ *\([a-z_/]*\.cc\)$/\1/p' src/CMakeLists.txt) \
-    $(cd src && find c whatif -name '*.cc'); do
+    $(cd src && find c whatif -name '*.cc') read/view_scope.cc; do
     echo "src/$file"
   done
   printf 'scripts/wasm/%s\n' policy_yaml.cc host.c utc.cc

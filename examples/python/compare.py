@@ -8,13 +8,11 @@ It prints, for each policy, the nodes that would start next, what the others wai
 compare(Library(), request, cluster, {"now": ..., "next": ...}) returns the same as a dictionary, ready for pandas.DataFrame.
 `upgradectl simulate` compares whole rollouts. Needs Python and libdriverupgrade_c.so alone.
 """
-import argparse
 import collections
-import datetime
 import json
 import pathlib
 
-from whatif import Library
+from whatif import Library, parser_of, request_of
 
 
 def summary(library, request, cluster, policy):
@@ -41,24 +39,11 @@ def show(name, found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("policies", type=pathlib.Path, nargs="+")
-    parser.add_argument("--cluster", type=pathlib.Path, required=True)
-    parser.add_argument("--domain", default="nvidia.com")
-    parser.add_argument("--driver", default="gpu")
-    parser.add_argument("--namespace", default="gpu-operator")
-    parser.add_argument("--driver-labels", default="app=driver")
-    parser.add_argument("--at", default=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
-    parser.add_argument("--library", default="libdriverupgrade_c.so.1")
     arguments = parser.parse_args()
-    request = {
-        "identity": {"domain": arguments.domain, "driver": arguments.driver},
-        "namespace": arguments.namespace,
-        "driverLabels": arguments.driver_labels,
-        "at": arguments.at,
-    }
     policies = {path.name: path.read_text() for path in arguments.policies}
-    found = compare(Library(arguments.library), request, arguments.cluster.read_bytes(), policies)
+    found = compare(Library(arguments.library), request_of(arguments), arguments.cluster.read_bytes(), policies)
     for name in policies:
         show(name, found[name])
 

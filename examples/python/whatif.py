@@ -40,27 +40,34 @@ class Library:
         return json.loads(self.call("du_plan", json.dumps(request).encode(), cluster))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser_of(description):
+    """The options of a question without its policy."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cluster", type=pathlib.Path, required=True)
-    parser.add_argument("--policy", type=pathlib.Path, required=True)
     parser.add_argument("--domain", default="nvidia.com")
     parser.add_argument("--driver", default="gpu")
     parser.add_argument("--namespace", default="gpu-operator")
     parser.add_argument("--driver-labels", default="app=driver")
     parser.add_argument("--at", default=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
     parser.add_argument("--library", default="libdriverupgrade_c.so.1")
+    return parser
+
+
+def request_of(arguments):
+    return {
+        "identity": {"domain": arguments.domain, "driver": arguments.driver},
+        "namespace": arguments.namespace,
+        "driverLabels": arguments.driver_labels,
+        "at": arguments.at,
+    }
+
+
+def main():
+    parser = parser_of(__doc__)
+    parser.add_argument("--policy", type=pathlib.Path, required=True)
     arguments = parser.parse_args()
-    plan = Library(arguments.library).plan(
-        {
-            "identity": {"domain": arguments.domain, "driver": arguments.driver},
-            "namespace": arguments.namespace,
-            "driverLabels": arguments.driver_labels,
-            "policy": arguments.policy.read_text(),
-            "at": arguments.at,
-        },
-        arguments.cluster.read_bytes(),
-    )
+    request = {**request_of(arguments), "policy": arguments.policy.read_text()}
+    plan = Library(arguments.library).plan(request, arguments.cluster.read_bytes())
     for node in plan["nodes"]:
         if node["path"]:
             print(f"{node['name']}: {node['state']} -> {node['next']}")

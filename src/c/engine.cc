@@ -248,7 +248,7 @@ du_code du_engine_put_pods(du_engine* engine, du_str node, du_str list, du_str u
 
 du_code du_engine_read(du_engine* engine, int64_t now_ms, du_buf* out) {
   return Guarded(engine, out, {}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
-    const std::vector<ManagedNode> nodes = host.Read(At(now_ms));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<ManagedNode> nodes, host.Read(At(now_ms)));
     return FormatReading(nodes, host.Questions());
   });
 }

@@ -15,7 +15,7 @@ namespace {
 
 absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
-  // Without one, two replicas that both lead would each go by a stage of their own.
+  // Without a record, two replicas that both lead would each use a stage of their own.
   if (policy.rollout && !has_ledger) {
     return absl::FailedPreconditionError(
         "policy: rollout: the engine has no ledger (option `ledger`, EngineOptions::ledger), where the record of a "
@@ -25,7 +25,7 @@ absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
   return absl::OkStatus();
 }
 
-// What may be ours and cannot be given back, for it cannot be read; OK if there is nothing.
+// Returns an error if the node may have marks or claims of ours that cannot be given back, because it cannot be read.
 absl::Status CheckReadable(const NodeView& view, bool requestor) {
   if (IsUnreadable(view.node)) return absl::UnavailableError(CannotBeRead("Node", view.node));
   if (requestor && !view.maintenances) {
@@ -46,11 +46,9 @@ Core::Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& ob
   if (options.ledger) ledger_.emplace(*std::move(options.ledger));
 }
 
-const Core::Managed& Core::Look(absl::Time now) {
+absl::Status Core::Look(absl::Time now) {
   NoteTime(now);
-  // A driver that cannot be told now is looked at again by the next pass, and concerns no names.
-  static_cast<void>(NoteChanges());
-  return managed_;
+  return NoteChanges();
 }
 
 absl::StatusOr<CorePass> Core::Apply(const Names& nodes, const UpgradePolicy& policy, const PassFacts& facts,
@@ -59,7 +57,7 @@ absl::StatusOr<CorePass> Core::Apply(const Names& nodes, const UpgradePolicy& po
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
   NoteTime(now);
   DRIVERUPGRADE_RETURN_IF_ERROR(NoteChanges());
-  // Where the nodes have shown that the cluster was set back, all else is of another time until it has been read anew.
+  // A list of nodes may have shown that the cluster was restored from a backup. Then everything else has to be read again first.
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
   Pool& pool = PoolFor(nodes);
   Assign(pool, nodes);
@@ -91,7 +89,7 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
   if (facts.dry_run) pool.planner.SetRollout({.record = facts.dry_run->record});
   if (!UsesLedger(pool)) return;
   ledger_->Begin(now);
-  // Whether a grant's node is there is known once all nodes have been looked at.
+  // Only a core that has seen all nodes knows whether the node of a grant exists.
   if (touched_.empty()) {
     const auto is_managed = [&](const std::string& node) {
       return pool.nodes.contains(node) || pool.guests.contains(node);
@@ -105,7 +103,7 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
 }
 
 Plan Core::Advance(Pool& pool, absl::Time now) {
-  // Whoever is judged may get requests, and those of each node wait for their turn.
+  // Each node that is judged may get requests, and the requests of all nodes share the connections.
   const std::size_t in_flight_max = 2 * nodes_per_pass_;
   const std::size_t room = in_flight_max - std::min(in_flight_max, under_way_.size());
   const AdvanceLimits limits{
@@ -118,7 +116,7 @@ Plan Core::Advance(Pool& pool, absl::Time now) {
 // ----- pods
 
 void Core::FollowPods(Pool& pool, const Plan& plan) {
-  // Whoever would start by a finished plan needs the pods that were read for that, although this plan does not say so.
+  // An unfinished plan does not name all nodes whose pods are needed: nodes that wait to start keep their interest.
   std::set<std::string> interest = plan.finished ? std::set<std::string>() : pool.interest;
   interest.insert(plan.pod_interest.begin(), plan.pod_interest.end());
   std::vector<std::string> left;
@@ -136,11 +134,11 @@ std::set<std::string> Core::PodInterest() const {
   return all;
 }
 
-std::set<std::string> Core::WantedPods(const Pool& pool) {
-  // A list that a cordon overtook is no trouble once nobody wants it any more.
-  std::erase_if(reads_, [&](const auto& read) {
-    return read.second.failures == 0 && pool.nodes.contains(read.first) && !pool.interest.contains(read.first);
-  });
+bool Core::WantsPodsOf(const std::string& node) const {
+  return std::any_of(pools_.begin(), pools_.end(), [&](const auto& pool) { return pool->interest.contains(node); });
+}
+
+std::set<std::string> Core::WantedPods(const Pool& pool) const {
   std::set<std::string> wanted;
   for (const std::string& node : pool.interest) {
     const auto retry = reads_.find(node);
@@ -152,13 +150,13 @@ std::set<std::string> Core::WantedPods(const Pool& pool) {
 }
 
 bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) const {
-  if (!wanted.contains(node) || !objects_.WhyNoPods(node).empty()) return false;
+  if (!wanted.contains(node) || !objects_.PodsStatus(node).ok()) return false;
   const auto retry = reads_.find(node);
   return retry == reads_.end() || retry->second.failures == 0;
 }
 
-// Nodes that start together do so when the pods of all of them have been read, or else some would wait for others. Where
-// a list has failed, what needs no pods goes on.
+// Nodes that start together wait until the pods of all of them have been read, or some would start without the others. After a
+// failed list, a node continues with everything that needs no pods.
 void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
   std::map<std::string, Gate> unread;
   for (const NodePlan& node : plan.nodes) {
@@ -170,8 +168,8 @@ void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, Plan&
 
 // ----- what may begin
 
-// A node whose requests are not all answered gets no others, and what it waits for is no news. One whose pods are being
-// read may need fewer patches when they are known.
+// A node gets no further requests until all of its requests are answered, and its gate is reported later. A node whose pods are
+// being read may need fewer patches once they are known.
 void Core::LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
   std::erase_if(plan.nodes, [&](const NodePlan& node) {
     const bool is_early = touched_.contains(node.node) || (!plan.finished && Starts(node));
@@ -209,7 +207,7 @@ void Core::Withhold(CorePass& pass, absl::Time now) {
   ledger_->Report(pass.plan, now);
 }
 
-// ----- what is told
+// ----- reports
 
 // The planner lists the driver's findings first, and then those of its verdicts. Findings of nodes belong between them.
 void Core::AddFindings(const Pool& pool, Plan& plan) const {
@@ -286,7 +284,7 @@ std::vector<NodeRequests> Core::Begin(const Plan& plan, absl::Time now) {
   return begun;
 }
 
-// What we wrote is known before a watch tells, and what was tried is judged anew.
+// Stores the written node before a watch reports it. The node is judged again.
 NodeOutcome Core::End(const NodeRequests& requests, absl::Time now) {
   NodeOutcome outcome = under_way_.End(requests, log_);
   if (outcome.node_after) objects_.NodeWritten(*outcome.node_after);

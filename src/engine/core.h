@@ -58,10 +58,10 @@ struct DryRun {
   std::optional<std::string> record = std::nullopt;
 };
 
-// What a pass goes by that no object shows.
+// Facts of a pass that no object shows.
 struct PassFacts {
   std::optional<SharedSlots> shared_slots = std::nullopt;
-  // Why the rollout must not go on; empty if it may.
+  // The reason why the rollout must not continue; empty if it may.
   std::string sick = {};
   // A dry run needs no ledger.
   std::optional<DryRun> dry_run = std::nullopt;
@@ -86,15 +86,17 @@ class Core {
   // `objects` and `hooks` outlive this object.
   Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& objects, NodeHooks& hooks);
 
-  // Takes the changes of the objects. Returns the nodes that are the driver's business.
-  const Managed& Look(absl::Time now);
-  // What is known of the node has changed, though no object shows it.
+  // Takes the changes of the objects. Errors: as for ObjectSource::Driver.
+  absl::Status Look(absl::Time now);
+  // The nodes that are the driver's business, as of the last Look, Apply or Release.
+  const Managed& managed() const { return managed_; }
+  // The node is examined again, although no object has changed.
   void LookAt(const std::string& node) { touched_.insert(node); }
-  // How a read of wanted pods ended. OK, or a failure: then the node is wanted again after a pause.
+  // Takes how a read of wanted pods has ended. After a failure the node is wanted again, after a pause that begins at `now`.
   void PodsRead(const std::string& node, const absl::Status& status, absl::Time now);
 
   // Makes a pass over the nodes that `policy` is for. Errors: as for Validate; FailedPrecondition for a rollout without a ledger,
-  // and for a second pool with a ledger, which has the record of one rollout; those of ObjectSource.
+  // and for a second pool with a ledger, which has the record of one rollout; as for ObjectSource::Ready and Driver.
   absl::StatusOr<CorePass> Apply(const Names& nodes, const UpgradePolicy& policy, const PassFacts& facts,
                                  absl::Time now);
   // Asks the ledger which nodes of the plan may start. Returns true if it has requests: once they are answered, the same plan, or
@@ -104,8 +106,8 @@ class Core {
   void Withhold(CorePass& pass, absl::Time now);
   // Returns the Events of what `pass` found, once it is the last of its kind; sets its wake-up to the next reminder.
   std::vector<RecordEventParams> EventsOf(CorePass& pass, absl::Time now);
-  // See StateMachine::Release. The plan's wake_at has no meaning. Errors: as Apply, and Unavailable for what may be ours and
-  // cannot be read, once nothing else is left.
+  // See StateMachine::Release. The plan's wake_at has no meaning. Errors: as for Apply; Unavailable once nothing else is left, if a
+  // node or a claim that may be ours cannot be read.
   absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
   // The passes had a break: another process may have made passes meanwhile.
   void Resume();
@@ -125,15 +127,15 @@ class Core {
   // How often a node has been judged since the beginning.
   std::uint64_t judgements() const;
 
-  // What the last passes found: see IncrementalPlanner::Publish. Of the pool that has all nodes.
+  // Returns the plan of the pool that has all nodes: see IncrementalPlanner::Publish.
   std::shared_ptr<const PublishedPlan> Publish();
   // nullopt if the node does not wait, or is unknown.
   std::optional<Gate> Explain(const std::string& node) const;
-  // Of all pools together.
+  // Returns the plans of all pools together.
   Plan Everything() const;
 
  private:
-  // What has failed about a node, and is tried again.
+  // Describes a failure about a node, and when to try again.
   struct Retry {
     int failures = 0;
     std::optional<absl::Time> due = std::nullopt;  // nullopt: it is being tried
@@ -143,7 +145,7 @@ class Core {
 
   // ----- nodes (core_nodes.cc)
   void NoteTime(absl::Time now);
-  // Errors: those of ObjectSource::Driver.
+  // Errors: as for ObjectSource::Driver.
   absl::Status NoteChanges();
   absl::Status ReadDriver();
   void TouchManaged();
@@ -155,7 +157,7 @@ class Core {
   void Forget(const std::string& node);
   void ForgetPods(const std::string& node);
   void NoteHooks(const NodeView& view);
-  void TryAgain(const std::string& node, Retry& retry) const;
+  static void TryAgain(const std::string& node, absl::Time now, Retry& retry);
   std::string UidOf(const std::string& node) const;
 
   // ----- pools (core_pools.cc)
@@ -169,7 +171,8 @@ class Core {
   void SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now);
   Plan Advance(Pool& pool, absl::Time now);
   void FollowPods(Pool& pool, const Plan& plan);
-  std::set<std::string> WantedPods(const Pool& pool);
+  bool WantsPodsOf(const std::string& node) const;
+  std::set<std::string> WantedPods(const Pool& pool) const;
   // Whether the pods of the node are on their way: nothing is done there until they are known, or cannot be read.
   bool Awaits(const std::string& node, const std::set<std::string>& wanted) const;
   void AddFindings(const Pool& pool, Plan& plan) const;
@@ -197,8 +200,8 @@ class Core {
   std::set<std::string>
       written_;  // nodes whose requests have begun or are answered, or whose pods were read, since the last pass
   std::set<std::string> touched_;
-  std::string touched_at_;  // the last that was taken: whoever changes often must not keep the others waiting
-  Retries reads_;
+  std::string touched_at_;  // the last that was taken, so that nodes that change often do not keep others waiting
+  Retries reads_;           // only nodes whose pods are wanted
   Retries questions_;
 
   std::vector<std::unique_ptr<Pool>> pools_;

@@ -24,7 +24,7 @@ constexpr absl::Duration kRetryMax = absl::Minutes(1);
 }  // namespace
 
 void Core::NoteTime(absl::Time now) {
-  // What we know of nodes may be of a time that has not come yet.
+  // The clock was set back: times that are known of nodes may lie in the future.
   if (now < now_) {
     log_.SetBack(now);
     for (const auto& pool : pools_) {
@@ -43,7 +43,7 @@ absl::Status Core::NoteChanges() {
   CacheChanges changes = objects_.Take();
   touched_.merge(changes.nodes);
   driver_stale_ |= changes.driver;
-  // As after a restart: whether our requests have been carried out is seen on the nodes as they are now.
+  // As after a restart, only the nodes show which of our requests were carried out.
   if (changes.set_back) {
     log_.KeepOnly({});
     if (ledger_) ledger_->Forget(now_);
@@ -130,8 +130,8 @@ void Core::Refresh(const std::string& name) {
     views_.AddPods(hooks_, *std::move(pods), view, log_, findings);
   } else {
     views_.DropOldAttempts(view, log_);
-    if (std::string why = objects_.WhyNoPods(name); !why.empty()) {
-      findings.push_back({.code = FindingCode::kReadFailed, .node = name, .message = std::move(why)});
+    if (const absl::Status status = objects_.PodsStatus(name); !status.ok()) {
+      findings.push_back(PodsNotRead(name, status));
     } else if (const auto read = reads_.find(name); read != reads_.end() && read->second.finding) {
       findings.push_back(*read->second.finding);
     }
@@ -165,8 +165,14 @@ void Core::Forget(const std::string& node) {
   hooks_.Forget(node);
 }
 
-// The pods of the node are followed no more.
+// Drops the pods of a node that no pool wants, with the finding that they could not be read.
 void Core::ForgetPods(const std::string& node) {
+  if (WantsPodsOf(node)) return;
+  if (const auto read = reads_.find(node); read != reads_.end()) {
+    const auto findings = findings_.find(node);
+    if (findings != findings_.end() && read->second.finding) std::erase(findings->second, *read->second.finding);
+    reads_.erase(read);
+  }
   for (const auto& pool : pools_) pool->planner.ForgetPods(node);
   const auto found = managed_.find(node);
   if (found == managed_.end() || !found->second->pods) return;
@@ -185,26 +191,25 @@ void Core::NoteHooks(const NodeView& view) {
   }
   Retry& question = questions_[node];
   question.due.reset();
-  if (!hooks_.WillTell(view)) TryAgain(node, question);
+  if (!hooks_.WillTell(view)) TryAgain(node, now_, question);
 }
 
-void Core::TryAgain(const std::string& node, Retry& retry) const {
+void Core::TryAgain(const std::string& node, absl::Time now, Retry& retry) {
   ++retry.failures;
-  retry.due = now_ + Spread(Doubled(kRetryFirst, kRetryMax, retry.failures), node, retry.failures);
+  retry.due = now + Spread(Doubled(kRetryFirst, kRetryMax, retry.failures), node, retry.failures);
 }
 
 void Core::PodsRead(const std::string& node, const absl::Status& status, absl::Time now) {
   written_.insert(node);
-  if (status.ok()) return;
+  if (status.ok() || !WantsPodsOf(node)) return;
   // The cordon, or the watch, has changed while they were read: once more, at once.
   if (absl::IsAborted(status) && !reads_.contains(node)) {
     reads_[node].due = now;
     return;
   }
-  const FindingCode code = absl::IsDataLoss(status) ? FindingCode::kUnreadable : FindingCode::kReadFailed;
   Retry& read = reads_[node];
-  read.finding = Finding{.code = code, .node = node, .message = std::string(Message(status))};
-  TryAgain(node, read);
+  read.finding = PodsNotRead(node, status);
+  TryAgain(node, now, read);
 }
 
 std::string Core::UidOf(const std::string& node) const {

@@ -22,8 +22,8 @@ struct Pool {
   // Whether it has every managed node that no other pool has.
   bool has_all = false;
   std::set<std::string> nodes = {};
-  // Nodes in progress that nobody names: those that lack their driver pod, so that nobody knows whose they are, and those that this
-  // pool had. They count, and wait.
+  // Nodes in progress that no caller names. Their driver pod is missing, so that their pool is unknown, or they were in this pool
+  // before. They count, and wait.
   std::set<std::string> guests = {};
   // The nodes whose pods it needs.
   std::set<std::string> interest = {};

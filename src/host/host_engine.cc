@@ -18,9 +18,10 @@ HostEngine::HostEngine(const DriverIdentity& identity, HostOptions options)
   if (LedgerSteps* ledger = core_.ledger()) ledger_.emplace(*ledger);
 }
 
-std::vector<ManagedNode> HostEngine::Read(absl::Time now) {
+absl::StatusOr<std::vector<ManagedNode>> HostEngine::Read(absl::Time now) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(core_.Look(now));
   std::vector<ManagedNode> nodes;
-  for (const auto& [name, view] : core_.Look(now)) {
+  for (const auto& [name, view] : core_.managed()) {
     nodes.push_back(
         {.name = name, .uid = view->node.uid, .state_label = StateText(view->node, core_.machine().identity())});
     for (const Pod& pod : view->driver_pods) nodes.back().driver_pods.push_back(pod.ref.ToString());

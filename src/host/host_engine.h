@@ -72,7 +72,7 @@ class HostEngine {
   // What the host says of the pods that it puts. A node's answers replace those before.
   void SetPodAnswers(const std::string& node, PodAnswers answers) { hooks_.SetPods(node, std::move(answers)); }
   // What changed is looked at. Nodes come with their names in order.
-  std::vector<ManagedNode> Read(absl::Time now);
+  absl::StatusOr<std::vector<ManagedNode>> Read(absl::Time now);
   std::vector<HostQuestion> Questions() const { return hooks_.Questions(); }
   void Tell(const std::string& id, absl::StatusOr<bool> answer);
 

@@ -33,7 +33,10 @@ class HostObjects final : public ObjectSource {
   }
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const override { return store_.PodsOn(node); }
   bool KnowsPodsOn(const std::string& node) const override { return store_.KnowsPodsOn(node); }
-  std::string WhyNoPods(const std::string& node) const override { return store_.WhyNoPods(node); }
+  absl::Status PodsStatus(const std::string& node) const override {
+    const std::string why = store_.WhyNoPods(node);
+    return why.empty() ? absl::OkStatus() : absl::UnavailableError(why);
+  }
   std::vector<std::string> SetInterest(const std::set<std::string>& nodes) override {
     return store_.SetInterest(kHostDriver, nodes);
   }

@@ -2,7 +2,7 @@
 
 namespace driverupgrade::internal {
 
-// A call that overruns goes on after this object, so it owns what it uses.
+// A call that overruns can outlive this object, so it owns everything that it uses.
 absl::StatusOr<bool> HookCalls::UsesDriver(const Pod& pod) {
   return runner_.Run(context_, "the pod filter",
                      [filter = options_.uses_driver, pod](const CallContext& bounded) { return filter(bounded, pod); });

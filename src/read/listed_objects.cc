@@ -10,13 +10,6 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns what the map has under that key; a value without content if it has nothing.
-template <typename T>
-std::vector<T> Under(const std::map<std::string, std::vector<T>>& map, const std::string& key) {
-  const auto found = map.find(key);
-  return found == map.end() ? std::vector<T>() : found->second;
-}
-
 absl::Status CheckReadable(const std::vector<Pod>& pods) {
   const auto found = std::find_if(pods.begin(), pods.end(), IsUnreadable<Pod>);
   return found == pods.end() ? absl::OkStatus() : absl::DataLossError(CannotBeRead("Pod", *found));
@@ -39,26 +32,11 @@ absl::Status ListedObjects::List(const CallContext& context, ClusterReader& clus
       driver_.revisions,
       cluster.ListControllerRevisions(context, {.ns = scope.ns, .on_unreadable = OnUnreadable::kMark}));
   ListMaintenances(context, cluster, scope);
-  is_new_ = true;
   driver_pods_.clear();
-  for (Pod& pod : driver_pods) driver_pods_[NodeOf(pod)].push_back(std::move(pod));
-  nodes_.clear();
-  for (Node& node : nodes) {
-    std::string name = node.name;
-    nodes_.insert_or_assign(std::move(name), std::move(node));
-  }
+  for (Pod& pod : driver_pods) HoldDriverPod(std::move(pod));
+  HoldNodes(std::move(nodes));
   pods_.clear();
   return absl::OkStatus();
-}
-
-CacheChanges ListedObjects::Take() {
-  if (!std::exchange(is_new_, false)) return {};
-  CacheChanges all{.everything = true, .driver = true};
-  for (const auto& [name, node] : nodes_) all.nodes.insert(name);
-  for (const auto& [name, pods] : driver_pods_) {
-    if (!name.empty()) all.nodes.insert(name);
-  }
-  return all;
 }
 
 std::vector<std::string> ListedObjects::Uids() const {
@@ -83,44 +61,17 @@ std::vector<NodeParts> ListedObjects::TakeAll(std::vector<Finding>& missing) {
   return all;
 }
 
-// In requestor mode, nodes of the requestor wait if the list failed, and the others go on.
+// In requestor mode, nodes of the requestor wait after a failed list, and the others continue.
 void ListedObjects::ListMaintenances(const CallContext& context, ClusterReader& cluster, const ViewScope& scope) {
-  maintenances_.reset();
   findings_.clear();
-  if (!scope.requestor) return;
+  if (!scope.requestor) return HoldMaintenances(std::nullopt);
   absl::StatusOr<std::vector<NodeMaintenance>> objects =
       cluster.ListNodeMaintenances(context, {.ns = scope.requestor->ns, .on_unreadable = OnUnreadable::kMark});
-  // Where the cluster has no such kind there are no such objects; asking for one will say why it cannot be had.
+  // There are none in a cluster without this kind. The request that creates one will report the reason.
   if (absl::IsNotFound(objects.status())) objects = std::vector<NodeMaintenance>();
-  if (!objects.ok()) {
-    findings_ = {{.code = FindingCode::kReadFailed, .message = std::string(Message(objects.status()))}};
-    return;
-  }
-  std::sort(objects->begin(), objects->end(),
-            [](const NodeMaintenance& a, const NodeMaintenance& b) { return a.name < b.name; });
-  maintenances_.emplace();
-  for (NodeMaintenance& object : *objects) (*maintenances_)[object.node_name].push_back(std::move(object));
-}
-
-std::optional<Node> ListedObjects::FindNode(const std::string& name) const {
-  const auto found = nodes_.find(name);
-  return found == nodes_.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::vector<Pod> ListedObjects::DriverPods(const std::string& node) const { return Under(driver_pods_, node); }
-
-std::optional<std::vector<NodeMaintenance>> ListedObjects::Maintenances(const std::string& node) const {
-  if (!maintenances_) return std::nullopt;
-  std::vector<NodeMaintenance> unbound = Under(*maintenances_, "");
-  if (node.empty()) return unbound;
-  // It may be of any node.
-  if (AnyUnreadable(unbound)) return std::nullopt;
-  return Under(*maintenances_, node);
-}
-
-std::optional<std::vector<Pod>> ListedObjects::PodsOn(const std::string& node) const {
-  const auto found = pods_.find(node);
-  return found == pods_.end() ? std::nullopt : std::optional(found->second);
+  if (objects.ok()) return HoldMaintenances(*std::move(objects));
+  findings_ = {{.code = FindingCode::kReadFailed, .message = std::string(Message(objects.status()))}};
+  HoldMaintenances(std::nullopt);
 }
 
 std::map<std::string, absl::Status> ListedObjects::ListPodsOf(const CallContext& context, ClusterReader& cluster,

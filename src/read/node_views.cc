@@ -36,6 +36,11 @@ Finding NodeMissing(const std::string& node, const Pod& pod) {
                                  pod.node_name.empty() ? "waits for" : "is on")};
 }
 
+Finding PodsNotRead(const std::string& node, const absl::Status& status) {
+  const FindingCode code = absl::IsDataLoss(status) ? FindingCode::kUnreadable : FindingCode::kReadFailed;
+  return {.code = code, .node = node, .message = std::string(Message(status))};
+}
+
 DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
                             const std::vector<Pod>& unbound_pods,
                             const std::vector<NodeMaintenance>& unbound_maintenances) {
@@ -111,8 +116,8 @@ NodeView NodeViews::Make(NodeHooks& hooks, NodeParts parts, const DriverParts& d
 
 void NodeViews::AddPods(NodeHooks& hooks, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
                         std::vector<Finding>& findings) {
-  std::erase_if(
-      pods, [&](const Pod& pod) { return pod.ref.ns == scope_.ns && scope_.driver_labels.Matches(pod.labels); });
+  std::erase_if(pods,
+                [&](const Pod& pod) { return pod.ref.ns == scope_.ns && scope_.driver_labels.Matches(pod.labels); });
   std::sort(pods.begin(), pods.end(), ByName);
   view.pods = std::move(pods);
   RunFilter(hooks, view, findings);

@@ -42,6 +42,8 @@ struct DriverParts {
 };
 // A driver pod is on a node that does not exist, or waits for one.
 Finding NodeMissing(const std::string& node, const Pod& pod);
+// The pods of a node could not be read. `status` is not OK; DataLoss stands for a pod that cannot be read.
+Finding PodsNotRead(const std::string& node, const absl::Status& status);
 // `unbound`: driver pods and NodeMaintenances that name no node. Such a pod counts for no node.
 DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
                             const std::vector<Pod>& unbound_pods,
@@ -117,8 +119,7 @@ class NodeViews {
   bool MayBeBusy(const NodeView& view) const;
   bool MayHaveClaims(const NodeView& view) const;
   void RunFilter(NodeHooks& hooks, NodeView& view, std::vector<Finding>& findings);
-  void CompareRevisions(NodeHooks& hooks, const DriverParts& driver, NodeView& view,
-                        std::vector<Finding>& findings);
+  void CompareRevisions(NodeHooks& hooks, const DriverParts& driver, NodeView& view, std::vector<Finding>& findings);
   absl::StatusOr<bool> NeedsRestartOnly(NodeHooks& hooks, const Pod& pod, const DriverParts& driver,
                                         const std::map<std::string, RestartOnly>& known,
                                         std::map<std::string, RestartOnly>& seen);

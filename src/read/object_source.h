@@ -32,17 +32,17 @@ class ObjectSource {
   virtual std::vector<Pod> DriverPods(const std::string& node) const = 0;
   // Returns nullopt if it is not known which of them are the node's.
   virtual std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const = 0;
-  // Called after Take has reported a change of the driver. Errors: it cannot be told now; the next pass calls again.
+  // Called after Take has reported a change of the driver. After an error, the next pass calls again.
   virtual absl::StatusOr<DriverObjects> Driver() = 0;
-  // What is wrong with what was read, beyond any node.
+  // Returns failures of reading that concern no single node.
   virtual std::vector<Finding> Findings() const { return {}; }
 
   // Returns nullopt if the node's pods are not known.
   virtual std::optional<std::vector<Pod>> PodsOn(const std::string& node) const = 0;
   virtual bool KnowsPodsOn(const std::string& node) const = 0;
-  // Returns why the pods of the node could not be read; empty if that is not known here.
-  virtual std::string WhyNoPods(const std::string&) const { return {}; }
-  // Sets the nodes whose pods are kept. Returns nodes that must be looked at again.
+  // Returns why the pods of the node could not be read: DataLoss for a pod that cannot be read. OK if no failure is known here.
+  virtual absl::Status PodsStatus(const std::string&) const { return absl::OkStatus(); }
+  // Sets the nodes whose pods are kept. Returns nodes that must be examined again.
   virtual std::vector<std::string> SetInterest(const std::set<std::string>& nodes) = 0;
   // Takes a node from the response to a write.
   virtual void NodeWritten(const Node& node) = 0;

@@ -28,12 +28,6 @@ void KeepGrant(const Grants& grants, const Node& node, bool is_managed, Grants& 
   }
 }
 
-std::optional<Finding> TroubleOf(const std::string& node, const absl::Status& read) {
-  if (read.ok()) return std::nullopt;
-  const FindingCode code = absl::IsDataLoss(read) ? FindingCode::kUnreadable : FindingCode::kReadFailed;
-  return Finding{.code = code, .node = node, .message = std::string(internal::Message(read))};
-}
-
 }  // namespace
 
 struct SnapshotBuilder::Impl {
@@ -110,8 +104,8 @@ void SnapshotBuilder::Impl::TakePods(const CallContext& context, const StatusByN
     NodeView changed = *view;
     if (status == read.end()) {
       views.DropOldAttempts(changed, log);
-    } else if (auto trouble = TroubleOf(node, status->second)) {
-      snapshot.findings.push_back(*std::move(trouble));
+    } else if (!status->second.ok()) {
+      snapshot.findings.push_back(internal::PodsNotRead(node, status->second));
     } else {
       views.AddPods(hooks, *objects.PodsOn(node), changed, log, snapshot.findings);
     }

@@ -32,8 +32,8 @@ absl::Status CacheReader::Begin(const CallContext& context, LedgerSteps*) {
 }
 
 absl::Status CacheReader::Ready() const {
-  if (!cache_->Synced()) return absl::UnavailableError("the cache has not read the cluster yet, or reads it anew");
-  // What is not known to be true any more is no ground for a decision, nor for a deadline.
+  if (!cache_->Synced()) return absl::UnavailableError("the cache has not read the cluster yet, or reads it again");
+  // Decisions and deadlines must not rely on objects that may be out of date.
   return cache_->Health();
 }
 
@@ -43,7 +43,7 @@ std::optional<Node> CacheReader::FindNode(const std::string& name) const {
 }
 
 // The watches on DaemonSets and on their revisions are two: where the first shows a change, the second may lag. So the
-// revisions are read anew then, and what has been read once is not forgotten before the watch has it.
+// revisions are then listed, and a listed revision is kept until the watch reports it.
 absl::StatusOr<DriverObjects> CacheReader::Driver() {
   std::vector<DaemonSet> daemon_sets = cache_->DaemonSets(driver_);
   if (daemon_sets != daemon_sets_) {

@@ -1,4 +1,4 @@
-// Objects from a WatchCache: a pass looks again at what has changed, and at nothing else (arch-A10).
+// Objects from a WatchCache: a pass examines only changes (arch-A10).
 #ifndef DRIVERUPGRADE_SRC_RUN_CACHE_READER_H_
 #define DRIVERUPGRADE_SRC_RUN_CACHE_READER_H_
 
@@ -22,7 +22,7 @@ namespace driverupgrade::internal {
 class CacheReader final : public Reader, private ObjectSource {
  public:
   // `driver`: the place of the driver's scope in the cache's options. `call_timeout`: of what a pass waits for. `executor`
-  // outlives this, but for its threads, which end before. `on_change` is called, from any thread, when the next pass has
+  // outlives this object, but its threads end before. `on_change` is called, from any thread, when the next pass has
   // something to look at.
   CacheReader(std::shared_ptr<WatchCache> cache, std::size_t driver, std::shared_ptr<Clock> clock,
               absl::Duration call_timeout, PlanExecutor& executor, std::function<void()> on_change);

@@ -1,4 +1,4 @@
-// Objects from lists, which are read anew for each pass.
+// Objects from lists, which are read again for each pass.
 #ifndef DRIVERUPGRADE_SRC_RUN_LIST_READER_H_
 #define DRIVERUPGRADE_SRC_RUN_LIST_READER_H_
 
@@ -31,6 +31,7 @@ class ListReader final : public Reader {
     read_ = ReadsAllPods(policy, nodes.size()) ? objects_.ListAllPods(context, *cluster_, nodes)
                                                : objects_.ListPodsOf(context, *cluster_, nodes);
   }
+  void End() override { objects_ = {}; }
   std::map<std::string, absl::Status> TakeRead() override { return std::exchange(read_, {}); }
 
  private:

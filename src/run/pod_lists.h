@@ -9,7 +9,7 @@
 
 namespace driverupgrade::internal {
 
-// So many nodes are worth a list of pods each. If more wait in an order that goes by pods, one list of all pods is.
+// The most nodes whose pods are listed node by node, if the order of a rollout needs the pods of all nodes that wait.
 inline constexpr std::size_t kPodListsMax = 10;
 inline bool ReadsAllPods(const UpgradePolicy& policy, std::size_t nodes) {
   return nodes > kPodListsMax && policy.rollout && OrdersByPods(*policy.rollout);

@@ -1,4 +1,4 @@
-// Where an engine with threads has its objects from: lists of each pass, or a cache.
+// The source of objects of an engine with threads: lists of each pass, or a cache.
 #ifndef DRIVERUPGRADE_SRC_RUN_READER_H_
 #define DRIVERUPGRADE_SRC_RUN_READER_H_
 
@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/upgrade_policy.h"
-#include "read/object_source.h"
 #include "ledger/ledger_steps.h"
+#include "read/object_source.h"
 
 namespace driverupgrade::internal {
 
@@ -25,6 +25,8 @@ class Reader {
   // Reads the pods of these nodes, or begins to.
   virtual void ReadPods(const CallContext& context, const UpgradePolicy& policy,
                         const std::set<std::string>& nodes) = 0;
+  // Called after a pass. Objects that the next pass reads again can be dropped.
+  virtual void End() {}
   // Returns how reads have ended since the last call, by node.
   virtual std::map<std::string, absl::Status> TakeRead() = 0;
 };

@@ -178,7 +178,7 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
       configuration_(options),
       builder_(identity, cluster, options.snapshot),
       hooks_(options.snapshot),
-      // Who lists waits for the answers himself.
+      // A pass without a cache waits for the answers.
       executor_(identity, cluster, options.clock, options.observer, options.executor,
                 has_cache_ ? std::function<void()>([this] { changed_.Raise(); }) : nullptr, std::move(runner)) {
   const internal::ViewScope scope = internal::ScopeOf(options.snapshot);
@@ -259,6 +259,7 @@ absl::StatusOr<internal::CorePass> UpgradeEngine::Impl::MakePlan(const CallConte
     core_->Settle(pass, clock_->Now());
   }
   core_->Withhold(pass, clock_->Now());
+  reader_->End();
   return pass;
 }
 
@@ -307,8 +308,9 @@ void UpgradeEngine::Impl::Carry(const CallContext& context, ReconcileResult& res
 std::vector<NodeOutcome> UpgradeEngine::Impl::Collect() {
   std::vector<NodeOutcome> outcomes;
   for (const auto& requests : executor_.TakeAnswered()) outcomes.push_back(core_->End(*requests, clock_->Now()));
-  if (!has_cache_)
+  if (!has_cache_) {
     std::sort(outcomes.begin(), outcomes.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+  }
   return outcomes;
 }
 

@@ -60,7 +60,7 @@ absl::StatusOr<Report> Answer(Question question) {
                                  core.Apply(std::nullopt, question.policy, facts, question.at));
   Plan plan = core.Publish()->Full();
   plan.findings = std::move(pass.plan.findings);
-  return ByNode(core.Look(question.at), question.identity, std::move(plan));
+  return ByNode(core.managed(), question.identity, std::move(plan));
 }
 
 }  // namespace driverupgrade::whatif

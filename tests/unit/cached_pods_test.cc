@@ -105,9 +105,7 @@ TEST_CASE("A list of pods that a cordon has overtaken is made again at once, and
     edited.unschedulable = true;
   });
   world.cache->Turn({});
-  bool was_overtaken = false;
   world.line->after_list = [&] {
-    if (std::exchange(was_overtaken, true)) return;
     cordon(false);
     cordon(true);
   };
@@ -217,6 +215,50 @@ TEST_CASE("arch-A9: a refused eviction keeps its pace while the pods of its node
   }
   const std::vector<absl::Time> times = refused();
   for (std::size_t i = 1; i < times.size(); ++i) CHECK(times[i] - times[i - 1] >= absl::Milliseconds(4500));
+}
+
+// A node that is being drained, in a world whose lists of pods fail once.
+void FailOneList(World& world) {
+  world.cluster->EditNode(world.fleet.node_names[0], [](Node& edited) {
+    edited.labels[Gpu().StateLabel()] = "drain-required";
+    edited.unschedulable = true;
+  });
+  world.cache->Turn({});
+  world.cluster->FailNext(Operation::kListPods, absl::DeadlineExceededError("too slow"));
+}
+
+bool HasReadFailed(const Plan& plan) {
+  return std::any_of(plan.findings.begin(), plan.findings.end(),
+                     [](const Finding& finding) { return finding.code == FindingCode::kReadFailed; });
+}
+
+TEST_CASE("The pause after a list of pods that has failed begins when it failed, not when it was sent") {
+  World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
+  FailOneList(world);
+  world.line->after_list = [&] { world.clock->Advance(absl::Seconds(30)); };
+  const auto pass = world.engine->Reconcile({}, world.policy);
+  REQUIRE(pass.ok());
+  CHECK(HasReadFailed(pass->plan));
+  REQUIRE(world.engine->Reconcile({}, world.policy).ok());
+  CHECK(world.Count(Operation::kListPods) == 1);
+  world.clock->Advance(absl::Seconds(10));
+  REQUIRE(world.engine->Reconcile({}, world.policy).ok());
+  CHECK(world.Count(Operation::kListPods) == 2);
+}
+
+TEST_CASE("That the pods of a node could not be read is no finding once nobody needs them") {
+  World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
+  FailOneList(world);
+  const auto pass = world.engine->Reconcile({}, world.policy);
+  REQUIRE(pass.ok());
+  CHECK(HasReadFailed(pass->plan));
+  world.cluster->EditNode(world.fleet.node_names[0],
+                          [](Node& edited) { edited.labels[Gpu().StateLabel()] = "pod-restart-required"; });
+  world.cache->Turn({});
+  const auto later = world.engine->Reconcile({}, world.policy);
+  REQUIRE(later.ok());
+  CHECK_FALSE(HasReadFailed(later->plan));
+  CHECK(world.Count(Operation::kListPods) == 1);
 }
 
 }  // namespace

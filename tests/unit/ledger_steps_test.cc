@@ -107,6 +107,20 @@ TEST_CASE("The answer to a request from before the cluster was restored is ignor
   CHECK(steps.record() == "Q");
 }
 
+TEST_CASE("A node that a list does not have holds no grant, and one that a later list has again holds its own") {
+  LedgerSteps steps = Made();
+  steps.Begin(kNow);
+  steps.Take(Stored("1", "u 5\n", ""), kNow);
+  const auto standing = [&](const std::vector<std::string>& listed) {
+    steps.NodesListed(listed);
+    return steps.Standing([](const std::string&) { return true; }, kNow);
+  };
+  CHECK(standing({"u"}).contains("u"));
+  CHECK(standing({"other"}).empty());
+  CHECK(standing({""}).empty());  // whose UID cannot be read shows nothing new
+  CHECK(standing({"u"}).contains("u"));
+}
+
 TEST_CASE("UIDs of nodes are read from whole objects and from their metadata, and a list without one is refused") {
   const std::string items =
       R"("metadata":{"continue":""},"items":[{"metadata":{"uid":"a"}},{"metadata":{"uid":"b"}}]})";

@@ -174,7 +174,8 @@ du_code du_engine_release(du_engine *engine, du_str nodes, int64_t now_ms, du_bu
 
 /*
  * The request that the node is to be sent next, the same until it is answered: {"verb":...,"target":...,"contentType":...,"body":...};
- * {} when nothing is left. "accept", if it is there: the metadata of the objects are enough; this header gets only them. `target` is path and query. Requests of different nodes may be under way at once, those of one node not.
+ * {} when nothing is left. If "accept" is there, the metadata of the objects are enough, and this header requests only them. `target` is path
+ * and query. Send the requests of one node in sequence. Requests of different nodes can be in progress at the same time.
  */
 du_code du_engine_next(du_engine *engine, du_str node, int64_t now_ms, du_buf *out);
 

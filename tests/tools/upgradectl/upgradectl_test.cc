@@ -394,6 +394,7 @@ TEST_CASE("An object of a dump that cannot be read is a finding, and the rest is
   const json::Value& n1 = document["nodes"][0];
   // The pod may be on either node: it does not say.
   CHECK(std::string(n1["gate"]["reason"].GetString()) == "PodsUnknown");
+  CHECK(std::string(n1["findings"][0]["code"].GetString()) == "Unreadable");
   CHECK(std::string(n1["findings"][0]["message"].GetString()) ==
         "Pod lab/web (UID lab/web) cannot be read: spec.nodeName: expected a string, got a number");
   const json::Value& n2 = document["nodes"][1];

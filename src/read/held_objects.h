@@ -1,0 +1,48 @@
+// Objects that are all there at once: of one round of lists, or of a dump.
+#ifndef DRIVERUPGRADE_SRC_READ_HELD_OBJECTS_H_
+#define DRIVERUPGRADE_SRC_READ_HELD_OBJECTS_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "read/object_source.h"
+
+namespace driverupgrade::internal {
+
+class HeldObjects : public ObjectSource {
+ public:
+  absl::Status Ready() const override { return absl::OkStatus(); }
+  // Returns everything once after HoldNodes, and then nothing.
+  CacheChanges Take() override;
+  std::optional<Node> FindNode(const std::string& name) const override;
+  std::vector<Pod> DriverPods(const std::string& node) const override;
+  std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const override;
+  absl::StatusOr<DriverObjects> Driver() override { return driver_; }
+  std::optional<std::vector<Pod>> PodsOn(const std::string& node) const override;
+  std::vector<std::string> SetInterest(const std::set<std::string>&) override { return {}; }
+  void NodeWritten(const Node&) override {}
+
+ protected:
+  using PodsByNode = std::map<std::string, std::vector<Pod>>;
+
+  void HoldNodes(std::vector<Node> nodes);
+  void HoldDriverPod(Pod pod);
+  // nullopt: it is not known which there are.
+  void HoldMaintenances(std::optional<std::vector<NodeMaintenance>> objects);
+
+  std::map<std::string, Node> nodes_;
+  PodsByNode driver_pods_;
+  DriverObjects driver_;
+  PodsByNode pods_;
+
+ private:
+  bool is_new_ = false;
+  std::optional<std::map<std::string, std::vector<NodeMaintenance>>> maintenances_;  // by node
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_READ_HELD_OBJECTS_H_

@@ -107,7 +107,7 @@ func (h *Host) serve(t *task) {
 	}
 }
 
-// beginLedger has the requests of the ledger sent, if the pass begins any. Whatever pass that is: the engine announces them once.
+// beginLedger has the requests of the ledger sent, if the pass begins any. Every pass has to be checked, because the engine announces them once.
 func (h *Host) beginLedger(ctx context.Context, found engine.Pass) {
 	if slices.Contains(found.Work, engine.LedgerWork) {
 		h.running.Go(func() { h.serveLedger(ctx) })

@@ -74,12 +74,12 @@ func (m *Manager) Approve(ctx context.Context, stage string) error {
 // Warnings returns sentences about fields of the last policy that have no effect, or not the one that their author may expect. Each begins
 // with the path of its field, as docs/policy.md spells it. It is empty for most policies, and before the first pass.
 func (m *Manager) Warnings() []string {
+	return warningsOf(m.everything())
+}
+
+func warningsOf(all []engine.Pass) []string {
 	var warnings []string
-	for _, one := range m.allHosts() {
-		found, err := one.Everything()
-		if err != nil {
-			continue
-		}
+	for _, found := range all {
 		for _, warning := range found.Warnings {
 			if !slices.Contains(warnings, warning) {
 				warnings = append(warnings, warning)
@@ -87,6 +87,17 @@ func (m *Manager) Warnings() []string {
 		}
 	}
 	return warnings
+}
+
+// everything returns what the last passes found. A host whose engine has ended has found nothing.
+func (m *Manager) everything() []engine.Pass {
+	var all []engine.Pass
+	for _, one := range m.allHosts() {
+		if found, err := one.Everything(); err == nil {
+			all = append(all, found)
+		}
+	}
+	return all
 }
 
 // Rollout is where a rollout stands, for the status of a custom resource.
@@ -105,12 +116,20 @@ type RolloutStage = engine.RolloutStage
 
 // Rollout returns where the rollout of the last pass stands; false: the policy had no rollout.
 func (m *Manager) Rollout() (Rollout, bool) {
-	for _, one := range m.allHosts() {
-		if found, err := one.Everything(); err == nil && found.Rollout != nil {
-			return rolloutOf(*found.Rollout), true
-		}
+	if rollout := rolloutIn(m.everything()); rollout != nil {
+		return *rollout, true
 	}
 	return Rollout{}, false
+}
+
+func rolloutIn(all []engine.Pass) *Rollout {
+	for _, found := range all {
+		if found.Rollout != nil {
+			made := rolloutOf(*found.Rollout)
+			return &made
+		}
+	}
+	return nil
 }
 
 func rolloutOf(of engine.Rollout) Rollout {

@@ -123,7 +123,7 @@ func TestAWindowHoldsInItsTimeZone(t *testing.T) {
 	w.eventually("the new driver", func() bool { w.applyPolicy(night); return w.upgraded() == 1 })
 }
 
-// The operator was down while the node went, so no watch tells of it.
+// The node was deleted while the operator was down, so no watch reports it.
 func TestAGrantOfANodeThatIsGoneHoldsNoSlot(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cluster.SetConfigMap("driver-upgrades", fakecluster.Object{"nvidia.com_gpu": "uid-of-a-deleted-node 7\n"})

@@ -22,12 +22,8 @@ const (
 // Conditions returns the conditions of the last passes for the status of a custom resource, for meta.SetStatusCondition. They have neither
 // LastTransitionTime nor ObservedGeneration.
 func (m *Manager) Conditions() []metav1.Condition {
-	warnings := m.Warnings()
-	rollout, found := m.Rollout()
-	if !found {
-		return conditionsOf(m.Stats(), nil, warnings)
-	}
-	return conditionsOf(m.Stats(), &rollout, warnings)
+	all := m.everything()
+	return conditionsOf(m.Stats(), rolloutIn(all), warningsOf(all))
 }
 
 func conditionsOf(stats Stats, rollout *Rollout, warnings []string) []metav1.Condition {

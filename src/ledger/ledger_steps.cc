@@ -44,7 +44,7 @@ void LedgerSteps::Forget(absl::Time now) {
   seen_.clear();
   uids_.clear();
   gone_.clear();
-  looked_for_.reset();
+  look_is_stale_ = looked_for_.has_value();
   confirmed_at_.reset();
   retry_at_ = next_look_ = absl::InfinitePast();
   Begin(now);
@@ -98,7 +98,7 @@ void LedgerSteps::LookForUnseen(absl::Time now) {
 void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes) {
   if (!looked_for_) return;
   std::set<std::string> unseen = *std::exchange(looked_for_, std::nullopt);
-  if (!of_all_nodes.ok()) return;  // they count until the next look
+  if (std::exchange(look_is_stale_, false) || !of_all_nodes.ok()) return;  // they count until the next look
   // A UID that cannot be read may be that of any grant.
   if (std::find(of_all_nodes->begin(), of_all_nodes->end(), "") != of_all_nodes->end()) return;
   const std::size_t before = unseen.size();

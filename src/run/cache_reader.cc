@@ -42,19 +42,26 @@ std::optional<Node> CacheReader::FindNode(const std::string& name) const {
   return node == nullptr ? std::nullopt : std::optional(*node);
 }
 
+CacheChanges CacheReader::Take() {
+  CacheChanges changes = cache_->Take(driver_);
+  changes.driver |= TakeRevisions();
+  return changes;
+}
+
 // The watches on DaemonSets and on their revisions are two: where the first shows a change, the second may lag. So the
-// revisions are then listed, and a listed revision is kept until the watch reports it.
+// revisions are then listed, and a listed revision is kept until the watch reports it. Until the list has ended, the DaemonSets are those
+// of the list before.
 absl::StatusOr<DriverObjects> CacheReader::Driver() {
+  TakeRevisions();
   std::vector<DaemonSet> daemon_sets = cache_->DaemonSets(driver_);
-  if (daemon_sets != daemon_sets_) {
-    const CallContext bounded{.deadline = std::min(context_.deadline, clock_->Now() + call_timeout_),
-                              .stop = context_.stop};
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<ControllerRevision> listed,
-                                   cache_->ListRevisions(bounded, driver_));
-    revisions_.clear();
-    for (const ControllerRevision& revision : listed) revisions_[revision.name] = revision;
-    daemon_sets_ = std::move(daemon_sets);
+  if (daemon_sets == daemon_sets_) {
+    list_status_ = absl::OkStatus();
+  } else if (!is_listing_) {
+    listed_for_ = std::move(daemon_sets);
+    ListRevisions();
+    TakeRevisions();
   }
+  DRIVERUPGRADE_RETURN_IF_ERROR(list_status_);
   std::map<std::string, ControllerRevision> newest = revisions_;
   for (ControllerRevision& revision : cache_->Revisions(driver_)) {
     ControllerRevision& known = newest[revision.name];
@@ -67,6 +74,39 @@ absl::StatusOr<DriverObjects> CacheReader::Driver() {
   objects.revisions.reserve(newest.size());
   for (auto& [name, revision] : newest) objects.revisions.push_back(std::move(revision));
   return objects;
+}
+
+void CacheReader::ListRevisions() {
+  is_listing_ = true;
+  const auto list = [this](const CallContext& bounded) {
+    absl::StatusOr<std::vector<ControllerRevision>> listed = cache_->ListRevisions(bounded, driver_);
+    const std::lock_guard lock(mutex_);
+    listed_ = std::move(listed);
+  };
+  // The first pass has nothing to go by, and waits.
+  if (daemon_sets_.empty()) {
+    return list({.deadline = std::min(context_.deadline, clock_->Now() + call_timeout_), .stop = context_.stop});
+  }
+  executor_.Submit(context_, [this, list](const CallContext& bounded) {
+    list(bounded);
+    on_change_();
+  });
+}
+
+bool CacheReader::TakeRevisions() {
+  std::optional<absl::StatusOr<std::vector<ControllerRevision>>> listed;
+  {
+    const std::lock_guard lock(mutex_);
+    listed.swap(listed_);
+  }
+  if (!listed) return false;
+  is_listing_ = false;
+  list_status_ = listed->status();
+  if (!listed->ok()) return true;
+  revisions_.clear();
+  for (const ControllerRevision& revision : **listed) revisions_[revision.name] = revision;
+  daemon_sets_ = std::move(listed_for_);
+  return true;
 }
 
 std::vector<std::string> CacheReader::SetInterest(const std::set<std::string>& nodes) {

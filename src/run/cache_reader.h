@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/watch_cache.h"
@@ -21,7 +23,7 @@ namespace driverupgrade::internal {
 
 class CacheReader final : public Reader, private ObjectSource {
  public:
-  // `driver`: the place of the driver's scope in the cache's options. `call_timeout`: of what a pass waits for. `executor`
+  // `driver`: the place of the driver's scope in the cache's options. `call_timeout`: of what the first pass waits for. `executor`
   // outlives this object, but its threads end before. `on_change` is called, from any thread, when the next pass has
   // something to look at.
   CacheReader(std::shared_ptr<WatchCache> cache, std::size_t driver, std::shared_ptr<Clock> clock,
@@ -36,7 +38,7 @@ class CacheReader final : public Reader, private ObjectSource {
 
  private:
   absl::Status Ready() const override;
-  CacheChanges Take() override { return cache_->Take(driver_); }
+  CacheChanges Take() override;
   std::optional<Node> FindNode(const std::string& name) const override;
   std::vector<Pod> DriverPods(const std::string& node) const override { return cache_->DriverPods(driver_, node); }
   std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const override {
@@ -48,18 +50,27 @@ class CacheReader final : public Reader, private ObjectSource {
   std::vector<std::string> SetInterest(const std::set<std::string>& nodes) override;
   void NodeWritten(const Node& node) override { cache_->NodeWritten(node); }
 
+  // Lists the revisions for listed_for_.
+  void ListRevisions();
+  // Returns true if a list has ended.
+  bool TakeRevisions();
+
   const std::shared_ptr<WatchCache> cache_;
   const std::size_t driver_;
   const std::shared_ptr<Clock> clock_;
   const absl::Duration call_timeout_;
   PlanExecutor& executor_;
   const std::function<void()> on_change_;
-  CallContext context_ = {};  // of the pass
-  std::vector<DaemonSet> daemon_sets_;
+  CallContext context_ = {};                             // of the pass
+  std::vector<DaemonSet> daemon_sets_;                   // as they were when revisions_ were listed
   std::map<std::string, ControllerRevision> revisions_;  // by name, as a list had them
-  std::set<std::string> reading_;                        // nodes whose pods are being read
+  std::vector<DaemonSet> listed_for_;
+  bool is_listing_ = false;
+  absl::Status list_status_ = absl::OkStatus();  // of the last list
+  std::set<std::string> reading_;                // nodes whose pods are being read
   std::mutex mutex_;
-  std::map<std::string, absl::Status> read_;  // how it went; guarded by mutex_
+  std::map<std::string, absl::Status> read_;                               // how it went; guarded by mutex_
+  std::optional<absl::StatusOr<std::vector<ControllerRevision>>> listed_;  // guarded by mutex_
 };
 
 }  // namespace driverupgrade::internal

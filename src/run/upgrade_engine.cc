@@ -17,8 +17,8 @@
 #include "run/cache_reader.h"
 #include "run/configuration_check.h"
 #include "run/engine_maker.h"
+#include "run/ledger_sender.h"
 #include "run/list_reader.h"
-#include "run/send_ledger_requests.h"
 #include "seam/check_supports.h"
 #include "tell/gate_memory.h"
 #include "write/plan_executor.h"
@@ -112,13 +112,13 @@ class UpgradeEngine::Impl {
   absl::StatusOr<internal::CorePass> MakePlan(const CallContext& context, const UpgradePolicy& policy);
   // Returns true if there is something new to plan by.
   bool Read(const CallContext& context, const UpgradePolicy& policy, const internal::CorePass& pass);
-  void SendLedgerRequests(const CallContext& context);
+  // Returns true if the ledger has new answers.
+  bool AdvanceLedger(const CallContext& context);
   bool TakeRead();
   void Publish(ReconcileResult& result);
   void Carry(const CallContext& context, ReconcileResult& result);
   std::vector<NodeOutcome> Collect();
 
-  const std::shared_ptr<ClusterFacade> cluster_;
   const std::shared_ptr<Clock> clock_;
   const std::shared_ptr<Observer> observer_;
   internal::Signal changed_;  // before those that raise it
@@ -131,7 +131,8 @@ class UpgradeEngine::Impl {
   internal::HookCalls hooks_;
   std::unique_ptr<internal::Reader> reader_;
   std::unique_ptr<internal::Core> core_;
-  internal::PlanExecutor executor_;                           // after reader_: its calls use it
+  internal::LedgerSender ledger_sender_;
+  internal::PlanExecutor executor_;                           // after those whose objects its calls use
   std::mutex mutex_;                                          // of passes
   mutable std::mutex published_mutex_;                        // of a pointer: nobody holds it for long
   std::shared_ptr<const internal::PublishedPlan> published_;  // never null
@@ -168,8 +169,7 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> internal::EngineMaker::Create(con
 
 UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
                           std::optional<AdmissionLedger> ledger, std::shared_ptr<internal::TaskRunner> runner)
-    : cluster_(cluster),
-      clock_(options.clock),
+    : clock_(options.clock),
       observer_(options.observer),
       shared_slots_(options.shared_slots),
       rollout_sick_(options.rollout_sick),
@@ -179,6 +179,8 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
       builder_(identity, cluster, options.snapshot),
       hooks_(options.snapshot),
       // A pass without a cache waits for the answers.
+      ledger_sender_(cluster, options.clock, executor_,
+                     has_cache_ ? std::function<void()>([this] { changed_.Raise(); }) : nullptr),
       executor_(identity, cluster, options.clock, options.observer, options.executor,
                 has_cache_ ? std::function<void()>([this] { changed_.Raise(); }) : nullptr, std::move(runner)) {
   const internal::ViewScope scope = internal::ScopeOf(options.snapshot);
@@ -236,8 +238,9 @@ absl::StatusOr<internal::CorePass> UpgradeEngine::Impl::MakePlan(const CallConte
   constexpr int kPlansMax = 3;
   hooks_.BeginPass(context);
   if (internal::LedgerSteps* ledger = core_->ledger()) {
+    AdvanceLedger(context);
     ledger->Begin(clock_->Now());
-    SendLedgerRequests(context);
+    AdvanceLedger(context);
   }
   DRIVERUPGRADE_RETURN_IF_ERROR(reader_->Begin(context, core_->ledger()));
   TakeRead();
@@ -254,10 +257,7 @@ absl::StatusOr<internal::CorePass> UpgradeEngine::Impl::MakePlan(const CallConte
     internal::CarryGates(pass.plan, again.plan);
     pass = std::move(again);
   }
-  if (core_->Settle(pass, clock_->Now())) {
-    SendLedgerRequests(context);
-    core_->Settle(pass, clock_->Now());
-  }
+  if (core_->Settle(pass, clock_->Now()) && AdvanceLedger(context)) core_->Settle(pass, clock_->Now());
   core_->Withhold(pass, clock_->Now());
   reader_->End();
   return pass;
@@ -268,13 +268,11 @@ bool UpgradeEngine::Impl::Read(const CallContext& context, const UpgradePolicy& 
   reader_->ReadPods(context, policy, pass.wanted_pods);
   const bool has_read = TakeRead();
   // The ledger looks for nodes that were never seen.
-  if (core_->ledger() == nullptr || core_->ledger()->Next() == nullptr) return has_read;
-  SendLedgerRequests(context);
-  return true;
+  return AdvanceLedger(context) || has_read;
 }
 
-void UpgradeEngine::Impl::SendLedgerRequests(const CallContext& context) {
-  internal::SendLedgerRequests(*core_->ledger(), context, calls_.call_timeout, *cluster_, *clock_);
+bool UpgradeEngine::Impl::AdvanceLedger(const CallContext& context) {
+  return core_->ledger() != nullptr && ledger_sender_.Advance(context, *core_->ledger());
 }
 
 bool UpgradeEngine::Impl::TakeRead() {

@@ -298,6 +298,7 @@ TEST_CASE("nodes of a DaemonSet wait while it, or one of its revisions, cannot b
   world.damage = {};
   world.cluster->SetTemplate("driver-system", "driver", "rev-3");
   world.cluster->SetTemplate("driver-system", "driver", "rev-2");
+  world.Run(1);  // it begins to list the revisions
   world.Run(kRollout);
   CHECK(world.AllDone());
   CHECK(world.told.empty());

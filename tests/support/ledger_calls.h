@@ -10,7 +10,7 @@
 
 #include "base/status_macros.h"
 #include "ledger/admission_ledger.h"
-#include "run/send_ledger_requests.h"
+#include "run/ledger_sender.h"
 
 namespace driverupgrade::tests {
 

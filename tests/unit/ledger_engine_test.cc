@@ -4,6 +4,7 @@
 #include <future>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driverupgrade/testing/builders.h"
@@ -382,8 +383,9 @@ TEST_CASE("Groups that start together take room in the ledger as a whole") {
   world.policy.max_parallel.reset();
   world.policy.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack"}};
   for (int i = 1; i <= 6; ++i) {
-    world.cluster->EditNode("node-" + std::to_string(i),
-                            [&](Node& node) { node.labels["rack"] = i <= 2 ? "a" : i <= 4 ? "b" : "c"; });
+    world.cluster->EditNode("node-" + std::to_string(i), [&](Node& node) {
+      node.labels["rack"] = i <= 2 ? "a" : i <= 4 ? "b" : "c";
+    });
   }
   world.ledger->grants_max = 3;
   for (int i = 0; i < 4; ++i) world.Pass();
@@ -446,6 +448,68 @@ TEST_CASE("Of nodes that start together none starts while the pods of another ar
   CHECK(busy() == 3);
 }
 
+/// Holds the calls of one operation until Release.
+class HeldCalls {
+ public:
+  HeldCalls(FakeCluster& cluster, Operation operation) : cluster_(cluster) {
+    cluster.SetFaultHooks(
+        [operation, released = promise_.get_future().share()](const Call& call) -> std::optional<absl::Status> {
+          if (call.operation == operation) released.wait();
+          return std::nullopt;
+        },
+        nullptr);
+  }
+  ~HeldCalls() {
+    if (!std::exchange(is_released_, true)) promise_.set_value();
+    cluster_.SetFaultHooks(nullptr, nullptr);
+  }
+  void Release() {
+    is_released_ = true;
+    promise_.set_value();
+  }
+
+ private:
+  FakeCluster& cluster_;
+  std::promise<void> promise_;
+  bool is_released_ = false;
+};
+
+TEST_CASE("arch-A11: passes continue while the ledger is being read, and nodes that have started finish") {
+  World world(Reads::kCache);
+  world.Pass();
+  REQUIRE(world.IsBusy("node-1"));
+  world.calls_in_flight = 4;
+  HeldCalls held(*world.cluster, Operation::kGetConfigMap);
+  world.Restart();
+  Plan plan;
+  for (int i = 0; i < 600 && world.State("node-1") != "upgrade-done"; ++i) {
+    plan = world.PassIn(absl::Seconds(1));
+  }
+  REQUIRE(world.State("node-1") == "upgrade-done");
+  world.PassIn(absl::Seconds(1));
+  plan = world.engine->Everything();
+  CHECK_FALSE(world.IsBusy("node-2"));
+  REQUIRE(GateOf(plan, "node-2") != nullptr);
+  CHECK(GateOf(plan, "node-2")->gate.detail.find("is being read") != std::string::npos);
+  held.Release();
+  for (int i = 0; i < 10'000 && !world.AllDone(); ++i) world.PassIn(absl::Seconds(1));
+  CHECK(world.AllDone());
+}
+
+TEST_CASE("arch-A11: passes continue while revisions are being listed, and nodes that have started finish") {
+  World world(Reads::kCache);
+  world.Pass();
+  REQUIRE(world.IsBusy("node-1"));
+  world.calls_in_flight = 4;
+  world.Restart();
+  world.Pass();
+  HeldCalls held(*world.cluster, Operation::kListControllerRevisions);
+  world.cluster->EditDaemonSet(world.fleet.ns, world.fleet.daemon_set,
+                               [](DaemonSet& edited) { edited.annotations["team"] = "gpu"; });
+  for (int i = 0; i < 600 && world.State("node-1") != "upgrade-done"; ++i) world.PassIn(absl::Seconds(1));
+  CHECK(world.State("node-1") == "upgrade-done");
+}
+
 TEST_CASE("An administrator's node asks for no slot and needs no grant") {
   World world(GENERATE(Reads::kLists, Reads::kCache), 1);
   world.cluster->Cordon("node-1");
@@ -492,9 +556,9 @@ TEST_CASE("In a cluster that was set back the rollout goes on from the record th
   World world(Reads::kCache);
   world.policy.max_parallel.reset();
   world.cluster->EditNode("node-1", [](Node& node) { node.labels["pool"] = "canary"; });
-  world.policy.rollout = RolloutPolicy{.stages = {{.name = "canary",
-                                                   .nodes = LabelSelector::FromMatchLabels({{"pool", "canary"}}),
-                                                   .soak = absl::Minutes(1)}}};
+  world.policy.rollout = RolloutPolicy{
+      .stages = {
+          {.name = "canary", .nodes = LabelSelector::FromMatchLabels({{"pool", "canary"}}), .soak = absl::Minutes(1)}}};
   world.Pass();
   world.cluster->BackUp();
   for (int i = 0; i < 200 && !world.IsBusy("node-2"); ++i) world.PassIn(absl::Seconds(1));

@@ -107,6 +107,20 @@ TEST_CASE("The answer to a request from before the cluster was restored is ignor
   CHECK(steps.record() == "Q");
 }
 
+TEST_CASE("A list of nodes from before the cluster was restored takes no grant away") {
+  LedgerSteps steps = Confirmed();
+  const auto is_managed = [](const std::string&) { return true; };
+  steps.Standing(is_managed, kNow);
+  REQUIRE(std::holds_alternative<ListNodesParams>(*steps.Next()));
+  steps.Forget(kNow);
+  steps.Take(Stored("1", "u 5\n", "R"), kNow);
+  steps.Standing(is_managed, kNow);
+  steps.TakeUids(std::vector<std::string>{"other"});
+  CHECK(steps.Standing(is_managed, kNow).contains("u"));
+  steps.TakeUids(std::vector<std::string>{"other"});
+  CHECK_FALSE(steps.Standing(is_managed, kNow).contains("u"));
+}
+
 TEST_CASE("A node that a list does not have holds no grant, and one that a later list has again holds its own") {
   LedgerSteps steps = Made();
   steps.Begin(kNow);

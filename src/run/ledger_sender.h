@@ -1,0 +1,54 @@
+// Sends the requests of the ledger as calls of the executor.
+#ifndef DRIVERUPGRADE_SRC_RUN_LEDGER_SENDER_H_
+#define DRIVERUPGRADE_SRC_RUN_LEDGER_SENDER_H_
+
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/cluster_facade.h"
+#include "ledger/ledger_steps.h"
+#include "write/plan_executor.h"
+
+namespace driverupgrade::internal {
+
+// Sends a request that concerns the ConfigMap. `cluster` answers consistently: no cache.
+absl::StatusOr<ConfigMap> Send(ClusterFacade& cluster, const CallContext& context, const LedgerRequest& request);
+
+// One request is in progress at a time.
+//
+//     while (sender.Advance(context, steps)) ...;  // the steps may have a new request by now
+//
+// Call Advance from the thread that makes the passes.
+class LedgerSender {
+ public:
+  // `executor` outlives this object, but its threads end before. `on_answer` is called from another thread when there is an answer;
+  // null: Advance waits for the answers.
+  LedgerSender(std::shared_ptr<ClusterFacade> cluster, std::shared_ptr<Clock> clock, PlanExecutor& executor,
+               std::function<void()> on_answer);
+
+  // Hands answers to `steps`, and begins with its requests. Returns true if there was an answer.
+  bool Advance(const CallContext& context, LedgerSteps& steps);
+
+ private:
+  using Answer = std::function<void(LedgerSteps&)>;
+
+  void Begin(const CallContext& context, const LedgerRequest& request);
+  Answer AnswerTo(const LedgerRequest& request, const CallContext& context);
+  bool Take(LedgerSteps& steps);
+
+  const std::shared_ptr<ClusterFacade> cluster_;
+  const std::shared_ptr<Clock> clock_;
+  PlanExecutor& executor_;
+  const std::function<void()> on_answer_;
+  bool in_flight_ = false;
+  std::mutex mutex_;
+  Answer answer_;  // guarded by mutex_; null: none
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_RUN_LEDGER_SENDER_H_

@@ -70,7 +70,7 @@ sources() {
     echo "cxx $libcxx/src $file.cpp"
   done
   for file in abort_message cxa_aux_runtime cxa_default_handlers cxa_exception_storage cxa_guard cxa_handlers \
-    cxa_noexception cxa_thread_atexit cxa_vector cxa_virtual fallback_malloc private_typeinfo stdlib_exception \
+    cxa_noexception cxa_thread_atexit cxa_vector fallback_malloc private_typeinfo stdlib_exception \
     stdlib_new_delete stdlib_stdexcept stdlib_typeinfo; do
     echo "cxxabi $libcxxabi/src $file.cpp"
   done

@@ -117,22 +117,13 @@ absl::StatusOr<std::optional<std::set<std::string>>> NodesOf(std::string_view te
 }
 
 absl::Status TakeTimeZone(du_engine& host, std::string_view text) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("zone", text, {"name", "offsets"}));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string name, document.Text("name"));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> items, document.Objects("offsets", {"from", "seconds"}));
-  std::vector<TimeZoneTable::Offset> offsets;
-  for (const Document& item : items) {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::int64_t from, item.Integer("from"));
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::int64_t seconds, item.Integer("seconds"));
-    offsets.push_back({.from = absl::FromUnixSeconds(from), .offset = absl::Seconds(seconds)});
-  }
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(TimeZoneTable zone, TimeZoneTable::Create(name, std::move(offsets)));
-  host.time_zones.insert_or_assign(name, std::move(zone));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(TimeZoneTable zone, ParseTimeZone(text));
+  host.time_zones.insert_or_assign(zone.name(), std::move(zone));
   host.policy_text.clear();
   return absl::OkStatus();
 }
 
-absl::StatusOr<TimeZoneTable> TimeZoneOf(const du_engine& host, std::string_view name) {
+absl::StatusOr<TimeZoneTable> FindTimeZone(const du_engine& host, std::string_view name) {
   const auto zone = host.time_zones.find(name);
   if (zone != host.time_zones.end()) return zone->second;
   return absl::InvalidArgumentError(fmt::format("time zone {} has not been put (du_engine_put_time_zone)", name));
@@ -141,7 +132,7 @@ absl::StatusOr<TimeZoneTable> TimeZoneOf(const du_engine& host, std::string_view
 absl::Status TakePolicy(du_engine& host, std::string_view text) {
   if (!host.policy_text.empty() && text == host.policy_text) return absl::OkStatus();
   absl::StatusOr<UpgradePolicy> policy =
-      ParseUpgradePolicyJson(text, host.defaults, [&host](std::string_view name) { return TimeZoneOf(host, name); });
+      ParseUpgradePolicyJson(text, host.defaults, [&host](std::string_view name) { return FindTimeZone(host, name); });
   if (!policy.ok()) return absl::InvalidArgumentError(fmt::format("policy: {}", Message(policy.status())));
   if (host.spares_skipped_pods) SpareSkippedPods(host.identity, *policy);
   host.policy = *std::move(policy);

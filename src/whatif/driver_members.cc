@@ -60,6 +60,37 @@ absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& 
   return std::optional(std::move(requestor));
 }
 
+namespace {
+
+absl::StatusOr<TimeZoneTable> TimeZoneOf(const Document& zone) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string name, zone.Text("name"));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> items, zone.Objects("offsets", {"from", "seconds"}));
+  std::vector<TimeZoneTable::Offset> offsets;
+  for (const Document& item : items) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::int64_t from, item.Integer("from"));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::int64_t seconds, item.Integer("seconds"));
+    offsets.push_back({.from = absl::FromUnixSeconds(from), .offset = absl::Seconds(seconds)});
+  }
+  return TimeZoneTable::Create(name, std::move(offsets));
+}
+
+}  // namespace
+
+absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("zone", text, {"name", "offsets"}));
+  return TimeZoneOf(document);
+}
+
+absl::StatusOr<std::vector<TimeZoneTable>> TimeZonesMember(const Document& document) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> items, document.Objects("timeZones", {"name", "offsets"}));
+  std::vector<TimeZoneTable> zones;
+  for (const Document& item : items) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(TimeZoneTable zone, TimeZoneOf(item));
+    zones.push_back(std::move(zone));
+  }
+  return zones;
+}
+
 void SpareSkippedPods(const DriverIdentity& identity, UpgradePolicy& policy) {
   if (!policy.drain) return;
   LabelSelector& drained = policy.drain->pod_selector;

@@ -4,12 +4,14 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/policy_codec.h"
+#include "driverupgrade/time_zone_table.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/validation_manager.h"
 #include "wire/document.h"
@@ -26,6 +28,11 @@ absl::StatusOr<PolicyDefaults> DefaultsMember(const Document& document);
 absl::StatusOr<EarlyValidation> EarlyValidationMember(const Document& document);
 // nullopt if it is absent.
 absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& document);
+
+// Reads a time zone: its name, and its offsets from UTC.
+absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text);
+// Reads `timeZones`, which is absent if there are none.
+absl::StatusOr<std::vector<TimeZoneTable>> TimeZonesMember(const Document& document);
 
 // Drains leave pods alone that have the driver's skip-drain label.
 void SpareSkippedPods(const DriverIdentity& identity, UpgradePolicy& policy);

@@ -1,6 +1,8 @@
 #include "whatif/plan_request.h"
 
+#include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,10 +29,21 @@ absl::StatusOr<absl::Time> TimeOf(const Document& request, std::string_view memb
   return request.Wrong(member, "must be an RFC 3339 time such as 2026-01-02T03:04:05Z");
 }
 
+absl::StatusOr<UpgradePolicy> ParsePolicy(const Document& request, std::string_view text,
+                                          const PolicyDefaults& defaults) {
+  if (!request.Has("timeZones")) return ParseUpgradePolicy(text, defaults);
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<TimeZoneTable> zones, TimeZonesMember(request));
+  return ParseUpgradePolicyJson(text, defaults, [&](std::string_view name) -> absl::StatusOr<TimeZoneTable> {
+    const auto zone = std::find_if(zones.begin(), zones.end(), [&](const auto& one) { return one.name() == name; });
+    if (zone != zones.end()) return *zone;
+    return absl::InvalidArgumentError(fmt::format("time zone {} is not in timeZones", name));
+  });
+}
+
 absl::Status ReadPolicy(const Document& request, Question& question) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const PolicyDefaults defaults, DefaultsMember(request));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string text, request.Embedded("policy"));
-  absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(text, defaults);
+  absl::StatusOr<UpgradePolicy> policy = ParsePolicy(request, text, defaults);
   if (!policy.ok()) return request.Wrong("policy", Message(policy.status()));
   question.policy = *std::move(policy);
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool spare, request.FlagOr("spareSkippedPods", true));
@@ -59,11 +72,11 @@ absl::Status ReadDriver(const Document& request, Question& question) {
 }  // namespace
 
 absl::StatusOr<std::string> PlanOf(std::string_view request_text, std::string_view cluster_text) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(
-      const Document request,
-      Document::Parse("request", request_text,
-                      {"identity", "namespace", "driverLabels", "policy", "policyDefaults", "at", "activeSince",
-                       "validationSelector", "earlyValidation", "usesDriverUids", "requestor", "spareSkippedPods"}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document request,
+                                 Document::Parse("request", request_text,
+                                                 {"identity", "namespace", "driverLabels", "policy", "policyDefaults",
+                                                  "at", "activeSince", "validationSelector", "earlyValidation",
+                                                  "usesDriverUids", "requestor", "spareSkippedPods", "timeZones"}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(DriverIdentity identity, IdentityMember(request));
   Question question{.identity = std::move(identity)};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(question.at, TimeOf(request, "at"));

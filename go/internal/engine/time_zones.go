@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// ZonesOf returns the names of the time zones in the policy, without UTC. The engine refuses a policy that cannot be read.
+func ZonesOf(policy []byte) (names []string) {
+	var with struct {
+		Rollout struct {
+			ClosedTimeZone string
+			Windows        []struct{ TimeZone string }
+		}
+	}
+	if json.Unmarshal(policy, &with) != nil {
+		return nil
+	}
+	all := []string{with.Rollout.ClosedTimeZone}
+	for _, window := range with.Rollout.Windows {
+		all = append(all, window.TimeZone)
+	}
+	for _, name := range all {
+		if name != "" && name != "UTC" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ZoneOf returns the offsets of a time zone in a span of time. Errors: this machine does not know the zone.
+func ZoneOf(name string, from, until time.Time) (TimeZone, error) {
+	location, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		return TimeZone{}, fmt.Errorf("the policy's time zone %q is not known here; a binary that imports time/tzdata knows all of them", name)
+	}
+	return TimeZone{Name: name, Offsets: offsetsOf(location, from, until)}, nil
+}
+
+func offsetsOf(location *time.Location, from, until time.Time) (offsets []TimeZoneOffset) {
+	for at := from.In(location); at.Before(until); {
+		_, seconds := at.Zone()
+		begin, end := at.ZoneBounds()
+		if begin.IsZero() {
+			begin = at
+		}
+		offsets = append(offsets, TimeZoneOffset{From: begin.Unix(), Seconds: seconds})
+		if end.IsZero() {
+			break
+		}
+		at = end
+	}
+	return offsets
+}

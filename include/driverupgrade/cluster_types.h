@@ -131,11 +131,13 @@ struct Pod {
   /// Names of its ResourceClaims, in its namespace; sorted, without duplicates. Includes claims made for the pod: from
   /// a template (status.resourceClaimStatuses) and for extended resources (status.extendedResourceClaimStatus).
   std::vector<std::string> resource_claims = {};
-  /// The fields up to `scheduler_name` are for a PodFilter (snapshot_builder.h). They are empty for driver pods that a
+  /// The fields up to `subdomain` are for a PodFilter (snapshot_builder.h). They are empty for driver pods that a
   /// cache keeps.
   StringMap annotations = {};
   std::vector<PodVolume> volumes = {};
   std::string scheduler_name = {};
+  /// spec.subdomain. Pods of an indexed Job that have one reach each other by name.
+  std::string subdomain = {};
   /// As Node's.
   std::string unreadable = {};
   friend bool operator==(const Pod&, const Pod&) = default;

@@ -81,6 +81,8 @@ class DriverIdentity {
   /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted
   /// without evacuating the node.
   const std::string& RestartOnlyAnnotation() const;
+  /// Node annotation: the gang because of which the node has started together with others (RolloutPolicy::gangs).
+  const std::string& UnitAnnotation() const;
 
   /// What all of these keys begin with.
   const std::string& KeyPrefix() const;

@@ -36,6 +36,7 @@ enum class GateReason : std::uint8_t {
   kSoak,            ///< The stage before is done and soaks.
   kApproval,        ///< The stage before waits for an administrator's approval.
   kGroup,           ///< The rules for the node's group let it not start now.
+  kGangRuns,        ///< A gang with pods on the node may finish, or save its work, before it is interrupted.
   kSkipLabel,       ///< The node's skip label is `true`.
   kCordoned,        ///< An administrator's cordon, and the policy ignores such nodes.
   kNodeNotReady,    ///< The node is not Ready, and its upgrade has not started.
@@ -108,6 +109,7 @@ inline constexpr std::array kGates = {
     GateTraits{GateReason::kSoak, "Soak", GateOpener::kClock, false, true, false},
     GateTraits{GateReason::kApproval, "Approval", GateOpener::kAdministrator, false, true, false},
     GateTraits{GateReason::kGroup, "Group", GateOpener::kRollout, false, false, false},
+    GateTraits{GateReason::kGangRuns, "GangRuns", GateOpener::kWorkloads, false, true, false},
     GateTraits{GateReason::kSkipLabel, "SkipLabel", GateOpener::kAdministrator, false, true, true, true},
     GateTraits{GateReason::kCordoned, "Cordoned", GateOpener::kAdministrator, false, true, true, true},
     GateTraits{GateReason::kNodeNotReady, "NodeNotReady", GateOpener::kAdministrator, false, false, true, true},

@@ -106,6 +106,19 @@ struct RolloutStageStatus {
 };
 
 /// Where a rollout stands, and what it is to remember (ADR 0013).
+/// How often gangs are interrupted by what is left of a rollout (RolloutPolicy::gangs), as far as the pods of the waiting nodes are known.
+struct RolloutGangs {
+  /// Number of gangs with pods on waiting nodes. No order of the nodes interrupts less than each of them once.
+  int gangs = 0;
+  /// Number of units: the waiting nodes of one gang that start together.
+  int units = 0;
+  /// Number of interruptions that this policy causes, if gangs return to the same nodes.
+  int interruptions = 0;
+  /// Number of interruptions if the nodes started in the order of their names, as many as the limits allow at a time.
+  int by_name = 0;
+  friend bool operator==(const RolloutGangs&, const RolloutGangs&) = default;
+};
+
 struct RolloutStatus {
   /// Of the driver, as approvals name it; empty: it cannot be told.
   std::string revision = {};
@@ -124,6 +137,8 @@ struct RolloutStatus {
   /// How the nodes go back to this revision, which the fleet has completed before; nullopt: it is another one, or no node
   /// has to go.
   std::optional<Rollback> rollback = std::nullopt;
+  /// nullopt: the policy takes no account of gangs.
+  std::optional<RolloutGangs> gangs = std::nullopt;
   /// The record as it is to be stored by compare-and-set before what starts a node is sent; nullopt: as it was read.
   std::optional<std::string> record = std::nullopt;
   friend bool operator==(const RolloutStatus&, const RolloutStatus&) = default;

@@ -89,6 +89,26 @@ struct NodeGroups {
   friend bool operator==(const NodeGroups&, const NodeGroups&) = default;
 };
 
+/// What a rollout does for gangs: pods that only run together, such as those of one training job. One pod that is evicted
+/// stops them all.
+enum class GangMode : std::uint8_t {
+  kTogether,  ///< Nodes with pods of one gang start as one, so that the gang is interrupted once.
+  kWhenDone,  ///< The same, but a gang may finish first: for `wait`, or without limit if that is zero.
+};
+/// What happens to a gang on more nodes than may be unavailable at once.
+enum class TooBig : std::uint8_t {
+  kWait,   ///< Its nodes do not start.
+  kSplit,  ///< Its nodes start in several parts; each part interrupts the gang.
+};
+struct NodeGangs {
+  GangMode mode = GangMode::kTogether;
+  TooBig too_big = TooBig::kWait;
+  /// How long a gang may finish, or save its work, once nothing else keeps its nodes from starting. Zero with kTogether: not at
+  /// all. The nodes start earlier if all its pods there have ended, or have the annotation `driverupgrade/may-stop: "true"`.
+  absl::Duration wait = absl::ZeroDuration();
+  friend bool operator==(const NodeGangs&, const NodeGangs&) = default;
+};
+
 /// In RolloutWindow::days_of_month: the last day, whichever number it has.
 inline constexpr int kLastDayOfMonth = -1;
 
@@ -157,6 +177,9 @@ struct RolloutPolicy {
   /// The first that tells two nodes apart decides, and their names if none does.
   std::vector<RolloutOrder> order = {};
   std::optional<NodeGroups> groups = std::nullopt;
+  /// nullopt: pods are evicted node by node. Otherwise `groups` must not be set. Nodes without pods that the upgrade evicts start first, then nodes with such
+  /// pods but no gang on several nodes, then gangs. `order` decides among nodes of the first two kinds.
+  std::optional<NodeGangs> gangs = std::nullopt;
   /// Nodes start in any of them; none: at any time.
   std::vector<RolloutWindow> windows = {};
   std::vector<ClosedDays> closed = {};
@@ -192,6 +215,8 @@ using FailureBudgets = std::map<FailureClass, CountOrPercent>;
 /// As documents and metrics spell them.
 std::string_view ToString(FailureClass failure);
 std::string_view ToString(Rollback rollback);
+std::string_view ToString(GangMode mode);
+std::string_view ToString(TooBig too_big);
 
 /// The zone of an IANA name such as `Europe/Berlin` or `UTC`, from the time zone files of this machine (those that
 /// abseil reads). Errors: InvalidArgument for a text that is no such name (`localtime` is none: it means something else on

@@ -88,9 +88,10 @@ class StateMachine {
   /// One pass over all nodes. With `policy.auto_upgrade` off: gates and totals, nothing to do.
   [[nodiscard]] Plan Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const;
 
-  /// One node. `admitted`: it has a slot, so it may leave upgrade-required.
+  /// Judges one node. `admitted`: it has a slot, so it may leave upgrade-required. `unit`: the gang because of which it starts together
+  /// with others; empty: it starts by itself.
   [[nodiscard]] Verdict Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules, absl::Time now,
-                              absl::Time active_since, bool admitted) const;
+                              absl::Time active_since, bool admitted, const std::string& unit = "") const;
 
   /// What gives a node back in whatever state it is: one patch that lifts a cordon which only our upgrade
   /// relies on, and removes our label and annotations. What others wrote stays: the skip label, the safe-load

@@ -202,7 +202,7 @@ PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>&
 
 void IncrementalPlanner::Impl::JudgeNode(const std::string& name, PlannedNode& node, bool admitted) {
   Withdraw(name, node);
-  Verdict verdict = machine_.Judge(*node.view, *driver_, rules_, now_, active_since_, admitted);
+  Verdict verdict = machine_.Judge(*node.view, *driver_, rules_, now_, active_since_, admitted, node.unit);
   node.share = ShareOf(grants_, *node.view, verdict);
   if (verdict.candidate) verdict.candidate->has_grant = node.share.first;
   const Tally tally = verdict.tally;
@@ -270,6 +270,12 @@ PlanUpdate IncrementalPlanner::Withhold(const std::map<std::string, Gate>& gates
 void IncrementalPlanner::NotTold(const std::string& node) { impl_->NotTold(node); }
 std::shared_ptr<const PublishedPlan> IncrementalPlanner::Publish() { return impl_->Publish(); }
 const std::set<std::string>& IncrementalPlanner::pod_interest() const { return impl_->pod_interest(); }
+const std::map<std::string, std::string>& IncrementalPlanner::uncordoned_units() const {
+  return impl_->rollout().uncordoned_units();
+}
+const std::set<std::string>& IncrementalPlanner::of_unknown_units() const {
+  return impl_->rollout().of_unknown_units();
+}
 std::uint64_t IncrementalPlanner::judgements() const { return impl_->judgements(); }
 
 }  // namespace driverupgrade::internal

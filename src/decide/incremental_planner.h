@@ -134,6 +134,11 @@ class IncrementalPlanner {
   // See Plan::pod_interest; as of the last Advance.
   const std::set<std::string>& pod_interest() const;
 
+  // Returns a node of each unit of gangs that is not cordoned yet (RolloutRound::uncordoned_units), as of the last finished Advance.
+  const std::map<std::string, std::string>& uncordoned_units() const;
+  // Returns nodes whose start is granted and whose unit is not known (RolloutRound::of_unknown_units), as of the same.
+  const std::set<std::string>& of_unknown_units() const;
+
   // How often a node has been judged since the beginning.
   std::uint64_t judgements() const;
 

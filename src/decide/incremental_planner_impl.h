@@ -47,6 +47,7 @@ class IncrementalPlanner::Impl {
   const std::set<std::string>& pod_interest() const {
     return rollout_.interest().empty() ? interested_ : all_interest_;
   }
+  const RolloutPlanner& rollout() const { return rollout_; }
   std::uint64_t judgements() const { return judgements_; }
 
  private:

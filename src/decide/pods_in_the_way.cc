@@ -1,6 +1,7 @@
 #include "decide/pods_in_the_way.h"
 
 #include <set>
+#include <vector>
 
 #include "decide/transitions/walk.h"
 #include "driverupgrade/drain_manager.h"
@@ -10,7 +11,7 @@ namespace driverupgrade::internal {
 namespace {
 
 // A pod that is waited for may have to be deleted, too.
-class PodCount {
+class PodSet {
  public:
   void Add(const Pod* pod) {
     if (!IsFinished(*pod)) pods_.insert(pod);
@@ -19,7 +20,7 @@ class PodCount {
     for (const Pod* pod : selection.evict) Add(pod);
     for (const PodSelection::Blocked& blocked : selection.blocked) Add(blocked.pod);
   }
-  int value() const { return static_cast<int>(pods_.size()); }
+  std::vector<const Pod*> pods() const { return {pods_.begin(), pods_.end()}; }
 
  private:
   std::set<const Pod*> pods_;
@@ -27,21 +28,22 @@ class PodCount {
 
 }  // namespace
 
-std::optional<int> PodsInTheWay(const NodeView& view, const NodeRules& rules, const StateMachineOptions& options) {
+std::optional<std::vector<const Pod*>> PodsInTheWay(const NodeView& view, const NodeRules& rules,
+                                                    const StateMachineOptions& options) {
   if (!view.pods) return std::nullopt;
-  PodCount count;
+  PodSet in_the_way;
   const PodManager pods;
   const DrainManager drains(options.own_pod);
   if (const auto& jobs = rules.wait_for_completion; jobs && !jobs->pod_selector.empty()) {
-    for (const Pod* pod : pods.AwaitedPods(*view.pods, *jobs)) count.Add(pod);
+    for (const Pod* pod : pods.AwaitedPods(*view.pods, *jobs)) in_the_way.Add(pod);
   }
   // A node whose pods have been deleted is drained only if that could not be done.
   if (const auto deletion = PodDeletion(options, rules)) {
-    count.Add(pods.SelectForDeletion(view, *deletion, drains));
+    in_the_way.Add(pods.SelectForDeletion(view, *deletion, drains));
   } else if (rules.drain) {
-    count.Add(drains.Select(*view.pods, *rules.drain));
+    in_the_way.Add(drains.Select(*view.pods, *rules.drain));
   }
-  return count.value();
+  return in_the_way.pods();
 }
 
 }  // namespace driverupgrade::internal

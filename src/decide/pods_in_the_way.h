@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_SRC_DECIDE_PODS_IN_THE_WAY_H_
 
 #include <optional>
+#include <vector>
 
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/state_machine.h"
@@ -10,9 +11,10 @@
 
 namespace driverupgrade::internal {
 
-// How many pods of the node the policy has an upgrade evict, delete or wait for. Those that have ended are nobody's
-// work and do not count; those that the policy does not allow to evict do. nullopt: the pods are not known.
-std::optional<int> PodsInTheWay(const NodeView& view, const NodeRules& rules, const StateMachineOptions& options);
+// Returns the pods of the node that the policy has an upgrade evict, delete or wait for, each once. Those that have ended are nobody's
+// work and do not count; those that the policy does not allow to evict do. nullopt: the pods are not known. The result refers to `view`.
+std::optional<std::vector<const Pod*>> PodsInTheWay(const NodeView& view, const NodeRules& rules,
+                                                    const StateMachineOptions& options);
 
 }  // namespace driverupgrade::internal
 

@@ -28,6 +28,8 @@ void RolloutPlanner::ForgetRound() {
   findings_.clear();
   wake_at_.reset();
   interest_.clear();
+  uncordoned_units_.clear();
+  of_unknown_units_.clear();
   starting_groups_.clear();
 }
 
@@ -44,15 +46,18 @@ auto RolloutPlanner::Admit(const RolloutInput& input, PlannedNodes& nodes, const
   RenewMembers(input, nodes);
   RolloutRound round = AdmitByRollout(input, members_, sums, elsewhere);
   for (const std::size_t i : round.pod_interest) interest_.insert(interest_.end(), nodes_[i]->first);
-  const std::optional<NodeGroups>& groups = rules_->policy.groups;
+  const std::optional<NodeGroups> groups = GroupsOf(rules_->policy);
   const bool together = groups && groups->mode == GroupMode::kTogether;
   NoteWaits(round, touched);
   std::vector<NamedNode*> starting;
   for (const RolloutDecision& decision : round.decisions) {
     if (decision.gate != RolloutAnswer::kStarts) continue;
     NamedNode* node = starting.emplace_back(nodes_[decision.index]);
-    if (together) starting_groups_[node->first] = GroupOf(node->second.view->node, *groups);
+    node->second.unit = members_.UnitOf(decision.index);
+    if (together) starting_groups_[node->first] = members_.GroupOf(decision.index, *groups);
   }
+  uncordoned_units_ = std::move(round.uncordoned_units);
+  for (const std::size_t i : round.of_unknown_units) of_unknown_units_.insert(nodes_[i]->first);
   budget_ = round.budget;
   status_ = std::move(round.status);
   findings_ = std::move(round.findings);

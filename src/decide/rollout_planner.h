@@ -57,6 +57,10 @@ class RolloutPlanner {
   // The nodes whose pods the next round has to know.
   const Names& interest() const { return interest_; }
 
+  // See RolloutRound; `of_unknown_units` by name.
+  const std::map<std::string, std::string>& uncordoned_units() const { return uncordoned_units_; }
+  const Names& of_unknown_units() const { return of_unknown_units_; }
+
   // With each node that starts together with others, those others.
   std::map<std::string, Gate> WithGroups(const std::map<std::string, Gate>& gates) const;
 
@@ -85,6 +89,8 @@ class RolloutPlanner {
   std::optional<absl::Time> wake_at_ = std::nullopt;
   std::shared_ptr<const RolloutWaits> waits_ = nullptr;
   Names interest_ = {};
+  std::map<std::string, std::string> uncordoned_units_ = {};
+  Names of_unknown_units_ = {};
   std::map<std::string, std::string> starting_groups_ = {};  // of nodes that start together with others
 };
 

@@ -104,8 +104,8 @@ void NoteDriverPods(Walk& walk) {
 }
 
 // Judge, into a fresh `verdict`: that is 1.2 kB, which Step would otherwise move about for each node.
-void JudgeInto(const JudgeContext& in, const NodeView& view, bool admitted, Verdict& verdict) {
-  Walk walk(in, view, admitted, verdict);
+void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& admission, Verdict& verdict) {
+  Walk walk(in, view, admission, verdict);
   verdict.tally = internal::TallyByMarks(view, walk.before(), in.identity, in.policy);
   NoteDriverPods(walk);
   // A failed node that holds no slot takes none on its way back: it goes back at once (I1).
@@ -141,7 +141,7 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
   for (const internal::RolloutDecision& decision : round.decisions) {
     internal::KeptVerdict& verdict = verdicts[decision.index];
     if (decision.gate == internal::RolloutAnswer::kStarts) {
-      verdict = start(*snapshot.nodes[decision.index]);
+      verdict = start(*snapshot.nodes[decision.index], members.UnitOf(decision.index));
     } else {
       verdict.gate = AtPlace(round.gates[static_cast<std::size_t>(decision.gate)], decision.place);
     }
@@ -205,9 +205,9 @@ StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options)
     : identity_(std::move(identity)), options_(std::move(options)) {}
 
 Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules, absl::Time now,
-                            absl::Time active_since, bool admitted) const {
+                            absl::Time active_since, bool admitted, const std::string& unit) const {
   Verdict verdict;
-  JudgeInto(JudgeContext(*this, rules, driver, now, active_since), view, admitted, verdict);
+  JudgeInto(JudgeContext(*this, rules, driver, now, active_since), view, {.admitted = admitted, .unit = unit}, verdict);
   return verdict;
 }
 
@@ -238,9 +238,9 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   const NodeRules rules = policy;
   const AdmissionLimits limits = policy;
   const JudgeContext context(*this, rules, *snapshot.driver, now, snapshot.active_since);
-  const auto start = [&](const NodeView& view) {
+  const auto start = [&](const NodeView& view, const std::string& unit = "") {
     Verdict verdict;
-    JudgeInto(context, view, /*admitted=*/true, verdict);
+    JudgeInto(context, view, {.admitted = true, .unit = unit}, verdict);
     return internal::Keep(std::move(verdict));
   };
   std::optional<internal::RolloutRules> rollout;
@@ -264,7 +264,7 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   verdicts.reserve(snapshot.nodes.size());
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     Verdict verdict;
-    JudgeInto(context, *view, /*admitted=*/false, verdict);
+    JudgeInto(context, *view, {}, verdict);
     const GrantShare share = ShareOf(snapshot.grants, *view, verdict);
     elsewhere.erase(view->node.uid);
     sums.Add(verdict.tally, share);

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "decide/marks_of_view.h"
 #include "decide/rollout/census.h"
+#include "decide/rollout/gangs.h"
 #include "fmt/format.h"
 #include "model/unreadable.h"
 #include "tell/withheld_plan.h"
@@ -68,8 +70,9 @@ absl::StatusOr<CorePass> Core::Apply(const Names& nodes, const UpgradePolicy& po
   pass.wanted_pods = WantedPods(pool);
   AddFindings(pool, pass.plan);
   if (pass.plan.finished && policy.rollout && StartsTogether(*policy.rollout)) {
-    WithholdUnread(pool, pass.wanted_pods, pass.plan);
+    WithholdUnread(pool, pass.wanted_pods, GangsStartTogether(*policy.rollout), pass.plan);
   }
+  if (policy.rollout && GangsStartTogether(*policy.rollout)) WithholdEvictions(pool, pass.wanted_pods, pass.plan);
   LeaveOut(pool, pass.wanted_pods, pass.plan);
   AddWakeUps(pool, pass.plan);
   return pass;
@@ -156,14 +159,40 @@ bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) 
 }
 
 // Nodes that start together wait until the pods of all of them have been read, or some would start without the others. After a
-// failed list, a node continues with everything that needs no pods.
-void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
+// failed list, a node continues with everything that needs no pods. A gang may have pods on any node.
+void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
+  const bool all_wait = for_gangs && std::any_of(wanted.begin(), wanted.end(),
+                                                 [&](const std::string& node) { return Awaits(node, wanted); });
   std::map<std::string, Gate> unread;
   for (const NodePlan& node : plan.nodes) {
-    if (!Starts(node) || pool.guests.contains(node.node) || !Awaits(node.node, wanted)) continue;
-    unread[node.node] = {.reason = GateReason::kPodsUnknown, .detail = "its pods are being read"};
+    if (!Starts(node) || pool.guests.contains(node.node) || !(all_wait || Awaits(node.node, wanted))) continue;
+    unread[node.node] = {.reason = GateReason::kPodsUnknown,
+                         .detail = all_wait ? "pods of nodes that wait are being read" : "its pods are being read"};
   }
   WithholdNodes(pool.planner, unread, plan);
+}
+
+// No pod of a unit is evicted before all of its nodes are cordoned. Otherwise the pod's controller may start it again on a node of
+// the unit.
+void Core::WithholdEvictions(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
+  const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
+  const std::set<std::string>& unknown = pool.planner.of_unknown_units();
+  const auto unread =
+      std::find_if(unknown.begin(), unknown.end(), [&](const auto& node) { return Awaits(node, wanted); });
+  std::map<std::string, Gate> held;
+  for (const NodePlan& node : plan.nodes) {
+    const auto view = managed_.find(node.node);
+    if ((node.evict.empty() && node.remove.empty()) || view == managed_.end()) continue;
+    const auto marks = MarksOfView(*view->second, machine_.identity());
+    const std::optional<std::string>& unit = marks->unit.value();
+    if (!unit) continue;
+    const auto found = uncordoned.find(*unit);
+    if (found == uncordoned.end() && unread == unknown.end()) continue;
+    held[node.node] = {.reason = GateReason::kGroup,
+                       .detail = fmt::format("node {}, which starts together with it, is not cordoned yet",
+                                             found == uncordoned.end() ? *unread : found->second)};
+  }
+  WithholdNodes(pool.planner, held, plan);
 }
 
 // ----- what may begin

@@ -85,6 +85,15 @@ void GateMember(std::string_view key, const std::optional<Gate>& gate, JsonWrite
   if (gate) writer.ObjectMember(key, [&] { WriteGate(*gate, writer); });
 }
 
+void WriteGangs(const RolloutGangs& gangs, JsonWriter& writer) {
+  writer.ObjectMember("gangs", [&] {
+    writer.Member("gangs", gangs.gangs);
+    writer.Member("units", gangs.units);
+    writer.Member("interruptions", gangs.interruptions);
+    writer.Member("byName", gangs.by_name);
+  });
+}
+
 // Members without a value are absent.
 void WriteRollout(const RolloutStatus& rollout, JsonWriter& writer) {
   writer.ObjectMember("rollout", [&] {
@@ -101,6 +110,7 @@ void WriteRollout(const RolloutStatus& rollout, JsonWriter& writer) {
       writer.Member("leftOut", stage.left_out);
     });
     if (rollout.rollback) writer.Member("rollback", ToString(*rollout.rollback));
+    if (rollout.gangs) WriteGangs(*rollout.gangs, writer);
     GateMember("waitsFor", rollout.next, writer);
     GateMember("halted", rollout.halted, writer);
     GateMember("closed", rollout.closed, writer);

@@ -62,6 +62,7 @@ struct DriverIdentity::Keys {
   const std::string policy_annotation = Key(".policy");
   const std::string restart_pod_annotation = Key(".restart-pod");
   const std::string restart_only_annotation = Key(".restart-only");
+  const std::string unit_annotation = Key(".unit");
 
  private:
   std::string Key(std::string_view suffix) const { return fmt::format("{}{}", key_prefix, suffix); }
@@ -116,5 +117,6 @@ const std::string& DriverIdentity::ApprovedAnnotation() const { return keys_->ap
 const std::string& DriverIdentity::PolicyAnnotation() const { return keys_->policy_annotation; }
 const std::string& DriverIdentity::RestartPodAnnotation() const { return keys_->restart_pod_annotation; }
 const std::string& DriverIdentity::RestartOnlyAnnotation() const { return keys_->restart_only_annotation; }
+const std::string& DriverIdentity::UnitAnnotation() const { return keys_->unit_annotation; }
 
 }  // namespace driverupgrade

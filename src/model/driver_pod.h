@@ -12,6 +12,7 @@ inline void DropFilterFields(Pod& pod) {
   pod.annotations = {};
   pod.volumes = {};
   pod.scheduler_name = {};
+  pod.subdomain = {};
 }
 
 }  // namespace driverupgrade::internal

@@ -95,6 +95,7 @@ constexpr std::tuple kAnnotations{
     Row<std::string>{&NodeMarks::failure_cause, &DriverIdentity::FailureCauseAnnotation, ParseText},
     Row<std::string>{&NodeMarks::restart_pod, &DriverIdentity::RestartPodAnnotation, ParseText},
     Row<RestartOnly>{&NodeMarks::restart_only, &DriverIdentity::RestartOnlyAnnotation, ParseRestartOnly},
+    Row<std::string>{&NodeMarks::unit, &DriverIdentity::UnitAnnotation, ParseText},
 };
 
 // Our keys stand next to one another in the map, so one look-up finds them all.

@@ -106,6 +106,7 @@ struct NodeMarks {
   Mark<std::string> failure_class = {};
   Mark<std::string> failure_cause = {};
   Mark<RestartOnly> restart_only = {};
+  Mark<std::string> unit = {};
   // Names of drivers, ours among them.
   Mark<std::set<std::string>> cordoned_by = {};
 

@@ -39,6 +39,14 @@ const std::array kRollbackNames = {
     std::pair(ToString(Rollback::kStaged), Rollback::kStaged),
     std::pair(ToString(Rollback::kFast), Rollback::kFast),
 };
+const std::array kGangModeNames = {
+    std::pair(ToString(GangMode::kTogether), GangMode::kTogether),
+    std::pair(ToString(GangMode::kWhenDone), GangMode::kWhenDone),
+};
+const std::array kTooBigNames = {
+    std::pair(ToString(TooBig::kWait), TooBig::kWait),
+    std::pair(ToString(TooBig::kSplit), TooBig::kSplit),
+};
 constexpr std::array kConditionStatusNames = {
     std::pair(std::string_view("True"), std::string_view("True")),
     std::pair(std::string_view("False"), std::string_view("False")),
@@ -113,6 +121,14 @@ void ReadGroups(PolicySection& section, NodeGroups& groups) {
   }
 }
 
+void ReadGangs(PolicySection& section, NodeGangs& gangs) {
+  section.ReadEnum("mode", kGangModeNames, gangs.mode);
+  section.ReadEnum("tooBig", kTooBigNames, gangs.too_big);
+  std::optional<absl::Duration> wait;
+  ReadDuration(section, "waitSeconds", wait);
+  gangs.wait = wait.value_or(gangs.wait);
+}
+
 void ReadHealth(PolicySection& section, RolloutHealth& health) {
   section.ReadList("nodeConditions", [&](PolicySection& list, std::string_view item) {
     list.ReadSection(item, [&](PolicySection& condition) {
@@ -163,6 +179,15 @@ void WriteGroups(const std::optional<NodeGroups>& groups, FieldWriter& out) {
   out.EndObject();
 }
 
+void WriteGangs(const std::optional<NodeGangs>& gangs, FieldWriter& out) {
+  if (!gangs) return out.Null("gangs");
+  out.StartObject("gangs");
+  out.Text("mode", EnumName(kGangModeNames, gangs->mode));
+  out.Text("tooBig", EnumName(kTooBigNames, gangs->too_big));
+  out.Seconds("waitSeconds", gangs->wait);
+  out.EndObject();
+}
+
 void WriteHealth(const std::optional<RolloutHealth>& health, FieldWriter& out) {
   if (!health) return out.Null("health");
   out.StartObject("health");
@@ -198,6 +223,7 @@ void ReadRollout(PolicySection& section, const TimeZoneLoader& zones, RolloutPol
     ReadOrder(list, item, rollout.order.emplace_back());
   });
   section.ReadSection("groups", [&](PolicySection& groups) { ReadGroups(groups, rollout.groups.emplace()); });
+  section.ReadSection("gangs", [&](PolicySection& gangs) { ReadGangs(gangs, rollout.gangs.emplace()); });
   ReadWindows(section, zones, rollout);
   section.ReadEnum("rollback", kRollbackNames, rollout.rollback);
   section.ReadBool("finishBy", rollout.finish_by);
@@ -219,6 +245,7 @@ void WriteRollout(const std::optional<RolloutPolicy>& rollout, FieldWriter& writ
   WriteList("stages", rollout->stages, writer, WriteStage);
   WriteList("order", rollout->order, writer, WriteOrder);
   WriteGroups(rollout->groups, writer);
+  WriteGangs(rollout->gangs, writer);
   WriteWindows(*rollout, writer);
   if (rollout->rollback != Rollback::kStaged || !writer.only_set()) {
     writer.Text("rollback", EnumName(kRollbackNames, rollout->rollback));

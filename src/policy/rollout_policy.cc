@@ -131,6 +131,9 @@ std::string_view ToString(FailureClass failure) {
 
 std::string_view ToString(Rollback rollback) { return rollback == Rollback::kFast ? "Fast" : "Staged"; }
 
+std::string_view ToString(GangMode mode) { return mode == GangMode::kWhenDone ? "WhenDone" : "Together"; }
+std::string_view ToString(TooBig too_big) { return too_big == TooBig::kSplit ? "Split" : "Wait"; }
+
 void internal::Check(const RolloutPolicy& rollout, FieldChecker& checker) {
   std::set<std::string_view> names;
   CheckItems("rollout.stages", rollout.stages, checker,
@@ -140,6 +143,10 @@ void internal::Check(const RolloutPolicy& rollout, FieldChecker& checker) {
   if (rollout.groups) {
     CheckKey("rollout.groups.by", rollout.groups->by, checker);
     checker.AtLeast("rollout.groups.maxPerGroup", 1, rollout.groups->max_per_group);
+  }
+  checker.Require(!rollout.gangs || !rollout.groups, "rollout.gangs", "cannot be combined with groups");
+  if (rollout.gangs) {
+    checker.Between("rollout.gangs.waitSeconds", absl::ZeroDuration(), kSecondsMax, rollout.gangs->wait);
   }
   CheckItems("rollout.windows", rollout.windows, checker,
              [&](const std::string& path, const RolloutWindow& window) { CheckWindow(path, window, checker); });

@@ -117,6 +117,14 @@ constexpr Description kDescriptions[] = {
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout) to.Add(!from.rollout->closed.has_value());
      }},
+    {Type::kGauge, "driverupgrade_rollout_gangs", "Gangs with pods on nodes that wait.",
+     [](const MetricsSnapshot& from, Samples& to) {
+       if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->gangs);
+     }},
+    {Type::kGauge, "driverupgrade_rollout_gang_interruptions_planned", "Interruptions of gangs that are still to come.",
+     [](const MetricsSnapshot& from, Samples& to) {
+       if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->interruptions);
+     }},
     {Type::kGauge, "driverupgrade_leader", "Whether this replica leads.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.leading) to.Add(*from.leading);

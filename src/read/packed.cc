@@ -42,12 +42,13 @@ auto FieldsOf(Is<Node> auto& node) {
 auto FieldsOf(Is<Pod> auto& pod) {
   auto& [ref, version, node_name, affinity_node, unscheduled, labels, owners, phase, deletion, finalizers, mirror,
          empty_dir, init, containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
-         unreadable] = pod;
+         subdomain, unreadable] = pod;
   auto& [ns, name, uid] = ref;
   // The UID and the version come first, since they are read alone. Neither a pod that could not be read nor an unbound one
   // is ever packed.
   return std::tie(uid, version, ns, name, labels, owners, phase, deletion, finalizers, mirror, empty_dir, init,
-                  containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler);
+                  containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
+                  subdomain);
 }
 
 template <typename T>

@@ -160,12 +160,23 @@ class JsonReport {
     });
     // Absent on the way to a revision that is new.
     if (rollout.rollback) Member("rollback", ToString(*rollout.rollback));
+    if (rollout.gangs) Gangs(*rollout.gangs);
     Key("waitsFor");
     WriteGate(rollout.next);
     Key("halted");
     WriteGate(rollout.halted);
     Key("closed");
     WriteGate(rollout.closed);
+    writer_.EndObject();
+  }
+
+  void Gangs(const RolloutGangs& gangs) {
+    Key("gangs");
+    writer_.StartObject();
+    Member("gangs", gangs.gangs);
+    Member("units", gangs.units);
+    Member("interruptions", gangs.interruptions);
+    Member("byName", gangs.by_name);
     writer_.EndObject();
   }
 

@@ -226,6 +226,7 @@ void WritePodSpec(JsonWriter& writer, const Pod& pod) {
   writer.MemberIfAny("nodeName", pod.node_name);
   if (!pod.affinity_node_name.empty()) WriteAffinity(writer, pod.affinity_node_name);
   writer.MemberIfAny("schedulerName", pod.scheduler_name);
+  writer.MemberIfAny("subdomain", pod.subdomain);
   WriteVolumes(writer, pod);
   writer.ArrayMember("containers", [&] {
     writer.Object([&] {

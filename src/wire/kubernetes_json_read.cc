@@ -130,6 +130,7 @@ void ReadPodSpec(const JsonField& spec, Pod& pod) {
   pod.node_name = spec.Member("nodeName").String();
   if (pod.node_name.empty()) pod.affinity_node_name = ReadAffinityNode(spec);
   pod.scheduler_name = spec.Member("schedulerName").String();
+  pod.subdomain = spec.Member("subdomain").String();
   spec.Member("volumes").ForEachItem([&](const JsonField& volume) {
     // `emptyDir: {}` is one too (drain-D17).
     if (volume.Member("emptyDir").present()) pod.has_empty_dir = true;

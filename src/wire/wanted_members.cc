@@ -47,6 +47,7 @@ constexpr WantedMember kVolume[] = {{"name"}, Of(kAnyOther, kVolumeSource)};
 constexpr WantedMember kContainer[] = {{"resources"}};
 constexpr WantedMember kPodSpec[] = {{"nodeName"},
                                      {"schedulerName"},
+                                     {"subdomain"},
                                      Of("affinity", kAffinity),
                                      Of("volumes", kVolume),
                                      Of("initContainers", kContainer),

@@ -6,10 +6,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "c/engine_host.h"
 #include "c/engine_world.h"
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/gang_controller.h"
 #include "support/catch.h"
 
 namespace driverupgrade::tests {
@@ -141,6 +144,33 @@ TEST_CASE("A rollout keeps its stages and ends after its host is killed at any r
 }
 
 // The operator was down while the node went, so no watch tells of it.
+TEST_CASE("Nodes with pods of one job start together through the C interface, and the job is interrupted once") {
+  constexpr std::string_view kGangs =
+      R"({"autoUpgrade":true,"maxParallelUpgrades":1,"maxUnavailable":2,"drain":{"enable":true},"rollout":{"gangs":{}}})";
+  World world(4);
+  testing::GangController jobs(world.cluster, 1);
+  std::vector<Pod> pods;
+  for (const std::size_t node : {0, 3}) {
+    pods.push_back(testing::PodBuilder("team", "train-" + std::to_string(node))
+                       .OnNode(world.fleet.node_names[node])
+                       .WithLabel("ray.io/cluster", "train")
+                       .WithResource("nvidia.com/gpu")
+                       .Build());
+  }
+  jobs.Add("train", std::move(pods));
+  EngineHost host = HostOf(world);
+  for (int pass = 0; pass < 300; ++pass) {
+    host.Pass(std::nullopt, kGangs, world.clock->Now());
+    REQUIRE(world.checker.Report() == "");
+    jobs.Step();
+    world.cluster->Advance(absl::Seconds(2));
+    jobs.Step();
+  }
+  CHECK(NodesWith(world, "rev-2") == 4);
+  CHECK(jobs.interruptions() == 1);
+  CHECK(jobs.AllRun());
+}
+
 TEST_CASE("A grant of a node that was deleted before the host started holds no slot") {
   constexpr std::string_view kOneAtATime =
       R"({"autoUpgrade":true,"maxParallelUpgrades":1,"maxUnavailable":null,"drain":{"enable":true},"podDeletion":{}})";

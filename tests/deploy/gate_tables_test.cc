@@ -56,9 +56,9 @@ TEST_CASE("The alert about a rollout without progress leaves out wishes and node
   const auto lists = ReasonsInAlerts();
   REQUIRE(lists.size() == 2);
   CHECK(lists[0] == Names([](const GateTraits& gate) { return gate.is_wish || gate.left_out; }));
-  // Jobs are waited for by the policy, and a failed node's driver waits for its safe load.
+  // Jobs and gangs are waited for by the policy, and a failed node's driver waits for its safe load.
   CHECK(lists[1] == Names([](const GateTraits& gate) {
-          return gate.opener == GateOpener::kWorkloads && gate.reason != GateReason::kJobs &&
+          return gate.opener == GateOpener::kWorkloads && !gate.is_wish && gate.reason != GateReason::kJobs &&
                  gate.reason != GateReason::kSafeLoad;
         }));
 }

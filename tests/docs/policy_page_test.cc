@@ -87,7 +87,7 @@ std::string ReadPolicyOf(const std::string& scenario) {
 TEST_CASE("Each policy to copy is the one of the scenario that shows it") {
   const std::vector<Block> blocks = ReadBlocks(DRIVERUPGRADE_ROLLOUT_POLICIES_PAGE);
   const std::vector<std::string> scenarios = ReadScenarioLinks(DRIVERUPGRADE_ROLLOUT_POLICIES_PAGE);
-  REQUIRE(blocks.size() == 5);
+  REQUIRE(blocks.size() == 6);
   REQUIRE(scenarios.size() == blocks.size());
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const absl::StatusOr<UpgradePolicy> copied = ParseUpgradePolicy(blocks[i].text);

@@ -94,6 +94,7 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kSoak:
     case GateReason::kApproval:
     case GateReason::kGroup:
+    case GateReason::kGangRuns:
     case GateReason::kLedger: return false;  // the model has none
     case GateReason::kFrozen: return !policy.auto_upgrade;
     case GateReason::kCordoned: return view.node.unschedulable && policy.cordoned_nodes == CordonedNodes::kIgnore;

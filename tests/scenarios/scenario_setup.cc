@@ -137,7 +137,8 @@ std::string Scenario::Options(Arguments& arguments) {
 }
 
 std::string Scenario::Node(Arguments& arguments) {
-  const std::vector<std::string> names = arguments.Words({"cordoned", "not-ready", "terminating", "label", "annotation"});
+  const std::vector<std::string> names =
+      arguments.Words({"cordoned", "not-ready", "terminating", "label", "annotation"});
   if (names.empty()) throw ScenarioError("the node's name is missing");
   const bool cordoned = arguments.Flag("cordoned");
   const bool not_ready = arguments.Flag("not-ready");
@@ -217,6 +218,7 @@ std::string Scenario::Pod(Arguments& arguments) {
   SetPhase(arguments.Value("phase").value_or("Running"), builder);
   SetOwner(arguments.Value("owner").value_or("none"), ref.name, builder);
   for (const auto& [key, value] : arguments.Pairs("label")) builder.WithLabel(key, value);
+  for (const auto& [key, value] : arguments.Pairs("annotation")) builder.WithAnnotation(key, value);
   if (arguments.Flag("emptydir")) builder.WithEmptyDir();
   if (arguments.Flag("mirror")) builder.Mirror();
   if (arguments.Flag("not-ready")) builder.NotReady();

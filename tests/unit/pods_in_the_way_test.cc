@@ -12,7 +12,10 @@ using tests::NodeUnderTest;
 using tests::Selector;
 using tests::WebPod;
 
-std::optional<int> InTheWay(const NodeUnderTest& node) { return PodsInTheWay(node.view, node.policy, node.options); }
+std::optional<int> InTheWay(const NodeUnderTest& node) {
+  const auto pods = PodsInTheWay(node.view, node.policy, node.options);
+  return pods ? std::optional(static_cast<int>(pods->size())) : std::nullopt;
+}
 
 // Two pods that work, one that has ended, one of a DaemonSet and one that no controller replaces.
 NodeUnderTest Busy() {

@@ -123,8 +123,15 @@ type Rollout struct {
 	Stages   []RolloutStage
 	Rollback string
 	WaitsFor *Gate // reason why the next stage has not begun
+	Gangs    *RolloutGangs
 	Halted   *Gate // reason why no node starts
 	Closed   *Gate // reason why no node starts at this time
+}
+
+// RolloutGangs counts gangs with pods on nodes that wait, and the units in which these nodes start. Interruptions counts what the policy
+// causes, and ByName what the order of names would cause.
+type RolloutGangs struct {
+	Gangs, Units, Interruptions, ByName int
 }
 
 // RolloutStage counts the nodes of a stage. The last one, `rest`, has those that no stage names.

@@ -69,6 +69,16 @@ func (c *Cluster) AddWorkload(name, node string) {
 	})
 }
 
+// AddJob adds a pod of a JobSet to the node. The fake cluster does not replace it.
+func (c *Cluster) AddJob(job, name, node string) {
+	c.put("pods", Object{
+		"metadata": Object{"name": name, "namespace": "work", "labels": Object{"jobset.sigs.k8s.io/jobset-name": job},
+			"ownerReferences": []any{Object{"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": "uid-" + job, "controller": true}}},
+		"spec":   Object{"nodeName": node, "containers": []any{Object{"name": "work"}}},
+		"status": Object{"phase": "Running"},
+	})
+}
+
 // DeleteWorkload has the pod of AddWorkload end.
 func (c *Cluster) DeleteWorkload(name string) {
 	c.mu.Lock()

@@ -96,6 +96,7 @@ type container struct {
 type podSpec struct {
 	NodeName            string                    `json:"nodeName,omitempty"`
 	SchedulerName       string                    `json:"schedulerName,omitempty"`
+	Subdomain           string                    `json:"subdomain,omitempty"`
 	Affinity            *affinity                 `json:"affinity,omitempty"`
 	Volumes             []volume                  `json:"volumes,omitempty"`
 	InitContainers      []container               `json:"initContainers,omitempty"`
@@ -145,7 +146,8 @@ func reduceStatuses(statuses []corev1.ContainerStatus) []containerStatus {
 
 func reducePod(pod *corev1.Pod) object {
 	spec := podSpec{
-		NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName, Affinity: reduceAffinity(pod.Spec.Affinity),
+		NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName, Subdomain: pod.Spec.Subdomain,
+		Affinity:       reduceAffinity(pod.Spec.Affinity),
 		ResourceClaims: pod.Spec.ResourceClaims,
 	}
 	for _, v := range pod.Spec.Volumes {

@@ -106,6 +106,7 @@ type Rollout struct {
 	Began    time.Time // zero: not known
 	Stage    string    // the open one
 	Stages   []RolloutStage
+	Gangs    *RolloutGangs
 	WaitsFor *Gate // reason why the next stage has not begun; nil after the last
 	Halted   *Gate // reason why no node starts; nil: the rollout is not halted
 	Closed   *Gate // reason why no node starts at this time; nil: nodes may start
@@ -113,6 +114,9 @@ type Rollout struct {
 
 // RolloutStage counts the nodes of a stage. The last one, `rest`, has the nodes that no stage names.
 type RolloutStage = engine.RolloutStage
+
+// RolloutGangs counts the interruptions of gangs that are still to come; nil: the policy takes no account of gangs.
+type RolloutGangs = engine.RolloutGangs
 
 // Rollout returns where the rollout of the last pass stands; false: the policy had no rollout.
 func (m *Manager) Rollout() (Rollout, bool) {
@@ -133,7 +137,7 @@ func rolloutIn(all []engine.Pass) *Rollout {
 }
 
 func rolloutOf(of engine.Rollout) Rollout {
-	made := Rollout{Revision: of.Revision, Stage: of.Stage, Stages: of.Stages}
+	made := Rollout{Revision: of.Revision, Stage: of.Stage, Stages: of.Stages, Gangs: of.Gangs}
 	if of.Began != nil {
 		made.Began = time.UnixMilli(*of.Began)
 	}

@@ -123,6 +123,38 @@ func TestAWindowHoldsInItsTimeZone(t *testing.T) {
 	w.eventually("the new driver", func() bool { w.applyPolicy(night); return w.upgraded() == 1 })
 }
 
+func TestNodesWithPodsOfOneJobStartTogether(t *testing.T) {
+	const together = `
+autoUpgrade: true
+maxParallelUpgrades: 1
+maxUnavailable: 2
+drain: {enable: true}
+rollout: {gangs: {mode: Together}}
+`
+	w := newWorld(t, 4)
+	w.manageWithLedger()
+	first, last := w.nodes[0], w.nodes[3]
+	w.cluster.AddJob("train", "train-0", first)
+	w.cluster.AddJob("train", "train-1", last)
+	w.applyPolicy(together)
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	want := RolloutGangs{Gangs: 1, Units: 1, Interruptions: 1, ByName: 2}
+	w.eventually("the counts of gangs", func() bool {
+		w.applyPolicy(together)
+		found, _ := w.manager.Rollout()
+		return found.Gangs != nil && *found.Gangs == want
+	})
+	w.eventually("both nodes of the job", func() bool {
+		w.applyPolicy(together)
+		return w.cluster.Cordoned(first) && w.cluster.Cordoned(last)
+	})
+	if upgraded := w.upgraded(); upgraded != 2 {
+		t.Errorf("%d nodes were upgraded before the nodes of the job, not the two idle ones", upgraded)
+	}
+	w.eventually("all nodes", func() bool { w.applyPolicy(together); return w.upgraded() == 4 })
+}
+
 // The node was deleted while the operator was down, so no watch reports it.
 func TestAGrantOfANodeThatIsGoneHoldsNoSlot(t *testing.T) {
 	w := newWorld(t, 1)

@@ -6,6 +6,7 @@
 
 #include "decide/marks_of_view.h"
 #include "decide/pods_in_the_way.h"
+#include "decide/rollout/gangs.h"
 #include "decide/rollout/health.h"
 #include "decide/rollout/order.h"
 #include "driverupgrade/maintenance_requestor.h"
@@ -157,9 +158,20 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   if (node.progress == NodeProgress::kDone && UnwellMax(input.rules.policy) > absl::ZeroDuration()) {
     NoteUse(view, input.driver, node);
   }
-  if (node.may_start && OrdersByPods(input.rules.policy)) {
-    node.pods = PodsInTheWay(view, input.node_rules, input.machine.options());
+  const std::optional<UpgradeState> state = marks->State();
+  node.is_granted_only = share.counts && (!state || !IsInProgress(*state));
+  const bool may_have_gang =
+      GangsStartTogether(input.rules.policy) && (node.progress == NodeProgress::kWaiting || node.is_granted_only);
+  if (may_have_gang || (node.may_start && OrdersByPods(input.rules.policy))) {
+    if (const auto pods = PodsInTheWay(view, input.node_rules, input.machine.options())) {
+      node.pods = static_cast<int>(pods->size());
+      if (GangsStartTogether(input.rules.policy)) {
+        node.gangs = GangsOn(view.node, *pods);
+        node.may_stop = MayStop(*pods);
+      }
+    }
   }
+  if (node.progress == NodeProgress::kUnderWay && !node.is_granted_only) node.unit = marks->unit.value().value_or("");
   return node;
 }
 

@@ -10,6 +10,7 @@
 #include "decide/admission/limits_room.h"
 #include "decide/admission/rollout_node.h"
 #include "decide/rollout/assign_stages.h"
+#include "decide/rollout/gangs.h"
 #include "decide/rollout/order.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -44,8 +45,8 @@ std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identit
 
 // The approval may stand on any of them.
 const DaemonSet& FirstDaemonSet(const DriverFacts& driver) {
-  const auto first = std::min_element(
-      driver.daemon_sets.begin(), driver.daemon_sets.end(), [](const auto& a, const auto& b) {
+  const auto first =
+      std::min_element(driver.daemon_sets.begin(), driver.daemon_sets.end(), [](const auto& a, const auto& b) {
         return std::tie(a.second.daemon_set.ns, a.second.daemon_set.name) <
                std::tie(b.second.daemon_set.ns, b.second.daemon_set.name);
       });
@@ -74,6 +75,18 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const Roll
   return statuses;
 }
 
+// Returns true if the units have to be formed again. Otherwise the node keeps its own.
+bool KeepUnit(const RolloutNode& before, RolloutNode& node) {
+  if (before.may_start != node.may_start || before.progress != node.progress || before.pods != node.pods ||
+      before.gangs != node.gangs || before.may_stop != node.may_stop ||
+      before.is_granted_only != node.is_granted_only) {
+    return true;
+  }
+  node.unit = before.unit;
+  node.turn = before.turn;
+  return false;
+}
+
 }  // namespace
 
 auto RolloutMembers::ShareFor(const KeptVerdict& verdict, const GrantShare& share) -> Share {
@@ -97,26 +110,39 @@ void RolloutMembers::Change(std::size_t i, const NodeView& view, const KeptVerdi
   const bool is_left_out = node.progress == NodeProgress::kLeftOut;
   RolloutNode& before = view_.nodes[i];
   if (is_left_out != (before.progress == NodeProgress::kLeftOut)) stale_ = true;
-  if (!stale_) census_.Change(i, before, node);
+  if (GangsStartTogether(input.rules.policy)) units_stale_ |= KeepUnit(before, node);
+  if (!stale_ && !units_stale_) census_.Change(i, before, node);
   before = std::move(node);
   shares_[i] = ShareFor(verdict, share);
 }
 
-void RolloutMembers::Settle(const RolloutPolicy& policy) {
-  if (!std::exchange(stale_, false)) return;
-  census_ = RolloutCensus(policy, view_.nodes, AssignStages(view_.nodes, policy));
+void RolloutMembers::Settle(const RolloutPolicy& policy, std::optional<int> unavailable_max) {
+  if (GangsStartTogether(policy)) units_stale_ |= unavailable_max != unavailable_max_;
+  if (!stale_ && !units_stale_) return;
+  std::vector<int> stages = stale_ ? AssignStages(view_.nodes, policy) : census_.stages();
+  stale_ = units_stale_ = false;
+  unavailable_max_ = unavailable_max;
+  if (GangsStartTogether(policy)) {
+    AssignUnits(
+        view_.nodes, stages,
+        {.too_big = policy.gangs->too_big, .unavailable_max = unavailable_max, .has_order = !policy.order.empty()});
+  }
+  census_ = RolloutCensus(policy, view_.nodes, std::move(stages));
 }
 
 // One round over one set of members.
 class RolloutRounds {
  public:
-  RolloutRounds(const RolloutInput& input, RolloutMembers& members)
+  RolloutRounds(const RolloutInput& input, RolloutMembers& members, const Sums& sums, std::size_t elsewhere)
       : input_(input),
         policy_(input.rules.policy),
         shares_(members.shares_),
         view_(members.view_),
         census_(members.census_) {
-    members.Settle(policy_);
+    budgets_ = sums.Against(input.limits, input.shared_slots, input.unavailable_nodes);
+    members.Settle(policy_, budgets_.all.unavailable_max);
+    budgets_ = CountGroups(std::move(budgets_), elsewhere);
+    if (input.grants_max) budgets_.ledger = {.max = *input.grants_max, .kept = sums.kept};
     view_.revisions = RevisionsOf(input.driver);
     view_.revision = RevisionOf(view_.revisions);
     view_.approvals = ApprovalsOf(input.driver, input.machine.identity());
@@ -124,14 +150,13 @@ class RolloutRounds {
     view_.took = input.facts.took;
   }
 
-  RolloutRound Run(const Sums& sums, std::size_t elsewhere) {
+  RolloutRound Run() {
     const ParsedRecord read = ParseRecord(input_.facts.record);
-    const RolloutStep step = AdvanceRollout(read.record, view_, census_, input_.rules, input_.now);
+    RolloutStep step = AdvanceRollout(read.record, view_, census_, input_.rules, input_.now);
     const StartTime start = StartTimeAt(policy_, input_.now, NodeTakes(step.record, policy_));
-    Budgets budgets = CountGroups(sums.Against(input_.limits, input_.shared_slots, input_.unavailable_nodes), elsewhere);
-    if (input_.grants_max) budgets.ledger = {.max = *input_.grants_max, .kept = sums.kept};
-    RolloutRound round{.budget = budgets.all, .pod_interest = PodInterest(step)};
-    Decide(step, start, budgets, round);
+    RolloutRound round{.budget = budgets_.all, .pod_interest = PodInterest(step)};
+    Decide(start, budgets_, step, round);
+    if (GangsStartTogether(policy_)) NoteUncordoned(round);
     Report(read, step, start, round);
     return round;
   }
@@ -152,9 +177,22 @@ class RolloutRounds {
     return budgets;
   }
 
+  void NoteUncordoned(RolloutRound& round) const {
+    round.uncordoned_units = UncordonedOf(view_.nodes);
+    for (const RolloutDecision& decision : round.decisions) {
+      const RolloutNode& node = view_.nodes[decision.index];
+      if (decision.gate != RolloutAnswer::kStarts || node.unit.empty()) continue;
+      round.uncordoned_units.emplace(node.unit, node.node->name);
+    }
+    for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
+      if (view_.nodes[i].is_granted_only && !view_.nodes[i].pods) round.of_unknown_units.push_back(i);
+    }
+  }
+
   // In the order of their names.
   std::vector<std::size_t> PodInterest(const RolloutStep& step) const {
     const bool orders_by_pods = OrdersByPods(policy_);
+    const bool has_gangs = GangsStartTogether(policy_);
     const bool is_last = step.open == static_cast<int>(policy_.stages.size());
     const bool awaits_pods = policy_.health && policy_.health->pod_selector && !is_last;
     std::vector<std::size_t> interest;
@@ -162,7 +200,9 @@ class RolloutRounds {
     const std::vector<int>& stages = census_.stages();
     for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
       const RolloutNode& node = view_.nodes[i];
-      const bool may_be_next = node.may_start && (stages[i] <= step.open || node.out_of_service);
+      const bool waits = node.may_start || (has_gangs && node.progress == NodeProgress::kWaiting);
+      const bool may_be_next =
+          (waits && (stages[i] <= step.open || node.out_of_service)) || (has_gangs && node.is_granted_only);
       const bool soaks = node.progress == NodeProgress::kDone && stages[i] == step.open;
       if ((orders_by_pods && may_be_next) || (awaits_pods && soaks)) interest.push_back(i);
     }
@@ -179,6 +219,13 @@ class RolloutRounds {
     }
     return room;
   }
+  static absl::Time NextGangWait(const std::vector<Gate>& gates) {
+    absl::Time next = absl::InfiniteFuture();
+    for (const Gate& gate : gates) {
+      if (gate.reason == GateReason::kGangRuns) next = std::min(next, gate.not_before.value_or(next));
+    }
+    return next;
+  }
   // When one more of those under way counts as lost.
   absl::Time NextLoss() const {
     absl::Time next = absl::InfiniteFuture();
@@ -189,20 +236,22 @@ class RolloutRounds {
     return next;
   }
 
-  void Decide(const RolloutStep& step, const StartTime& start, const Budgets& budgets, RolloutRound& round) {
+  void Decide(const StartTime& start, const Budgets& budgets, RolloutStep& step, RolloutRound& round) {
     LimitsRoom room(Limits::Of(budgets, input_.limits.paused), RoomOf(budgets.all),
                     [&](std::size_t i) -> const Candidate& { return shares_[i].candidate; });
-    RolloutAnswers answers = AdmitNodes(input_.rules, view_, census_, step, start, room);
+    RolloutAnswers answers = AdmitNodes(input_.rules, view_, census_, step, start, input_.now, room);
     int place = 0;
     round.decisions.reserve(answers.nodes.size());
     for (const auto& [index, gate] : answers.nodes) {
       round.decisions.push_back({.index = index, .gate = gate, .place = gate == RolloutAnswer::kStarts ? 0 : ++place});
     }
     round.gates = std::move(answers.gates);
+    step.record.gang_waits = std::move(answers.gang_waits);
     // The times at which somebody who waits may be let start.
     if (place == 0) return;
     round.wake_at = step.wake_at;
-    if (const absl::Time next = std::min(start.until, NextLoss()); next != absl::InfiniteFuture()) {
+    if (const absl::Time next = std::min({start.until, NextLoss(), NextGangWait(round.gates)});
+        next != absl::InfiniteFuture()) {
       round.wake_at = std::min(next, round.wake_at.value_or(absl::InfiniteFuture()));
     }
   }
@@ -216,6 +265,7 @@ class RolloutRounds {
     if (step.open < static_cast<int>(policy_.stages.size())) status.next = step.closed;
     status.halted = step.halted;
     if (step.returns) status.rollback = policy_.rollback;
+    if (GangsStartTogether(policy_)) status.gangs = CountGangs(view_.nodes, AtOnce());
     if (!start.open) status.closed = WindowGate(start, step.record, policy_);
     // While the revision is not known there is nothing to be noted, and how long nodes took is kept until there is.
     if (std::string text = FormatRecord(step.record); view_.revision && text != input_.facts.record) {
@@ -228,10 +278,10 @@ class RolloutRounds {
     if (AwaitsApproval(step)) {
       const std::string approval =
           fmt::format("{}@{}", StageName(policy_, static_cast<std::size_t>(step.open)), status.revision);
-      round.findings.push_back(
-          {.code = FindingCode::kRollout,
-           .message = fmt::format("{}: {}", step.closed.detail,
-                                  ApprovalCommand(FirstDaemonSet(input_.driver), input_.machine.identity(), approval))});
+      round.findings.push_back({.code = FindingCode::kRollout,
+                                .message = fmt::format("{}: {}", step.closed.detail,
+                                                       ApprovalCommand(FirstDaemonSet(input_.driver),
+                                                                       input_.machine.identity(), approval))});
     }
     for (std::string& missing : census_.matches().Missing(policy_)) {
       round.findings.push_back({.code = FindingCode::kSelectsNothing, .message = std::move(missing)});
@@ -240,6 +290,15 @@ class RolloutRounds {
       round.findings.push_back(
           {.code = FindingCode::kRollout, .message = fmt::format("the record of the rollout: {}", read.error)});
     }
+  }
+
+  // Without gangs, this many nodes are in progress at once.
+  std::optional<int> AtOnce() const {
+    std::optional<int> most = budgets_.all.parallel_max;
+    if (const auto& unavailable = budgets_.all.unavailable_max) {
+      most = std::min(most.value_or(*unavailable), *unavailable);
+    }
+    return most && *most > 0 ? most : std::nullopt;
   }
 
   // An approval for which no node of a later stage waits is asked of nobody.
@@ -252,6 +311,7 @@ class RolloutRounds {
 
   const RolloutInput& input_;
   const RolloutPolicy& policy_;
+  Budgets budgets_;
   const std::vector<RolloutMembers::Share>& shares_;
   RolloutView& view_;
   RolloutCensus& census_;
@@ -259,7 +319,7 @@ class RolloutRounds {
 
 RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers& members, const Sums& sums,
                             std::size_t elsewhere) {
-  return RolloutRounds(input, members).Run(sums, elsewhere);
+  return RolloutRounds(input, members, sums, elsewhere).Run();
 }
 
 }  // namespace driverupgrade::internal

@@ -12,6 +12,7 @@
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,12 @@ class RolloutMembers {
               const RolloutInput& input);
   // Labels have changed by which the next round has to assign stages and groups.
   void LabelsChanged() { stale_ = true; }
+  // Returns the unit of the node (RolloutNode::unit), as of the last round.
+  const std::string& UnitOf(std::size_t i) const { return view_.nodes[i].unit; }
+  // Returns the group of the node (GroupOf).
+  std::string GroupOf(std::size_t i, const NodeGroups& groups) const {
+    return internal::GroupOf(view_.nodes[i], groups);
+  }
 
  private:
   friend class RolloutRounds;
@@ -66,12 +73,14 @@ class RolloutMembers {
     bool holds_slot_without = false;
   };
   static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);
-  // Assigns the stages if need be.
-  void Settle(const RolloutPolicy& policy);
+  // Assigns the stages, and the units of gangs, if need be.
+  void Settle(const RolloutPolicy& policy, std::optional<int> unavailable_max);
 
   RolloutView view_;
   std::vector<Share> shares_;
   bool stale_ = true;
+  bool units_stale_ = true;
+  std::optional<int> unavailable_max_ = std::nullopt;  // by which units were made
   RolloutCensus census_;
 };
 
@@ -94,6 +103,10 @@ struct RolloutRound {
   // The nodes whose pods the next round has to know, by their indexes: those that wait in an order that goes by pods,
   // and the upgraded ones of a stage that is not done before chosen pods are ready.
   std::vector<std::size_t> pod_interest = {};
+  // A node of each unit that is not cordoned yet, although others may be: no pod of the unit is evicted before all are.
+  std::map<std::string, std::string> uncordoned_units = {};
+  // Nodes that have started, as far as the ledger knows, and whose pods are not known, so that their unit is not either.
+  std::vector<std::size_t> of_unknown_units = {};
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 

@@ -36,11 +36,11 @@ std::uint64_t Scattered(std::string_view name) {
 
 // In an order that has nothing to do with names, which often tell the racks.
 std::vector<Unit> UnitsOf(const std::vector<RolloutNode>& nodes, const RolloutPolicy& policy) {
-  const bool together = StartsTogether(policy);
+  const bool together = policy.groups && policy.groups->mode == GroupMode::kTogether;
   std::vector<Unit> units;
   std::map<std::string, std::size_t> by_group;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    std::string name = together ? GroupOf(*nodes[i].node, *policy.groups) : nodes[i].node->name;
+    std::string name = together ? GroupOf(nodes[i], *policy.groups) : nodes[i].node->name;
     const std::size_t at = together ? by_group.try_emplace(name, units.size()).first->second : units.size();
     if (at == units.size()) units.push_back({.hash = Scattered(name), .name = std::move(name)});
     units[at].nodes.push_back(i);

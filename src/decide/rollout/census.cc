@@ -40,7 +40,8 @@ std::string Describe(const LeftOutNodes& left_out, int others) {
 }
 
 bool StartsTogether(const RolloutPolicy& policy) {
-  return policy.groups && policy.groups->mode == GroupMode::kTogether;
+  const std::optional<NodeGroups> groups = GroupsOf(policy);
+  return groups && groups->mode == GroupMode::kTogether;
 }
 
 std::string WhyEmpty(const RolloutCensus& census, const std::vector<RolloutNode>& nodes, int stage) {
@@ -66,7 +67,7 @@ std::string WhyEmpty(const RolloutCensus& census, const std::vector<RolloutNode>
 RolloutCensus::RolloutCensus(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes,
                              std::vector<int> stages)
     : order_(policy.order),
-      by_(policy.groups),
+      by_(GroupsOf(policy)),
       together_(StartsTogether(policy)),
       stages_(std::move(stages)),
       counts_(policy.stages.size() + 1),
@@ -74,7 +75,7 @@ RolloutCensus::RolloutCensus(const RolloutPolicy& policy, const std::vector<Roll
   if (by_) {
     groups_ = TallyGroups(nodes, *by_, [&](std::size_t i) { return IsOpen(i, nodes[i]); });
     group_of_.reserve(nodes.size());
-    for (const RolloutNode& node : nodes) group_of_.push_back(groups_.NumberOf(GroupOf(*node.node, *by_)));
+    for (const RolloutNode& node : nodes) group_of_.push_back(groups_.NumberOf(GroupOf(node, *by_)));
   }
   if (together_) {
     nodes_of_.resize(groups_.tallies.size());
@@ -96,8 +97,8 @@ void RolloutCensus::Change(std::size_t i, const RolloutNode& before, const Rollo
   }
   const std::size_t number = UnitOf(i);
   // The others of its group may wait for it.
-  const bool concerns_others = together_ && (before.progress != after.progress ||
-                                             before.out_of_service != after.out_of_service);
+  const bool concerns_others =
+      together_ && (before.progress != after.progress || before.out_of_service != after.out_of_service);
   if ((!before.may_start && !after.may_start && !concerns_others) || is_changed_[number]) return;
   is_changed_[number] = true;
   changed_.push_back(number);

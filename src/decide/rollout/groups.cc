@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "decide/rollout/gangs.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::internal {
@@ -11,7 +12,7 @@ namespace {
 std::vector<std::string> NamesOfGroups(const std::vector<RolloutNode>& nodes, const NodeGroups& groups) {
   std::vector<std::string> names;
   names.reserve(nodes.size());
-  for (const RolloutNode& node : nodes) names.push_back(GroupOf(*node.node, groups));
+  for (const RolloutNode& node : nodes) names.push_back(GroupOf(node, groups));
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -19,10 +20,20 @@ std::vector<std::string> NamesOfGroups(const std::vector<RolloutNode>& nodes, co
 
 }  // namespace
 
+std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy) {
+  if (GangsStartTogether(policy)) return NodeGroups{.by = "", .mode = GroupMode::kTogether};
+  return policy.groups;
+}
+
+// No name of a node begins with the sign.
 std::string GroupOf(const Node& node, const NodeGroups& groups) {
   const auto label = node.labels.find(groups.by);
-  // No name of a node begins so.
   return label == node.labels.end() ? node.name : "=" + label->second;
+}
+
+std::string GroupOf(const RolloutNode& node, const NodeGroups& groups) {
+  if (!groups.by.empty()) return GroupOf(*node.node, groups);
+  return node.unit.empty() ? node.node->name : "=" + node.unit;
 }
 
 void GroupTally::Count(const RolloutNode& node, bool is_open, int by) {
@@ -49,7 +60,7 @@ GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups
   GroupTallies all{.names = std::make_shared<const std::vector<std::string>>(NamesOfGroups(nodes, groups))};
   all.tallies.resize(all.names->size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    all.tallies[all.NumberOf(GroupOf(*nodes[i].node, groups))].Count(nodes[i], is_open(i), 1);
+    all.tallies[all.NumberOf(GroupOf(nodes[i], groups))].Count(nodes[i], is_open(i), 1);
   }
   return all;
 }
@@ -69,7 +80,8 @@ GroupLimit::GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::si
 
 std::string GroupLimit::Shown(std::size_t group) const {
   const std::string& name = (*all_.names)[group];
-  return name.front() == '=' ? fmt::format("{}{}", groups_.by, name) : fmt::format("node {}", name);
+  if (name.front() != '=') return fmt::format("node {}", name);
+  return groups_.by.empty() ? fmt::format("gang {}", name.substr(1)) : fmt::format("{}{}", groups_.by, name);
 }
 
 std::optional<std::string> GroupLimit::SecondGroup(std::size_t group) const {

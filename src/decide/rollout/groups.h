@@ -19,8 +19,12 @@
 
 namespace driverupgrade::internal {
 
+// Returns the groups of the policy, or those of its gangs: they start together, and `by` is empty.
+std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy);
 // Equal for two nodes if they are in one group. A node without the label is in one of its own.
 std::string GroupOf(const Node& node, const NodeGroups& groups);
+// Returns the same with gangs, too: a node without a unit is in a group of its own.
+std::string GroupOf(const RolloutNode& node, const NodeGroups& groups);
 
 // Nodes that are left out are in no count.
 struct GroupTally {
@@ -28,7 +32,7 @@ struct GroupTally {
   int waiting = 0;    // and not in a stage that has yet to come
   int may_start = 0;  // of those that wait
   int under_way = 0;
-  int ended = 0;   // and not failed
+  int ended = 0;  // and not failed
   int failed = 0;
   // One node more, or with `by` -1 one less. `is_open`: whether the stage of the node has come.
   void Count(const RolloutNode& node, bool is_open, int by);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "decide/rollout/gangs.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::internal {
@@ -41,15 +42,16 @@ std::string KeyBy(const RolloutNode& node, const RolloutOrder& order) {
 }  // namespace
 
 std::string SortKey(const RolloutNode& node, const std::vector<RolloutOrder>& order) {
-  std::string key;
+  std::string key = node.turn;
   for (const RolloutOrder& by : order) key += KeyBy(node, by);
   return key + node.node->name;
 }
 
 bool OrdersByPods(const RolloutPolicy& rollout) {
-  return std::any_of(rollout.order.begin(), rollout.order.end(), [](const RolloutOrder& order) {
-    return order.by == OrderBy::kIdle || order.by == OrderBy::kFewestPods;
-  });
+  return GangsStartTogether(rollout) ||
+         std::any_of(rollout.order.begin(), rollout.order.end(), [](const RolloutOrder& order) {
+           return order.by == OrderBy::kIdle || order.by == OrderBy::kFewestPods;
+         });
 }
 
 }  // namespace driverupgrade::internal

@@ -16,6 +16,8 @@ namespace {
 namespace json = ::driverupgrade_rapidjson;
 
 constexpr int kVersion = 1;
+// The last second of the year 9999.
+constexpr std::int64_t kSecondsMax = 253'402'300'799;
 
 std::string_view View(const json::Value& text) { return {text.GetString(), text.GetStringLength()}; }
 
@@ -40,8 +42,6 @@ class Reader {
   void Read(const char* name, std::optional<absl::Time>& value) {
     const json::Value* read = Find(name);
     if (read == nullptr) return;
-    // What a year of four digits can hold.
-    constexpr std::int64_t kSecondsMax = 253'402'300'799;
     if (!read->IsInt64() || read->GetInt64() < 0 || read->GetInt64() > kSecondsMax) return Note(name);
     value = absl::FromUnixSeconds(read->GetInt64());
   }
@@ -69,6 +69,18 @@ class Reader {
       counts[step] = member.value.GetInt();
     }
     sketch = DurationSketch::FromCounts(counts);
+  }
+
+  void Read(const char* name, std::map<std::string, absl::Time>& times) {
+    const json::Value* read = Find(name);
+    if (read == nullptr) return;
+    if (!read->IsObject()) return Note(name);
+    for (const auto& member : read->GetObject()) {
+      if (!member.value.IsInt64() || member.value.GetInt64() < 0 || member.value.GetInt64() > kSecondsMax) {
+        return times.clear(), Note(name);
+      }
+      times.emplace(View(member.name), absl::FromUnixSeconds(member.value.GetInt64()));
+    }
   }
 
   void Note(const char* name) { wrong_.emplace_back(name); }
@@ -128,6 +140,17 @@ void WriteTexts(json::Writer<json::StringBuffer>& out, const char* name, const s
   out.EndArray();
 }
 
+void WriteTimes(json::Writer<json::StringBuffer>& out, const char* name,
+                const std::map<std::string, absl::Time>& times) {
+  out.Key(name);
+  out.StartObject();
+  for (const auto& [key, time] : times) {
+    out.Key(key.data(), static_cast<json::SizeType>(key.size()));
+    out.Int64(absl::ToUnixSeconds(time));
+  }
+  out.EndObject();
+}
+
 }  // namespace
 
 std::string FormatRecord(const RolloutRecord& record) {
@@ -154,6 +177,7 @@ std::string FormatRecord(const RolloutRecord& record) {
     out.EndObject();
   }
   WriteTexts(out, "waived", record.waived);
+  if (!record.gang_waits.empty()) WriteTimes(out, "gangWaits", record.gang_waits);
   out.Key("durations");
   out.StartObject();
   for (const auto& [step, count] : record.durations.counts()) {
@@ -193,6 +217,7 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   reader.Read("soakSince", record.soak_since);
   record.halt = ReadHalt(reader);
   reader.Read("waived", record.waived);
+  reader.Read("gangWaits", record.gang_waits);
   reader.Read("durations", record.durations);
   if (!reader.wrong().empty()) parsed.error = fmt::format("what makes no sense: {}", fmt::join(reader.wrong(), ", "));
   return parsed;

@@ -11,6 +11,7 @@
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_RECORD_H_
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -55,6 +56,8 @@ struct RolloutRecord {
   std::string completed = {};
   // Nodes that had failed or were sick when an approval lifted a halt: at this revision they do not halt again.
   std::set<std::string> waived = {};
+  // Since when gangs may finish before they are interrupted (GangWaits); whole seconds.
+  std::map<std::string, absl::Time> gang_waits = {};
   // Measured at this revision if the policy has an expected duration, otherwise at all revisions.
   DurationSketch durations = {};
   friend bool operator==(const RolloutRecord&, const RolloutRecord&) = default;

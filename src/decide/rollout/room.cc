@@ -1,10 +1,12 @@
 #include "decide/rollout/room.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "decide/rollout/groups.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "policy/window_codec.h"
 
 namespace driverupgrade::internal {
@@ -16,16 +18,23 @@ constexpr int kStarts = RolloutAnswer::kStarts;
 class Admission {
  public:
   Admission(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census, const RolloutStep& step,
-            const StartTime& start, RolloutRoom& room, std::vector<Gate>& gates)
-      : policy_(rules.policy), step_(step), room_(room), gates_(gates), used_(census.SlotsUsed()) {
+            const StartTime& start, absl::Time now, RolloutRoom& room, RolloutAnswers& answers)
+      : policy_(rules.policy),
+        view_(view),
+        step_(step),
+        now_(now),
+        room_(room),
+        gates_(answers.gates),
+        gang_waits_(answers.gang_waits),
+        used_(census.SlotsUsed()) {
     nobody_ = Say(Nobody(view, start));
     if (nobody_ == kStarts) later_ = Say(step.closed);
     for (const StageCount& stage : census.counts()) is_any_under_way_ |= stage.under_way > 0;
     by_stage_.resize(used_.size());
-    if (!policy_.groups) return;
+    const std::optional<NodeGroups> by = GroupsOf(policy_);
+    if (!by) return;
     const GroupTallies& groups = census.Groups(view.nodes, step.open);
-    groups_.emplace(*policy_.groups, groups, census.FailedByGroup(view.nodes), census.LeftOutByGroup(view.nodes),
-                    step.last_group);
+    groups_.emplace(*by, groups, census.FailedByGroup(view.nodes), census.LeftOutByGroup(view.nodes), step.last_group);
     by_group_.resize(groups.tallies.size());
   }
 
@@ -39,13 +48,20 @@ class Admission {
     if (is_kept_free_ && !unit.is_rest) return kept_free_;
     if (const int gate = NotByStage(unit); gate != kStarts) return gate;
     const int gate = NoRoom(unit);
-    if (gate == kStarts || unit.nodes.size() == 1 || !is_any_under_way_) return gate;
+    if (gate == kStarts) return GangRuns(unit);
+    if (unit.nodes.size() == 1 || !is_any_under_way_) return gate;
     const GateReason reason = gates_[static_cast<std::size_t>(gate)].reason;
     if (reason != GateReason::kMaxUnavailable && reason != GateReason::kLedger) return gate;
     if (is_kept_free_ || !room_.FitsLater(unit.nodes)) return gate;
     is_kept_free_ = true;
     kept_free_ = Say(Gate{.reason = GateReason::kGroup, .detail = "nodes before it start together and wait for room"});
     return gate;
+  }
+
+  // A clock that was set back does not make the wait longer.
+  void KeepWait(const WaitingUnit& unit) {
+    const auto before = step_.record.gang_waits.find(WaitKey(unit));
+    if (before != step_.record.gang_waits.end()) gang_waits_.emplace(before->first, std::min(before->second, now_));
   }
 
   // Whether somebody may start, and nobody is under way or has started who would give others room.
@@ -68,6 +84,11 @@ class Admission {
   }
 
  private:
+  const std::string& WaitKey(const WaitingUnit& unit) const {
+    const RolloutNode& first = view_.nodes[unit.nodes.front()];
+    return first.unit.empty() ? first.node->name : first.unit;
+  }
+
   // Given after so many have started.
   struct Answer {
     int takes = -1;
@@ -106,6 +127,24 @@ class Admission {
     });
   }
 
+  // The wait of a gang begins once nothing else keeps its nodes from starting. It continues whatever keeps them later.
+  int GangRuns(const WaitingUnit& unit) {
+    if (!GangsStartTogether(policy_)) return kStarts;
+    std::vector<const RolloutNode*> nodes;
+    for (const std::size_t i : unit.nodes) nodes.push_back(&view_.nodes[i]);
+    const absl::Time second = absl::FromUnixSeconds(absl::ToUnixSeconds(now_));
+    const absl::Time began = gang_waits_.try_emplace(WaitKey(unit), second).first->second;
+    const std::optional<absl::Time> end = GangWaitEnds(*policy_.gangs, nodes, began);
+    if (!end || *end <= now_) {
+      gang_waits_.erase(WaitKey(unit));
+      return kStarts;
+    }
+    Gate gate{.reason = GateReason::kGangRuns,
+              .detail = fmt::format("{} may finish first", fmt::join(nodes.front()->gangs, " and "))};
+    if (*end != absl::InfiniteFuture()) gate.not_before = *end;
+    return Say(std::move(gate));
+  }
+
   int NotByStage(const WaitingUnit& unit) {
     const auto stage = static_cast<std::size_t>(unit.stage);
     if (stage == policy_.stages.size() || !policy_.stages[stage].max_parallel) return kStarts;
@@ -128,9 +167,12 @@ class Admission {
   }
 
   const RolloutPolicy& policy_;
+  const RolloutView& view_;
   const RolloutStep& step_;
+  const absl::Time now_;
   RolloutRoom& room_;
   std::vector<Gate>& gates_;
+  GangWaits& gang_waits_;
   std::vector<int> used_;
   std::optional<GroupLimit> groups_;
   bool is_any_under_way_ = false;
@@ -184,13 +226,14 @@ std::vector<int> SlotsUsed(const RolloutRules& rules, const RolloutView& view, c
 }
 
 RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census,
-                          const RolloutStep& step, const StartTime& start, RolloutRoom& room) {
+                          const RolloutStep& step, const StartTime& start, absl::Time now, RolloutRoom& room) {
   RolloutAnswers answers;
   const std::vector<std::size_t>& waiting = census.Waiting(view.nodes);
   answers.nodes.reserve(waiting.size());
-  Admission admission(rules, view, census, step, start, room, answers.gates);
+  Admission admission(rules, view, census, step, start, now, room, answers);
   for (const std::size_t number : waiting) {
     const WaitingUnit& unit = census.unit(number);
+    admission.KeepWait(unit);
     const int gate = admission.Refusal(unit);
     if (gate == kStarts) admission.Take(unit);
     for (const std::size_t i : unit.nodes) answers.nodes.push_back({.index = i, .gate = gate});
@@ -201,9 +244,9 @@ RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, Ro
 
 std::vector<RolloutVerdict> AdmitNodes(const RolloutRules& rules, const RolloutView& view,
                                        const std::vector<int>& stages, const RolloutStep& step, const StartTime& start,
-                                       RolloutRoom& room) {
+                                       RolloutRoom& room, absl::Time now) {
   RolloutCensus census(rules.policy, view.nodes, stages);
-  const RolloutAnswers answers = AdmitNodes(rules, view, census, step, start, room);
+  const RolloutAnswers answers = AdmitNodes(rules, view, census, step, start, now, room);
   std::vector<RolloutVerdict> verdicts;
   for (const RolloutAnswer& answer : answers.nodes) {
     RolloutVerdict& verdict =

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "decide/rollout/census.h"
+#include "decide/rollout/gangs.h"
 #include "decide/rollout/stages.h"
 #include "decide/rollout/view.h"
 #include "policy/windows.h"
@@ -50,6 +51,7 @@ struct RolloutAnswer {
 struct RolloutAnswers {
   std::vector<Gate> gates = {};
   std::vector<RolloutAnswer> nodes = {};
+  GangWaits gang_waits = {};  // those of the step's record that have not ended, and new ones
 };
 
 // The nodes with `may_start`, in the order in which they are asked: the rest of a group that has begun goes first. A group
@@ -57,7 +59,7 @@ struct RolloutAnswers {
 // such rests start. If nobody is under way and nobody starts, one node that is out of service does so by itself.
 // `census`: of the nodes of the view.
 RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census,
-                          const RolloutStep& step, const StartTime& start, RolloutRoom& room);
+                          const RolloutStep& step, const StartTime& start, absl::Time now, RolloutRoom& room);
 
 struct RolloutVerdict {
   std::string node = {};
@@ -71,7 +73,7 @@ struct RolloutVerdict {
 // The same from the stages of the nodes, all counted anew.
 std::vector<RolloutVerdict> AdmitNodes(const RolloutRules& rules, const RolloutView& view,
                                        const std::vector<int>& stages, const RolloutStep& step, const StartTime& start,
-                                       RolloutRoom& room);
+                                       RolloutRoom& room, absl::Time now = absl::InfinitePast());
 
 // Why nobody starts at a time that is not open.
 Gate WindowGate(const StartTime& start, const RolloutRecord& record, const RolloutPolicy& policy);

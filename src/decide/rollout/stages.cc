@@ -207,7 +207,7 @@ class Advance {
   }
 
   bool IsOfLastGroup(std::size_t i) const {
-    return !step_.record.group.empty() && GroupOf(*view_.nodes[i].node, *policy_.groups) == step_.record.group;
+    return !step_.record.group.empty() && GroupOf(view_.nodes[i], *policy_.groups) == step_.record.group;
   }
 
   // Whether it matters that the node is in use: its stage is open or soaks, or its group was the last.

@@ -53,8 +53,16 @@ struct RolloutNode {
   // selects; nullopt: not checked.
   std::uint64_t conditions = 0;
   std::optional<bool> has_chosen_pod = std::nullopt;
-  // That its upgrade would evict, delete or wait for (pods_in_the_way.h); nullopt: not known.
+  // Number of pods that its upgrade would evict, delete or wait for (pods_in_the_way.h); nullopt: not known.
   std::optional<int> pods = std::nullopt;
+  // It has a grant, and its start is not known to have been written.
+  bool is_granted_only = false;
+  // With gangs (gangs.h): those of the node's pods; the unit as whose part the node has started or will start, empty without one; and
+  // what comes before the policy's order.
+  std::vector<std::string> gangs = {};
+  bool may_stop = false;  // each pod of a gang says so
+  std::string unit = {};
+  std::string turn = {};
 };
 
 // Whether it is left out because of its own condition, such as NotReady, and not by a wish: the rollout reports it.

@@ -37,6 +37,7 @@ void RemoveOurAnnotations(NodeMarks& marks) {
   marks.failure_class.Remove();
   marks.failure_cause.Remove();
   marks.restart_only.Remove();
+  marks.unit.Remove();
   marks.requestor_mode.Remove();
 }
 

@@ -83,7 +83,8 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
     return Gate{.reason = GateReason::kNodeLeaves, .detail = std::move(why)};
   }
   // The driver may be the cause of a node that has failed, and another try or another revision repairs it.
-  const bool has_started = internal::IsInCordonSet(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
+  const bool has_started =
+      internal::IsInCordonSet(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
   if (std::string why = internal::WhyNotReady(node);
       !why.empty() && !walk.after().upgrade_requested.value() && !has_started) {
     return Gate{.reason = GateReason::kNodeNotReady,
@@ -222,6 +223,11 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   walk.Remove(&NodeMarks::failure_class);
   walk.Remove(&NodeMarks::failure_cause);
   walk.Remove(&NodeMarks::restart_only);
+  if (walk.unit.empty()) {
+    walk.Remove(&NodeMarks::unit);
+  } else {
+    walk.Write(&NodeMarks::unit, std::string(walk.unit));
+  }
   if (by_request) return RequestMaintenance(walk);
   if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);
   return walk.Enter(UpgradeState::kCordonRequired, "admitted");

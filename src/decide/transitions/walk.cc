@@ -58,10 +58,11 @@ std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in) {
   return std::nullopt;
 }
 
-Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admitted, Verdict& judged)
+Walk::Walk(const JudgeContext& context, const NodeView& node_view, const Admission& admission, Verdict& judged)
     : in(context),
       view(node_view),
-      admitted(is_admitted),
+      admitted(admission.admitted),
+      unit(admission.unit),
       drains(context.drains),
       requestor(context.requestor),
       verdict(judged),
@@ -86,9 +87,8 @@ void Walk::AssessDriver() {
 }
 
 std::string Walk::WhyNoDriverPod(std::string_view until) const {
-  const auto unscheduled =
-      std::find_if(view.unscheduled_driver_pods.begin(), view.unscheduled_driver_pods.end(),
-                   [](const Pod& pod) { return !pod.unscheduled_message.empty(); });
+  const auto unscheduled = std::find_if(view.unscheduled_driver_pods.begin(), view.unscheduled_driver_pods.end(),
+                                        [](const Pod& pod) { return !pod.unscheduled_message.empty(); });
   if (unscheduled == view.unscheduled_driver_pods.end()) return fmt::format("no driver pod on the node{}", until);
   return fmt::format("driver pod {} cannot be scheduled: {}", unscheduled->ref.ToString(),
                      unscheduled->unscheduled_message);
@@ -111,6 +111,8 @@ bool Walk::RestartsOnly() const {
 
 Progress Walk::Enter(UpgradeState next, std::string reason) {
   DropStage();
+  // A node that has failed does not hold up the nodes that started with it.
+  if (next == UpgradeState::kFailed) Remove(&NodeMarks::unit);
   verdict.wake_at.reset();
   state_ = next;
   entered_ = true;
@@ -196,9 +198,8 @@ Progress Walk::DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>
   verdict.plan.force_remove = on_timeout == OnTimeout::kForceDelete && !verdict.plan.remove.empty();
   round.gate.detail = fmt::format("the evictions took too long, so the pods are deleted: {}",
                                   drains.Remaining(overdue_pods, view, in.now));
-  return Wait(std::move(round.gate),
-              std::min(round.gate.not_before.value_or(absl::InfiniteFuture()),
-                       drains.StuckAt(overdue_pods, view, on_timeout, deadline)));
+  return Wait(std::move(round.gate), std::min(round.gate.not_before.value_or(absl::InfiniteFuture()),
+                                              drains.StuckAt(overdue_pods, view, on_timeout, deadline)));
 }
 
 Progress Walk::Wait(GateReason reason, std::string detail, absl::Time not_before) {

@@ -56,16 +56,23 @@ enum class Progress { kMoved, kStopped };
 // Carries a node from state to state. It works on a copy of the node's marks, which is made when it is first written to,
 // since most nodes only wait: what differs from the node in the end is the patch, so nothing is written twice and
 // nothing that is there already (defect-D31).
+// Whether a node may leave upgrade-required, and as whose part (StateMachine::Judge).
+struct Admission {
+  bool admitted = false;
+  std::string_view unit = {};
+};
+
 class Walk {
  public:
   // `judged` is a fresh one, which the walk fills in until it is finished.
-  Walk(const JudgeContext& context, const NodeView& view, bool admitted, Verdict& judged);
+  Walk(const JudgeContext& context, const NodeView& view, const Admission& admission, Verdict& judged);
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
   const JudgeContext& in;
   const NodeView& view;
   const bool admitted;
+  const std::string_view unit;
   const DrainManager& drains;
   const PodManager pods{};
   const std::optional<MaintenanceRequestor>& requestor;

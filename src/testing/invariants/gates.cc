@@ -198,6 +198,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kSoak:
     case GateReason::kApproval:
     case GateReason::kGroup: return its_policy.rollout.has_value();
+    case GateReason::kGangRuns: return its_policy.rollout && its_policy.rollout->gangs;
     case GateReason::kPaused: return its_policy.paused;
     case GateReason::kFrozen: return !its_policy.auto_upgrade;
     // It waits for another try if the ledger could not be read or written.

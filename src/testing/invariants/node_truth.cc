@@ -69,8 +69,8 @@ std::optional<UpgradeState> StateOfTimer(const Node& node, std::string_view driv
   if (second == std::string::npos || text.find('@', second + 1) != std::string::npos) return std::nullopt;
   if (!absl::SimpleAtoi(text.substr(first + 1, second - first - 1), &seconds) || seconds < 0) return std::nullopt;
   const std::optional<UpgradeState> state = ParseUpgradeState(text.substr(0, first));
-  const bool is_timed = IsEvacuating(state) || state == UpgradeState::kWaitForJobsRequired ||
-                        state == UpgradeState::kUpgradeRequired;
+  const bool is_timed =
+      IsEvacuating(state) || state == UpgradeState::kWaitForJobsRequired || state == UpgradeState::kUpgradeRequired;
   return is_timed ? state : std::nullopt;
 }
 
@@ -132,7 +132,8 @@ Keys::Keys(const DriverIdentity& identity)
       failed_revision(identity.FailedRevisionAnnotation()),
       written({initial, stage, restart_only, cordoned_by, identity.PodCompletionStartAnnotation(),
                identity.ValidationStartAnnotation(), requestor_mode, identity.FailedRevisionAnnotation(),
-               identity.FailuresAnnotation(), identity.FailureCauseAnnotation(), restart_pod, failure_class}),
+               identity.FailuresAnnotation(), identity.FailureCauseAnnotation(), identity.UnitAnnotation(), restart_pod,
+               failure_class}),
       removed({safe_load, identity.UpgradeRequestedAnnotation()}) {}
 
 bool HasLabel(const Node& node, const Keys& keys) {
@@ -148,7 +149,8 @@ bool MayGoOn(const Node& node, const Keys& keys) {
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
   if (HasLabel(node, keys)) return ParseUpgradeState(node.labels.at(keys.state));
   const bool is_marked = IsMarked(node, keys);
-  if (is_marked && StateOfTimer(node, keys.name) == UpgradeState::kUpgradeRequired) return UpgradeState::kUpgradeRequired;
+  if (is_marked && StateOfTimer(node, keys.name) == UpgradeState::kUpgradeRequired)
+    return UpgradeState::kUpgradeRequired;
   if (node.annotations.contains(keys.failed_revision)) return UpgradeState::kFailed;
   if (!node.unschedulable) return UpgradeState::kUnknown;
   const bool is_others = node.annotations.contains(keys.initial) || node.annotations.contains(keys.requestor_mode);

@@ -1,0 +1,73 @@
+/// Jobs whose pods only run together, on a FakeCluster.
+///
+/// Defines GangController. It does what the controllers of training jobs do: if one pod of a gang is lost, it deletes the others, and
+/// makes all of them anew once there are nodes for them.
+///
+///     GangController jobs(cluster, /*seed=*/1);
+///     jobs.Add("train", {PodBuilder("team", "train-0").OnNode("n1").Build(), PodBuilder("team", "train-1").OnNode("n2").Build()});
+///     engine->Reconcile({}, policy);
+///     cluster->Advance(absl::Seconds(1));
+///     jobs.Step();
+///     jobs.interruptions("train");
+///
+/// Call Step whenever something may have happened. Pods that share a node share the next one, too. Not thread-safe.
+#ifndef DRIVERUPGRADE_TESTING_GANG_CONTROLLER_H_
+#define DRIVERUPGRADE_TESTING_GANG_CONTROLLER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/testing/fake_cluster.h"
+
+namespace driverupgrade::testing {
+
+class GangController {
+ public:
+  /// `cluster` is not null. The same seed makes the same choices of nodes.
+  GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed);
+
+  /// Adds the pods to the cluster. Their nodes exist. A controller of theirs is replaced by a Job, so that nobody else makes them anew.
+  /// `behavior` also holds for the pods that follow them.
+  void Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior = {});
+  /// Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes: schedulable, ready, and without a pod of
+  /// another gang. Gangs that were interrupted first start first.
+  void Step();
+
+  /// Returns how often the gang has lost a pod while it ran; 0 for an unknown name.
+  int interruptions(const std::string& gang) const;
+  /// Returns the interruptions of all gangs.
+  int interruptions() const;
+  /// Returns the interruptions of the gang that has most of them.
+  int interruptions_peak() const;
+  std::size_t size() const { return gangs_.size(); }
+  bool AllRun() const;
+
+ private:
+  struct Gang {
+    std::vector<Pod> pods = {};  // as they run, or ran last
+    PodBehavior behavior = {};
+    bool runs = false;
+    int interruptions = 0;
+    int attempt = 0;
+  };
+
+  bool IsWhole(const Gang& gang) const;
+  void Interrupt(const std::string& name, Gang& gang);
+  void Start(Gang& gang);
+  std::vector<std::string> FreeNodes() const;
+
+  std::shared_ptr<FakeCluster> cluster_;
+  std::mt19937 random_;
+  std::map<std::string, Gang> gangs_;
+  std::vector<std::string> waiting_;
+};
+
+}  // namespace driverupgrade::testing
+
+#endif  // DRIVERUPGRADE_TESTING_GANG_CONTROLLER_H_

@@ -1,0 +1,252 @@
+#include "decide/rollout/gangs.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+constexpr std::string_view kComputeDomainLabel = "resource.nvidia.com/computeDomain";
+
+// What the controllers of gangs write on their pods. Of two keys, both must be there, and both name the gang.
+struct GangKey {
+  std::string_view kind;
+  bool is_label = true;
+  std::string_view key;
+  std::string_view second = {};
+};
+// The widest first: a pod of a JobSet on Kueue restarts with the JobSet.
+constexpr std::array kGangKeys = {
+    GangKey{.kind = "JobSet", .key = "jobset.sigs.k8s.io/jobset-name"},
+    GangKey{.kind = "TrainingJob", .key = "training.kubeflow.org/job-name"},
+    GangKey{.kind = "RayCluster", .key = "ray.io/cluster"},
+    GangKey{.kind = "VolcanoJob", .key = "volcano.sh/job-name"},
+    GangKey{.kind = "LeaderWorkerSet",
+            .key = "leaderworkerset.sigs.k8s.io/name",
+            .second = "leaderworkerset.sigs.k8s.io/group-index"},
+    GangKey{.kind = "PodGroup", .key = "kueue.x-k8s.io/pod-group-name"},
+    GangKey{.kind = "Workload", .is_label = false, .key = "kueue.x-k8s.io/workload"},
+    GangKey{.kind = "PodGroup", .is_label = false, .key = "pod-group-name"},
+    GangKey{.kind = "PodGroup", .is_label = false, .key = "scheduling.k8s.io/group-name"},
+    GangKey{.kind = "PodGroup", .is_label = false, .key = "scheduling.volcano.sh/group-name"},
+    GangKey{.kind = "PodGroup", .key = "scheduling.x-k8s.io/pod-group"},
+    GangKey{.kind = "PodGroup", .key = "pod-group.scheduling.x-k8s.io/name"},
+};
+
+std::string_view ValueOf(const StringMap& map, std::string_view key) {
+  const auto found = map.find(std::string(key));
+  return found == map.end() ? std::string_view() : std::string_view(found->second);
+}
+
+// The pods of an indexed Job with a subdomain talk to each other; others are independent tasks.
+std::string IndexedJobOf(const Pod& pod) {
+  const std::string_view job = ValueOf(pod.labels, "batch.kubernetes.io/job-name");
+  const bool is_indexed = pod.labels.contains("batch.kubernetes.io/job-completion-index");
+  return job.empty() || !is_indexed || pod.subdomain.empty() ? "" : fmt::format("Job/{}/{}", pod.ref.ns, job);
+}
+
+// A name for the unit of the gang that no unit in progress has.
+std::string Unused(const std::string& gang, std::set<std::string>& used) {
+  std::string name = gang;
+  for (int number = 2; !used.insert(name).second; ++number) name = fmt::format("{}#{}", gang, number);
+  return name;
+}
+
+// A node that cannot start yet holds up its unit: another part would interrupt the gang once more.
+bool AwaitsStart(const RolloutNode& node) {
+  return node.progress == NodeProgress::kWaiting || node.may_start || node.is_granted_only;
+}
+
+bool IsUnitOf(std::string_view unit, std::string_view gang) {
+  return unit.starts_with(gang) && (unit.size() == gang.size() || unit[gang.size()] == '#');
+}
+
+class Units {
+ public:
+  Units(std::vector<RolloutNode>& nodes, const std::vector<int>& stages, const UnitOptions& options)
+      : nodes_(nodes), stages_(stages), options_(options) {}
+
+  void Assign() {
+    for (RolloutNode& node : nodes_) {
+      if (AwaitsStart(node)) {
+        node.unit.clear();
+      } else if (!node.unit.empty()) {
+        used_.insert(node.unit);
+      }
+    }
+    JoinTorn();
+    for (const auto& [stage, gang, members] : Gangs()) Form(gang, members);
+    for (RolloutNode& node : nodes_) {
+      if (node.may_start && node.unit.empty()) node.turn = TurnAlone(node);
+    }
+  }
+
+ private:
+  using Members = std::vector<std::size_t>;
+
+  // A node that has its grant and no patch yet belongs to the unit that was granted with it.
+  void JoinTorn() {
+    for (RolloutNode& node : nodes_) {
+      if (!node.is_granted_only) continue;
+      for (const std::string& gang : node.gangs) {
+        const auto unit =
+            std::find_if(used_.begin(), used_.end(), [&](const auto& name) { return IsUnitOf(name, gang); });
+        if (unit == used_.end()) continue;
+        node.unit = *unit;
+        break;
+      }
+    }
+  }
+
+  // Lists the gangs on several waiting nodes of one stage, the largest first.
+  std::vector<std::tuple<int, std::string, Members>> Gangs() const {
+    std::map<std::pair<int, std::string>, Members> by_gang;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (!AwaitsStart(nodes_[i]) || !nodes_[i].unit.empty()) continue;
+      for (const std::string& gang : nodes_[i].gangs) by_gang[{stages_[i], gang}].push_back(i);
+    }
+    std::vector<std::tuple<int, std::string, Members>> gangs;
+    for (auto& [key, members] : by_gang) gangs.emplace_back(key.first, key.second, std::move(members));
+    std::stable_sort(gangs.begin(), gangs.end(), [](const auto& a, const auto& b) {
+      return std::get<Members>(a).size() > std::get<Members>(b).size();
+    });
+    return gangs;
+  }
+
+  void Form(const std::string& gang, const Members& all) {
+    Members members;
+    for (const std::size_t i : all) {
+      if (nodes_[i].unit.empty()) members.push_back(i);
+    }
+    if (members.size() < 2) return;
+    std::size_t size = members.size();
+    const auto max = static_cast<std::size_t>(std::max(options_.unavailable_max.value_or(0), 0));
+    if (options_.too_big == TooBig::kSplit && max > 0) size = std::min(size, max);
+    for (std::size_t begin = 0; begin < members.size(); begin += size) {
+      const std::size_t end = std::min(begin + size, members.size());
+      Name(gang,
+           {members.begin() + static_cast<std::ptrdiff_t>(begin), members.begin() + static_cast<std::ptrdiff_t>(end)});
+    }
+  }
+
+  void Name(const std::string& gang, const Members& members) {
+    const std::string unit = Unused(gang, used_);
+    std::set<std::string_view> gangs;
+    for (const std::size_t i : members) gangs.insert(nodes_[i].gangs.begin(), nodes_[i].gangs.end());
+    // The fewest interruptions for a node first, then the largest unit.
+    const std::string turn =
+        fmt::format("2{:09}{:09}{}", 1000 * gangs.size() / members.size(), 999'999'999 - members.size(), unit);
+    for (const std::size_t i : members) {
+      nodes_[i].unit = unit;
+      nodes_[i].turn = turn + '\0';
+    }
+  }
+
+  // Nodes without pods in the way first. Whose pods are not known goes last.
+  std::string TurnAlone(const RolloutNode& node) const {
+    if (!node.pods) return "3";
+    if (*node.pods == 0) return "0";
+    return options_.has_order ? "1" : fmt::format("1{:010}", *node.pods);
+  }
+
+  std::vector<RolloutNode>& nodes_;
+  const std::vector<int>& stages_;
+  const UnitOptions& options_;
+  std::set<std::string> used_;
+};
+
+}  // namespace
+
+std::string GangOf(const Pod& pod) {
+  if (const std::string_view own = ValueOf(pod.annotations, kGangAnnotation); !own.empty()) {
+    return own == "none" ? "" : fmt::format("Gang/{}/{}", pod.ref.ns, own);
+  }
+  for (const GangKey& key : kGangKeys) {
+    const StringMap& map = key.is_label ? pod.labels : pod.annotations;
+    const std::string_view name = ValueOf(map, key.key);
+    if (name.empty()) continue;
+    if (key.second.empty()) return fmt::format("{}/{}/{}", key.kind, pod.ref.ns, name);
+    if (const std::string_view second = ValueOf(map, key.second); !second.empty()) {
+      return fmt::format("{}/{}/{}-{}", key.kind, pod.ref.ns, name, second);
+    }
+  }
+  return IndexedJobOf(pod);
+}
+
+std::vector<std::string> GangsOn(const Node& node, const std::vector<const Pod*>& pods) {
+  std::set<std::string> gangs;
+  for (const Pod* pod : pods) gangs.insert(GangOf(*pod));
+  gangs.erase("");
+  const std::string_view domain = ValueOf(node.labels, kComputeDomainLabel);
+  if (!domain.empty() && !pods.empty()) gangs.insert(fmt::format("ComputeDomain/{}", domain));
+  return {gangs.begin(), gangs.end()};
+}
+
+bool GangsStartTogether(const RolloutPolicy& policy) { return policy.gangs.has_value(); }
+
+bool MayStop(const std::vector<const Pod*>& pods) {
+  return std::all_of(pods.begin(), pods.end(), [](const Pod* pod) {
+    return GangOf(*pod).empty() || ValueOf(pod->annotations, kMayStopAnnotation) == "true";
+  });
+}
+
+std::optional<absl::Time> GangWaitEnds(const NodeGangs& gangs, const std::vector<const RolloutNode*>& nodes,
+                                       absl::Time began) {
+  if (gangs.mode == GangMode::kTogether && gangs.wait == absl::ZeroDuration()) return std::nullopt;
+  const bool has_gang =
+      std::any_of(nodes.begin(), nodes.end(), [](const RolloutNode* node) { return !node->gangs.empty(); });
+  const bool may_stop = std::all_of(nodes.begin(), nodes.end(), [](const RolloutNode* node) { return node->may_stop; });
+  if (!has_gang || may_stop) return std::nullopt;
+  return gangs.wait == absl::ZeroDuration() ? absl::InfiniteFuture() : began + gangs.wait;
+}
+
+std::map<std::string, std::string> UncordonedOf(const std::vector<RolloutNode>& nodes) {
+  std::map<std::string, std::string> uncordoned;
+  for (const RolloutNode& node : nodes) {
+    const bool is_under_way = node.progress == NodeProgress::kUnderWay && !node.unit.empty();
+    if (is_under_way && !node.node->unschedulable) uncordoned.emplace(node.unit, node.node->name);
+  }
+  return uncordoned;
+}
+
+RolloutGangs CountGangs(const std::vector<RolloutNode>& nodes, std::optional<int> at_once) {
+  std::set<std::string_view> gangs;
+  std::map<std::string_view, std::set<std::string_view>> by_unit;
+  std::set<std::string_view> wave;
+  RolloutGangs counts;
+  int in_wave = 0;
+  for (const RolloutNode& node : nodes) {
+    if (!AwaitsStart(node)) continue;
+    if (at_once && in_wave++ == *at_once) {
+      wave.clear();
+      in_wave = 1;
+    }
+    for (const std::string& gang : node.gangs) {
+      gangs.insert(gang);
+      by_unit[node.unit.empty() ? node.node->name : node.unit].insert(gang);
+      counts.by_name += wave.insert(gang).second;
+    }
+  }
+  counts.gangs = static_cast<int>(gangs.size());
+  std::set<std::string_view> units;
+  for (const RolloutNode& node : nodes) {
+    if (AwaitsStart(node) && !node.unit.empty()) units.insert(node.unit);
+  }
+  counts.units = static_cast<int>(units.size());
+  for (const auto& [unit, interrupted] : by_unit) counts.interruptions += static_cast<int>(interrupted.size());
+  return counts;
+}
+
+void AssignUnits(std::vector<RolloutNode>& nodes, const std::vector<int>& stages, const UnitOptions& options) {
+  Units(nodes, stages, options).Assign();
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,73 @@
+// Gangs: pods that only run together, and the nodes that a rollout therefore starts as one.
+//
+//     std::vector<std::string> gangs = GangsOn(node, pods_in_the_way);
+//     AssignUnits(nodes, stages, {.too_big = TooBig::kWait});
+//
+// Pure.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_GANGS_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_GANGS_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "decide/rollout/view.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/rollout_policy.h"
+
+namespace driverupgrade::internal {
+
+// The annotation of a pod that names its gang, or says `none`.
+inline constexpr std::string_view kGangAnnotation = "driverupgrade/gang";
+
+// Returns the gang of the pod, such as `JobSet/team/train`; empty: the pod runs by itself. The widest group of pods that
+// restarts as one counts. The pod's own annotation wins.
+std::string GangOf(const Pod& pod);
+
+// The annotation by which a pod says that its gang may be interrupted now, such as after a checkpoint.
+inline constexpr std::string_view kMayStopAnnotation = "driverupgrade/may-stop";
+
+// Whether each of these pods that belongs to a gang has the annotation.
+bool MayStop(const std::vector<const Pod*>& pods);
+
+// Returns the gangs of these pods of the node, sorted, and that of the node itself if it belongs to a ComputeDomain.
+std::vector<std::string> GangsOn(const Node& node, const std::vector<const Pod*>& pods);
+
+// Whether nodes with pods of one gang start as one.
+bool GangsStartTogether(const RolloutPolicy& policy);
+
+// Since when gangs may finish before they are interrupted, by unit, or by the name of a node that is in none.
+using GangWaits = std::map<std::string, absl::Time>;
+
+// Returns until when these nodes, which start as one, wait for their gangs; nullopt: they do not wait. `began`: when the wait
+// began. Infinite future: without limit.
+std::optional<absl::Time> GangWaitEnds(const NodeGangs& gangs, const std::vector<const RolloutNode*>& nodes,
+                                       absl::Time began);
+
+struct UnitOptions {
+  TooBig too_big = TooBig::kWait;
+  // Nodes that may be unavailable at once; nullopt: any number.
+  std::optional<int> unavailable_max = std::nullopt;
+  // The policy decides the order of nodes without a gang.
+  bool has_order = false;
+};
+
+// Returns, of each unit of which nodes are in progress, a node that is not cordoned; none if all of them are.
+std::map<std::string, std::string> UncordonedOf(const std::vector<RolloutNode>& nodes);
+
+// Counts what is left to be interrupted, by the units that the nodes have. `at_once`: nodes that may be in progress at once; nullopt: any
+// number.
+RolloutGangs CountGangs(const std::vector<RolloutNode>& nodes, std::optional<int> at_once);
+
+// Gives each node that waits its unit and its turn. A unit has all nodes of one stage on which a gang has pods and that are in no
+// unit yet; the largest gangs come first. Nodes that were granted together before a crash or a conflict, and have not
+// started, belong to the unit of their gang that has. Units are never joined because they share a node: on shared nodes, all would
+// become one. O(N log N).
+void AssignUnits(std::vector<RolloutNode>& nodes, const std::vector<int>& stages, const UnitOptions& options);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_GANGS_H_

@@ -1,0 +1,105 @@
+#include "driverupgrade/testing/gang_controller.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace driverupgrade::testing {
+
+GangController::GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed)
+    : cluster_(std::move(cluster)), random_(seed) {}
+
+void GangController::Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior) {
+  Gang& made = gangs_[gang];
+  made = {.pods = std::move(pods), .behavior = behavior, .runs = true};
+  for (Pod& pod : made.pods) {
+    pod.owners = {
+        {.api_version = "batch/v1", .kind = "Job", .name = pod.ref.name, .uid = "job-" + gang, .controller = true}};
+    pod = cluster_->AddPod(pod, behavior);
+  }
+}
+
+void GangController::Step() {
+  for (auto& [name, gang] : gangs_) {
+    if (gang.runs && !IsWhole(gang)) Interrupt(name, gang);
+  }
+  std::erase_if(waiting_, [&](const std::string& name) {
+    Gang& gang = gangs_.at(name);
+    Start(gang);
+    return gang.runs;
+  });
+}
+
+bool GangController::IsWhole(const Gang& gang) const {
+  return std::all_of(gang.pods.begin(), gang.pods.end(), [&](const Pod& pod) {
+    const std::optional<Pod> found = cluster_->pod(pod.ref.ns, pod.ref.name);
+    return found && found->ref.uid == pod.ref.uid && !found->deletion_timestamp;
+  });
+}
+
+void GangController::Interrupt(const std::string& name, Gang& gang) {
+  gang.runs = false;
+  ++gang.interruptions;
+  for (const Pod& pod : gang.pods) cluster_->RemovePod(pod.ref.ns, pod.ref.name);
+  waiting_.push_back(name);
+}
+
+void GangController::Start(Gang& gang) {
+  std::map<std::string, std::string> next;  // node, by the one before
+  for (const Pod& pod : gang.pods) next[pod.node_name] = "";
+  std::vector<std::string> free = FreeNodes();
+  if (free.size() < next.size()) return;
+  std::shuffle(free.begin(), free.end(), random_);
+  auto chosen = free.begin();
+  for (auto& [before, node] : next) node = *chosen++;
+  gang.runs = true;
+  ++gang.attempt;
+  for (Pod& pod : gang.pods) {
+    const std::string name = pod.ref.name.substr(0, pod.ref.name.find(".restart-"));
+    pod.ref.name = fmt::format("{}.restart-{}", name, gang.attempt);
+    pod.ref.uid.clear();
+    pod.resource_version.clear();
+    pod.node_name = next.at(pod.node_name);
+    pod = cluster_->AddPod(pod, gang.behavior);
+  }
+}
+
+std::vector<std::string> GangController::FreeNodes() const {
+  std::set<std::string> taken;
+  for (const auto& [name, gang] : gangs_) {
+    for (const Pod& pod : gang.pods) {
+      if (gang.runs) taken.insert(pod.node_name);
+    }
+  }
+  std::vector<std::string> free;
+  for (const Node& node : cluster_->nodes()) {
+    if (node.ready && !node.unschedulable && !taken.contains(node.name)) free.push_back(node.name);
+  }
+  return free;
+}
+
+int GangController::interruptions(const std::string& gang) const {
+  const auto found = gangs_.find(gang);
+  return found == gangs_.end() ? 0 : found->second.interruptions;
+}
+
+int GangController::interruptions() const {
+  int sum = 0;
+  for (const auto& [name, gang] : gangs_) sum += gang.interruptions;
+  return sum;
+}
+
+int GangController::interruptions_peak() const {
+  int peak = 0;
+  for (const auto& [name, gang] : gangs_) peak = std::max(peak, gang.interruptions);
+  return peak;
+}
+
+bool GangController::AllRun() const {
+  return std::all_of(gangs_.begin(), gangs_.end(), [](const auto& one) { return one.second.runs; });
+}
+
+}  // namespace driverupgrade::testing

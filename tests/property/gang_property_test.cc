@@ -1,0 +1,137 @@
+// Rollouts of fleets with training jobs whose pods only run together.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/testing/gang_controller.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "fmt/format.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::FakeClock;
+using testing::FakeCluster;
+
+// A fleet of which the jobs take a random part, on random nodes.
+class GangWorld {
+ public:
+  explicit GangWorld(unsigned seed) : random_(seed), gangs_(cluster_, seed) {
+    const int nodes = 8 + static_cast<int>(random_() % 17);
+    fleet_ = AddFleet(*cluster_, {.node_count = nodes, .workload = ""});
+    std::vector<std::string> names = fleet_.node_names;
+    std::shuffle(names.begin(), names.end(), random_);
+    const std::size_t largest = 2 + random_() % 5;
+    policy.max_unavailable = Count{static_cast<int>(largest + random_() % 3)};
+    for (std::size_t size = largest; names.size() >= size; size = 1 + random_() % largest) {
+      // Some nodes stay without a job.
+      if (!jobs.empty() && random_() % 4 == 0) break;
+      jobs.push_back(fmt::format("job-{}", jobs.size()));
+      AddJob(jobs.back(), {names.end() - static_cast<std::ptrdiff_t>(size), names.end()});
+      names.resize(names.size() - size);
+    }
+    cluster_->Advance(absl::Minutes(1));
+    cluster_->SetTemplate(fleet_.ns, fleet_.daemon_set, "rev-2");
+  }
+
+  // Rolls the fleet. The operator is replaced after about one in `crashes` passes; 0: never.
+  void Run(unsigned crashes) {
+    std::unique_ptr<UpgradeEngine> engine;
+    for (int pass = 0; pass < 3000 && !IsOver(); ++pass) {
+      if (!engine || (crashes > 0 && random_() % crashes == 0)) engine = MakeEngine();
+      REQUIRE(engine->Reconcile({}, policy).ok());
+      gangs_.Step();
+      cluster_->Advance(absl::Seconds(1));
+      gangs_.Step();
+    }
+    REQUIRE(IsOver());
+  }
+  // One in ten patches of nodes is refused, as after a write by another client, or its answer is lost.
+  void FailPatches() {
+    const auto fails = [this](const testing::Call& call, absl::StatusCode code) -> std::optional<absl::Status> {
+      if (call.operation != Operation::kPatchNode || random_() % 20 != 0) return std::nullopt;
+      return absl::Status(code, "on purpose");
+    };
+    cluster_->SetFaultHooks([fails](const testing::Call& call) { return fails(call, absl::StatusCode::kAborted); },
+                            [fails](const testing::Call& call) { return fails(call, absl::StatusCode::kUnavailable); });
+  }
+  int Interruptions(const std::string& job) const { return gangs_.interruptions(job); }
+
+  UpgradePolicy policy = {.auto_upgrade = true,
+                          .max_parallel = std::nullopt,
+                          .drain = DrainPolicy{},
+                          .rollout = RolloutPolicy{.gangs = NodeGangs{}}};
+  std::vector<std::string> jobs = {};
+  const std::shared_ptr<FakeClock> clock_ = std::make_shared<FakeClock>();
+  const std::shared_ptr<FakeCluster> cluster_ = std::make_shared<FakeCluster>(clock_);
+
+ private:
+  void AddJob(const std::string& job, const std::vector<std::string>& nodes) {
+    std::vector<Pod> pods;
+    for (const std::string& node : nodes) {
+      pods.push_back(testing::PodBuilder("team", fmt::format("{}-{}", job, pods.size()))
+                         .OnNode(node)
+                         .WithLabel("jobset.sigs.k8s.io/jobset-name", job)
+                         .Build());
+    }
+    gangs_.Add(job, std::move(pods), {.stop_delay = absl::Seconds(2)});
+  }
+  std::unique_ptr<UpgradeEngine> MakeEngine() {
+    EngineOptions options{
+        .snapshot = {.ns = fleet_.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet_.daemon_set}})},
+        .ledger = AdmissionLedgerOptions{.ns = "ops", .name = "ledger"},
+        .clock = clock_};
+    options.executor.calls_in_flight = 1;
+    auto engine = UpgradeEngine::Create(Gpu(), cluster_, std::move(options));
+    REQUIRE(engine.ok());
+    return *std::move(engine);
+  }
+  bool IsOver() const {
+    const std::vector<Node> nodes = cluster_->nodes();
+    return gangs_.AllRun() && std::all_of(nodes.begin(), nodes.end(), [](const Node& node) {
+             const auto label = node.labels.find(Gpu().StateLabel());
+             return label != node.labels.end() && label->second == "upgrade-done" && !node.unschedulable;
+           });
+  }
+
+  std::mt19937 random_;
+  testing::Fleet fleet_;
+  testing::GangController gangs_;
+};
+
+TEST_CASE("B-21: each job is interrupted once, also if the operator crashes and writes fail") {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    GangWorld world(seed);
+    if (seed % 3 == 0) world.FailPatches();
+    world.Run(seed % 2 == 0 ? 7 : 0);
+    for (const std::string& job : world.jobs) {
+      CAPTURE(seed, job);
+      CHECK(world.Interruptions(job) == 1);
+    }
+    for (const Node& node : world.cluster_->nodes()) CHECK_FALSE(node.annotations.contains(Gpu().UnitAnnotation()));
+  }
+}
+
+TEST_CASE("By name, jobs are interrupted several times") {
+  int interruptions = 0;
+  int jobs = 0;
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    GangWorld world(seed);
+    world.policy.rollout->gangs.reset();
+    world.Run(0);
+    for (const std::string& job : world.jobs) interruptions += world.Interruptions(job);
+    jobs += static_cast<int>(world.jobs.size());
+  }
+  CAPTURE(interruptions, jobs);
+  CHECK(interruptions > 3 * jobs / 2);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

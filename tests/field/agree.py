@@ -24,10 +24,10 @@ CODES = {
     "Cordoned": {"NodeCordoned"},
     "DisruptionBudget": {"AllAtOnce", "BudgetAllowsNone", "BudgetNeverAllows", "UnreadyBehindBudget"},
     "Frozen": {"AutoUpgradeOff"},
-    "Group": {"GroupTooLarge", "NothingBegins"},
+    "Group": {"GangTooLarge", "GroupTooLarge", "NothingBegins"},
     "DriverPodMissing": {"DriverPodUnscheduled", "NoDriverPod"},
     "DriverPodNotReady": {"DeadlineTooShort", "DriverPodNotReady"},
-    "MaxUnavailable": {"DriverPodUnscheduled", "GroupTooLarge", "NodeCordoned", "NodeLeaves", "NodeNotReady", "NothingBegins"},
+    "MaxUnavailable": {"DriverPodUnscheduled", "GangTooLarge", "GroupTooLarge", "NodeCordoned", "NodeLeaves", "NodeNotReady", "NothingBegins"},
     "NoWindow": {"NothingBegins"},
     "NodeLeaves": {"NodeLeaves"},
     "NodeNotReady": {"NodeNotReady"},
@@ -43,7 +43,7 @@ FOLLOWS = {"Approval", "Halted", "Ledger", "MaxFailures", "MaxParallel", "Soak"}
 # They hold a node from the beginning. A simulation begins with the old driver and without marks, so that only nodes compare
 # that have not begun.
 HOLDS = {"Cordoned", "Frozen", "NoWindow", "NodeLeaves", "NodeNotReady", "Paused", "SkipLabel"}
-BLOCKS = {"BarePod", "BudgetNeverAllows", "EmptyDir", "GroupTooLarge", "NothingBegins", "SeveralBudgets", "StageWithoutNodes"}
+BLOCKS = {"BarePod", "BudgetNeverAllows", "EmptyDir", "GangTooLarge", "GroupTooLarge", "NothingBegins", "SeveralBudgets", "StageWithoutNodes"}
 
 
 def situations():

@@ -5,9 +5,12 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "decide/rollout/gangs.h"
 #include "decide/rollout/record.h"
 #include "driverupgrade/driver_identity.h"
+#include "upgradectl/gangs.h"
 #include "upgradectl/json_view.h"
 
 namespace upgradectl {
@@ -26,8 +29,8 @@ bool IsOfDriver(const Request& request, const Pod& pod) {
   return pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
 }
 
-std::set<std::string> NodesWithDriver(const Request& request) {
-  std::set<std::string> nodes;
+std::set<std::string, std::less<>> NodesWithDriver(const Request& request) {
+  std::set<std::string, std::less<>> nodes;
   for (const Pod& pod : request.question.cluster.pods) {
     if (IsOfDriver(request, pod) && !NodeOf(pod).empty()) nodes.insert(NodeOf(pod));
   }
@@ -147,8 +150,9 @@ absl::Duration Jitter::operator()(absl::Duration duration) {
   return duration * (1 + share(random));
 }
 
-void Furnish(const Request& request, const Durations& durations, Jitter& jitter, FakeCluster& cluster) {
-  const std::set<std::string> nodes = NodesWithDriver(request);
+void Furnish(const Request& request, const Durations& durations, Jitter& jitter, FakeCluster& cluster,
+             driverupgrade::testing::GangController& gangs) {
+  const auto nodes = NodesWithDriver(request);
   for (const Node& node : request.question.cluster.nodes) {
     if (nodes.contains(node.name) && node.unreadable.empty()) FurnishNode(request, node, cluster);
   }
@@ -164,8 +168,13 @@ void Furnish(const Request& request, const Durations& durations, Jitter& jitter,
                         .behavior = {.stop_delay = durations.driver_stop}});
   // Before the pods: a budget that comes later looks at each of them.
   FurnishBudgets(request, cluster);
+  const std::map<std::string, std::vector<Pod>> gang_pods = PodsOfGangs(request, nodes);
+  for (const auto& [gang, pods] : gang_pods) {
+    gangs.Add(gang, pods, {.start_delay = jitter(durations.pod_start), .stop_delay = jitter(durations.pod_stop)});
+  }
   for (const Pod& pod : request.question.cluster.pods) {
-    if (nodes.contains(pod.node_name)) FurnishPod(request, pod, durations, jitter, cluster);
+    if (!nodes.contains(pod.node_name) || gang_pods.contains(driverupgrade::internal::GangOf(pod))) continue;
+    FurnishPod(request, pod, durations, jitter, cluster);
   }
   cluster.SetTemplate(ns, std::string(kDriverSet), std::string(kNewHash), templates.wanted);
 }

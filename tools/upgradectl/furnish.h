@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/testing/gang_controller.h"
 #include "upgradectl/request.h"
 #include "upgradectl/simulate.h"
 
@@ -26,8 +27,9 @@ struct Jitter {
 /// Adds the nodes with a driver pod, without marks of an upgrade, their other pods, the budgets, and a DaemonSet whose pods
 /// are out of date. The templates of its two revisions are those of the newest revision of the driver and of the one that
 /// most driver pods have now, if these differ.
+/// `gangs` gets the pods that only run together.
 void Furnish(const Request& request, const Durations& durations, Jitter& jitter,
-             driverupgrade::testing::FakeCluster& cluster);
+             driverupgrade::testing::FakeCluster& cluster, driverupgrade::testing::GangController& gangs);
 
 /// Stores the durations of nodes from the record of the rollout. Stages and halts begin from the start. Returns false if the
 /// ledger has no record.

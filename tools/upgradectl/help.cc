@@ -249,6 +249,12 @@ Help OfWorkloads(GateReason reason, const Commands& commands) {
       help.commands = {commands.PodsOnNode()};
       help.page = "docs/operations.md#jobs-that-are-waited-for";
       break;
+    case GateReason::kGangRuns:
+      help.advice =
+          "Wait until the job ends; or save its work, and set the annotation driverupgrade/may-stop=true on its pods.";
+      help.commands = {commands.PodsOnNode()};
+      help.page = "docs/policy.md#gangs";
+      break;
     default:
       help.advice = "Look at the pod's grace period, its finalizers and the kubelet.";
       help.commands = {commands.GatePod("describe")};

@@ -11,6 +11,7 @@
 #include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "fmt/format.h"
+#include "upgradectl/gangs.h"
 #include "upgradectl/policy_effects.h"
 #include "whatif/what_if.h"
 
@@ -85,6 +86,7 @@ class RolloutSearch {
       CheckRollout(*report);
       CheckBegin(*report);
       CheckGroups(*report);
+      CheckGangs(*report);
       CheckNodesWithoutDriver(*report);
     }
     std::vector<Obstacle> obstacles;
@@ -192,6 +194,32 @@ class RolloutSearch {
       Add(Severity::kError, "GroupTooLarge", "A group that starts together has more nodes than maxUnavailable allows.",
           "A larger maxUnavailable, or another label.",
           fmt::format("{}={}: {} nodes of {} allowed", rollout->groups->by, group, size, *unavailable_max));
+    }
+  }
+
+  void CheckGangs(const Report& report) {
+    const driverupgrade::UpgradePolicy& policy = request_.question.policy;
+    std::set<std::string, std::less<>> ours;
+    for (const NodeReport& node : report.nodes) ours.insert(node.plan.node);
+    driverupgrade::Tally fleet;
+    fleet.total = static_cast<int>(report.nodes.size());
+    const auto unavailable_max = driverupgrade::ComputeBudget(fleet, policy).unavailable_max;
+    const bool together = policy.rollout && policy.rollout->gangs;
+    const bool waits = together && policy.rollout->gangs->too_big == driverupgrade::TooBig::kWait;
+    for (const auto& [gang, pods] : PodsOfGangs(request_, ours)) {
+      std::set<std::string> nodes;
+      for (const driverupgrade::Pod& pod : pods) nodes.insert(pod.node_name);
+      const int size = static_cast<int>(nodes.size());
+      if (waits && unavailable_max && size > *unavailable_max) {
+        Add(Severity::kError, "GangTooLarge", "A job runs on more nodes than maxUnavailable allows: they do not start.",
+            "A larger maxUnavailable, or rollout.gangs.tooBig: Split.",
+            fmt::format("{}: {} nodes of {} allowed", gang, size, *unavailable_max));
+      } else if (!together && !policy.rollout.value_or(driverupgrade::RolloutPolicy()).groups) {
+        Add(Severity::kWarning, "GangInterruptedSeveralTimes",
+            "The pods of a job only run together, and its nodes start one after another: each start may interrupt the "
+            "job.",
+            "rollout.gangs, with which the job is interrupted once.", fmt::format("{}: {} nodes", gang, size));
+      }
     }
   }
 

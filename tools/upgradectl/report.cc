@@ -94,12 +94,23 @@ std::string RolloutText(const driverupgrade::RolloutStatus& rollout) {
                     {std::to_string(stage.failed)}});
   }
   std::string text = FormatRows(rows, {}) + "\n";
+  if (const std::string gangs = GangsText(rollout); !gangs.empty()) text += gangs + "\n";
   if (rollout.closed) text += Printable(GateText(rollout.closed)) + "\n";
   if (rollout.halted) text += Printable(GateText(rollout.halted)) + "\n";
   return text;
 }
 
 }  // namespace
+
+std::string GangsText(const driverupgrade::RolloutStatus& rollout) {
+  if (!rollout.gangs) return "";
+  const auto count = [](int number, std::string_view what) {
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+  };
+  return fmt::format("{}, {} that start together: {}; in the order of names there would be {}",
+                     count(rollout.gangs->gangs, "gang"), count(rollout.gangs->units, "group") + " of nodes",
+                     count(rollout.gangs->interruptions, "interruption"), rollout.gangs->by_name);
+}
 
 std::string FormatTable(const Report& report) {
   std::string text = FormatRows(Rows(report), {}) + "\n";

@@ -10,14 +10,15 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "policy/windows.h"
 #include "driverupgrade/admission_ledger.h"
 #include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/testing/gang_controller.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "policy/windows.h"
 #include "upgradectl/budgets.h"
 #include "upgradectl/furnish.h"
 #include "upgradectl/rollout_recorder.h"
@@ -61,11 +62,12 @@ class Simulation {
         clock_(std::make_shared<FakeClock>(Beginning(request))),
         cluster_(std::make_shared<FakeCluster>(
             clock_, driverupgrade::testing::FakeClusterOptions{.keep_journal = false, .watches_follow = false})),
+        gangs_(cluster_, seed),
         recorder_(request, clock_->Now()),
         budgets_(request.question.cluster, request.facts) {}
 
   absl::StatusOr<Rollout> Run() {
-    Furnish(request_, durations_, jitter_, *cluster_);
+    Furnish(request_, durations_, jitter_, *cluster_, gangs_);
     if (policy_.rollout) seeded_ = SeedRecord(request_, *cluster_) ? 1 : 0;
     if (const absl::Status status = StartEngine(); !status.ok()) return status;
     cluster_->SetChangeObserver([this](const Change& change) { recorder_.Follow(change); });
@@ -77,9 +79,11 @@ class Simulation {
       if (!pass.ok()) return pass.status();
       ++passes_;
       FollowPlan(pass->plan);
+      gangs_.Step();
       const absl::Time next = std::min(pass->wake_at.value_or(absl::InfiniteFuture()), cluster_->NextEventTime());
       if ((recorder_.MayBeOver(pass->plan.totals) && IsOver()) || next == absl::InfiniteFuture()) break;
       cluster_->RunUntil(std::max(next, clock_->Now() + StepOf(durations_)));
+      gangs_.Step();
     }
     return Outcome();
   }
@@ -191,6 +195,9 @@ class Simulation {
                     .nodes = plan.totals.total,
                     .done = plan.totals.done,
                     .failed = plan.totals.failed,
+                    .gangs = static_cast<int>(gangs_.size()),
+                    .gang_interruptions = gangs_.interruptions(),
+                    .gang_interruptions_peak = gangs_.interruptions_peak(),
                     .evictions = cluster_->CallCount(Operation::kEvictPod),
                     .passes = passes_,
                     .whole_plans = whole_plans_};
@@ -220,6 +227,7 @@ class Simulation {
   int whole_plans_ = 0;
   std::shared_ptr<FakeClock> clock_;
   std::shared_ptr<FakeCluster> cluster_;
+  driverupgrade::testing::GangController gangs_;
   RolloutRecorder recorder_;
   const Budgets budgets_;
   // Pods whose eviction was requested, by node.

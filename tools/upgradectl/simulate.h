@@ -79,6 +79,10 @@ struct Rollout {
   /// The most pods that were not ready at once of those that were ready in the beginning; the driver's, and those of
   /// other DaemonSets, apart.
   int pods_unavailable_peak = 0;
+  /// Gangs with pods on several nodes (docs/policy.md#gangs), how often they were interrupted in all, and the one that was most often.
+  int gangs = 0;
+  int gang_interruptions = 0;
+  int gang_interruptions_peak = 0;
   std::int64_t evictions = 0;
   /// What the engine wrote, evictions included.
   std::int64_t writes = 0;

@@ -153,6 +153,13 @@ std::string FormatTrials(const std::vector<Trial>& trials, const Screen& screen)
                             Quantile(trial, 100, [](const Rollout& r) { return r.unavailable_peak; }),
                             Quantile(trial, 100, [](const Rollout& r) { return r.pods_unavailable_peak; }));
        }},
+      {"job interruptions",
+       [](const Trial& trial) {
+         if (Shown(trial).gangs == 0) return std::string("-");
+         return fmt::format(
+             "{} in {} jobs, at most {} in one", Quantile(trial, 50, [](const Rollout& r) { return r.gang_interruptions; }),
+             Shown(trial).gangs, Quantile(trial, 100, [](const Rollout& r) { return r.gang_interruptions_peak; }));
+       }},
       {"evictions",
        [](const Trial& trial) {
          return std::to_string(Quantile(trial, 50, [](const Rollout& r) { return r.evictions; }));
@@ -192,6 +199,9 @@ std::string FormatTrialsJson(const std::vector<Trial>& trials) {
     row.AddMember("failed", shown.failed, allocator);
     row.AddMember("unavailablePeak", shown.unavailable_peak, allocator);
     row.AddMember("podsUnavailablePeak", shown.pods_unavailable_peak, allocator);
+    row.AddMember("gangs", shown.gangs, allocator);
+    row.AddMember("gangInterruptions", shown.gang_interruptions, allocator);
+    row.AddMember("gangInterruptionsPeak", shown.gang_interruptions_peak, allocator);
     row.AddMember("evictions", shown.evictions, allocator);
     row.AddMember("writes", shown.writes, allocator);
     row.AddMember("requests", shown.requests, allocator);

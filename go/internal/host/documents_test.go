@@ -33,7 +33,7 @@ func fullPod() *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "driver", UID: "u"},
 		Spec: corev1.PodSpec{
-			NodeName: "n1", SchedulerName: "s", InitContainers: containers, Containers: containers,
+			NodeName: "n1", SchedulerName: "s", Subdomain: "d", InitContainers: containers, Containers: containers,
 			EphemeralContainers: []corev1.EphemeralContainer{{}}, ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}},
 			Volumes: []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{

@@ -121,15 +121,15 @@ func (f *podFollower) fail(err error) {
 	f.host.ring()
 }
 
-// outdated tells, of a node whose pods the engine wants, whether what is known is void since, so that a new list is needed.
+// outdated hands in what is known of a node whose pods the engine wants, and tells whether that is void, so that a new list is needed.
+// The engine may have taken it before the node was cordoned.
 func (f *podFollower) outdated() bool {
 	f.mu.Lock()
-	void := f.listed && f.stale
+	listed := f.listed
 	f.mu.Unlock()
-	if !void {
-		return false // known, or a list is under way
+	if !listed {
+		return false // a list is under way
 	}
-	// Perhaps what is known by now is newer than that.
 	_ = f.put()
 	f.mu.Lock()
 	defer f.mu.Unlock()

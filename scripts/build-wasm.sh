@@ -139,11 +139,12 @@ compile() {
     "-I$work/overlay" "-I$libcxx/include" "-I$libcxxabi/include")
   local library=(-std=c++23 -w -D_LIBCPP_BUILDING_LIBRARY -DLIBCXX_BUILDING_LIBCXXABI
     "-I$libcxx/src" "-I$libcxx/src/include" "-I$libcxx/libc")
+  local silent=(-Dvsnprintf=host_vsnprintf -Dsnprintf=host_snprintf -Dstrftime=host_strftime)
   case $1 in
-    cxx) options+=("${cxx[@]}" "${library[@]}") ;;
+    cxx) options+=("${silent[@]}" "${cxx[@]}" "${library[@]}") ;;
     cxxabi) options+=("${cxx[@]}" "${library[@]}" -D_LIBCXXABI_BUILDING_LIBRARY) ;;
     absl)
-      options+=("${cxx[@]}" -std=c++20 -w -I.)
+      options+=("${silent[@]}" "${cxx[@]}" -std=c++20 -w -I.)
       # There as here no signal can be masked.
       [[ $3 != */thread_identity.cc ]] || options+=(-D__EMSCRIPTEN__)
       ;;

@@ -19,6 +19,7 @@ constexpr std::int64_t kFaultTimesMin = 100;
 const std::map<GateReason, std::string>& UnreachableGates() {
   static const std::map<GateReason, std::string> gates = {
       {GateReason::kUnhandledState, "only for who finds a node in requestor mode and has none; a seed has one mode"},
+      {GateReason::kGangRuns, "no policy of the simulation has gangs; gang_property_test and scenarios have"},
       {GateReason::kUnreadable, "the objects of the simulation are whole; unreadable_object_test has others"},
   };
   return gates;

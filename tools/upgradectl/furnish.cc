@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "decide/rollout/gangs.h"
 #include "decide/rollout/record.h"
 #include "driverupgrade/driver_identity.h"
 #include "upgradectl/gangs.h"
@@ -169,11 +168,13 @@ void Furnish(const Request& request, const Durations& durations, Jitter& jitter,
   // Before the pods: a budget that comes later looks at each of them.
   FurnishBudgets(request, cluster);
   const std::map<std::string, std::vector<Pod>> gang_pods = PodsOfGangs(request, nodes);
+  std::set<std::string> of_gangs;
   for (const auto& [gang, pods] : gang_pods) {
+    for (const Pod& pod : pods) of_gangs.insert(pod.ref.uid);
     gangs.Add(gang, pods, {.start_delay = jitter(durations.pod_start), .stop_delay = jitter(durations.pod_stop)});
   }
   for (const Pod& pod : request.question.cluster.pods) {
-    if (!nodes.contains(pod.node_name) || gang_pods.contains(driverupgrade::internal::GangOf(pod))) continue;
+    if (!nodes.contains(pod.node_name) || of_gangs.contains(pod.ref.uid)) continue;
     FurnishPod(request, pod, durations, jitter, cluster);
   }
   cluster.SetTemplate(ns, std::string(kDriverSet), std::string(kNewHash), templates.wanted);

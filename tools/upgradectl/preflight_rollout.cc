@@ -205,7 +205,9 @@ class RolloutSearch {
     fleet.total = static_cast<int>(report.nodes.size());
     const auto unavailable_max = driverupgrade::ComputeBudget(fleet, policy).unavailable_max;
     const bool together = policy.rollout && policy.rollout->gangs;
-    const bool waits = together && policy.rollout->gangs->too_big == driverupgrade::TooBig::kWait;
+    // With stages a job may start in several parts.
+    const bool waits =
+        together && policy.rollout->stages.empty() && policy.rollout->gangs->too_big == driverupgrade::TooBig::kWait;
     for (const auto& [gang, pods] : PodsOfGangs(request_, ours)) {
       std::set<std::string> nodes;
       for (const driverupgrade::Pod& pod : pods) nodes.insert(pod.node_name);

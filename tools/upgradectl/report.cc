@@ -8,6 +8,7 @@
 
 #include "driverupgrade/upgrade_state.h"
 #include "fmt/format.h"
+#include "upgradectl/status.h"
 #include "upgradectl/table.h"
 #include "upgradectl/text.h"
 #include "whatif/plan_json.h"
@@ -101,16 +102,6 @@ std::string RolloutText(const driverupgrade::RolloutStatus& rollout) {
 }
 
 }  // namespace
-
-std::string GangsText(const driverupgrade::RolloutStatus& rollout) {
-  if (!rollout.gangs) return "";
-  const auto count = [](int number, std::string_view what) {
-    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
-  };
-  return fmt::format("{}, {} that start together: {}; in the order of names there would be {}",
-                     count(rollout.gangs->gangs, "gang"), count(rollout.gangs->units, "group") + " of nodes",
-                     count(rollout.gangs->interruptions, "interruption"), rollout.gangs->by_name);
-}
 
 std::string FormatTable(const Report& report) {
   std::string text = FormatRows(Rows(report), {}) + "\n";

@@ -8,9 +8,6 @@
 
 namespace upgradectl {
 
-/// "3 gangs, 2 groups of nodes that start together: 3 interruptions; in the order of names there would be 7". Empty without gangs.
-std::string GangsText(const driverupgrade::RolloutStatus& rollout);
-
 /// NODE STATE NEXT ACTIONS GATE, then the findings and the totals.
 std::string FormatTable(const driverupgrade::whatif::Report& report);
 

@@ -101,6 +101,9 @@ std::string FormatStatusYaml(const RolloutStatus& status);
 /// "45s", "12m", "3h20m", "2d4h".
 std::string Age(absl::Duration duration);
 
+/// "3 gangs, 2 groups of nodes that start together: 3 interruptions; in the order of names there would be 7". Empty without gangs.
+std::string GangsText(const driverupgrade::RolloutStatus& rollout);
+
 }  // namespace upgradectl
 
 #endif  // DRIVERUPGRADE_TOOLS_UPGRADECTL_STATUS_H_

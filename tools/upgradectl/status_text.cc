@@ -78,9 +78,8 @@ std::string Headline(const RolloutStatus& status, const Screen& screen) {
                         : status.phase == Phase::kFailed ? Colour::kRed
                                                          : Colour::kYellow;
   const std::string not_ready =
-      totals.not_ready == 0
-          ? ""
-          : Paint(fmt::format(", {} without a Ready driver", totals.not_ready), Colour::kRed, screen);
+      totals.not_ready == 0 ? ""
+                            : Paint(fmt::format(", {} without a Ready driver", totals.not_ready), Colour::kRed, screen);
   return fmt::format("{} {}: {} of {} done, {} failed, {} in progress, {} waiting{}\n", status.driver,
                      Paint(ToString(status.phase), colour, screen), totals.done, totals.total, totals.failed,
                      totals.in_progress - totals.failed,
@@ -133,6 +132,7 @@ std::string Rollout(const RolloutStatus& status, const Screen& screen) {
         Colour::kNone);
   }
   if (!halted) add(StageLine(*status.rollout, status.at), Colour::kNone);
+  if (status.rollout->gangs && status.rollout->gangs->gangs > 0) add(GangsText(*status.rollout), Colour::kNone);
   if (status.rollout->closed) add(GateCell(status.rollout->closed, status.at, /*wide=*/false), Colour::kCyan);
   return text;
 }
@@ -334,6 +334,16 @@ class StatusDocument {
 };
 
 }  // namespace
+
+std::string GangsText(const driverupgrade::RolloutStatus& rollout) {
+  if (!rollout.gangs) return "";
+  const auto count = [](int number, std::string_view what) {
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+  };
+  return fmt::format("{}, {} that start together: {}; in the order of names there would be {}",
+                     count(rollout.gangs->gangs, "gang"), count(rollout.gangs->units, "group") + " of nodes",
+                     count(rollout.gangs->interruptions, "interruption"), rollout.gangs->by_name);
+}
 
 std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& screen) {
   std::string text = Headline(status, screen) + Limits(status, screen) + Rollout(status, screen) + Times(status) +

@@ -149,7 +149,9 @@ void IncrementalPlanner::Impl::AdmitNodes(Names& touched) {
   if (rollout_.rules() != nullptr && rules_.auto_upgrade) return AdmitByRollout(sums, touched);
   rollout_.Skip();
   for (const std::string& name : queue_.Admit(Limits::Of(budgets, limits_.paused))) {
-    JudgeNode(name, nodes_.at(name), /*admitted=*/true);
+    PlannedNode& node = nodes_.at(name);
+    node.unit.clear();
+    JudgeNode(name, node, /*admitted=*/true);
     touched.insert(name);
   }
   for (std::string& name : queue_.ChangedRefusals()) touched.insert(std::move(name));
@@ -276,6 +278,7 @@ const std::map<std::string, std::string>& IncrementalPlanner::uncordoned_units()
 const std::set<std::string>& IncrementalPlanner::of_unknown_units() const {
   return impl_->rollout().of_unknown_units();
 }
+bool IncrementalPlanner::has_round() const { return impl_->rollout().status().has_value(); }
 std::uint64_t IncrementalPlanner::judgements() const { return impl_->judgements(); }
 
 }  // namespace driverupgrade::internal

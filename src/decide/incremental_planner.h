@@ -139,6 +139,9 @@ class IncrementalPlanner {
   // Returns nodes whose start is granted and whose unit is not known (RolloutRound::of_unknown_units), as of the same.
   const std::set<std::string>& of_unknown_units() const;
 
+  // Whether the last finished Advance made a round of a rollout.
+  bool has_round() const;
+
   // How often a node has been judged since the beginning.
   std::uint64_t judgements() const;
 

@@ -124,6 +124,11 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
     }
     if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) ReportFailedMaintenance(walk);
   }
+  // The other nodes of the unit may not be cordoned yet.
+  if (walk.admitted && !walk.unit.empty()) {
+    verdict.plan.evict.clear();
+    verdict.plan.remove.clear();
+  }
   walk.Finish(acts);
   // A failed node that somebody has uncordoned asks for nothing when it recovers, and is cordoned all the same: whoever
   // starts in the same pass has to reckon with it.

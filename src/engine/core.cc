@@ -36,6 +36,10 @@ absl::Status CheckReadable(const NodeView& view, bool requestor) {
   return absl::OkStatus();
 }
 
+// How long a node whose pods are to be evicted waits for the cordons of those that start together with it: less than any usual
+// time for a drain.
+constexpr absl::Duration kHoldMax = absl::Minutes(2);
+
 }  // namespace
 
 Core::Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& objects, NodeHooks& hooks)
@@ -72,7 +76,7 @@ absl::StatusOr<CorePass> Core::Apply(const Names& nodes, const UpgradePolicy& po
   if (pass.plan.finished && policy.rollout && StartsTogether(*policy.rollout)) {
     WithholdUnread(pool, pass.wanted_pods, GangsStartTogether(*policy.rollout), pass.plan);
   }
-  if (policy.rollout && GangsStartTogether(*policy.rollout)) WithholdEvictions(pool, pass.wanted_pods, pass.plan);
+  if (policy.rollout && GangsStartTogether(*policy.rollout)) WithholdEvictions(pool, pass.plan, now);
   LeaveOut(pool, pass.wanted_pods, pass.plan);
   AddWakeUps(pool, pass.plan);
   return pass;
@@ -159,38 +163,47 @@ bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) 
 }
 
 // Nodes that start together wait until the pods of all of them have been read, or some would start without the others. After a
-// failed list, a node continues with everything that needs no pods. A gang may have pods on any node.
+// failed list, a node continues with everything that needs no pods. A gang may have pods on any node, and a node whose pods are not
+// known may have pods of any gang.
 void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
   const bool all_wait = for_gangs && std::any_of(wanted.begin(), wanted.end(),
                                                  [&](const std::string& node) { return Awaits(node, wanted); });
   std::map<std::string, Gate> unread;
   for (const NodePlan& node : plan.nodes) {
-    if (!Starts(node) || pool.guests.contains(node.node) || !(all_wait || Awaits(node.node, wanted))) continue;
-    unread[node.node] = {.reason = GateReason::kPodsUnknown,
-                         .detail = all_wait ? "pods of nodes that wait are being read" : "its pods are being read"};
+    const bool is_unknown = for_gangs && !objects_.KnowsPodsOn(node.node);
+    const bool waits = all_wait || is_unknown || Awaits(node.node, wanted);
+    if (!Starts(node) || pool.guests.contains(node.node) || !waits) continue;
+    Gate gate{.reason = GateReason::kPodsUnknown,
+              .detail = all_wait ? "pods of nodes that wait are being read" : "its pods are being read"};
+    const auto retry = reads_.find(node.node);
+    if (retry != reads_.end() && retry->second.due) gate.not_before = retry->second.due;
+    unread[node.node] = std::move(gate);
   }
   WithholdNodes(pool.planner, unread, plan);
 }
 
 // No pod of a unit is evicted before all of its nodes are cordoned. Otherwise the pod's controller may start it again on a node of
-// the unit.
-void Core::WithholdEvictions(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
+// the unit. A node that cannot be cordoned does not hold up the others for longer than kHoldMax.
+void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
   const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
-  const std::set<std::string>& unknown = pool.planner.of_unknown_units();
-  const auto unread =
-      std::find_if(unknown.begin(), unknown.end(), [&](const auto& node) { return Awaits(node, wanted); });
+  const bool knows_grants = !UsesLedger(pool) || ledger_->WasRead();
+  const bool knows_units = knows_grants && pool.planner.has_round() && pool.planner.of_unknown_units().empty();
   std::map<std::string, Gate> held;
   for (const NodePlan& node : plan.nodes) {
     const auto view = managed_.find(node.node);
     if ((node.evict.empty() && node.remove.empty()) || view == managed_.end()) continue;
     const auto marks = MarksOfView(*view->second, machine_.identity());
     const std::optional<std::string>& unit = marks->unit.value();
-    if (!unit) continue;
+    const std::optional<Stage>& stage = marks->stage.value();
+    if (!unit || !stage || stage->began + kHoldMax <= now) continue;
     const auto found = uncordoned.find(*unit);
-    if (found == uncordoned.end() && unread == unknown.end()) continue;
-    held[node.node] = {.reason = GateReason::kGroup,
-                       .detail = fmt::format("node {}, which starts together with it, is not cordoned yet",
-                                             found == uncordoned.end() ? *unread : found->second)};
+    if (found == uncordoned.end() && knows_units) continue;
+    std::string detail =
+        found == uncordoned.end()
+            ? "it is not known yet which nodes start together with it"
+            : fmt::format("node {}, which starts together with it, is not cordoned yet", found->second);
+    held[node.node] = {
+        .reason = GateReason::kGroup, .detail = std::move(detail), .not_before = stage->began + kHoldMax};
   }
   WithholdNodes(pool.planner, held, plan);
 }
@@ -266,6 +279,12 @@ std::vector<RecordEventParams> Core::EventsOf(CorePass& pass, absl::Time now) {
   if (pass.plan.finished) {
     told = events.Follow(
         pass.plan, [this](const std::string& node) { return UidOf(node); }, now);
+    const auto view_of = [this](const std::string& node) {
+      const auto found = managed_.find(node);
+      return found == managed_.end() ? nullptr : found->second.get();
+    };
+    std::vector<RecordEventParams> of_gangs = pass.pool->gang_events.Follow(pass.plan, view_of, now);
+    std::move(of_gangs.begin(), of_gangs.end(), std::back_inserter(told));
   }
   if (const auto reminder = events.NextReminder()) {
     pass.plan.wake_at = std::min(pass.plan.wake_at.value_or(*reminder), *reminder);
@@ -343,6 +362,7 @@ absl::StatusOr<Plan> Core::Release(const Names& nodes, absl::Time now) {
 }
 
 void Core::Resume() {
+  if (ledger_) ledger_->Distrust();
   for (const auto& pool : pools_) {
     pool->active_since.reset();
     pool->rollout_since = absl::InfiniteFuture();

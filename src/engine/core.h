@@ -178,7 +178,7 @@ class Core {
   void AddFindings(const Pool& pool, Plan& plan) const;
   void LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan);
   void WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan);
-  void WithholdEvictions(Pool& pool, const std::set<std::string>& wanted, Plan& plan);
+  void WithholdEvictions(Pool& pool, Plan& plan, absl::Time now);
   // The ledger has the record of one rollout, so one pool uses it. Errors: FailedPrecondition if `pool` is another one.
   absl::Status CheckLedgerPool(const Pool& pool) const;
   bool UsesLedger(const Pool& pool) const { return ledger_ && (!pool.nodes.empty() || pools_.size() == 1); }

@@ -10,15 +10,19 @@
 #include "decide/incremental_planner.h"
 #include "driverupgrade/state_machine.h"
 #include "tell/finding_events.h"
+#include "tell/gang_events.h"
 
 namespace driverupgrade::internal {
 
 struct Pool {
   explicit Pool(const StateMachine& machine)
-      : planner(machine), finding_events(machine.identity(), machine.options().own_pod) {}
+      : planner(machine),
+        finding_events(machine.identity(), machine.options().own_pod),
+        gang_events(machine.identity()) {}
 
   IncrementalPlanner planner;
   FindingEvents finding_events;
+  GangEvents gang_events;
   // Whether it has every managed node that no other pool has.
   bool has_all = false;
   std::set<std::string> nodes = {};

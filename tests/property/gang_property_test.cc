@@ -10,6 +10,7 @@
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/testing/gang_controller.h"
 #include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
@@ -26,6 +27,7 @@ class GangWorld {
   explicit GangWorld(unsigned seed) : random_(seed), gangs_(cluster_, seed) {
     const int nodes = 8 + static_cast<int>(random_() % 17);
     fleet_ = AddFleet(*cluster_, {.node_count = nodes, .workload = ""});
+    labels_ = LabelSelector::FromMatchLabels({{"app", fleet_.daemon_set}});
     std::vector<std::string> names = fleet_.node_names;
     std::shuffle(names.begin(), names.end(), random_);
     const std::size_t largest = 2 + random_() % 5;
@@ -42,11 +44,20 @@ class GangWorld {
   }
 
   // Rolls the fleet. The operator is replaced after about one in `crashes` passes; 0: never.
-  void Run(unsigned crashes) {
+  void Run(unsigned crashes, bool has_cache = false) {
     std::unique_ptr<UpgradeEngine> engine;
     for (int pass = 0; pass < 3000 && !IsOver(); ++pass) {
-      if (!engine || (crashes > 0 && random_() % crashes == 0)) engine = MakeEngine();
-      REQUIRE(engine->Reconcile({}, policy).ok());
+      if (!engine || (crashes > 0 && random_() % crashes == 0)) {
+        engine.reset();
+        cache_.reset();
+        if (has_cache)
+          cache_ = *WatchCache::Create(cluster_,
+                                       {.drivers = {{.ns = fleet_.ns, .driver_labels = labels_}}, .clock = clock_});
+        engine = MakeEngine();
+      }
+      if (cache_) cache_->Turn({});
+      const absl::Status status = engine->Reconcile({}, policy).status();
+      REQUIRE((status.ok() || has_cache));
       gangs_.Step();
       cluster_->Advance(absl::Seconds(1));
       gangs_.Step();
@@ -57,6 +68,10 @@ class GangWorld {
   void FailPatches() {
     const auto fails = [this](const testing::Call& call, absl::StatusCode code) -> std::optional<absl::Status> {
       if (call.operation != Operation::kPatchNode || random_() % 20 != 0) return std::nullopt;
+      if (code == absl::StatusCode::kAborted) {
+        REQUIRE(cluster_->EditNode(call.object,
+                                   [&](Node& node) { node.annotations["kubelet"] = std::to_string(random_()); }));
+      }
       return absl::Status(code, "on purpose");
     };
     cluster_->SetFaultHooks([fails](const testing::Call& call) { return fails(call, absl::StatusCode::kAborted); },
@@ -70,7 +85,8 @@ class GangWorld {
                           .rollout = RolloutPolicy{.gangs = NodeGangs{}}};
   std::vector<std::string> jobs = {};
   const std::shared_ptr<FakeClock> clock_ = std::make_shared<FakeClock>();
-  const std::shared_ptr<FakeCluster> cluster_ = std::make_shared<FakeCluster>(clock_);
+  const std::shared_ptr<FakeCluster> cluster_ =
+      std::make_shared<FakeCluster>(clock_, testing::FakeClusterOptions{.watches_follow = false});
 
  private:
   void AddJob(const std::string& job, const std::vector<std::string>& nodes) {
@@ -84,10 +100,10 @@ class GangWorld {
     gangs_.Add(job, std::move(pods), {.stop_delay = absl::Seconds(2)});
   }
   std::unique_ptr<UpgradeEngine> MakeEngine() {
-    EngineOptions options{
-        .snapshot = {.ns = fleet_.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet_.daemon_set}})},
-        .ledger = AdmissionLedgerOptions{.ns = "ops", .name = "ledger"},
-        .clock = clock_};
+    EngineOptions options{.snapshot = {.ns = fleet_.ns, .driver_labels = labels_},
+                          .cache = cache_,
+                          .ledger = AdmissionLedgerOptions{.ns = "ops", .name = "ledger"},
+                          .clock = clock_};
     options.executor.calls_in_flight = 1;
     auto engine = UpgradeEngine::Create(Gpu(), cluster_, std::move(options));
     REQUIRE(engine.ok());
@@ -103,6 +119,8 @@ class GangWorld {
 
   std::mt19937 random_;
   testing::Fleet fleet_;
+  LabelSelector labels_;
+  std::shared_ptr<WatchCache> cache_;
   testing::GangController gangs_;
 };
 
@@ -110,7 +128,7 @@ TEST_CASE("B-21: each job is interrupted once, also if the operator crashes and 
   for (unsigned seed = 1; seed <= 200; ++seed) {
     GangWorld world(seed);
     if (seed % 3 == 0) world.FailPatches();
-    world.Run(seed % 2 == 0 ? 7 : 0);
+    world.Run(seed % 2 == 0 ? 7 : 0, /*has_cache=*/seed % 5 < 2);
     for (const std::string& job : world.jobs) {
       CAPTURE(seed, job);
       CHECK(world.Interruptions(job) == 1);

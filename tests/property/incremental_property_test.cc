@@ -41,6 +41,13 @@ void LeaveWaiting(SeededRandom& random, const DriverIdentity& identity, NodeView
   }
 }
 
+void AddGangs(SeededRandom& random, std::vector<Pod>& pods) {
+  for (Pod& pod : pods) {
+    if (random.Chance(40)) pod.labels["ray.io/cluster"] = random.Pick({"a", "b", "c"});
+    if (random.Chance(20)) pod.annotations["driverupgrade/may-stop"] = "true";
+  }
+}
+
 std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIdentity& identity,
                                            const std::string& name) {
   NodeView view = RandomNode(random, identity, name, RandomWorkloads(random, name));
@@ -51,6 +58,7 @@ std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIde
   if (random.Chance(30)) LeaveWaiting(random, identity, view);
   if (random.Chance(20)) view.node.annotations[identity.RequestorModeAnnotation()] = "true";
   if (random.Chance(10)) view.node.uid += "-again";  // re-created under its name
+  if (view.pods) AddGangs(random, *view.pods);
   if (random.Chance(80)) view.node.labels["rack"] = random.Pick({"a", "b", "c"});
   if (random.Chance(10)) view.node.conditions["GpuHealthy"] = random.Pick({"True", "False"});
   return std::make_shared<const NodeView>(std::move(view));
@@ -73,6 +81,10 @@ RolloutPolicy RandomRollout(SeededRandom& random) {
   if (random.Chance(60)) {
     rollout.groups = NodeGroups{
         .by = "rack", .mode = random.Pick({GroupMode::kTogether, GroupMode::kOneAtATime, GroupMode::kSpread})};
+  } else if (random.Chance(70)) {
+    rollout.gangs = NodeGangs{.mode = random.Pick({GangMode::kTogether, GangMode::kTogether, GangMode::kWhenDone}),
+                              .too_big = random.Pick({TooBig::kWait, TooBig::kSplit}),
+                              .wait = absl::Seconds(random.Pick({0, 0, 30, 600}))};
   }
   if (random.Chance(30)) rollout.windows = {{.start = absl::Hours(random.Below(24)), .duration = absl::Hours(12)}};
   if (random.Chance(30)) {
@@ -358,10 +370,16 @@ class Twin {
 
   // A group that starts together waits together.
   std::map<std::string, Gate> WithGroups(std::map<std::string, Gate> gates, const Plan& step) const {
-    const bool together =
-        step.rollout && policy_.rollout->groups && policy_.rollout->groups->mode == GroupMode::kTogether;
-    if (!together) return gates;
+    if (!step.rollout || (!policy_.rollout->groups && !policy_.rollout->gangs)) return gates;
+    if (policy_.rollout->groups && policy_.rollout->groups->mode != GroupMode::kTogether) return gates;
+    std::map<std::string, std::string> units;
+    for (const NodePlan& node : step.nodes) {
+      if (!policy_.rollout->gangs || !node.patch) continue;
+      const auto unit = node.patch->annotations.find(machine_.identity().UnitAnnotation());
+      if (unit != node.patch->annotations.end() && unit->second) units[node.node] = "=" + *unit->second;
+    }
     const auto rack_of = [&](const std::string& node) {
+      if (policy_.rollout->gangs) return units.contains(node) ? units.at(node) : node;
       const StringMap& labels = views_.at(node)->node.labels;
       return labels.contains("rack") ? "=" + labels.at("rack") : node;
     };

@@ -220,7 +220,7 @@ TEST_CASE("The random clusters reach every transition and every gate, and leave 
   for (const GateTraits& gate : kGates) {
     if (gate.reason == GateReason::kLedger) continue;  // the ledger's word, after Step's
     // The random policies have no rollout; those of incremental_property_test.cc have.
-    if (GateReason::kHalted <= gate.reason && gate.reason <= GateReason::kGroup) continue;
+    if (GateReason::kHalted <= gate.reason && gate.reason <= GateReason::kGangRuns) continue;
     if (gate.reason == GateReason::kUnreadable) continue;  // random clusters are read whole; unreadable_object_test
     CAPTURE(std::string(gate.name));
     CHECK(reasons.contains(gate.reason));

@@ -159,7 +159,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
     NoteUse(view, input.driver, node);
   }
   const std::optional<UpgradeState> state = marks->State();
-  node.is_granted_only = share.counts && (!state || !IsInProgress(*state));
+  node.is_granted_only = share.granted && (!state || !IsInProgress(*state));
   const bool may_have_gang =
       GangsStartTogether(input.rules.policy) && (node.progress == NodeProgress::kWaiting || node.is_granted_only);
   if (may_have_gang || (node.may_start && OrdersByPods(input.rules.policy))) {
@@ -167,7 +167,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
       node.pods = static_cast<int>(pods->size());
       if (GangsStartTogether(input.rules.policy)) {
         node.gangs = GangsOn(view.node, *pods);
-        node.may_stop = MayStop(*pods);
+        node.may_stop = MayStop(view.node, *pods);
       }
     }
   }

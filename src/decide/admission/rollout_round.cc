@@ -82,6 +82,7 @@ bool KeepUnit(const RolloutNode& before, RolloutNode& node) {
       before.is_granted_only != node.is_granted_only) {
     return true;
   }
+  if (!AwaitsStart(node)) return before.unit != node.unit;
   node.unit = before.unit;
   node.turn = before.turn;
   return false;
@@ -140,7 +141,7 @@ class RolloutRounds {
         view_(members.view_),
         census_(members.census_) {
     budgets_ = sums.Against(input.limits, input.shared_slots, input.unavailable_nodes);
-    members.Settle(policy_, budgets_.all.unavailable_max);
+    members.Settle(policy_, RoomForUnits());
     budgets_ = CountGroups(std::move(budgets_), elsewhere);
     if (input.grants_max) budgets_.ledger = {.max = *input.grants_max, .kept = sums.kept};
     view_.revisions = RevisionsOf(input.driver);
@@ -290,6 +291,14 @@ class RolloutRounds {
       round.findings.push_back(
           {.code = FindingCode::kRollout, .message = fmt::format("the record of the rollout: {}", read.error)});
     }
+  }
+
+  // How many nodes can be unavailable at once by upgrades: others may be for good.
+  std::optional<int> RoomForUnits() const {
+    if (!GangsStartTogether(policy_) || !budgets_.all.unavailable_max) return std::nullopt;
+    const auto lost = std::count_if(view_.nodes.begin(), view_.nodes.end(),
+                                    [&](const RolloutNode& node) { return node.lasts_from <= input_.now; });
+    return std::max(1, *budgets_.all.unavailable_max - static_cast<int>(lost));
   }
 
   // Without gangs, this many nodes are in progress at once.

@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "fmt/format.h"
@@ -14,6 +13,8 @@
 namespace driverupgrade::internal {
 namespace {
 
+// More than a rollout can have; for keys that sort as texts.
+constexpr std::size_t kNodesMax = 999'999'999;
 constexpr std::string_view kComputeDomainLabel = "resource.nvidia.com/computeDomain";
 
 // What the controllers of gangs write on their pods. Of two keys, both must be there, and both name the gang.
@@ -60,15 +61,6 @@ std::string Unused(const std::string& gang, std::set<std::string>& used) {
   return name;
 }
 
-// A node that cannot start yet holds up its unit: another part would interrupt the gang once more.
-bool AwaitsStart(const RolloutNode& node) {
-  return node.progress == NodeProgress::kWaiting || node.may_start || node.is_granted_only;
-}
-
-bool IsUnitOf(std::string_view unit, std::string_view gang) {
-  return unit.starts_with(gang) && (unit.size() == gang.size() || unit[gang.size()] == '#');
-}
-
 class Units {
  public:
   Units(std::vector<RolloutNode>& nodes, const std::vector<int>& stages, const UnitOptions& options)
@@ -83,7 +75,7 @@ class Units {
       }
     }
     JoinTorn();
-    for (const auto& [stage, gang, members] : Gangs()) Form(gang, members);
+    for (const auto& [gang, members] : Gangs()) Form(gang, members);
     for (RolloutNode& node : nodes_) {
       if (node.may_start && node.unit.empty()) node.turn = TurnAlone(node);
     }
@@ -98,7 +90,7 @@ class Units {
       if (!node.is_granted_only) continue;
       for (const std::string& gang : node.gangs) {
         const auto unit =
-            std::find_if(used_.begin(), used_.end(), [&](const auto& name) { return IsUnitOf(name, gang); });
+            std::find_if(used_.begin(), used_.end(), [&](const auto& name) { return GangOfUnit(name) == gang; });
         if (unit == used_.end()) continue;
         node.unit = *unit;
         break;
@@ -106,18 +98,21 @@ class Units {
     }
   }
 
-  // Lists the gangs on several waiting nodes of one stage, the largest first.
-  std::vector<std::tuple<int, std::string, Members>> Gangs() const {
-    std::map<std::pair<int, std::string>, Members> by_gang;
+  // Returns the waiting nodes of each gang in each stage, the largest gangs first.
+  std::vector<std::pair<std::string, Members>> Gangs() const {
+    std::map<std::string, Members> by_gang;  // with the stage in front, as the nodes of a unit are in one stage
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (!AwaitsStart(nodes_[i]) || !nodes_[i].unit.empty()) continue;
-      for (const std::string& gang : nodes_[i].gangs) by_gang[{stages_[i], gang}].push_back(i);
+      for (const std::string& gang : nodes_[i].gangs) by_gang[fmt::format("{:03}{}", stages_[i], gang)].push_back(i);
     }
-    std::vector<std::tuple<int, std::string, Members>> gangs;
-    for (auto& [key, members] : by_gang) gangs.emplace_back(key.first, key.second, std::move(members));
-    std::stable_sort(gangs.begin(), gangs.end(), [](const auto& a, const auto& b) {
-      return std::get<Members>(a).size() > std::get<Members>(b).size();
-    });
+    std::vector<std::string> keys;
+    for (const auto& [key, members] : by_gang) keys.push_back(fmt::format("{:09}{}", kNodesMax - members.size(), key));
+    std::sort(keys.begin(), keys.end());
+    std::vector<std::pair<std::string, Members>> gangs;
+    for (const std::string& key : keys) {
+      Members& members = by_gang[key.substr(9)];
+      gangs.emplace_back(key.substr(12), std::move(members));
+    }
     return gangs;
   }
 
@@ -139,11 +134,11 @@ class Units {
 
   void Name(const std::string& gang, const Members& members) {
     const std::string unit = Unused(gang, used_);
-    std::set<std::string_view> gangs;
+    std::set<std::string> gangs;
     for (const std::size_t i : members) gangs.insert(nodes_[i].gangs.begin(), nodes_[i].gangs.end());
     // The fewest interruptions for a node first, then the largest unit.
     const std::string turn =
-        fmt::format("2{:09}{:09}{}", 1000 * gangs.size() / members.size(), 999'999'999 - members.size(), unit);
+        fmt::format("2{:09}{:09}{}", 1000 * gangs.size() / members.size(), kNodesMax - members.size(), unit);
     for (const std::size_t i : members) {
       nodes_[i].unit = unit;
       nodes_[i].turn = turn + '\0';
@@ -164,6 +159,12 @@ class Units {
 };
 
 }  // namespace
+
+bool AwaitsStart(const RolloutNode& node) {
+  return node.progress == NodeProgress::kWaiting || node.may_start || node.is_granted_only;
+}
+
+std::string GangOfUnit(const std::string& unit) { return unit.substr(0, unit.find('#')); }
 
 std::string GangOf(const Pod& pod) {
   if (const std::string_view own = ValueOf(pod.annotations, kGangAnnotation); !own.empty()) {
@@ -192,9 +193,10 @@ std::vector<std::string> GangsOn(const Node& node, const std::vector<const Pod*>
 
 bool GangsStartTogether(const RolloutPolicy& policy) { return policy.gangs.has_value(); }
 
-bool MayStop(const std::vector<const Pod*>& pods) {
-  return std::all_of(pods.begin(), pods.end(), [](const Pod* pod) {
-    return GangOf(*pod).empty() || ValueOf(pod->annotations, kMayStopAnnotation) == "true";
+bool MayStop(const Node& node, const std::vector<const Pod*>& pods) {
+  const bool has_domain = !ValueOf(node.labels, kComputeDomainLabel).empty();
+  return std::all_of(pods.begin(), pods.end(), [&](const Pod* pod) {
+    return (!has_domain && GangOf(*pod).empty()) || ValueOf(pod->annotations, kMayStopAnnotation) == "true";
   });
 }
 
@@ -211,38 +213,33 @@ std::optional<absl::Time> GangWaitEnds(const NodeGangs& gangs, const std::vector
 std::map<std::string, std::string> UncordonedOf(const std::vector<RolloutNode>& nodes) {
   std::map<std::string, std::string> uncordoned;
   for (const RolloutNode& node : nodes) {
-    const bool is_under_way = node.progress == NodeProgress::kUnderWay && !node.unit.empty();
-    if (is_under_way && !node.node->unschedulable) uncordoned.emplace(node.unit, node.node->name);
+    const bool has_begun = node.progress == NodeProgress::kUnderWay || node.is_granted_only;
+    if (has_begun && !node.unit.empty() && !node.node->unschedulable) uncordoned.emplace(node.unit, node.node->name);
   }
   return uncordoned;
 }
 
 RolloutGangs CountGangs(const std::vector<RolloutNode>& nodes, std::optional<int> at_once) {
-  std::set<std::string_view> gangs;
-  std::map<std::string_view, std::set<std::string_view>> by_unit;
-  std::set<std::string_view> wave;
-  RolloutGangs counts;
-  int in_wave = 0;
+  std::set<std::string> gangs;
+  std::set<std::string> units;
+  std::set<std::string> interruptions;  // gangs, each with what interrupts it
+  std::set<std::string> by_name;
+  int node_count = 0;
   for (const RolloutNode& node : nodes) {
     if (!AwaitsStart(node)) continue;
-    if (at_once && in_wave++ == *at_once) {
-      wave.clear();
-      in_wave = 1;
-    }
+    const int wave = at_once ? node_count++ / *at_once : 0;
+    if (!node.unit.empty()) units.insert(node.unit);
+    const std::string& unit = node.unit.empty() ? node.node->name : node.unit;
     for (const std::string& gang : node.gangs) {
       gangs.insert(gang);
-      by_unit[node.unit.empty() ? node.node->name : node.unit].insert(gang);
-      counts.by_name += wave.insert(gang).second;
+      interruptions.insert(fmt::format("{} {}", gang, unit));
+      by_name.insert(fmt::format("{} {}", gang, wave));
     }
   }
-  counts.gangs = static_cast<int>(gangs.size());
-  std::set<std::string_view> units;
-  for (const RolloutNode& node : nodes) {
-    if (AwaitsStart(node) && !node.unit.empty()) units.insert(node.unit);
-  }
-  counts.units = static_cast<int>(units.size());
-  for (const auto& [unit, interrupted] : by_unit) counts.interruptions += static_cast<int>(interrupted.size());
-  return counts;
+  return {.gangs = static_cast<int>(gangs.size()),
+          .units = static_cast<int>(units.size()),
+          .interruptions = static_cast<int>(interruptions.size()),
+          .by_name = static_cast<int>(by_name.size())};
 }
 
 void AssignUnits(std::vector<RolloutNode>& nodes, const std::vector<int>& stages, const UnitOptions& options) {

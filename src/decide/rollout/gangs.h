@@ -30,8 +30,8 @@ std::string GangOf(const Pod& pod);
 // The annotation by which a pod says that its gang may be interrupted now, such as after a checkpoint.
 inline constexpr std::string_view kMayStopAnnotation = "driverupgrade/may-stop";
 
-// Whether each of these pods that belongs to a gang has the annotation.
-bool MayStop(const std::vector<const Pod*>& pods);
+// Whether each of these pods of the node that belongs to a gang has the annotation. In a ComputeDomain all do.
+bool MayStop(const Node& node, const std::vector<const Pod*>& pods);
 
 // Returns the gangs of these pods of the node, sorted, and that of the node itself if it belongs to a ComputeDomain.
 std::vector<std::string> GangsOn(const Node& node, const std::vector<const Pod*>& pods);
@@ -39,7 +39,14 @@ std::vector<std::string> GangsOn(const Node& node, const std::vector<const Pod*>
 // Whether nodes with pods of one gang start as one.
 bool GangsStartTogether(const RolloutPolicy& policy);
 
-// Since when gangs may finish before they are interrupted, by unit, or by the name of a node that is in none.
+// Whether the node waits, as far as it is known to have started nothing. One that cannot start yet holds up its unit: another part
+// would interrupt the gang once more.
+bool AwaitsStart(const RolloutNode& node);
+
+// Returns the gang of a unit, whose name may have a number.
+std::string GangOfUnit(const std::string& unit);
+
+// Since when gangs may finish before they are interrupted, by gang.
 using GangWaits = std::map<std::string, absl::Time>;
 
 // Returns until when these nodes, which start as one, wait for their gangs; nullopt: they do not wait. `began`: when the wait

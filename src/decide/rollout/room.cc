@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "decide/rollout/groups.h"
@@ -58,10 +59,17 @@ class Admission {
     return gate;
   }
 
-  // A clock that was set back does not make the wait longer.
-  void KeepWait(const WaitingUnit& unit) {
-    const auto before = step_.record.gang_waits.find(WaitKey(unit));
-    if (before != step_.record.gang_waits.end()) gang_waits_.emplace(before->first, std::min(before->second, now_));
+  // Keeps the waits of the record whose gangs still wait. While the pods of a waiting node are not known, its gang is not either. A clock
+  // that was set back does not make a wait longer.
+  void KeepWaits(const RolloutCensus& census, const std::vector<std::size_t>& waiting) {
+    if (step_.record.gang_waits.empty()) return;
+    const bool all = std::any_of(view_.nodes.begin(), view_.nodes.end(),
+                                 [](const RolloutNode& node) { return AwaitsStart(node) && !node.pods; });
+    std::set<std::string> keys;
+    for (const std::size_t number : waiting) keys.insert(WaitKey(census.unit(number)));
+    for (const auto& [key, began] : step_.record.gang_waits) {
+      if (all || keys.contains(key)) gang_waits_.emplace(key, std::min(began, now_));
+    }
   }
 
   // Whether somebody may start, and nobody is under way or has started who would give others room.
@@ -84,9 +92,11 @@ class Admission {
   }
 
  private:
-  const std::string& WaitKey(const WaitingUnit& unit) const {
+  // Names the gang, whatever the number of its unit; empty without a gang.
+  std::string WaitKey(const WaitingUnit& unit) const {
     const RolloutNode& first = view_.nodes[unit.nodes.front()];
-    return first.unit.empty() ? first.node->name : first.unit;
+    if (!first.unit.empty()) return GangOfUnit(first.unit);
+    return first.gangs.empty() ? "" : first.gangs.front();
   }
 
   // Given after so many have started.
@@ -132,13 +142,15 @@ class Admission {
     if (!GangsStartTogether(policy_)) return kStarts;
     std::vector<const RolloutNode*> nodes;
     for (const std::size_t i : unit.nodes) nodes.push_back(&view_.nodes[i]);
-    const absl::Time second = absl::FromUnixSeconds(absl::ToUnixSeconds(now_));
-    const absl::Time began = gang_waits_.try_emplace(WaitKey(unit), second).first->second;
+    const std::string key = WaitKey(unit);
+    const auto before = gang_waits_.find(key);
+    const absl::Time began =
+        before == gang_waits_.end() ? absl::FromUnixSeconds(absl::ToUnixSeconds(now_)) : before->second;
     const std::optional<absl::Time> end = GangWaitEnds(*policy_.gangs, nodes, began);
-    if (!end || *end <= now_) {
-      gang_waits_.erase(WaitKey(unit));
-      return kStarts;
-    }
+    if (!end) return kStarts;
+    // It stays until the unit has started: the start may be withheld.
+    gang_waits_.emplace(key, began);
+    if (*end <= now_) return kStarts;
     Gate gate{.reason = GateReason::kGangRuns,
               .detail = fmt::format("{} may finish first", fmt::join(nodes.front()->gangs, " and "))};
     if (*end != absl::InfiniteFuture()) gate.not_before = *end;
@@ -192,6 +204,8 @@ void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, 
                           RolloutAnswers& answers) {
   for (RolloutAnswer& answer : answers.nodes) {
     if (!view.nodes[answer.index].out_of_service) continue;
+    const bool waits_for_gang = answers.gates[static_cast<std::size_t>(answer.gate)].reason == GateReason::kGangRuns;
+    if (waits_for_gang) continue;
     WaitingUnit alone = census.unit(census.UnitOf(answer.index));
     alone.nodes = {answer.index};
     if (admission.RefusalAlone(alone) != kStarts) continue;
@@ -231,9 +245,9 @@ RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, Ro
   const std::vector<std::size_t>& waiting = census.Waiting(view.nodes);
   answers.nodes.reserve(waiting.size());
   Admission admission(rules, view, census, step, start, now, room, answers);
+  admission.KeepWaits(census, waiting);
   for (const std::size_t number : waiting) {
     const WaitingUnit& unit = census.unit(number);
-    admission.KeepWait(unit);
     const int gate = admission.Refusal(unit);
     if (gate == kStarts) admission.Take(unit);
     for (const std::size_t i : unit.nodes) answers.nodes.push_back({.index = i, .gate = gate});

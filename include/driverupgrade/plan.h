@@ -106,7 +106,7 @@ struct RolloutStageStatus {
 };
 
 /// Where a rollout stands, and what it is to remember (ADR 0013).
-/// How often gangs are interrupted by what is left of a rollout (RolloutPolicy::gangs), as far as the pods of the waiting nodes are known.
+/// How often the rest of a rollout interrupts gangs (RolloutPolicy::gangs), as far as the pods of the waiting nodes are known.
 struct RolloutGangs {
   /// Number of gangs with pods on waiting nodes. No order of the nodes interrupts less than each of them once.
   int gangs = 0;

@@ -89,13 +89,12 @@ struct NodeGroups {
   friend bool operator==(const NodeGroups&, const NodeGroups&) = default;
 };
 
-/// What a rollout does for gangs: pods that only run together, such as those of one training job. One pod that is evicted
-/// stops them all.
+/// Treatment of gangs: pods that only run together, such as those of one training job. One pod that is evicted stops them all.
 enum class GangMode : std::uint8_t {
   kTogether,  ///< Nodes with pods of one gang start as one, so that the gang is interrupted once.
   kWhenDone,  ///< The same, but a gang may finish first: for `wait`, or without limit if that is zero.
 };
-/// What happens to a gang on more nodes than may be unavailable at once.
+/// Treatment of a gang on more nodes than may be unavailable at once.
 enum class TooBig : std::uint8_t {
   kWait,   ///< Its nodes do not start.
   kSplit,  ///< Its nodes start in several parts; each part interrupts the gang.

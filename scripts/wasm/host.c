@@ -31,7 +31,7 @@ _Noreturn void __cxa_pure_virtual(void) { __builtin_trap(); }
 _Noreturn void __cxa_deleted_virtual(void) { __builtin_trap(); }
 
 // Libraries would make texts for streams by these, such as abseil's last words before it aborts, and for conversions of times that the
-// library does not use. The compiler is told these names (build-wasm.sh), because libc's printf takes 40 kB of Go.
+// library does not use. build-wasm.sh sets these names, because libc's printf takes 80 kB of Go.
 int host_vsnprintf(char* out, __SIZE_TYPE__ size, const char* format, va_list arguments) {
   if (size > 0) *out = 0;
   return 0;

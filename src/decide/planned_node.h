@@ -35,7 +35,7 @@ struct PlannedNode {
   std::uint64_t judgement = 0;
   // Its place in the rollout (RolloutPlanner).
   std::size_t member = 0;
-  // As whose part it starts (RolloutNode::unit).
+  // Unit as whose part it starts (RolloutNode::unit).
   std::string unit = {};
 };
 using PlannedNodes = std::map<std::string, PlannedNode>;  // by name

@@ -36,8 +36,7 @@ absl::Status CheckReadable(const NodeView& view, bool requestor) {
   return absl::OkStatus();
 }
 
-// How long a node whose pods are to be evicted waits for the cordons of those that start together with it: less than any usual
-// time for a drain.
+// How long evictions wait for the cordons of nodes that start together. It is shorter than the usual time for a drain.
 constexpr absl::Duration kHoldMax = absl::Minutes(2);
 
 }  // namespace

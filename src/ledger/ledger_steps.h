@@ -128,7 +128,7 @@ class LedgerSteps {
   std::map<std::string, std::string> uids_;          // by name
   std::set<std::string> gone_;                       // UIDs that still have grants
   std::optional<std::set<std::string>> looked_for_;  // UIDs, while nodes are listed
-  bool look_is_stale_ = false;                       // the list may be of before the restore
+  bool look_is_stale_ = false;                       // the list may have begun before the restore
   LedgerRequest look_ = ListNodesParams{.on_unreadable = OnUnreadable::kMark};
   bool any_unseen_ = false;
   absl::Time next_look_ = absl::InfinitePast();

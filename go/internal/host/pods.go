@@ -121,14 +121,14 @@ func (f *podFollower) fail(err error) {
 	f.host.ring()
 }
 
-// outdated hands in what is known of a node whose pods the engine wants, and tells whether that is void, so that a new list is needed.
-// The engine may have taken it before the node was cordoned.
+// outdated gives the engine the last list of a node whose pods it wants, and reports whether a new list is needed. The engine may have
+// taken that list before the node was cordoned.
 func (f *podFollower) outdated() bool {
 	f.mu.Lock()
 	listed := f.listed
 	f.mu.Unlock()
 	if !listed {
-		return false // a list is under way
+		return false // a list is in progress
 	}
 	_ = f.put()
 	f.mu.Lock()

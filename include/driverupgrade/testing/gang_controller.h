@@ -1,7 +1,7 @@
 /// Jobs whose pods only run together, on a FakeCluster.
 ///
-/// Defines GangController. It does what the controllers of training jobs do: if one pod of a gang is lost, it deletes the others, and
-/// makes all of them anew once there are nodes for them.
+/// Defines GangController. It behaves like the controllers of training jobs. If one pod of a gang is lost, it deletes the others, and
+/// creates all of them again once there are nodes for them.
 ///
 ///     GangController jobs(cluster, /*seed=*/1);
 ///     jobs.Add("train", {PodBuilder("team", "train-0").OnNode("n1").Build(), PodBuilder("team", "train-1").OnNode("n2").Build()});
@@ -32,7 +32,7 @@ class GangController {
   /// `cluster` is not null. The same seed makes the same choices of nodes.
   GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed);
 
-  /// Adds the pods to the cluster. Their nodes exist. A controller of theirs is replaced by a Job, so that nobody else makes them anew.
+  /// Adds the pods to the cluster. Their nodes exist. A Job replaces their controllers, so that no other controller creates them again.
   /// `behavior` also holds for the pods that follow them.
   void Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior = {});
   /// Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes: schedulable, ready, and without a pod of
@@ -50,7 +50,7 @@ class GangController {
 
  private:
   struct Gang {
-    std::vector<Pod> pods = {};  // as they run, or ran last
+    std::vector<Pod> pods = {};  // the running pods, or the last ones
     PodBehavior behavior = {};
     bool runs = false;
     int interruptions = 0;

@@ -80,7 +80,7 @@ class RolloutMembers {
   std::vector<Share> shares_;
   bool stale_ = true;
   bool units_stale_ = true;
-  std::optional<int> unavailable_max_ = std::nullopt;  // by which units were made
+  std::optional<int> unavailable_max_ = std::nullopt;  // when the units were formed
   RolloutCensus census_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kNodesMax = 999'999'999;
 constexpr std::string_view kComputeDomainLabel = "resource.nvidia.com/computeDomain";
 
-// What the controllers of gangs write on their pods. Of two keys, both must be there, and both name the gang.
+// Keys that the controllers of gangs write on their pods. Of two keys, both must be there, and both name the gang.
 struct GangKey {
   std::string_view kind;
   bool is_label = true;
@@ -222,7 +222,7 @@ std::map<std::string, std::string> UncordonedOf(const std::vector<RolloutNode>& 
 RolloutGangs CountGangs(const std::vector<RolloutNode>& nodes, std::optional<int> at_once) {
   std::set<std::string> gangs;
   std::set<std::string> units;
-  std::set<std::string> interruptions;  // gangs, each with what interrupts it
+  std::set<std::string> interruptions;  // gangs, each with the unit or the node that interrupts it
   std::set<std::string> by_name;
   int node_count = 0;
   for (const RolloutNode& node : nodes) {

@@ -39,8 +39,8 @@ std::vector<std::string> GangsOn(const Node& node, const std::vector<const Pod*>
 // Whether nodes with pods of one gang start as one.
 bool GangsStartTogether(const RolloutPolicy& policy);
 
-// Whether the node waits, as far as it is known to have started nothing. One that cannot start yet holds up its unit: another part
-// would interrupt the gang once more.
+// Whether the node waits, and is not known to have started. A node that cannot start yet holds up its unit, because another part would
+// interrupt the gang once more.
 bool AwaitsStart(const RolloutNode& node);
 
 // Returns the gang of a unit, whose name may have a number.

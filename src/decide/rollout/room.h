@@ -51,7 +51,7 @@ struct RolloutAnswer {
 struct RolloutAnswers {
   std::vector<Gate> gates = {};
   std::vector<RolloutAnswer> nodes = {};
-  GangWaits gang_waits = {};  // those of the step's record that have not ended, and new ones
+  GangWaits gang_waits = {};  // waits of the step's record that have not ended, and new waits
 };
 
 // The nodes with `may_start`, in the order in which they are asked: the rest of a group that has begun goes first. A group

@@ -57,8 +57,8 @@ struct RolloutNode {
   std::optional<int> pods = std::nullopt;
   // It has a grant, and its start is not known to have been written.
   bool is_granted_only = false;
-  // With gangs (gangs.h): those of the node's pods; the unit as whose part the node has started or will start, empty without one; and
-  // what comes before the policy's order.
+  // With gangs (gangs.h): the gangs of the node's pods. The unit as whose part the node has started or will start, empty without a unit. A text
+  // that goes before the policy's order.
   std::vector<std::string> gangs = {};
   bool may_stop = false;  // each pod of a gang says so
   std::string unit = {};

@@ -36,8 +36,14 @@ absl::Status CheckReadable(const NodeView& view, bool requestor) {
   return absl::OkStatus();
 }
 
-// How long evictions wait for the cordons of nodes that start together. It is shorter than the usual time for a drain.
-constexpr absl::Duration kHoldMax = absl::Minutes(2);
+// Returns how long the evictions of a node wait for the cordons of the nodes that started with it. The node still has half of the time for
+// its drain afterwards.
+absl::Duration HoldMax(const UpgradePolicy& policy) {
+  absl::Duration most = absl::Minutes(2);
+  if (policy.drain) most = std::min(most, policy.drain->timeout / 2);
+  if (policy.pod_deletion) most = std::min(most, policy.pod_deletion->timeout / 2);
+  return most;
+}
 
 }  // namespace
 
@@ -75,7 +81,7 @@ absl::StatusOr<CorePass> Core::Apply(const Names& nodes, const UpgradePolicy& po
   if (pass.plan.finished && policy.rollout && StartsTogether(*policy.rollout)) {
     WithholdUnread(pool, pass.wanted_pods, GangsStartTogether(*policy.rollout), pass.plan);
   }
-  if (policy.rollout && GangsStartTogether(*policy.rollout)) WithholdEvictions(pool, pass.plan, now);
+  if (policy.rollout && GangsStartTogether(*policy.rollout)) WithholdEvictions(pool, policy, pass.plan, now);
   LeaveOut(pool, pass.wanted_pods, pass.plan);
   AddWakeUps(pool, pass.plan);
   return pass;
@@ -182,29 +188,34 @@ void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool 
 }
 
 // No pod of a unit is evicted before all of its nodes are cordoned. Otherwise the pod's controller may start it again on a node of
-// the unit. A node that cannot be cordoned does not hold up the others for longer than kHoldMax.
-void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
+// the unit. A node that cannot be cordoned does not hold up the others for longer than HoldMax.
+void Core::WithholdEvictions(Pool& pool, const UpgradePolicy& policy, Plan& plan, absl::Time now) {
   const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
   const bool knows_grants = !UsesLedger(pool) || ledger_->WasRead();
   const bool knows_units = knows_grants && pool.planner.has_round() && pool.planner.of_unknown_units().empty();
+  std::erase_if(pool.held_since, [&](const auto& held) { return UnitOf(held.first).empty(); });
   std::map<std::string, Gate> held;
   for (const NodePlan& node : plan.nodes) {
-    const auto view = managed_.find(node.node);
-    if ((node.evict.empty() && node.remove.empty()) || view == managed_.end()) continue;
-    const auto marks = MarksOfView(*view->second, machine_.identity());
-    const std::optional<std::string>& unit = marks->unit.value();
-    const std::optional<Stage>& stage = marks->stage.value();
-    if (!unit || !stage || stage->began + kHoldMax <= now) continue;
-    const auto found = uncordoned.find(*unit);
-    if (found == uncordoned.end() && knows_units) continue;
+    const std::string unit = node.evict.empty() && node.remove.empty() ? "" : UnitOf(node.node);
+    const auto found = uncordoned.find(unit);
+    if (unit.empty() || (found == uncordoned.end() && knows_units)) continue;
+    absl::Time& since = pool.held_since.try_emplace(node.node, now).first->second;
+    since = std::min(since, now);  // the clock may have been set back
+    const absl::Time until = since + HoldMax(policy);
+    if (until <= now) continue;
     std::string detail =
         found == uncordoned.end()
             ? "it is not known yet which nodes start together with it"
             : fmt::format("node {}, which starts together with it, is not cordoned yet", found->second);
-    held[node.node] = {
-        .reason = GateReason::kGroup, .detail = std::move(detail), .not_before = stage->began + kHoldMax};
+    held[node.node] = {.reason = GateReason::kGroup, .detail = std::move(detail), .not_before = until};
   }
   WithholdNodes(pool.planner, held, plan);
+}
+
+std::string Core::UnitOf(const std::string& node) const {
+  const auto view = managed_.find(node);
+  if (view == managed_.end()) return "";
+  return MarksOfView(*view->second, machine_.identity())->unit.value().value_or("");
 }
 
 // ----- what may begin

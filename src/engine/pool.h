@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_SRC_ENGINE_POOL_H_
 #define DRIVERUPGRADE_SRC_ENGINE_POOL_H_
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,6 +30,8 @@ struct Pool {
   // Nodes in progress that no caller names. Their driver pod is missing, so that their pool is unknown, or they were in this pool
   // before. They count, and wait.
   std::set<std::string> guests = {};
+  // Since when evictions wait for the cordons of other nodes, by node.
+  std::map<std::string, absl::Time> held_since = {};
   // The nodes whose pods it needs.
   std::set<std::string> interest = {};
   // Since when it has been applied with autoUpgrade on, without a break.

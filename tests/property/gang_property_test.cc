@@ -128,6 +128,8 @@ TEST_CASE("B-21: each job is interrupted once, also if the operator crashes and 
   for (unsigned seed = 1; seed <= 200; ++seed) {
     GangWorld world(seed);
     if (seed % 3 == 0) world.FailPatches();
+    // The engine keeps no timer on the node if the drain has no deadline.
+    if (seed % 6 == 0) world.policy.drain->timeout = absl::InfiniteDuration();
     world.Run(seed % 2 == 0 ? 7 : 0, /*has_cache=*/seed % 5 < 2);
     for (const std::string& job : world.jobs) {
       CAPTURE(seed, job);
@@ -137,7 +139,7 @@ TEST_CASE("B-21: each job is interrupted once, also if the operator crashes and 
   }
 }
 
-TEST_CASE("By name, jobs are interrupted several times") {
+TEST_CASE("Nodes that start in the order of their names interrupt jobs several times") {
   int interruptions = 0;
   int jobs = 0;
   for (unsigned seed = 1; seed <= 50; ++seed) {

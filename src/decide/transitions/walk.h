@@ -53,15 +53,15 @@ using internal::NodeMarks;
 // Whether a transition function entered another state, so that the next one may go on from there.
 enum class Progress { kMoved, kStopped };
 
-// Carries a node from state to state. It works on a copy of the node's marks, which is made when it is first written to,
-// since most nodes only wait: what differs from the node in the end is the patch, so nothing is written twice and
-// nothing that is there already (defect-D31).
 // Whether a node may leave upgrade-required, and as whose part (StateMachine::Judge).
 struct Admission {
   bool admitted = false;
   std::string_view unit = {};
 };
 
+// Carries a node from state to state. It works on a copy of the node's marks, which is made when it is first written to,
+// since most nodes only wait: what differs from the node in the end is the patch, so nothing is written twice and
+// nothing that is there already (defect-D31).
 class Walk {
  public:
   // `judged` is a fresh one, which the walk fills in until it is finished.

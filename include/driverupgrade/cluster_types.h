@@ -125,14 +125,12 @@ struct Pod {
   std::optional<absl::Time> not_ready_since = {};
   /// Time at which the condition Ready became True, in whole seconds; nullopt if it is not True or the time is unknown.
   std::optional<absl::Time> ready_since = {};
-  /// Names of the resources in requests and limits of all containers: init containers, sidecars, regular and ephemeral
-  /// ones; sorted, without duplicates.
+  /// Names of the resources in requests and limits of all kinds of containers; sorted, without duplicates.
   std::vector<std::string> resource_names = {};
   /// Names of its ResourceClaims, in its namespace; sorted, without duplicates. Includes claims made for the pod: from
   /// a template (status.resourceClaimStatuses) and for extended resources (status.extendedResourceClaimStatus).
   std::vector<std::string> resource_claims = {};
-  /// The fields up to `subdomain` are for a PodFilter (snapshot_builder.h). They are empty for driver pods that a
-  /// cache keeps.
+  /// The fields up to `subdomain` are for a PodFilter (snapshot_builder.h). A cache does not keep them for driver pods.
   StringMap annotations = {};
   std::vector<PodVolume> volumes = {};
   std::string scheduler_name = {};

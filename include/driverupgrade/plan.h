@@ -105,7 +105,6 @@ struct RolloutStageStatus {
   friend bool operator==(const RolloutStageStatus&, const RolloutStageStatus&) = default;
 };
 
-/// Where a rollout stands, and what it is to remember (ADR 0013).
 /// How often the rest of a rollout interrupts gangs (RolloutPolicy::gangs), as far as the pods of the waiting nodes are known.
 struct RolloutGangs {
   /// Number of gangs with pods on waiting nodes. No order of the nodes interrupts less than each of them once.
@@ -119,6 +118,7 @@ struct RolloutGangs {
   friend bool operator==(const RolloutGangs&, const RolloutGangs&) = default;
 };
 
+/// Shows how far a rollout is, and what its record has to store (ADR 0013).
 struct RolloutStatus {
   /// Of the driver, as approvals name it; empty: it cannot be told.
   std::string revision = {};

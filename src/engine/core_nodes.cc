@@ -24,7 +24,7 @@ constexpr absl::Duration kRetryMax = absl::Minutes(1);
 }  // namespace
 
 void Core::NoteTime(absl::Time now) {
-  // The clock was set back: times that are known of nodes may lie in the future.
+  // The clock was set back: times noted for nodes may lie in the future.
   if (now < now_) {
     log_.SetBack(now);
     for (const auto& pool : pools_) {
@@ -43,7 +43,7 @@ absl::Status Core::NoteChanges() {
   CacheChanges changes = objects_.Take();
   touched_.merge(changes.nodes);
   driver_stale_ |= changes.driver;
-  // As after a restart, only the nodes show which of our requests were carried out.
+  // After this, as after a restart, only the nodes show which of our requests were carried out.
   if (changes.set_back) {
     log_.KeepOnly({});
     if (ledger_) ledger_->Forget(now_);

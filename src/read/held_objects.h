@@ -30,7 +30,7 @@ class HeldObjects : public ObjectSource {
 
   void HoldNodes(std::vector<Node> nodes);
   void HoldDriverPod(Pod pod);
-  // nullopt: it is not known which there are.
+  // nullopt: the objects could not be listed.
   void HoldMaintenances(std::optional<std::vector<NodeMaintenance>> objects);
 
   std::map<std::string, Node> nodes_;

@@ -67,7 +67,7 @@ void ListedObjects::ListMaintenances(const CallContext& context, ClusterReader& 
   if (!scope.requestor) return HoldMaintenances(std::nullopt);
   absl::StatusOr<std::vector<NodeMaintenance>> objects =
       cluster.ListNodeMaintenances(context, {.ns = scope.requestor->ns, .on_unreadable = OnUnreadable::kMark});
-  // There are none in a cluster without this kind. The request that creates one will report the reason.
+  // A cluster that does not know this kind has none of its objects. The request that creates one will report the reason.
   if (absl::IsNotFound(objects.status())) objects = std::vector<NodeMaintenance>();
   if (objects.ok()) return HoldMaintenances(*std::move(objects));
   findings_ = {{.code = FindingCode::kReadFailed, .message = std::string(Message(objects.status()))}};

@@ -49,8 +49,8 @@ CacheChanges CacheReader::Take() {
 }
 
 // The watches on DaemonSets and on their revisions are two: where the first shows a change, the second may lag. So the
-// revisions are then listed, and a listed revision is kept until the watch reports it. Until the list has ended, the DaemonSets are those
-// of the list before.
+// revisions are then listed, and a listed revision is kept until the watch reports it. Until the list has ended, passes use the
+// DaemonSets of the previous list.
 absl::StatusOr<DriverObjects> CacheReader::Driver() {
   TakeRevisions();
   std::vector<DaemonSet> daemon_sets = cache_->DaemonSets(driver_);
@@ -83,7 +83,7 @@ void CacheReader::ListRevisions() {
     const std::lock_guard lock(mutex_);
     listed_ = std::move(listed);
   };
-  // The first pass has nothing to go by, and waits.
+  // The first pass has no earlier list to use, so it waits.
   if (daemon_sets_.empty()) {
     return list({.deadline = std::min(context_.deadline, clock_->Now() + call_timeout_), .stop = context_.stop});
   }

@@ -61,12 +61,12 @@ class CacheReader final : public Reader, private ObjectSource {
   const absl::Duration call_timeout_;
   PlanExecutor& executor_;
   const std::function<void()> on_change_;
-  CallContext context_ = {};                             // of the pass
-  std::vector<DaemonSet> daemon_sets_;                   // as they were when revisions_ were listed
+  CallContext context_ = {};                             // the context of the current pass
+  std::vector<DaemonSet> daemon_sets_;                   // their state when revisions_ were listed
   std::map<std::string, ControllerRevision> revisions_;  // by name, as a list had them
   std::vector<DaemonSet> listed_for_;
   bool is_listing_ = false;
-  absl::Status list_status_ = absl::OkStatus();  // of the last list
+  absl::Status list_status_ = absl::OkStatus();  // the result of the latest list
   std::set<std::string> reading_;                // nodes whose pods are being read
   std::mutex mutex_;
   std::map<std::string, absl::Status> read_;                               // how it went; guarded by mutex_

@@ -31,7 +31,7 @@ absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& 
 
 // Reads a time zone: its name, and its offsets from UTC.
 absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text);
-// Reads `timeZones`, which is absent if there are none.
+// Reads `timeZones`. An absent member gives an empty list.
 absl::StatusOr<std::vector<TimeZoneTable>> TimeZonesMember(const Document& document);
 
 // Drains leave pods alone that have the driver's skip-drain label.

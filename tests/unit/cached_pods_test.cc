@@ -246,7 +246,7 @@ TEST_CASE("The pause after a list of pods that has failed begins when it failed,
   CHECK(world.Count(Operation::kListPods) == 2);
 }
 
-TEST_CASE("That the pods of a node could not be read is no finding once nobody needs them") {
+TEST_CASE("A failed read of a node's pods is reported only while the engine needs the pods") {
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   FailOneList(world);
   const auto pass = world.engine->Reconcile({}, world.policy);

@@ -121,7 +121,7 @@ TEST_CASE("A list of nodes from before the cluster was restored takes no grant a
   CHECK_FALSE(steps.Standing(is_managed, kNow).contains("u"));
 }
 
-TEST_CASE("A node that a list does not have holds no grant, and one that a later list has again holds its own") {
+TEST_CASE("A node missing from a list holds no grant, and gets its grant back with the list that has it again") {
   LedgerSteps steps = Made();
   steps.Begin(kNow);
   steps.Take(Stored("1", "u 5\n", ""), kNow);
@@ -131,7 +131,7 @@ TEST_CASE("A node that a list does not have holds no grant, and one that a later
   };
   CHECK(standing({"u"}).contains("u"));
   CHECK(standing({"other"}).empty());
-  CHECK(standing({""}).empty());  // whose UID cannot be read shows nothing new
+  CHECK(standing({""}).empty());  // a list with an unreadable UID changes nothing
   CHECK(standing({"u"}).contains("u"));
 }
 

@@ -66,7 +66,7 @@ void Assign(Fleet& fleet, const UnitOptions& options = {}) {
   AssignUnits(fleet.view.nodes, std::vector<int>(fleet.view.nodes.size(), 0), options);
 }
 
-TEST_CASE("a unit has all waiting nodes of its gang, and a gang on one node is none") {
+TEST_CASE("a unit has all waiting nodes of its gang, and a gang on a single node makes no unit") {
   Fleet fleet(6);
   Run(fleet, "n0", {"a"});
   Run(fleet, "n2", {"a"});

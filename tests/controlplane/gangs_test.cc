@@ -7,14 +7,13 @@
 
 #include "audit_log.h"
 #include "operator_program.h"
+#include "policies.h"
 #include "support.h"
 #include "support/catch.h"
 #include "world.h"
 
 namespace driverupgrade::e2e {
 namespace {
-
-constexpr std::chrono::seconds kRolloutLimit{90};
 
 constexpr std::string_view kTogether = R"(
 apiVersion: nvidia.com/v1
@@ -29,20 +28,6 @@ spec:
       drain: {enable: true, timeoutSeconds: 60}
       rollout: {gangs: {mode: Together}}
 )";
-
-class Policy {
- public:
-  explicit Policy(ControlPlane& control_plane) : admin_(control_plane.admin()) {
-    control_plane.InstallPolicies();
-    admin_.Create(std::string(kTogether));
-  }
-  ~Policy() { admin_.Run({"delete", "clusterpolicies", "--all"}); }
-  Policy(const Policy&) = delete;
-  Policy& operator=(const Policy&) = delete;
-
- private:
-  const Kubectl& admin_;
-};
 
 // A job with a pod on each of two nodes. Its pods are marked, and those that follow them are not: as after the job has ended.
 void StartJob(const World& world, const std::string& job, const std::string& first, const std::string& second) {
@@ -79,7 +64,7 @@ TEST_CASE("B-8: no pod of a job is evicted before both of its nodes are cordoned
   const std::vector<std::string>& nodes = world.nodes();
   StartJob(world, "train", nodes[0], nodes[3]);
   StartJob(world, "tune", nodes[1], nodes[4]);
-  const Policy policy(world.control_plane());
+  const Policies policy(world.control_plane(), kTogether);
   AuditLog audit(world.control_plane().audit_log());
   world.ChangeDriver("driver:2");
   OperatorProgram gpu_operator(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),

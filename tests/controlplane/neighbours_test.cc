@@ -12,6 +12,7 @@
 
 #include "audit_log.h"
 #include "operator_program.h"
+#include "policies.h"
 #include "support.h"
 #include "support/catch.h"
 #include "world.h"
@@ -43,27 +44,12 @@ constexpr std::string_view kWaitForJobs = R"(
       waitForCompletion: {podSelector: app=job, timeoutSeconds: 5}
 )";
 
-class Policy {
- public:
-  // `rest`: further lines of the upgrade policy.
-  Policy(ControlPlane& control_plane, std::string_view rest) : admin_(control_plane.admin()) {
-    control_plane.InstallPolicies();
-    admin_.Create(std::string(kOneAtATime) + std::string(rest));
-  }
-  ~Policy() { admin_.Run({"delete", "clusterpolicies", "--all"}); }
-  Policy(const Policy&) = delete;
-  Policy& operator=(const Policy&) = delete;
-
- private:
-  const Kubectl& admin_;
-};
-
 // The operator, and a neighbour that removes the state label from each node as soon as it sees it.
 class Neighbourhood {
  public:
   explicit Neighbourhood(const World& world, std::string_view rest_of_policy = kWaitForJobs)
       : world_(world),
-        policy_(world.control_plane(), rest_of_policy),
+        policy_(world.control_plane(), std::string(kOneAtATime) + std::string(rest_of_policy)),
         audit_(world.control_plane().audit_log()),
         operator_(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
                   {"--cluster-policy", "--ledger", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
@@ -100,7 +86,7 @@ class Neighbourhood {
 
  private:
   const World& world_;
-  Policy policy_;
+  Policies policy_;
   AuditLog audit_;
   OperatorProgram operator_;
   int erased_ = 0;

@@ -42,7 +42,6 @@ struct Node {
   std::optional<absl::Time> ready_transition_time = {};
   /// Statuses of the conditions by their types, but for those of the kubelet (IsKubeletCondition).
   StringMap conditions = {};
-  /// Empty if the object was read: see above.
   std::string unreadable = {};
   friend bool operator==(const Node&, const Node&) = default;
 };
@@ -88,7 +87,6 @@ struct ContainerStatus {
   friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
 };
 
-/// A volume of a pod.
 struct PodVolume {
   std::string name = {};
   /// Name of the member of the Kubernetes volume that is set: `hostPath`, `emptyDir`, `csi`, ...
@@ -117,7 +115,6 @@ struct Pod {
   std::vector<std::string> finalizers = {};
   /// The annotation kubernetes.io/config.mirror is present: a static pod, which nobody can evict.
   bool mirror = false;
-  /// Some volume is an emptyDir.
   bool has_empty_dir = false;
   std::vector<ContainerStatus> init_container_statuses = {};
   std::vector<ContainerStatus> container_statuses = {};
@@ -136,7 +133,6 @@ struct Pod {
   std::string scheduler_name = {};
   /// spec.subdomain. Pods of an indexed Job that have one reach each other by name.
   std::string subdomain = {};
-  /// As Node's.
   std::string unreadable = {};
   friend bool operator==(const Pod&, const Pod&) = default;
 };
@@ -158,6 +154,12 @@ bool IsFailing(const Pod& pod, int restart_count_max);
 /// The label controller-revision-hash; empty if absent.
 std::string_view RevisionHash(const Pod& pod);
 
+/// Equal for equal pod templates; 0 if not known. Not compared, because it follows from the other fields of an object.
+struct TemplateDigest {
+  std::uint64_t value = 0;
+  friend bool operator==(const TemplateDigest&, const TemplateDigest&) { return true; }
+};
+
 struct DaemonSet {
   std::string ns = {};
   std::string name = {};
@@ -171,9 +173,9 @@ struct DaemonSet {
   /// Node selector and required node affinity of the pod template. A node is wanted if one of them selects it. Empty: all
   /// nodes are wanted. Taints and other conditions that do not follow from labels are ignored.
   std::vector<LabelSelector> node_selectors = {};
+  TemplateDigest template_digest = {};
   /// spec.updateStrategy.type is OnDelete. With RollingUpdate Kubernetes restarts driver pods by itself.
   bool on_delete = true;
-  /// As Node's.
   std::string unreadable = {};
   friend bool operator==(const DaemonSet&, const DaemonSet&) = default;
 };
@@ -190,7 +192,7 @@ struct ControllerRevision {
   StringMap labels = {};
   /// `data`, the patch that holds the pod template, as JSON text; empty if the reader does not give it.
   std::string data = {};
-  /// As Node's.
+  TemplateDigest template_digest = {};
   std::string unreadable = {};
   friend bool operator==(const ControllerRevision&, const ControllerRevision&) = default;
 };
@@ -203,7 +205,6 @@ struct PodDisruptionBudget {
   int disruptions_allowed = 0;
   int current_healthy = 0;
   int desired_healthy = 0;
-  /// As Node's.
   std::string unreadable = {};
   friend bool operator==(const PodDisruptionBudget&, const PodDisruptionBudget&) = default;
 };
@@ -259,7 +260,6 @@ struct NodeMaintenance {
   std::optional<MaintenanceWait> wait_for_pod_completion = std::nullopt;
   std::optional<MaintenanceDrain> drain = std::nullopt;
   std::vector<Condition> conditions = {};
-  /// As Node's.
   std::string unreadable = {};
   /// `ns/name`.
   std::string ToString() const { return ns + "/" + name; }

@@ -94,8 +94,8 @@ class PodManager {
 const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions,
                                        std::string_view hash);
 
-/// The revision that pods of `daemon_set` are to have: the newest of the revisions it owns. Sets
-/// `wanted_revision`, or `why_unknown`.
+/// Returns the revision that pods of `daemon_set` must have: the one with its template. If no revision is known to have it, the
+/// one with the highest number. Sets `wanted_revision`, or `why_unknown`: for example if two revisions have that number.
 DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions);
 
 }  // namespace driverupgrade

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "decide/marks_of_view.h"
 #include "fmt/format.h"
@@ -55,6 +57,24 @@ std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_s
   if (label != revision.labels.end() && !label->second.empty()) return label->second;
   const std::string prefix = daemon_set.name + "-";
   return revision.name.starts_with(prefix) ? revision.name.substr(prefix.size()) : std::string();
+}
+
+// Returns the revisions with the highest number. If revisions with the DaemonSet's own template are known, only these count. Numbers
+// alone can be wrong. A controller that has not seen a revision yet gives its number, or a lower one, to the next (kubernetes#80698).
+std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
+                                              const std::vector<ControllerRevision>& revisions) {
+  const auto rank = [&](const ControllerRevision& revision) {
+    const std::uint64_t digest = revision.template_digest.value;
+    const bool is_wanted = digest != 0 && digest == daemon_set.template_digest.value;
+    return std::pair(is_wanted, revision.revision);
+  };
+  std::vector<const ControllerRevision*> newest;
+  for (const ControllerRevision& revision : revisions) {
+    if (revision.owner_uid != daemon_set.uid) continue;
+    if (!newest.empty() && rank(revision) > rank(*newest[0])) newest.clear();
+    if (newest.empty() || rank(revision) == rank(*newest[0])) newest.push_back(&revision);
+  }
+  return newest;
 }
 
 // Whether the deletion of the pod was accepted. The watch may report it later, and a rollback may want its revision again.
@@ -143,19 +163,23 @@ DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<Co
                                      daemon_set.generation, daemon_set.observed_generation);
     return result;
   }
-  const ControllerRevision* newest = nullptr;
-  for (const ControllerRevision& revision : revisions) {
-    if (revision.owner_uid != daemon_set.uid) continue;
-    if (newest == nullptr || revision.revision > newest->revision) newest = &revision;
-  }
-  if (newest == nullptr) {
+  const std::vector<const ControllerRevision*> newest = Newest(daemon_set, revisions);
+  if (newest.empty()) {
     result.why_unknown = fmt::format("{} owns no ControllerRevision", name);
     return result;
   }
-  if (std::string hash = HashOf(*newest, daemon_set); !hash.empty()) {
+  if (newest.size() > 1) {
+    result.why_unknown = fmt::format(
+        "{}: its ControllerRevisions {} and {} both have number {}; its controller corrects that "
+        "when it next looks at the DaemonSet",
+        name, newest[0]->name, newest[1]->name, newest[0]->revision);
+    return result;
+  }
+  if (std::string hash = HashOf(*newest[0], daemon_set); !hash.empty()) {
     result.wanted_revision = std::move(hash);
   } else {
-    result.why_unknown = fmt::format("ControllerRevision {}/{} of {} has no hash", newest->ns, newest->name, name);
+    result.why_unknown =
+        fmt::format("ControllerRevision {}/{} of {} has no hash", newest[0]->ns, newest[0]->name, name);
   }
   return result;
 }

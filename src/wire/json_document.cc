@@ -3,9 +3,10 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <map>
 
-#include "fmt/format.h"
 #include "base/utf8.h"
+#include "fmt/format.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -154,6 +155,55 @@ std::string_view TypeName(const rapidjson::Value& value) {
   return value.IsBool() ? "a boolean" : "null";
 }
 
+// 64-bit FNV-1a.
+class Hasher {
+ public:
+  void Add(std::string_view bytes) {
+    for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  template <typename T>
+  void AddNumber(char kind, T number) {
+    char bytes[1 + sizeof(number)] = {kind};
+    std::memcpy(bytes + 1, &number, sizeof(number));
+    Add({bytes, sizeof(bytes)});
+  }
+  void AddText(std::string_view text) {
+    AddNumber('s', std::uint64_t{text.size()});
+    Add(text);
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325;
+};
+
+// Recursive: the depth was checked when the value was parsed.
+void Hash(const rapidjson::Value& value, std::string_view left_out, Hasher& hasher) {
+  if (value.IsObject()) {
+    std::map<std::string_view, const rapidjson::Value*> members;
+    for (const auto& member : value.GetObject()) {
+      const std::string_view key(member.name.GetString(), member.name.GetStringLength());
+      if (!member.value.IsNull() && key != left_out) members.insert_or_assign(key, &member.value);
+    }
+    hasher.AddNumber('o', std::uint64_t{members.size()});
+    for (const auto& [key, member] : members) {
+      hasher.AddText(key);
+      Hash(*member, left_out, hasher);
+    }
+  } else if (value.IsArray()) {
+    hasher.AddNumber('a', std::uint64_t{value.Size()});
+    for (const rapidjson::Value& item : value.GetArray()) Hash(item, left_out, hasher);
+  } else if (value.IsString()) {
+    hasher.AddText({value.GetString(), value.GetStringLength()});
+  } else if (value.IsInt64()) {
+    hasher.AddNumber('i', value.GetInt64());
+  } else if (value.IsNumber()) {
+    hasher.AddNumber('d', value.GetDouble());
+  } else {
+    hasher.Add(value.IsNull() ? "n" : value.IsTrue() ? "t" : "f");
+  }
+}
+
 }  // namespace
 
 absl::Status JsonDocument::Parse(std::string_view text, WantedMembers wanted) {
@@ -231,6 +281,13 @@ std::string JsonField::Json() const {
   // Recursive, and so is what freed and copied it: the depth was checked when it was parsed.
   value_->Accept(writer);
   return {buffer.GetString(), buffer.GetSize()};
+}
+
+std::uint64_t JsonField::Digest(std::string_view left_out) const {
+  if (!present()) return 0;
+  Hasher hasher;
+  Hash(*value_, left_out, hasher);
+  return hasher.value();
 }
 
 void JsonField::Fail(std::string_view what) const {

@@ -61,6 +61,9 @@ class JsonField {
   StringMap Strings() const;
   // The value, whatever its type, as compact JSON; empty if there is none.
   std::string Json() const;
+  // Returns a hash of the value that does not depend on the order of members. Members that are null, or named `left_out`, do not
+  // count. 0 if there is no value.
+  std::uint64_t Digest(std::string_view left_out) const;
 
   // Elements of an array. `visit` takes a const JsonField&.
   template <typename F>

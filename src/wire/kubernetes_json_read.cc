@@ -197,6 +197,12 @@ StringMap LabelsIfReadable(const JsonField& object) {
   return IfReadable(object, "metadata", [](const JsonField& field) { return field.Member("labels").Strings(); });
 }
 
+// A ControllerRevision's template has the member $patch in addition. One without containers is only a part of a template.
+TemplateDigest DigestOf(const JsonField& pod_template) {
+  const JsonField spec = pod_template.Member("spec");
+  return {.value = spec.Member("containers").present() ? pod_template.Digest("$patch") : 0};
+}
+
 }  // namespace
 
 void ReadObject(const JsonField& object, Node& node) {
@@ -252,6 +258,7 @@ void ReadObject(const JsonField& object, DaemonSet& daemon_set) {
   // The server always fills the strategy in; where it is missing, Kubernetes' own default is RollingUpdate (R15).
   const JsonField pod_template = spec.Member("template");
   daemon_set.node_selectors = ReadNodeSelectors(pod_template.Member("spec"));
+  daemon_set.template_digest = DigestOf(pod_template);
   const JsonField strategy = spec.Member("updateStrategy");
   daemon_set.on_delete = strategy.Member("type").String() == "OnDelete";
   const JsonField status = object.Member("status");
@@ -265,7 +272,13 @@ void ReadObject(const JsonField& object, ControllerRevision& revision) {
   revision.labels = metadata.Member("labels").Strings();
   revision.revision = object.Member("revision").Int64();
   revision.owner_uid = ControllerUid(metadata);
-  revision.data = object.Member("data").Json();
+  const JsonField data = object.Member("data");
+  revision.data = data.Json();
+  // The data may be of any form: without a template there, they have no digest.
+  std::string no_template;
+  const JsonField patch = data.Detached(no_template);
+  const JsonField spec = patch.Member("spec");
+  revision.template_digest = DigestOf(spec.Member("template"));
 }
 
 void ReadObject(const JsonField& object, PodDisruptionBudget& budget) {

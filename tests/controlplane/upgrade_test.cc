@@ -52,6 +52,27 @@ TEST_CASE("A driver is upgraded on six nodes within the budgets, and the cordon 
   PrintRequests(std::cout, rollout.audit.Read(), kNodes);
 }
 
+// kubernetes#80698: a DaemonSet's controller whose watch of revisions is behind numbers the new one like the old one.
+TEST_CASE("A new revision that is numbered like the old one is rolled out all the same", "[upgrade]") {
+  World world(ControlPlane::Shared(), "numbers", kNodes);
+  DeployAll(world, 2);
+  Rollout rollout(world);
+  world.ChangeDriver("driver:2");
+  std::string newest;
+  REQUIRE(Eventually(std::chrono::seconds(30), [&] {
+    newest = world.NewestDriverRevision();
+    return newest != world.DriverPods().front().revision;
+  }));
+  world.control_plane().admin().Must({"patch", "controllerrevision", "driver-" + newest,
+                                      "--namespace=" + world.driver_ns(), "--type=merge", R"(--patch={"revision":1})"});
+
+  const OperatorResult result = GpuOperator(world, kPolicy).Run();
+  INFO(result.output());
+  REQUIRE(result.exit_code == 0);
+  for (const DriverPod& pod : world.DriverPods()) CHECK(pod.revision == newest);
+  ExpectGoodEnd(rollout);
+}
+
 TEST_CASE("An operator that is killed ten times in the middle of an upgrade comes to the same end", "[upgrade]") {
   constexpr int kKills = 10;
   World world(ControlPlane::Shared(), "killed", kNodes);

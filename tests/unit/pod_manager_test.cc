@@ -1,5 +1,7 @@
 #include "driverupgrade/pod_manager.h"
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "support/catch.h"
@@ -46,6 +48,32 @@ TEST_CASE("A driver pod with an owner that does not control it is no orphan, but
     CHECK(driver.orphaned == !owned);
     CHECK(driver.to_restart.empty() == owned);
   }
+}
+
+ControllerRevision Revision(const std::string& hash, std::int64_t number, std::uint64_t digest = 0) {
+  return {.name = "driver-" + hash, .owner_uid = "ds", .revision = number, .template_digest = {digest}};
+}
+
+// The DaemonSet's controller numbers a revision by those that it has seen. Its watch may be behind, as it is for a minute after
+// the API server was away (kubernetes#80698).
+TEST_CASE("The engine wants the revision with the DaemonSet's template, whatever its number is") {
+  const DaemonSet daemon_set{.name = "driver", .uid = "ds", .template_digest = {7}};
+  for (const std::int64_t number : {4, 5, 6}) {
+    INFO(number);
+    CHECK(WantedRevision(daemon_set, {Revision("old", 5, 6), Revision("new", number, 7)}).wanted_revision == "new");
+  }
+  // An API server of a newer version fills in members that the controller does not know. Then no revision has the template.
+  CHECK(WantedRevision(daemon_set, {Revision("old", 5, 6), Revision("new", 6, 8)}).wanted_revision == "new");
+}
+
+TEST_CASE("Without templates, the engine waits while two revisions have the highest number") {
+  const DaemonSet daemon_set{.ns = "gpu", .name = "driver", .uid = "ds"};
+  CHECK(WantedRevision(daemon_set, {Revision("a", 1), Revision("b", 2)}).wanted_revision == "b");
+  const DriverDaemonSet unknown = WantedRevision(daemon_set, {Revision("a", 1), Revision("b", 1)});
+  CHECK_FALSE(unknown.wanted_revision);
+  CHECK(unknown.why_unknown ==
+        "DaemonSet gpu/driver: its ControllerRevisions driver-a and driver-b both have number 1; its controller "
+        "corrects that when it next looks at the DaemonSet");
 }
 
 }  // namespace

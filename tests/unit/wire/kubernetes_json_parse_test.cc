@@ -144,6 +144,29 @@ TEST_CASE("a controller revision is read, its number beyond the precision of a d
                                             R"("driver"}}}}})"});
 }
 
+// As the API server gives the template of a DaemonSet, and as its controller writes it into a ControllerRevision.
+TEST_CASE("a DaemonSet and its current revision have templates with the same digest") {
+  const auto digest = [](const std::string& image) {
+    return ParseObject<DaemonSet>(
+               R"({"kind":"DaemonSet","spec":{"template":{"metadata":{"creationTimestamp":null,"labels":{"app":"d"}},)"
+               R"("spec":{"containers":[{"name":"c","image":")" +
+               image + R"("}],"hostPID":true}}}})")
+        ->template_digest.value;
+  };
+  const ControllerRevision revision = *ParseObject<ControllerRevision>(
+      R"({"kind":"ControllerRevision","data":{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":"d"}},)"
+      R"("spec":{"containers":[{"image":"i:1","name":"c"}],"hostPID":true}}}}})");
+  CHECK(revision.template_digest.value == digest("i:1"));
+  CHECK(revision.template_digest.value != digest("i:2"));
+  CHECK(revision.template_digest.value != 0);
+  for (const char* data : {"7", "[]", R"({"spec":7})", R"({"spec":{"template":"x"}})", R"({"spec":{"template":{}}})"}) {
+    const auto odd =
+        ParseObject<ControllerRevision>(std::string(R"({"kind":"ControllerRevision","data":)") + data + "}");
+    REQUIRE(odd.ok());
+    CHECK(odd->template_digest.value == 0);
+  }
+}
+
 TEST_CASE("a disruption budget is read") {
   const absl::StatusOr<PodDisruptionBudget> budget = ParseObject<PodDisruptionBudget>(fixtures::kBudget);
   REQUIRE(budget.ok());
@@ -501,10 +524,11 @@ TEST_CASE("a Status is read as far as it goes") {
   CHECK(*status == ApiStatus{.message = "m"});
 }
 
-TEST_CASE("W9: which nodes a DaemonSet wants follows from its node selector and its required affinity, as far as labels tell") {
+TEST_CASE(
+    "W9: which nodes a DaemonSet wants follows from its node selector and its required affinity, as far as labels "
+    "tell") {
   const auto wants = [](const std::string& pod_spec, const StringMap& labels) {
-    const auto set =
-        ParseObject<DaemonSet>(R"({"kind":"DaemonSet","spec":{"template":{"spec":{)" + pod_spec + "}}}}");
+    const auto set = ParseObject<DaemonSet>(R"({"kind":"DaemonSet","spec":{"template":{"spec":{)" + pod_spec + "}}}}");
     REQUIRE(set.ok());
     return Wants(*set, {.labels = labels});
   };

@@ -1,20 +1,14 @@
 #include "driverupgrade/state_machine.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "decide/admission/grants.h"
-#include "decide/admission/queue.h"
-#include "decide/admission/rollout_round.h"
+#include "decide/incremental_planner.h"
 #include "decide/marks_of_view.h"
 #include "decide/rollout/failures.h"
-#include "decide/step_parts.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 #include "model/foreign_state.h"
@@ -137,73 +131,6 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   }
 }
 
-// Lets the rollout of the policy decide who starts, as AdmitAmong otherwise.
-template <typename Start>
-void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInput& input,
-                    internal::RolloutMembers& members, const Sums& sums, std::size_t elsewhere, const Start& start,
-                    std::vector<internal::KeptVerdict>& verdicts, Plan& plan) {
-  internal::RolloutRound round = internal::AdmitByRollout(input, members, sums, elsewhere);
-  for (const internal::RolloutDecision& decision : round.decisions) {
-    internal::KeptVerdict& verdict = verdicts[decision.index];
-    if (decision.gate == internal::RolloutAnswer::kStarts) {
-      verdict = start(*snapshot.nodes[decision.index], members.UnitOf(decision.index));
-    } else {
-      verdict.gate = AtPlace(round.gates[static_cast<std::size_t>(decision.gate)], decision.place);
-    }
-  }
-  for (const std::size_t i : round.pod_interest) verdicts[i].pod_interest = true;
-  plan.budget = round.budget;
-  plan.rollout = std::move(round.status);
-  plan.wake_at = round.wake_at;
-  plan.findings.insert(plan.findings.end(), round.findings.begin(), round.findings.end());
-}
-
-// Lets the limits decide who starts. Those that do are judged again by `start`, the others are told why not.
-template <typename Start>
-void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Start& start,
-                std::vector<internal::KeptVerdict>& verdicts) {
-  std::vector<WaitingNode> waiting;
-  std::vector<std::size_t> nodes;  // of those that wait
-  for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    if (!verdicts[i].candidate) continue;
-    nodes.push_back(i);
-    waiting.push_back({.node = snapshot.nodes[i]->node.name, .candidate = *verdicts[i].candidate});
-  }
-  for (AdmissionDecision& decision : Admit(std::move(limits), waiting)) {
-    const std::size_t i = nodes[decision.index];
-    if (decision.gate) {
-      verdicts[i].gate = std::move(decision.gate);
-    } else {
-      verdicts[i] = start(*snapshot.nodes[i]);
-    }
-  }
-}
-
-// Of the nodes that have a grant or need one; `elsewhere` are the grants of other nodes.
-std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::vector<internal::KeptVerdict>& verdicts,
-                                    const Grants& elsewhere) {
-  std::vector<NodeReading> readings;
-  for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    const Node& node = snapshot.nodes[i]->node;
-    if (!verdicts[i].needs_grant && (snapshot.grants.empty() || !snapshot.grants.contains(node.uid))) continue;
-    readings.push_back(
-        {.uid = node.uid, .resource_version = node.resource_version, .holds_slot = verdicts[i].holds_slot});
-  }
-  for (const auto& [uid, version] : elsewhere) readings.push_back(ReadingElsewhere(uid, version));
-  return readings;
-}
-
-// Returns UpgradeBudget::unavailable_nodes, whatever the order of the views.
-std::vector<std::string> NameFirst(std::vector<const NodeView*> views, const DriverIdentity& identity,
-                                   const NodeRules& rules) {
-  const std::size_t named = std::min(views.size(), internal::kUnavailableNamed);
-  std::partial_sort(views.begin(), views.begin() + static_cast<std::ptrdiff_t>(named), views.end(),
-                    [](const NodeView* a, const NodeView* b) { return a->node.name < b->node.name; });
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < named; ++i) names.push_back(internal::UnavailableNode(*views[i], identity, rules));
-  return names;
-}
-
 }  // namespace
 
 StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options)
@@ -240,61 +167,17 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
 }
 
 Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const {
-  const NodeRules rules = policy;
-  const AdmissionLimits limits = policy;
-  const JudgeContext context(*this, rules, *snapshot.driver, now, snapshot.active_since);
-  const auto start = [&](const NodeView& view, const std::string& unit = "") {
-    Verdict verdict;
-    JudgeInto(context, view, {.admitted = true, .unit = unit}, verdict);
-    return internal::Keep(std::move(verdict));
-  };
-  std::optional<internal::RolloutRules> rollout;
-  if (limits.rollout && rules.auto_upgrade) rollout = internal::RulesOf(*limits.rollout, limits.failures_by_class);
-  std::optional<internal::RolloutInput> by_rollout;
-  if (rollout) {
-    by_rollout.emplace(internal::RolloutInput{.rules = *rollout,
-                                              .facts = snapshot.rollout,
-                                              .driver = *snapshot.driver,
-                                              .machine = *this,
-                                              .node_rules = rules,
-                                              .limits = limits,
-                                              .shared_slots = snapshot.shared_slots,
-                                              .now = now});
-  }
-  internal::RolloutMembers members;
-  std::vector<const NodeView*> unavailable_views;
-  Sums sums;
-  Grants elsewhere = snapshot.grants;
-  std::vector<internal::KeptVerdict> verdicts;
-  verdicts.reserve(snapshot.nodes.size());
-  for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
-    Verdict verdict;
-    JudgeInto(context, *view, {}, verdict);
-    const GrantShare share = ShareOf(snapshot.grants, *view, verdict);
-    elsewhere.erase(view->node.uid);
-    sums.Add(verdict.tally, share);
-    if (CountsAsUnavailable(verdict.tally, share)) unavailable_views.push_back(view.get());
-    if (verdict.candidate) verdict.candidate->has_grant = share.first;
-    verdicts.push_back(internal::Keep(std::move(verdict)));
-    if (by_rollout) members.Add(*view, verdicts.back(), share, *by_rollout);
-  }
-  sums = sums.AndElsewhere(elsewhere.size());
-  std::vector<std::string> unavailable;
-  if (limits.max_unavailable) unavailable = NameFirst(std::move(unavailable_views), identity_, rules);
-  if (by_rollout) by_rollout->unavailable_nodes = unavailable;
-  const Budgets budgets = sums.Against(limits, snapshot.shared_slots, std::move(unavailable));
-  Plan plan{.totals = sums.with, .budget = budgets.all, .findings = snapshot.findings};
-  if (by_rollout) {
-    AdmitByRollout(snapshot, *by_rollout, members, sums, elsewhere.size(), start, verdicts, plan);
-  } else {
-    AdmitAmong(snapshot, Limits::Of(budgets, limits.paused), start, verdicts);
-  }
-  plan.readings = ReadingsOf(snapshot, verdicts, elsewhere);
-  plan.gates.reserve(static_cast<std::size_t>(
-      std::count_if(verdicts.begin(), verdicts.end(), [](const auto& kept) { return kept.gate.has_value(); })));
-  for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    internal::AddVerdict(snapshot.nodes[i]->node.name, std::move(verdicts[i]), plan);
-  }
+  internal::IncrementalPlanner planner(*this);
+  planner.SetPolicy(policy);
+  planner.SetDriver(snapshot.driver, snapshot.findings);
+  planner.SetActiveSince(snapshot.active_since);
+  planner.SetGrants(snapshot.grants);
+  planner.SetSharedSlots(snapshot.shared_slots);
+  planner.SetRollout(snapshot.rollout);
+  for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) planner.Update(view);
+  const internal::PlanUpdate update = planner.Advance(now);
+  Plan plan = planner.Publish()->Full();
+  plan.finished = update.plan.finished;
   return plan;
 }
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "decide/admission/grants.h"
-#include "decide/admission/queue.h"
 #include "fmt/format.h"
+#include "support/admission.h"
 
 namespace driverupgrade::tests {
 namespace {
@@ -14,6 +14,7 @@ namespace {
 // That at which a node is seen; its grant is for one before, this one, or one after.
 constexpr const char* kSeenVersion = "5";
 constexpr std::size_t kGrantsMax = 5000;
+constexpr std::array<const char*, kNodesMax> kLater = {"later-0", "later-1", "later-2", "later-3", "later-4"};
 
 std::string UidOf(std::size_t node) { return fmt::format("uid-{}", node); }
 
@@ -85,18 +86,17 @@ bool AdmissionTable::Admit(const NodeShares& shares, std::size_t node) const {
     sums.without += Counts(grants, reading) && !current ? WithGrant(own) : own;
     if (!share.candidate) continue;
     if (i == node) first = waiting.size();
-    waiting.push_back({.node = i == node ? "first" : "later",
+    waiting.push_back({.node = i == node ? "first" : kLater[i],
                        .candidate = {.needs_slot = share.needs_slot,
                                      .needs_headroom = share.needs_headroom,
                                      .takes_headroom = share.takes_headroom,
                                      .has_grant = current}});
   }
   const Budgets budgets = sums.Against(PolicyOf(options_), /*shared=*/std::nullopt);
-  const auto decisions = driverupgrade::Admit(Limits::Of(budgets, /*paused=*/false), waiting);
+  const auto decisions = tests::Admit(Limits::Of(budgets, /*paused=*/false), waiting);
   return shares[node].candidate &&
-         std::any_of(decisions.begin(), decisions.end(), [&](const AdmissionDecision& decision) {
-           return decision.index == first && !decision.gate;
-         });
+         std::any_of(decisions.begin(), decisions.end(),
+                     [&](const AdmissionDecision& decision) { return decision.index == first && !decision.gate; });
 }
 
 const LedgerDecision& AdmissionTable::Decide(const NodeShares& shares, const std::optional<std::size_t>& wanted) {

@@ -6,6 +6,7 @@
 
 #include "decide/admission/queue.h"
 #include "decide/incremental_planner.h"
+#include "property/naive_step.h"
 #include "property/random_requestor.h"
 #include "property/seeds.h"
 
@@ -305,7 +306,7 @@ class Twin {
                              .active_since = active_since_,
                              .findings = findings_};
     for (const auto& [name, view] : views_) snapshot.nodes.push_back(view);
-    const Plan step = machine_.Step(snapshot, policy_, now_);
+    const Plan step = NaiveStep(machine_, snapshot, policy_, now_);
     if (random_.Chance(50)) {
       if (std::string broken = AdvanceInPieces(); !broken.empty()) return broken;
     }
@@ -510,7 +511,7 @@ TEST_CASE("arch-A10: the queue admits and refuses as Admit does, whoever comes a
       for (const auto& [name, candidate] : waiting) nodes.push_back({.node = name, .candidate = candidate});
       std::vector<std::string> admitted;
       std::map<std::string, Gate> refused;
-      for (const AdmissionDecision& decision : Admit(Limits::Of(budgets, paused), nodes)) {
+      for (const AdmissionDecision& decision : NaiveAdmit(Limits::Of(budgets, paused), nodes)) {
         const std::string name(nodes[decision.index].node);
         if (decision.gate) refused[name] = *decision.gate;
         if (!decision.gate) admitted.push_back(name);

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "decide/admission/queue.h"
 #include "driverupgrade/upgrade_state.h"
 #include "fmt/format.h"
 #include "ledger/admission_ledger.h"
 #include "property/seeded_random.h"
+#include "support/admission.h"
 #include "support/catch.h"
 #include "support/ledger_calls.h"
 #include "support/object_server.h"

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "decide/admission/queue.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/upgrade_state.h"
+#include "support/admission.h"
 #include "support/catch.h"
 #include "support/ledger_calls.h"
 #include "support/object_server.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "decide/admission/queue.h"
+#include "support/admission.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -250,18 +250,6 @@ TEST_CASE("arch-A7: whoever is not admitted learns which budget, how full, and t
   CHECK(decisions[2].gate->detail == "maxParallelUpgrades: 1 of 1 slots are taken; place 2 in the queue");
   CHECK(decisions[2].gate->count == GateCount{.used = 1, .limit = 1});  // W23
   CHECK(decisions[2].gate->place == 2);
-}
-
-TEST_CASE("arch-A7: a refusal tells the counts with all who go before, though they asked for no room") {
-  const std::vector<AdmissionDecision> decisions =
-      Decide({.total = 4, .unavailable_max = 1, .unavailable = 1}, /*paused=*/false,
-             {{.node = "a"},
-              {.node = "b", .candidate = {.needs_headroom = false, .takes_headroom = true}},
-              {.node = "c"}});
-  REQUIRE(decisions.size() == 3);
-  CHECK(decisions[0].gate->detail == "maxUnavailable: 1 of 1 nodes are unavailable; place 1 in the queue");
-  CHECK_FALSE(decisions[1].gate);
-  CHECK(decisions[2].gate->detail == "maxUnavailable: 2 of 1 nodes are unavailable; place 2 in the queue");
 }
 
 TEST_CASE("A limit that engines share counts the slots of all of them, and those who need no slot pass by it") {

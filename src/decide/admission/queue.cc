@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,32 +24,6 @@ Gate AtPlace(const Gate& gate, int place) {
           .subject = gate.subject,
           .count = gate.count,
           .place = place};
-}
-
-std::vector<AdmissionDecision> Admit(Limits limits, const std::vector<WaitingNode>& waiting) {
-  std::vector<std::size_t> order(waiting.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto goes_before = [&](std::size_t a, std::size_t b) { return GoesBefore(waiting[a], waiting[b]); };
-  if (!std::is_sorted(order.begin(), order.end(), goes_before)) std::sort(order.begin(), order.end(), goes_before);
-  int place = 0;
-  const Limit* last = nullptr;
-  Gate refusal;  // of `last`, as long as nothing has been taken since
-  std::vector<AdmissionDecision> decisions;
-  decisions.reserve(waiting.size());
-  for (const std::size_t index : order) {
-    const Candidate& candidate = waiting[index].candidate;
-    AdmissionDecision& decision = decisions.emplace_back();
-    decision.index = index;
-    const Limit* limit = limits.Refusing(candidate);
-    if (limit == nullptr) {
-      limits.Take(candidate);
-      last = nullptr;
-    } else {
-      if (std::exchange(last, limit) != limit) refusal = limit->Describe();
-      decision.gate = AtPlace(refusal, ++place);
-    }
-  }
-  return decisions;
 }
 
 auto Refusals::KeyOf(const WaitingNode& waiting) -> Key {

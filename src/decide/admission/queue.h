@@ -1,10 +1,10 @@
-// Who of the waiting nodes starts, and why the others do not.
+// Decides which of the waiting nodes start, and why the others do not.
 //
-//     std::vector<AdmissionDecision> decisions = Admit(Limits::Of(budgets, paused), waiting);
+//     queue.Add({.node = "gpu-7", .candidate = candidate});
+//     std::vector<std::string> starting = queue.Admit(Limits::Of(budgets, paused));
 //
-// Candidates are asked in one order: those that have a grant first, so that no grant lies idle; by node name; the
-// operator's own node last (dep-F14, dep-F19). Admit looks at all of them, AdmissionQueue only at those that start; both
-// say the same.
+// There is one order: candidates with a grant first, so that no grant lies idle; by node name; the
+// operator's own node last (dep-F14, dep-F19).
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
 
@@ -26,17 +26,6 @@ struct WaitingNode {
   std::string_view node = {};
   Candidate candidate = {};
 };
-
-struct AdmissionDecision {
-  // Of the waiting node, as they were given.
-  std::size_t index = 0;
-  // nullopt: admitted. Otherwise why not, with the place in the queue.
-  std::optional<Gate> gate = std::nullopt;
-  friend bool operator==(const AdmissionDecision&, const AdmissionDecision&) = default;
-};
-
-// Decisions in the order of admission. The order of `waiting` does not matter.
-std::vector<AdmissionDecision> Admit(Limits limits, const std::vector<WaitingNode>& waiting);
 
 // The order of admission.
 bool GoesBefore(const WaitingNode& a, const WaitingNode& b);

@@ -235,10 +235,6 @@ Gate WindowGate(const StartTime& start, const RolloutRecord& record, const Rollo
   return {.reason = GateReason::kWindow, .detail = std::move(why), .not_before = start.until};
 }
 
-std::vector<int> SlotsUsed(const RolloutRules& rules, const RolloutView& view, const std::vector<int>& stages) {
-  return RolloutCensus(rules.policy, view.nodes, stages).SlotsUsed();
-}
-
 RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census,
                           const RolloutStep& step, const StartTime& start, absl::Time now, RolloutRoom& room) {
   RolloutAnswers answers;
@@ -254,20 +250,6 @@ RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, Ro
   }
   if (admission.IsIdle()) StartOneOutOfService(view, census, admission, answers);
   return answers;
-}
-
-std::vector<RolloutVerdict> AdmitNodes(const RolloutRules& rules, const RolloutView& view,
-                                       const std::vector<int>& stages, const RolloutStep& step, const StartTime& start,
-                                       RolloutRoom& room, absl::Time now) {
-  RolloutCensus census(rules.policy, view.nodes, stages);
-  const RolloutAnswers answers = AdmitNodes(rules, view, census, step, start, now, room);
-  std::vector<RolloutVerdict> verdicts;
-  for (const RolloutAnswer& answer : answers.nodes) {
-    RolloutVerdict& verdict =
-        verdicts.emplace_back(RolloutVerdict{.node = view.nodes[answer.index].node->name, .index = answer.index});
-    if (answer.gate != kStarts) verdict.gate = answers.gates[static_cast<std::size_t>(answer.gate)];
-  }
-  return verdicts;
 }
 
 }  // namespace driverupgrade::internal

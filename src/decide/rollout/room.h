@@ -61,25 +61,8 @@ struct RolloutAnswers {
 RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census,
                           const RolloutStep& step, const StartTime& start, absl::Time now, RolloutRoom& room);
 
-struct RolloutVerdict {
-  std::string node = {};
-  // In the view.
-  std::size_t index = 0;
-  // nullopt: it starts.
-  std::optional<Gate> gate = std::nullopt;
-  friend bool operator==(const RolloutVerdict&, const RolloutVerdict&) = default;
-};
-
-// The same from the stages of the nodes, all counted anew.
-std::vector<RolloutVerdict> AdmitNodes(const RolloutRules& rules, const RolloutView& view,
-                                       const std::vector<int>& stages, const RolloutStep& step, const StartTime& start,
-                                       RolloutRoom& room, absl::Time now = absl::InfinitePast());
-
 // Why nobody starts at a time that is not open.
 Gate WindowGate(const StartTime& start, const RolloutRecord& record, const RolloutPolicy& policy);
-
-// How many of maxParallelUpgrades are taken by the nodes under way: nodes, or groups that start together. By stage.
-std::vector<int> SlotsUsed(const RolloutRules& rules, const RolloutView& view, const std::vector<int>& stages);
 
 }  // namespace driverupgrade::internal
 

@@ -390,9 +390,4 @@ RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view,
   return Advance(stored, view, census, rules, now).Run();
 }
 
-RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const std::vector<int>& stages,
-                           const RolloutRules& rules, absl::Time now) {
-  return AdvanceRollout(stored, view, RolloutCensus(rules.policy, view.nodes, stages), rules, now);
-}
-
 }  // namespace driverupgrade::internal

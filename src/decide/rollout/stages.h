@@ -58,9 +58,6 @@ absl::Duration NodeTakes(const RolloutRecord& record, const RolloutPolicy& polic
 // `stored`: as it was read, by whatever replica wrote it. `census`: of the nodes of the view.
 RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const RolloutCensus& census,
                            const RolloutRules& rules, absl::Time now);
-// The same from the stages of the nodes, all counted anew.
-RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const std::vector<int>& stages,
-                           const RolloutRules& rules, absl::Time now);
 
 }  // namespace driverupgrade::internal
 

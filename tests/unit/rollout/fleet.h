@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "decide/rollout/assign_stages.h"
-#include "decide/rollout/room.h"
 #include "decide/rollout/stages.h"
 #include "decide/rollout/view.h"
+#include "support/rollout_by_stages.h"
 
 namespace driverupgrade::internal {
 

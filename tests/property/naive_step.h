@@ -1,0 +1,23 @@
+// Plans all nodes from the start, as the oracle of IncrementalPlanner and AdmissionQueue.
+#ifndef DRIVERUPGRADE_TESTS_PROPERTY_NAIVE_STEP_H_
+#define DRIVERUPGRADE_TESTS_PROPERTY_NAIVE_STEP_H_
+
+#include <vector>
+
+#include "absl/time/time.h"
+#include "decide/admission/queue.h"
+#include "driverupgrade/state_machine.h"
+#include "support/admission.h"
+
+namespace driverupgrade::tests {
+
+// Returns the plan of StateMachine::Step, but with the nodes in the order of the snapshot.
+Plan NaiveStep(const StateMachine& machine, const ClusterSnapshot& snapshot, const UpgradePolicy& policy,
+               absl::Time now);
+
+// Returns the decisions of Admit (support/admission.h).
+std::vector<AdmissionDecision> NaiveAdmit(Limits limits, const std::vector<WaitingNode>& waiting);
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_PROPERTY_NAIVE_STEP_H_

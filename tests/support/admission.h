@@ -1,0 +1,45 @@
+// Returns the decision of one round of an AdmissionQueue on each waiting node.
+#ifndef DRIVERUPGRADE_TESTS_SUPPORT_ADMISSION_H_
+#define DRIVERUPGRADE_TESTS_SUPPORT_ADMISSION_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "decide/admission/queue.h"
+
+namespace driverupgrade::tests {
+
+struct AdmissionDecision {
+  // Index in the waiting nodes.
+  std::size_t index = 0;
+  // nullopt: admitted. Otherwise why not, with the place in the queue.
+  std::optional<Gate> gate = std::nullopt;
+  friend bool operator==(const AdmissionDecision&, const AdmissionDecision&) = default;
+};
+
+// Decisions in the order of admission. The order of `waiting`, whose names differ, does not matter.
+inline std::vector<AdmissionDecision> Admit(Limits limits, const std::vector<WaitingNode>& waiting) {
+  AdmissionQueue queue;
+  for (const WaitingNode& node : waiting) queue.Add(node);
+  const std::vector<std::string> admitted = queue.Admit(std::move(limits));
+  std::vector<AdmissionDecision> decisions(waiting.size());
+  for (std::size_t i = 0; i < waiting.size(); ++i) decisions[i].index = i;
+  std::sort(decisions.begin(), decisions.end(), [&](const AdmissionDecision& a, const AdmissionDecision& b) {
+    return GoesBefore(waiting[a.index], waiting[b.index]);
+  });
+  int place = 0;
+  for (AdmissionDecision& decision : decisions) {
+    const WaitingNode& node = waiting[decision.index];
+    if (std::find(admitted.begin(), admitted.end(), node.node) != admitted.end()) continue;
+    decision.gate = AtPlace(queue.refusals().Of(node), ++place);
+  }
+  return decisions;
+}
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SUPPORT_ADMISSION_H_

@@ -45,7 +45,7 @@ install(
   DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT driverupgrade_doc
   OPTIONAL)
-driverupgrade_install_pages(docs PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
+driverupgrade_install_pages(docs PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "*.json")
 driverupgrade_install_pages(deploy PATTERN "*")
 driverupgrade_install_pages(examples PATTERN "*" PATTERN "__pycache__" EXCLUDE)
 driverupgrade_install_pages(bench PATTERN "README.md")

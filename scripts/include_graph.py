@@ -22,9 +22,10 @@ COMPONENTS = {
     "kubernetes": ("tell", ["wire"]),
     "prometheus": ("read", []),
     "testing": ("run", ["wire"]),
-    "service": ("run", ["prometheus"]),
+    "report": ("tell", ["wire"]),
+    "service": ("run", ["prometheus", "report"]),
     "whatif": ("run", ["wire"]),
-    "host": ("engine", ["wire", "kubernetes"]),
+    "host": ("engine", ["wire", "kubernetes", "report"]),
     "c": ("run", ["wire", "whatif", "host", "kubernetes"]),
 }
 # A public header stands in the folder of its source. These have none.
@@ -33,6 +34,7 @@ HEADERS_ALONE = {
     "cache_changes": "read",
     "call_context": "seam",
     "cluster_reads": "model",
+    "fleet_status": "decide",
     "node_outcome": "decide",
     "executor_options": "write",
     "version": "base",

@@ -35,6 +35,7 @@ absl::StatusOr<ServiceOptions> MakeOptions(const Replica& replica) {
 
   options.health_address = ":8081";
   options.metrics_address = ":8080";
+  options.rollout_address = "127.0.0.1:8082";
   return options;
 }
 

@@ -30,6 +30,7 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/executor_options.h"
+#include "driverupgrade/fleet_status.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/node_outcome.h"
 #include "driverupgrade/observer.h"
@@ -117,6 +118,8 @@ class UpgradeEngine {
   std::optional<Gate> Explain(const std::string& node) const;
   /// What the last pass found of all nodes; costs O(N log N). As Explain.
   Plan Everything() const;
+  /// Returns the results of the last finished pass for a page; costs O(N log N). As Explain.
+  FleetStatus Status() const;
 
   /// `on_change` is called, from another thread, when the cache has something new for the next pass, or requests have
   /// been answered; it must not call the engine. Null: nobody. Without a cache it is never called.

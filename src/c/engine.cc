@@ -309,3 +309,15 @@ du_code du_engine_everything(du_engine* engine, du_buf* out) {
     return FormatPass({.plan = host.Everything(), .warnings = engine->warnings});
   });
 }
+
+du_code du_engine_rollout(du_engine* engine, du_str facts, int64_t now_ms, du_buf* out) {
+  return Guarded(engine, out, {facts}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document given,
+                                   Document::Parse("facts", Name(facts), {"leader", "replica", "lastError"}));
+    RolloutReport report{.identity = engine->identity};
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(report.leads, given.FlagOr("leader", true));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(report.replica, given.TextOr("replica", ""));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(report.last_error, given.TextOr("lastError", ""));
+    return host.Rollout(std::move(report), At(now_ms));
+  });
+}

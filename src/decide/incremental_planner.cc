@@ -101,8 +101,14 @@ void IncrementalPlanner::Impl::ForgetPods(const std::string& name) {
   view.pods.reset();
   view.pods_using_driver.clear();
   view.hook_errors.clear();
-  found->second.view = ShareView(std::move(view), machine_.identity());
-  rollout_.NodeChanged(found->second);
+  PlannedNode& node = found->second;
+  node.view = ShareView(std::move(view), machine_.identity());
+  rollout_.NodeChanged(node);
+  if (node.judged == nullptr) return;
+  auto judged = CopyOf(*node.judged);
+  judged->view = node.view;
+  judged_.Put(judged);
+  node.judged = std::move(judged);
 }
 
 void IncrementalPlanner::Impl::Remove(const std::string& name) {
@@ -189,8 +195,7 @@ PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>&
     const auto found = nodes_.find(name);
     if (found == nodes_.end() || found->second.judged == nullptr) continue;
     Withdraw(name, found->second);
-    auto judged = std::make_shared<JudgedNode>(JudgedNode{
-        .name = name, .verdict = CopyOf(found->second.judged->verdict), .tally = found->second.judged->tally});
+    auto judged = CopyOf(*found->second.judged);
     internal::Withhold(gate, judged->verdict);
     Enlist(name, found->second, std::move(judged));
     due_.Change(name);
@@ -209,7 +214,8 @@ void IncrementalPlanner::Impl::JudgeNode(const std::string& name, PlannedNode& n
   if (verdict.candidate) verdict.candidate->has_grant = node.share.first;
   const Tally tally = verdict.tally;
   Enlist(name, node,
-         std::make_shared<JudgedNode>(JudgedNode{.name = name, .verdict = Keep(std::move(verdict)), .tally = tally}));
+         std::make_shared<JudgedNode>(
+             JudgedNode{.name = name, .view = node.view, .verdict = Keep(std::move(verdict)), .tally = tally}));
   node.judgement = ++judgements_;
 }
 

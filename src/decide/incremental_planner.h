@@ -27,17 +27,21 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/finding.h"
+#include "driverupgrade/fleet_status.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/upgrade_policy.h"
 
 namespace driverupgrade::internal {
+
+struct JudgedNode;
 
 // What an Advance says.
 struct PlanUpdate {
@@ -73,8 +77,16 @@ class PublishedPlan {
   [[nodiscard]] std::optional<Gate> Explain(const std::string& node) const;
   // For status pages and tests. O(N log N).
   [[nodiscard]] Plan Full() const;
+  // O(N log N).
+  [[nodiscard]] FleetStatus Status() const;
 
  private:
+  std::vector<const JudgedNode*> ByName() const;
+  // The place of each node that waits for a slot, from 1; with a rollout, its gate has it.
+  std::map<std::string_view, int> Places() const;
+  // nullopt: the node does not wait. `places`: of Places.
+  std::optional<Gate> GateOf(const JudgedNode& node, const std::map<std::string_view, int>& places) const;
+
   std::unique_ptr<const Parts> parts_;
 };
 

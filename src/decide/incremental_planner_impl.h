@@ -28,7 +28,10 @@ namespace driverupgrade::internal {
 
 class IncrementalPlanner::Impl {
  public:
-  explicit Impl(StateMachine machine) : machine_(std::move(machine)), rollout_(machine_.identity()) {}
+  explicit Impl(StateMachine machine)
+      : machine_(std::move(machine)),
+        identity_(std::make_shared<const DriverIdentity>(machine_.identity())),
+        rollout_(machine_.identity()) {}
 
   void SetPolicy(const UpgradePolicy& policy);
   void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
@@ -79,6 +82,7 @@ class IncrementalPlanner::Impl {
   std::vector<std::string> UnavailableNodes() const;
 
   const StateMachine machine_;
+  const std::shared_ptr<const DriverIdentity> identity_;  // for plans that outlive this object
   NodeRules rules_ = {};
   AdmissionLimits limits_ = {};
   std::shared_ptr<const DriverFacts> driver_ = std::make_shared<const DriverFacts>();

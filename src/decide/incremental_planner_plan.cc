@@ -120,8 +120,16 @@ void IncrementalPlanner::Impl::NotTold(const std::string& name) {
 std::shared_ptr<const PublishedPlan> IncrementalPlanner::Impl::Publish() {
   Plan plan = PlanWithoutNodes();
   plan.pod_interest.assign(rollout_.interest().begin(), rollout_.interest().end());
-  return std::make_shared<const PublishedPlan>(PublishedPlan::Parts{
-      .plan = std::move(plan), .nodes = judged_.Share(), .refusals = queue_.refusals(), .rollout = rollout_.waits()});
+  PublishedPlan::Parts parts{.identity = identity_,
+                             .driver = driver_,
+                             .auto_upgrade = rules_.auto_upgrade,
+                             .paused = limits_.paused,
+                             .plan = std::move(plan),
+                             .nodes = judged_.Share(),
+                             .refusals = queue_.refusals(),
+                             .rollout = rollout_.waits()};
+  if (limits_.rollout && limits_.rollout->groups) parts.group_label = limits_.rollout->groups->by;
+  return std::make_shared<const PublishedPlan>(std::move(parts));
 }
 
 }  // namespace driverupgrade::internal

@@ -11,6 +11,11 @@ constexpr std::size_t kPieces = 512;
 
 }  // namespace
 
+std::shared_ptr<JudgedNode> CopyOf(const JudgedNode& node) {
+  return std::make_shared<JudgedNode>(
+      JudgedNode{.name = node.name, .view = node.view, .verdict = CopyOf(node.verdict), .tally = node.tally});
+}
+
 JudgedNodes::JudgedNodes() : pieces_(kPieces) {}
 
 std::size_t JudgedNodes::PieceOf(std::string_view name) { return std::hash<std::string_view>()(name) % kPieces; }

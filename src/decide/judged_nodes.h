@@ -11,15 +11,20 @@
 #include <vector>
 
 #include "decide/step_parts.h"
+#include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/upgrade_budget.h"
 
 namespace driverupgrade::internal {
 
 struct JudgedNode {
   std::string name = {};
+  // Not null: the view that was judged.
+  std::shared_ptr<const NodeView> view = nullptr;
   KeptVerdict verdict = {};
   Tally tally = {};
 };
+
+std::shared_ptr<JudgedNode> CopyOf(const JudgedNode& node);
 
 // A copy may be read by another thread while this one changes.
 class JudgedNodes {

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "decide/marks_of_view.h"
 #include "decide/step_parts.h"
+#include "driverupgrade/cluster_types.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -13,11 +15,52 @@ namespace {
 // Of one that waits for a slot.
 WaitingNode WaitingOf(const JudgedNode& node) { return {.node = node.name, .candidate = *node.verdict.candidate}; }
 
+// Returns the time that the node's marks have for this state; nullopt: no mark has it.
+std::optional<absl::Time> SinceOf(const NodeMarks& marks, UpgradeState state) {
+  const std::optional<Stage>& stage = marks.stage.value();
+  if (stage && stage->state == state) return stage->began;
+  if (state == UpgradeState::kFailed && marks.failures.value()) return marks.failures.value()->last;
+  return std::nullopt;
+}
+
+bool IsUpToDate(const Pod& pod, const DriverFacts& driver) {
+  const OwnerReference* owner = ControllerOf(pod);
+  if (owner == nullptr) return false;
+  const auto daemon_set = driver.daemon_sets.find(owner->uid);
+  return daemon_set != driver.daemon_sets.end() && daemon_set->second.wanted_revision == RevisionHash(pod);
+}
+
+// Without its gate and its stage.
+NodeStatus StatusOf(const JudgedNode& node, const PublishedPlan::Parts& parts) {
+  const NodeView& view = *node.view;
+  const MarksOfView marks(view, *parts.identity);
+  NodeStatus status{.name = node.name,
+                    .state = node.verdict.from,
+                    .since = SinceOf(*marks, node.verdict.from),
+                    .driver_ready = DriverRuns(view),
+                    .unavailable = node.tally.unavailable > 0};
+  if (view.driver_pods.size() == 1) {
+    status.revision = RevisionHash(view.driver_pods[0]);
+    status.up_to_date = IsUpToDate(view.driver_pods[0], *parts.driver);
+  }
+  if (!parts.group_label.empty()) {
+    const auto label = view.node.labels.find(parts.group_label);
+    if (label != view.node.labels.end()) status.group = label->second;
+  }
+  return status;
+}
+
 }  // namespace
 
 auto RolloutWaits::WaitOf(std::string_view node) const -> const Wait& {
   const auto name = std::lower_bound(names->begin(), names->end(), node);
   return nodes[static_cast<std::size_t>(name - names->begin())];
+}
+
+std::optional<std::size_t> RolloutWaits::StageOf(std::string_view node) const {
+  const auto name = std::lower_bound(names->begin(), names->end(), node);
+  if (name == names->end() || *name != node || stages == nullptr) return std::nullopt;
+  return static_cast<std::size_t>((*stages)[static_cast<std::size_t>(name - names->begin())]);
 }
 
 Gate RolloutWaits::GateAtPlace(std::string_view node) const {
@@ -32,41 +75,73 @@ std::optional<Gate> PublishedPlan::Explain(const std::string& node) const {
   const JudgedNode* found = parts_->nodes.Find(node);
   if (found == nullptr) return std::nullopt;
   const std::optional<Candidate>& candidate = found->verdict.candidate;
-  if (!candidate) return found->verdict.gate;
-  if (parts_->rollout != nullptr) return parts_->rollout->GateAtPlace(node);
+  if (!candidate || parts_->rollout != nullptr) return GateOf(*found, {});
   const WaitingNode waiting{.node = node, .candidate = *candidate};
   int place = 1;
   parts_->nodes.ForEach([&](const JudgedNode& other) {
     if (other.verdict.candidate && GoesBefore(WaitingOf(other), waiting)) ++place;
   });
-  return AtPlace(parts_->refusals.Of(waiting), place);
+  return GateOf(*found, {{node, place}});
+}
+
+std::vector<const JudgedNode*> PublishedPlan::ByName() const {
+  std::vector<const JudgedNode*> nodes;
+  parts_->nodes.ForEach([&](const JudgedNode& node) { nodes.push_back(&node); });
+  std::sort(nodes.begin(), nodes.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  return nodes;
+}
+
+std::map<std::string_view, int> PublishedPlan::Places() const {
+  std::map<std::string_view, int> places;
+  if (parts_->rollout != nullptr) return places;
+  std::vector<WaitingNode> waiting;
+  parts_->nodes.ForEach([&](const JudgedNode& node) {
+    if (node.verdict.candidate) waiting.push_back(WaitingOf(node));
+  });
+  std::sort(waiting.begin(), waiting.end(), GoesBefore);
+  for (const WaitingNode& one : waiting) places.emplace(one.node, static_cast<int>(places.size()) + 1);
+  return places;
+}
+
+std::optional<Gate> PublishedPlan::GateOf(const JudgedNode& node, const std::map<std::string_view, int>& places) const {
+  if (!node.verdict.candidate) return node.verdict.gate;
+  if (parts_->rollout != nullptr) return parts_->rollout->GateAtPlace(node.name);
+  return AtPlace(parts_->refusals.Of(WaitingOf(node)), places.at(node.name));
 }
 
 Plan PublishedPlan::Full() const {
-  std::vector<const JudgedNode*> nodes;
-  std::vector<WaitingNode> waiting;
-  parts_->nodes.ForEach([&](const JudgedNode& node) {
-    nodes.push_back(&node);
-    if (node.verdict.candidate) waiting.push_back(WaitingOf(node));
-  });
-  std::sort(nodes.begin(), nodes.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
-  std::sort(waiting.begin(), waiting.end(), GoesBefore);
-  std::map<std::string_view, int> places;
-  for (const WaitingNode& one : waiting) places.emplace(one.node, static_cast<int>(places.size()) + 1);
+  const std::map<std::string_view, int> places = Places();
   Plan plan = parts_->plan;
-  for (const JudgedNode* node : nodes) {
+  for (const JudgedNode* node : ByName()) {
     KeptVerdict verdict = CopyOf(node->verdict);
-    if (verdict.candidate && parts_->rollout != nullptr) {
-      verdict.gate = parts_->rollout->GateAtPlace(node->name);
-    } else if (verdict.candidate) {
-      verdict.gate = AtPlace(parts_->refusals.Of(WaitingOf(*node)), places.at(node->name));
-    }
+    verdict.gate = GateOf(*node, places);
     AddVerdict(node->name, std::move(verdict), plan);
   }
   // Those of the rollout were there before.
   std::sort(plan.pod_interest.begin(), plan.pod_interest.end());
   plan.pod_interest.erase(std::unique(plan.pod_interest.begin(), plan.pod_interest.end()), plan.pod_interest.end());
   return plan;
+}
+
+FleetStatus PublishedPlan::Status() const {
+  const std::map<std::string_view, int> places = Places();
+  const Plan& plan = parts_->plan;
+  FleetStatus status{.auto_upgrade = parts_->auto_upgrade,
+                     .paused = parts_->paused,
+                     .totals = plan.totals,
+                     .budget = plan.budget,
+                     .rollout = plan.rollout,
+                     .findings = plan.findings};
+  for (const JudgedNode* node : ByName()) {
+    NodeStatus& shown = status.nodes.emplace_back(StatusOf(*node, *parts_));
+    shown.gate = GateOf(*node, places);
+    const std::vector<Finding>& findings = node->verdict.findings;
+    status.findings.insert(status.findings.end(), findings.begin(), findings.end());
+    if (parts_->rollout == nullptr || !plan.rollout) continue;
+    const std::optional<std::size_t> stage = parts_->rollout->StageOf(node->name);
+    if (stage && *stage < plan.rollout->stages.size()) shown.stage = plan.rollout->stages[*stage].name;
+  }
+  return status;
 }
 
 }  // namespace driverupgrade::internal

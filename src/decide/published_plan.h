@@ -2,7 +2,9 @@
 #ifndef DRIVERUPGRADE_SRC_DECIDE_PUBLISHED_PLAN_H_
 #define DRIVERUPGRADE_SRC_DECIDE_PUBLISHED_PLAN_H_
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "decide/admission/queue.h"
 #include "decide/incremental_planner.h"
 #include "decide/judged_nodes.h"
+#include "driverupgrade/driver_identity.h"
 
 namespace driverupgrade::internal {
 
@@ -23,7 +26,8 @@ struct RolloutWaits {
   };
   // Of all nodes, in order; not null.
   std::shared_ptr<const std::vector<std::string>> names = nullptr;
-  // By the order of the names.
+  // Indexes in RolloutStatus::stages, in the order of the names.
+  std::shared_ptr<const std::vector<int>> stages = nullptr;
   std::vector<Wait> nodes = {};
   std::vector<Gate> gates = {};
 
@@ -31,12 +35,21 @@ struct RolloutWaits {
   // `node` waits. Without its place in the queue.
   const Gate& GateOf(std::string_view node) const { return GateOf(WaitOf(node)); }
   Gate GateAtPlace(std::string_view node) const;
+  // nullopt: the node is not one of the last round.
+  std::optional<std::size_t> StageOf(std::string_view node) const;
 
  private:
   const Wait& WaitOf(std::string_view node) const;
 };
 
 struct PublishedPlan::Parts {
+  // Not null.
+  std::shared_ptr<const DriverIdentity> identity = nullptr;
+  std::shared_ptr<const DriverFacts> driver = nullptr;
+  bool auto_upgrade = false;
+  bool paused = false;
+  // Key of the label by which the policy forms groups; empty: there are no groups.
+  std::string group_label = {};
   // Without nodes and gates.
   Plan plan = {};
   internal::JudgedNodes nodes = {};

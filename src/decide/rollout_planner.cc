@@ -89,7 +89,7 @@ void RolloutPlanner::RenewMembers(const RolloutInput& input, PlannedNodes& nodes
 
 void RolloutPlanner::NoteWaits(RolloutRound& round, Names& touched) {
   const std::shared_ptr<const RolloutWaits> before = std::move(waits_);
-  RolloutWaits waits{.names = names_, .gates = std::move(round.gates)};
+  RolloutWaits waits{.names = names_, .stages = members_.stages(), .gates = std::move(round.gates)};
   waits.nodes.resize(nodes_.size());
   for (const auto& [index, gate, place] : round.decisions) {
     if (gate == RolloutAnswer::kStarts) continue;

@@ -324,6 +324,16 @@ Plan Core::Everything() const {
   return all;
 }
 
+std::vector<FleetStatus> Core::Statuses() const {
+  std::vector<FleetStatus> statuses;
+  for (const auto& pool : pools_) {
+    FleetStatus status = pool->planner.Publish()->Status();
+    std::erase_if(status.nodes, [&](const NodeStatus& node) { return pool->guests.contains(node.name); });
+    if (!status.nodes.empty() || pools_.size() == 1) statuses.push_back(std::move(status));
+  }
+  return statuses;
+}
+
 std::uint64_t Core::judgements() const {
   std::uint64_t sum = 0;
   for (const auto& pool : pools_) sum += pool->planner.judgements();

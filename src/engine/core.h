@@ -29,6 +29,7 @@
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/fleet_status.h"
 #include "driverupgrade/node_outcome.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"
@@ -133,6 +134,8 @@ class Core {
   std::optional<Gate> Explain(const std::string& node) const;
   // Returns the plans of all pools together.
   Plan Everything() const;
+  // Returns the status of each pool with nodes, without nodes that callers no longer name.
+  std::vector<FleetStatus> Statuses() const;
 
  private:
   // Describes a failure about a node, and when to try again.

@@ -1,5 +1,6 @@
 #include "host/host_engine.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -40,6 +41,8 @@ absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::str
   core_.Withhold(pass, now);
   std::vector<RecordEventParams> events = core_.EventsOf(pass, now);
   std::move(events.begin(), events.end(), std::back_inserter(events_));
+  histories_->Follow(pass.plan, now);
+  last_pass_ = now;
   Begin(pass.plan, now);
   return HostPass{.plan = std::move(pass.plan),
                   .wanted_pods = {pass.wanted_pods.begin(), pass.wanted_pods.end()},
@@ -92,7 +95,22 @@ void HostEngine::EndIfOver(const std::string& node, absl::Time now) {
   for (RecordEventParams& event : EventsOfTransitions(requests, reason, now)) events_.push_back(std::move(event));
   if (auto refusal = EventOfRefusal(requests, reason, now)) events_.push_back(*std::move(refusal));
   outcomes_.push_back(core_.End(requests, now));
+  histories_->Follow(requests.plan(), outcomes_.back(), now);
   exchanges_.erase(exchange);
+}
+
+std::string HostEngine::Rollout(RolloutReport facts, absl::Time now) {
+  facts.last_pass = last_pass_;
+  std::vector<NodeStatus> nodes;
+  for (FleetStatus& status : core_.Statuses()) {
+    nodes.insert(nodes.end(), status.nodes.begin(), status.nodes.end());
+    // Policies have no names here.
+    const std::string number = facts.pools.empty() ? "" : fmt::format("-{}", facts.pools.size() + 1);
+    facts.pools.push_back({.name = "policy" + number, .status = std::move(status), .histories = histories_});
+  }
+  std::sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  histories_->Keep(nodes);
+  return AtTime(FormatRolloutDocument(facts), now);
 }
 
 Settled HostEngine::Settle() {

@@ -25,6 +25,8 @@
 #include "host/host_objects.h"
 #include "host/ledger_exchange.h"
 #include "host/node_exchange.h"
+#include "report/node_histories.h"
+#include "report/rollout_document.h"
 
 namespace driverupgrade::internal {
 
@@ -93,6 +95,8 @@ class HostEngine {
   std::optional<Gate> Explain(const std::string& node) const { return core_.Explain(node); }
   // Returns the plans of all pools together.
   Plan Everything() const { return core_.Everything(); }
+  // Returns the document of the rollout (docs/rollout.schema.json). `facts`: what only the host knows; the rest is filled in.
+  std::string Rollout(RolloutReport facts, absl::Time now);
 
  private:
   // Begins with the requests of the plan.
@@ -103,6 +107,8 @@ class HostEngine {
   HostObjects objects_;
   HostHooks hooks_;
   Core core_;
+  const std::shared_ptr<NodeHistories> histories_ = std::make_shared<NodeHistories>();
+  std::optional<absl::Time> last_pass_ = std::nullopt;
   std::map<std::string, NodeExchange> exchanges_;  // by node in progress
   std::optional<LedgerExchange> ledger_;
   std::vector<NodeOutcome> outcomes_;

@@ -358,6 +358,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& cont
 absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& context) { return impl_->Release(context); }
 std::optional<Gate> UpgradeEngine::Explain(const std::string& node) const { return impl_->Published()->Explain(node); }
 Plan UpgradeEngine::Everything() const { return impl_->Published()->Full(); }
+FleetStatus UpgradeEngine::Status() const { return impl_->Published()->Status(); }
 void UpgradeEngine::OnChange(std::function<void()> on_change) { impl_->OnChange(std::move(on_change)); }
 void UpgradeEngine::Resume() { impl_->Resume(); }
 void UpgradeEngine::Quiesce() { impl_->Quiesce(); }

@@ -79,8 +79,9 @@ absl::Status EngineGroup::AddMember(std::size_t place, FiguresByName& figures) {
       return *members_[i].shared;
     };
   }
-  engine.observer = MakeObserverGroup(
-      {metrics, member.slots, MakeLoggingObserver(options_.identity, For(spec.name, options_.log)), engine.observer});
+  engine.observer =
+      MakeObserverGroup({metrics, member.slots, options_.board ? options_.board->ObserverOf(spec.name) : nullptr,
+                         MakeLoggingObserver(options_.identity, For(spec.name, options_.log)), engine.observer});
   auto made = UpgradeEngine::Create(options_.identity, options_.cluster, std::move(engine));
   if (!made.ok()) return made.status();
   figures[spec.name] = metrics;
@@ -131,6 +132,12 @@ absl::Time EngineGroup::Step(const CallContext& context) {
 void EngineGroup::Quiesce() {
   for (const Member& member : members_) member.engine->Quiesce();
   cache_->Stop();
+}
+
+std::map<std::string, FleetStatus> EngineGroup::Statuses() const {
+  std::map<std::string, FleetStatus> statuses;
+  for (const Member& member : members_) statuses[SpecOf(member).name] = member.engine->Status();
+  return statuses;
 }
 
 Tally EngineGroup::totals() const {

@@ -27,6 +27,7 @@
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 #include "service/parallel_share.h"
+#include "service/rollout_board.h"
 
 namespace driverupgrade::internal {
 
@@ -45,6 +46,8 @@ struct GroupOptions {
   std::shared_ptr<LeaderElection> election = nullptr;
   std::shared_ptr<Doorbell> bell = nullptr;
   LogSink log = nullptr;
+  /// Null: the rollout is not shown.
+  std::shared_ptr<RolloutBoard> board = nullptr;
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
 };
@@ -77,6 +80,8 @@ class EngineGroup {
   WatchCache& cache() const { return *cache_; }
   /// Of all engines.
   Tally totals() const;
+  /// Returns the status of each engine, by name.
+  std::map<std::string, FleetStatus> Statuses() const;
   /// Of those that have made a pass, by name.
   std::map<std::string, EngineProgress> Progress() const;
   /// No pass has failed since the last good one, of any engine.

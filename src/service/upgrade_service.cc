@@ -4,15 +4,18 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include "fmt/format.h"
+#include "report/rollout_document.h"
 #include "service/engine_group.h"
+#include "service/finding_counts.h"
 #include "service/giving_back.h"
 #include "service/metrics_sum.h"
 #include "service/reported_options.h"
 #include "service/reported_policies.h"
+#include "service/rollout_board.h"
+#include "service/rollout_pages.h"
 #include "service/web_server.h"
 
 namespace driverupgrade {
@@ -24,7 +27,9 @@ using internal::GivingBack;
 using internal::GroupOptions;
 using internal::Page;
 using internal::PageMaker;
+using internal::PageRequest;
 using internal::ProbePage;
+using internal::RolloutBoard;
 using internal::WebServer;
 
 // For the director's own calls in one round.
@@ -51,6 +56,9 @@ class UpgradeService::Impl {
         clock_(options_.engine.clock),
         cluster_(std::move(cluster)),
         director_(director),
+        board_(options_.rollout_address.empty()
+                   ? nullptr
+                   : std::make_shared<RolloutBoard>(options_.identity, clock_, [this] { return EnginesNow(); })),
         giving_back_(GroupOptionsOf()),
         collector_({[this] { return Figures(); }}, MetricsOptionsOf()) {}
 
@@ -99,6 +107,8 @@ class UpgradeService::Impl {
 
   std::string Metrics() const { return collector_.Text(); }
 
+  std::string Rollout() const { return board_ == nullptr ? "" : internal::AtTime(*board_->Tell().text, clock_->Now()); }
+
   Tally totals() const {
     const std::lock_guard lock(mutex_);
     return group_ ? group_->totals() : Tally{};
@@ -135,7 +145,7 @@ class UpgradeService::Impl {
       next = std::min(next, again);
     }
     if (group_) next = std::min(next, group_->Step(context));
-    NoteFindings(leads ? director_.Findings() : std::vector<Finding>());
+    findings_.Note(leads ? director_.Findings() : std::vector<Finding>(), options_.log);
     return next;
   }
 
@@ -148,29 +158,6 @@ class UpgradeService::Impl {
     if (news) Warn("cannot take or renew the Lease", status);
     lead_failure_ = status;
     return next;
-  }
-
-  // Each code once while it lasts, with the first of its findings.
-  void NoteFindings(const std::vector<Finding>& findings) {
-    std::map<FindingCode, int> counts;
-    for (const Finding& finding : findings) ++counts[finding.code];
-    std::set<FindingCode> told;
-    for (const Finding& finding : findings) {
-      const auto before = findings_.find(finding.code);
-      if (before != findings_.end() && before->second > 0) continue;
-      if (told.insert(finding.code).second) Warn(finding, counts[finding.code]);
-    }
-    const std::lock_guard lock(mutex_);
-    for (auto& [code, count] : findings_) counts.try_emplace(code, 0);
-    findings_ = std::move(counts);
-  }
-
-  void Warn(const Finding& finding, int count) {
-    options_.log({.severity = Severity::kWarning,
-                  .message = "finding",
-                  .fields = {{"code", std::string(ToString(finding.code))},
-                             {"count", fmt::format("{}", count)},
-                             {"detail", finding.message}}});
   }
 
   bool Prepare(const CallContext& context, absl::Time& next) {
@@ -264,7 +251,17 @@ class UpgradeService::Impl {
             .election = election_,
             .bell = options_.bell,
             .log = options_.log,
+            .board = board_,
             .clock = clock_};
+  }
+
+  internal::EnginesSeen EnginesNow() const {
+    internal::EnginesSeen seen{.leads = !election_ || election_->IsLeader()};
+    if (options_.election) seen.replica = options_.election->identity;
+    seen.trouble = std::string(Healthy().message());
+    const std::lock_guard lock(mutex_);
+    if (group_) seen.engines = group_->Statuses();
+    return seen;
   }
 
   std::unique_ptr<EngineGroup> TakeGroup() {
@@ -304,30 +301,30 @@ class UpgradeService::Impl {
     MetricsSnapshot sum = internal::SumFigures(running, ended, MetricsObserver(options_.identity).Snapshot());
     sum.paused = paused;
     sum.giving_back = giving_back_.left();
-    for (const auto& [code, count] : findings_) sum.findings[code] += count;
+    for (const auto& [code, count] : findings_.counts()) sum.findings[code] += count;
     sum.leading = !election_ || election_->IsLeader();
     return sum;
   }
 
   // One server for each address; both kinds of pages may be at one.
   absl::Status Serve() {
-    std::map<std::string, std::map<std::string, PageMaker>> pages;
+    internal::PagesByAddress pages;
     if (!options_.health_address.empty()) {
       pages[options_.health_address]["/healthz"] = ProbePage([this] { return Healthy(); });
       pages[options_.health_address]["/readyz"] = ProbePage([this] { return Ready(); });
     }
     if (!options_.metrics_address.empty()) {
-      pages[options_.metrics_address]["/metrics"] = [this]() -> Page {
+      pages[options_.metrics_address]["/metrics"] = [this](const PageRequest&) -> Page {
         return {.body = Metrics(), .content_type = MetricsCollector::kContentType};
       };
     }
-    for (auto& [address, made] : pages) {
-      absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(address, std::move(made));
-      if (!server.ok()) return server.status();
-      options_.log(
-          {.message = "listening", .fields = {{"address", address}, {"port", fmt::format("{}", (*server)->port())}}});
-      servers_.push_back(*std::move(server));
+    if (board_ != nullptr) {
+      const absl::Status added = internal::AddRolloutPages(options_.rollout_address, *board_, pages);
+      if (!added.ok()) return added;
     }
+    auto servers = internal::StartServers(std::move(pages), options_.log);
+    if (!servers.ok()) return servers.status();
+    servers_ = *std::move(servers);
     return absl::OkStatus();
   }
 
@@ -342,8 +339,10 @@ class UpgradeService::Impl {
   const std::shared_ptr<ClusterFacade> cluster_;
   Director& director_;
   std::shared_ptr<LeaderElection> election_ = nullptr;
+  const std::shared_ptr<RolloutBoard> board_;  // null: it is not served
   GivingBack giving_back_;
   std::optional<std::vector<EngineSpec>> reported_ = std::nullopt;
+  internal::FindingCounts findings_;  // the director's
   absl::Status lead_failure_ = absl::OkStatus();
   bool prepared_ = false;
   absl::Status prepare_failure_ = absl::OkStatus();
@@ -352,7 +351,6 @@ class UpgradeService::Impl {
   mutable std::mutex mutex_;
   bool known_ = false;
   FiguresByName figures_;
-  std::map<FindingCode, int> findings_;  // the director's; a code is there from when it first appears
   std::map<WatchRestart, std::uint64_t> restarts_before_;
   absl::Time round_began_ = absl::InfiniteFuture();
   std::unique_ptr<EngineGroup> group_;
@@ -391,6 +389,7 @@ void UpgradeService::Stop() { impl_->Stop(); }
 absl::Status UpgradeService::Healthy() const { return impl_->Healthy(); }
 absl::Status UpgradeService::Ready() const { return impl_->Ready(); }
 std::string UpgradeService::Metrics() const { return impl_->Metrics(); }
+std::string UpgradeService::Rollout() const { return impl_->Rollout(); }
 Tally UpgradeService::totals() const { return impl_->totals(); }
 std::optional<RolloutEnd> UpgradeService::End() const { return impl_->End(); }
 

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <optional>
@@ -15,7 +16,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Pages are small, and those who ask are few.
+// For pages, which are small, and whose readers are few; a stream has a thread of its own.
 constexpr std::size_t kThreads = 4;
 
 struct Address {
@@ -41,8 +42,17 @@ std::optional<Address> ParseAddress(const std::string& text) {
 
 }  // namespace
 
+bool IsLoopbackHost(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+bool IsLoopback(const std::string& address) {
+  const std::optional<Address> parsed = ParseAddress(address);
+  return parsed && IsLoopbackHost(parsed->host);
+}
+
 PageMaker ProbePage(std::function<absl::Status()> probe) {
-  return [probe = std::move(probe)]() -> Page {
+  return [probe = std::move(probe)](const PageRequest&) -> Page {
     const absl::Status status = probe();
     if (status.ok()) return {.body = "ok\n"};
     return {.status = 503, .body = std::string(status.message()) + "\n"};
@@ -52,7 +62,7 @@ PageMaker ProbePage(std::function<absl::Status()> probe) {
 class WebServer::Impl {
  public:
   explicit Impl(std::map<std::string, PageMaker> pages) {
-    server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads + WebServer::kStreamsMax); };
     // Without this a client that keeps its connection keeps a thread.
     server_.set_keep_alive_max_count(1);
     // The library's own choice, SO_REUSEPORT, would let two processes listen on one port without noticing.
@@ -61,15 +71,14 @@ class WebServer::Impl {
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     });
     for (auto& [path, page] : pages) {
-      server_.Get(path, [page = std::move(page)](const httplib::Request&, httplib::Response& response) {
-        const Page answer = page();
-        response.status = answer.status;
-        response.set_content(answer.body, answer.content_type.c_str());
+      server_.Get(path, [this, page = std::move(page)](const httplib::Request& request, httplib::Response& response) {
+        Send(page({.watch = request.get_param_value("watch") == "true", .host = HostOf(request)}), request, response);
       });
     }
   }
   ~Impl() {
     if (!thread_.joinable()) return;
+    ends_ = true;
     server_.stop();
     thread_.join();
   }
@@ -90,6 +99,49 @@ class WebServer::Impl {
   int port() const { return port_; }
 
  private:
+  static std::string HostOf(const httplib::Request& request) {
+    std::string host = request.get_header_value("Host");
+    const std::size_t port = host.rfind(':');
+    if (port != std::string::npos && host.find(']', port) == std::string::npos) host.resize(port);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    return host;
+  }
+
+  void Send(Page page, const httplib::Request& request, httplib::Response& response) {
+    for (const auto& [name, value] : page.headers) response.set_header(name, value);
+    response.status = page.status;
+    if (page.next != nullptr) return Stream(std::move(page), response);
+    if (!page.etag.empty()) {
+      response.set_header("ETag", page.etag);
+      // httplib gzips the body by itself, and a proxy may have weakened the tag because of that.
+      std::string known = request.get_header_value("If-None-Match");
+      if (known.starts_with("W/")) known = known.substr(2);
+      if (known == page.etag) {
+        response.status = 304;
+        return;
+      }
+    }
+    response.set_content(page.body, page.content_type.c_str());
+  }
+
+  void Stream(Page page, httplib::Response& response) {
+    if (streams_.fetch_add(1) >= WebServer::kStreamsMax) {
+      --streams_;
+      response.status = 503;
+      response.set_content("too many streams\n", "text/plain; charset=utf-8");
+      return;
+    }
+    response.set_chunked_content_provider(
+        page.content_type.c_str(),
+        [this, next = std::move(page.next)](std::size_t, httplib::DataSink& sink) {
+          const std::string piece = next();
+          return !ends_ && (piece.empty() || sink.write(piece.data(), piece.size()));
+        },
+        [this](bool) { --streams_; });
+  }
+
+  std::atomic<bool> ends_ = false;
+  std::atomic<int> streams_ = 0;
   httplib::Server server_;
   std::thread thread_;
   int port_ = 0;
@@ -106,6 +158,17 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const std::string& a
     return absl::UnavailableError(fmt::format("cannot listen on {}: {}", address, why));
   }
   return std::unique_ptr<WebServer>(new WebServer(std::move(impl)));
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<WebServer>>> StartServers(PagesByAddress pages, const LogSink& log) {
+  std::vector<std::unique_ptr<WebServer>> servers;
+  for (auto& [address, made] : pages) {
+    absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(address, std::move(made));
+    if (!server.ok()) return server.status();
+    log({.message = "listening", .fields = {{"address", address}, {"port", fmt::format("{}", (*server)->port())}}});
+    servers.push_back(*std::move(server));
+  }
+  return servers;
 }
 
 WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

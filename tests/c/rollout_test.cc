@@ -1,5 +1,6 @@
 // Rollouts in stages through the C interface: its record and the grants are in a ConfigMap, whose requests the host sends.
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/gang_controller.h"
 #include "support/catch.h"
+#include "support/rollout_schema.h"
 
 namespace driverupgrade::tests {
 namespace {
@@ -74,6 +76,37 @@ TEST_CASE("A rollout through the C interface stops after its canary, soaks, and 
   REQUIRE(ledger);
   CHECK(ledger->data.at("nvidia.com_gpu").empty());
   CHECK(ledger->data.contains("_rollout_nvidia.com_gpu"));
+}
+
+TEST_CASE(
+    "The document of a rollout through the C interface has its schema, the history of its nodes, and what the host "
+    "knows") {
+  World world(3);
+  EngineHost host = HostOf(world);
+  const auto document = [&](std::string_view facts) {
+    const Said said = Call(du_engine_rollout, host.engine(), Str(facts), absl::ToUnixMillis(world.clock->Now()));
+    REQUIRE(said.code == 0);
+    JsonDocument parsed = ParsedJson(said.text);
+    CHECK(BreaksRolloutSchema(parsed) == "");
+    return parsed;
+  };
+  CHECK(document("{}")["nodes"].Size() == 0);  // before the first pass
+  Run(world, host, kStages, absl::Minutes(20));
+  const JsonDocument waits = document(R"({"leader":false,"replica":"go-1","lastError":"no Lease"})");
+  CHECK_FALSE(waits["leader"].GetBool());
+  CHECK(waits["replica"] == "go-1");
+  CHECK(waits["lastError"] == "no Lease");
+  CHECK(waits["pools"].Size() == 1);
+  CHECK(waits["pools"][0]["rollout"]["waitsFor"]["reason"] == "Approval");
+  int histories = 0;
+  for (const auto& node : waits["nodes"].GetArray()) {
+    histories += node["state"] == "upgrade-done" && node["transitions"].Size() > 3;
+    if (node["stage"] == "rest") CHECK(node["gate"]["commands"][1] == "upgradectl approve canary");
+  }
+  CHECK(histories == 1);
+  const Said refused = Call(du_engine_rollout, host.engine(), Str(R"({"leader":"yes"})"), std::int64_t{0});
+  CHECK(refused.code == 3);
+  CHECK(refused.text == "facts.leader: must be true or false");
 }
 
 TEST_CASE("A host that takes over in the middle of a stage uses the stored record") {

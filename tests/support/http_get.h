@@ -12,8 +12,17 @@
 
 namespace driverupgrade::tests {
 
+struct HttpGetOptions {
+  /// Name or address of the server, for the header Host.
+  std::string host = "localhost";
+  /// More lines of the head: `If-None-Match: "a"`.
+  std::string header = {};
+  /// Ends once the answer has this text. Empty: reads all of it.
+  std::string until = {};
+};
+
 /// The whole answer of 127.0.0.1:`port`, head included; empty if there is none.
-inline std::string HttpGet(int port, const std::string& path) {
+inline std::string HttpGet(int port, const std::string& path, const HttpGetOptions& options = {}) {
   const int connection = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
@@ -21,11 +30,14 @@ inline std::string HttpGet(int port, const std::string& path) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   std::string answer;
   if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-    const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    std::string request = "GET " + path + " HTTP/1.1\r\nHost: " + options.host + "\r\nConnection: close\r\n";
+    if (!options.header.empty()) request += options.header + "\r\n";
+    request += "\r\n";
     send(connection, request.data(), request.size(), MSG_NOSIGNAL);
     std::array<char, 4096> buffer = {};
     for (ssize_t size = 0; (size = recv(connection, buffer.data(), buffer.size(), 0)) > 0;) {
       answer.append(buffer.data(), static_cast<std::size_t>(size));
+      if (!options.until.empty() && answer.find(options.until) != std::string::npos) break;
     }
   }
   close(connection);

@@ -71,6 +71,8 @@ struct ServiceArguments {
   std::string health_address = {};
   /// `host:port` of /metrics; empty: none.
   std::string metrics_address = {};
+  /// `host:port` of the page of the rollout; empty: none.
+  std::string rollout_address = {};
 };
 
 /// Into `arguments`, which must outlive the parsing. What it holds already are the defaults; --namespace is required if

@@ -60,6 +60,7 @@ ServiceOptions ServiceOptionsFrom(const ServiceArguments& arguments, ServiceOpti
   service.engine = EngineOptionsFrom(arguments, std::move(service.engine));
   service.health_address = arguments.health_address;
   service.metrics_address = arguments.metrics_address;
+  service.rollout_address = arguments.rollout_address;
   if (!arguments.leader_elect) return service;
   service.election = {.ns = arguments.lease_namespace,
                       .name = arguments.lease_name,

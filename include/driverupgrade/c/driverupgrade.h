@@ -196,6 +196,13 @@ du_code du_engine_explain(du_engine *engine, du_str node, du_buf *out);
 /* What the last passes found of all nodes: as du_engine_apply, with every gate. */
 du_code du_engine_everything(du_engine *engine, du_buf *out);
 
+/*
+ * The document of the rollout for pages and scripts, as the operator's GET /rollout answers: docs/rollout.schema.json. `facts` has what only
+ * the host knows: {"leader":true,"replica":"gpu-operator-7d9c","lastError":"..."}; each member may be absent, and "leader" is then true.
+ * The history of a node begins with the engine. Out: the document. Errors: 3 for facts that make no sense.
+ */
+du_code du_engine_rollout(du_engine *engine, du_str facts, int64_t now_ms, du_buf *out);
+
 #ifdef __cplusplus
 }
 #endif

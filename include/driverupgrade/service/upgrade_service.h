@@ -97,6 +97,10 @@ struct ServiceOptions {
   /// that is free, and the log names it. Both may be the same. Empty: not served.
   std::string health_address = {};
   std::string metrics_address = {};
+  /// `host:port` of the page of the rollout, `/`, and of its document, `/rollout` (docs/rollout-page.md): `127.0.0.1:8082`,
+  /// which `kubectl port-forward` reaches. The host must be a loopback address, because readers are asked for no
+  /// credentials. Empty: not served.
+  std::string rollout_address = {};
   /// For /metrics: figures under names that somebody's dashboards know.
   std::vector<MetricAlias> aliases = {};
   /// For /metrics: the requests of the transport. Null: not shown.
@@ -157,6 +161,9 @@ class UpgradeService {
   absl::Status Ready() const;
   /// What /metrics serves, of type MetricsCollector::kContentType: for who has a web server already.
   std::string Metrics() const;
+  /// Returns the JSON document of /rollout, for a web server of the embedding program, which must check who may read it. Empty
+  /// without `rollout_address`.
+  std::string Rollout() const;
   /// Of all engines, as their last passes found them.
   Tally totals() const;
   /// nullopt: something is left to do, now or by waiting.

@@ -128,6 +128,7 @@ void RolloutMembers::Settle(const RolloutPolicy& policy, std::optional<int> unav
         view_.nodes, stages,
         {.too_big = policy.gangs->too_big, .unavailable_max = unavailable_max, .has_order = !policy.order.empty()});
   }
+  stages_ = std::make_shared<const std::vector<int>>(stages);
   census_ = RolloutCensus(policy, view_.nodes, std::move(stages));
 }
 

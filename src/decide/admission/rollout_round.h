@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,8 @@ class RolloutMembers {
               const RolloutInput& input);
   // Labels have changed by which the next round has to assign stages and groups.
   void LabelsChanged() { stale_ = true; }
+  // The stages of the nodes, as of the last round.
+  const std::shared_ptr<const std::vector<int>>& stages() const { return stages_; }
   // Returns the unit of the node (RolloutNode::unit), as of the last round.
   const std::string& UnitOf(std::size_t i) const { return view_.nodes[i].unit; }
   // Returns the group of the node (GroupOf).
@@ -82,6 +85,7 @@ class RolloutMembers {
   bool units_stale_ = true;
   std::optional<int> unavailable_max_ = std::nullopt;  // when the units were formed
   RolloutCensus census_;
+  std::shared_ptr<const std::vector<int>> stages_ = nullptr;
 };
 
 struct RolloutDecision {

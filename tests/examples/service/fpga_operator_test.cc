@@ -52,6 +52,7 @@ struct World {
     options->engine.clock = clock;                            // virtual time
     options->engine.executor.calls_in_flight = 1;             // all requests in this thread
     options->health_address = options->metrics_address = "";  // no web server
+    options->rollout_address = "";
     return *UpgradeService::Create(cluster, policy, *std::move(options));
   }
 

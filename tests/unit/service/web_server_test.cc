@@ -1,5 +1,8 @@
 #include "service/web_server.h"
 
+#include <string>
+#include <thread>
+
 #include "support/catch.h"
 #include "support/http_get.h"
 
@@ -7,6 +10,7 @@ namespace driverupgrade::tests {
 namespace {
 
 using internal::Page;
+using internal::PageRequest;
 using internal::ProbePage;
 using internal::WebServer;
 
@@ -29,10 +33,37 @@ TEST_CASE("A probe answers 200 or 503, and any other path 404") {
 }
 
 TEST_CASE("A page has its own media type") {
-  const auto server = Started({{"/metrics", [] { return Page{.body = "a 1\n", .content_type = "text/x"}; }}});
+  const auto server =
+      Started({{"/metrics", [](const PageRequest&) { return Page{.body = "a 1\n", .content_type = "text/x"}; }}});
   const std::string answer = HttpGet(server->port(), "/metrics");
   CHECK(answer.find("Content-Type: text/x\r\n") != std::string::npos);
   CHECK(answer.ends_with("\r\n\r\na 1\n"));
+}
+
+TEST_CASE("A client with the current page gets 304, even if a proxy has weakened its tag") {
+  const auto server = Started({{"/x", [](const PageRequest&) { return Page{.body = "text", .etag = "\"1\""}; }}});
+  CHECK(HttpGet(server->port(), "/x").find("ETag: \"1\"\r\n") != std::string::npos);
+  for (const char* known : {"\"1\"", "W/\"1\""}) {
+    const std::string answer = HttpGet(server->port(), "/x", {.header = std::string("If-None-Match: ") + known});
+    CHECK(answer.starts_with("HTTP/1.1 304"));
+    CHECK(answer.find("text\n") == std::string::npos);
+  }
+  CHECK(HttpGet(server->port(), "/x", {.header = "If-None-Match: \"2\""}).starts_with("HTTP/1.1 200"));
+}
+
+TEST_CASE("A page gets the host of the request, and whether the client wants a stream") {
+  const auto server = Started({{"/x", [](const PageRequest& request) {
+                                  return Page{.body = request.host + (request.watch ? " watch" : " once")};
+                                }}});
+  CHECK(HttpGet(server->port(), "/x", {.host = "[::1]:8082"}).ends_with("::1 once"));
+  CHECK(HttpGet(server->port(), "/x?watch=true", {.host = "evil.example"}).ends_with("evil.example watch"));
+}
+
+TEST_CASE("A server with readers of a stream ends all the same") {
+  auto server = Started({{"/x", [](const PageRequest&) { return Page{.next = [] { return std::string("piece"); }}; }}});
+  std::jthread reader([port = server->port()] { HttpGet(port, "/x"); });
+  CHECK(HttpGet(server->port(), "/x", {.until = "piece"}).find("piece") != std::string::npos);
+  server.reset();
 }
 
 TEST_CASE("A server that has ended leaves its port, and one that runs does not share it") {

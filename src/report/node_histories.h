@@ -1,0 +1,66 @@
+// The recent past of each node, for the document of a rollout: transitions, failed requests, and since when its gate holds.
+//
+//     NodeHistories histories;
+//     histories.Follow(plan, now);                 // each plan, in order
+//     histories.Follow(node_plan, outcome, now);   // each outcome
+#ifndef DRIVERUPGRADE_SRC_REPORT_NODE_HISTORIES_H_
+#define DRIVERUPGRADE_SRC_REPORT_NODE_HISTORIES_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/fleet_status.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/node_outcome.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/upgrade_state.h"
+
+namespace driverupgrade::internal {
+
+struct NodeHistory {
+  struct Transition {
+    absl::Time at = {};
+    UpgradeState state = UpgradeState::kUnknown;
+    std::string reason = {};
+  };
+  struct FailedRequest {
+    absl::Time at = {};
+    // Name of the status code, such as NOT_FOUND.
+    std::string code = {};
+    std::string message = {};
+  };
+  // A gate, in one state, and since when it has had this reason.
+  struct Waiting {
+    UpgradeState state = UpgradeState::kUnknown;
+    GateReason reason = {};
+    absl::Time since = {};
+  };
+
+  // The last ten and the last three, oldest first.
+  std::vector<Transition> transitions = {};
+  std::vector<FailedRequest> failed_requests = {};
+  std::optional<Waiting> waiting = std::nullopt;
+};
+
+// Not thread-safe.
+class NodeHistories {
+ public:
+  void Follow(const Plan& plan, absl::Time now);
+  void Follow(const NodePlan& plan, const NodeOutcome& outcome, absl::Time now);
+  // Forgets all other nodes.
+  void Keep(const std::vector<NodeStatus>& nodes);
+  // nullptr: nothing has happened on the node.
+  const NodeHistory* Find(std::string_view node) const;
+
+ private:
+  std::map<std::string, NodeHistory, std::less<>> nodes_;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_REPORT_NODE_HISTORIES_H_

@@ -1,0 +1,250 @@
+#include "report/rollout_document.h"
+
+#include <string_view>
+#include <vector>
+
+#include "driverupgrade/upgrade_state.h"
+#include "driverupgrade/version.h"
+#include "fmt/format.h"
+#include "report/commands.h"
+#include "wire/json_writer.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()); }
+
+std::string_view ToString(GateOpener opener) {
+  switch (opener) {
+    case GateOpener::kRollout: return "Rollout";
+    case GateOpener::kAdministrator: return "Administrator";
+    case GateOpener::kOtherOperator: return "OtherOperator";
+    case GateOpener::kWorkloads: return "Workloads";
+    case GateOpener::kDriver: return "Driver";
+    case GateOpener::kClock: return "Clock";
+  }
+  return "Rollout";
+}
+
+class DocumentWriter {
+ public:
+  std::string Write(const RolloutReport& report) {
+    identity_ = &report.identity;
+    writer_.Object([&] {
+      writer_.Member("apiVersion", "driverupgrade/v1");
+      writer_.Member("kind", "Rollout");
+      writer_.Member("version", DRIVERUPGRADE_VERSION_STRING);
+      writer_.ObjectMember("driver", [&] {
+        writer_.Member("domain", report.identity.domain());
+        writer_.Member("name", report.identity.driver());
+      });
+      writer_.Member("leader", report.leads);
+      writer_.MemberIfAny("replica", report.replica);
+      Time("lastPass", report.last_pass);
+      writer_.MemberIfAny("lastError", report.last_error);
+      writer_.ArrayMember("pools", [&] {
+        for (const PoolReport& pool : report.pools) Pool(pool);
+      });
+      writer_.ArrayMember("nodes", [&] {
+        for (const PoolReport& pool : report.pools) {
+          for (const NodeStatus& node : pool.status.nodes) Node(pool, node);
+        }
+      });
+    });
+    return writer_.Take();
+  }
+
+ private:
+  void Time(std::string_view key, const std::optional<absl::Time>& time) {
+    if (time) writer_.Member(key, TimeText(*time));
+  }
+
+  void Pool(const PoolReport& pool) {
+    writer_.Object([&] {
+      writer_.Member("name", pool.name);
+      writer_.Member("autoUpgrade", pool.status.auto_upgrade);
+      writer_.Member("paused", pool.status.paused);
+      Totals(pool.status.totals);
+      Budgets(pool.status.budget);
+      if (pool.status.rollout) Rollout(*pool.status.rollout);
+      writer_.ArrayMember("findings", [&] {
+        for (const Finding& finding : pool.status.findings) {
+          writer_.Object([&] {
+            writer_.Member("code", driverupgrade::ToString(finding.code));
+            writer_.MemberIfAny("node", finding.node);
+            writer_.Member("message", finding.message);
+          });
+        }
+      });
+    });
+  }
+
+  void Totals(const Tally& totals) {
+    writer_.ObjectMember("totals", [&] {
+      writer_.Member("total", totals.total);
+      writer_.Member("pending", totals.pending);
+      writer_.Member("inProgress", totals.in_progress);
+      writer_.Member("failed", totals.failed);
+      writer_.Member("done", totals.done);
+      writer_.Member("notReady", totals.not_ready);
+      writer_.Member("slots", totals.slots);
+      writer_.Member("unavailable", totals.unavailable);
+    });
+  }
+
+  void Budget(std::string_view name, int used, const std::optional<int>& limit, const std::vector<std::string>& items) {
+    writer_.Object([&] {
+      writer_.Member("name", name);
+      writer_.Member("used", used);
+      if (limit) writer_.Member("limit", *limit);
+      if (items.empty()) return;
+      writer_.ArrayMember("items", [&] {
+        for (const std::string& item : items) writer_.String(item);
+      });
+    });
+  }
+
+  void Budgets(const UpgradeBudget& budget) {
+    writer_.ArrayMember("budgets", [&] {
+      Budget("parallel", budget.parallel_used, budget.parallel_max, {});
+      Budget("unavailable", budget.unavailable, budget.unavailable_max, budget.unavailable_nodes);
+      if (budget.failures_max || budget.failed > 0) Budget("failures", budget.failed, budget.failures_max, {});
+    });
+  }
+
+  void Stage(const RolloutStageStatus& stage) {
+    writer_.Object([&] {
+      writer_.Member("name", stage.name);
+      writer_.Member("nodes", stage.nodes);
+      writer_.Member("underWay", stage.under_way);
+      writer_.Member("done", stage.done);
+      writer_.Member("failed", stage.failed);
+      writer_.Member("leftOut", stage.left_out);
+      writer_.MemberIfAny("whyLeftOut", stage.why_left_out);
+    });
+  }
+
+  void Rollout(const RolloutStatus& rollout) {
+    writer_.ObjectMember("rollout", [&] {
+      writer_.MemberIfAny("revision", rollout.revision);
+      Time("began", rollout.began);
+      const auto open = static_cast<std::size_t>(rollout.open);
+      if (open < rollout.stages.size()) writer_.Member("stage", rollout.stages[open].name);
+      writer_.ArrayMember("stages", [&] {
+        for (const RolloutStageStatus& stage : rollout.stages) Stage(stage);
+      });
+      GateMember("waitsFor", rollout.next, /*node=*/"", std::nullopt);
+      GateMember("halted", rollout.halted, /*node=*/"", std::nullopt);
+      GateMember("closed", rollout.closed, /*node=*/"", std::nullopt);
+      if (rollout.rollback) writer_.Member("rollback", driverupgrade::ToString(*rollout.rollback));
+      if (rollout.gangs) Gangs(*rollout.gangs);
+    });
+  }
+
+  void Gangs(const RolloutGangs& gangs) {
+    writer_.ObjectMember("gangs", [&] {
+      writer_.Member("gangs", gangs.gangs);
+      writer_.Member("units", gangs.units);
+      writer_.Member("interruptions", gangs.interruptions);
+      writer_.Member("byName", gangs.by_name);
+    });
+  }
+
+  // `node`: that waits; empty for a gate of the whole rollout.
+  void GateMember(std::string_view key, const std::optional<Gate>& gate, const std::string& node,
+                  const std::optional<absl::Time>& since) {
+    if (!gate) return;
+    writer_.ObjectMember(key, [&] {
+      writer_.Member("reason", driverupgrade::ToString(gate->reason));
+      writer_.Member("opener", ToString(TraitsOf(gate->reason).opener));
+      writer_.MemberIfAny("detail", gate->detail);
+      Time("since", since);
+      Time("notBefore", gate->not_before);
+      Time("failsAt", gate->fails_at);
+      if (gate->subject) Subject(*gate->subject);
+      if (gate->count) {
+        writer_.ObjectMember("count", [&] {
+          writer_.Member("used", gate->count->used);
+          writer_.Member("limit", gate->count->limit);
+        });
+      }
+      if (gate->place > 0) writer_.Member("place", gate->place);
+      const std::vector<std::string> commands = CommandsFor(*identity_, *gate, node);
+      if (commands.empty()) return;
+      writer_.ArrayMember("commands", [&] {
+        for (const std::string& command : commands) writer_.String(command);
+      });
+    });
+  }
+
+  void Subject(const GateSubject& subject) {
+    writer_.ObjectMember("subject", [&] {
+      writer_.Member("kind", driverupgrade::ToString(subject.kind));
+      writer_.MemberIfAny("namespace", subject.ns);
+      writer_.MemberIfAny("name", subject.name);
+    });
+  }
+
+  void Node(const PoolReport& pool, const NodeStatus& node) {
+    const NodeHistory* history = pool.histories->Find(node.name);
+    writer_.Object([&] {
+      writer_.Member("name", node.name);
+      writer_.Member("pool", pool.name);
+      writer_.Member("state", ToLabelValue(node.state));
+      Time("since", SinceOf(node, history));
+      writer_.MemberIfAny("revision", node.revision);
+      writer_.Member("upToDate", node.up_to_date);
+      writer_.Member("driverReady", node.driver_ready);
+      if (node.unavailable) writer_.Member("unavailable", true);
+      writer_.MemberIfAny("stage", node.stage);
+      writer_.MemberIfAny("group", node.group);
+      std::optional<absl::Time> since;
+      if (history != nullptr && history->waiting) since = history->waiting->since;
+      GateMember("gate", node.gate, node.name, since);
+      if (history != nullptr) History(*history);
+    });
+  }
+
+  static std::optional<absl::Time> SinceOf(const NodeStatus& node, const NodeHistory* history) {
+    if (node.since || history == nullptr || history->transitions.empty()) return node.since;
+    const NodeHistory::Transition& last = history->transitions.back();
+    return last.state == node.state ? std::optional(last.at) : std::nullopt;
+  }
+
+  void History(const NodeHistory& history) {
+    if (!history.transitions.empty()) {
+      writer_.ArrayMember("transitions", [&] {
+        for (const NodeHistory::Transition& transition : history.transitions) {
+          writer_.Object([&] {
+            writer_.Member("at", TimeText(transition.at));
+            writer_.Member("state", ToLabelValue(transition.state));
+            writer_.MemberIfAny("reason", transition.reason);
+          });
+        }
+      });
+    }
+    if (history.failed_requests.empty()) return;
+    writer_.ArrayMember("requests", [&] {
+      for (const NodeHistory::FailedRequest& request : history.failed_requests) {
+        writer_.Object([&] {
+          writer_.Member("at", TimeText(request.at));
+          writer_.Member("code", request.code);
+          writer_.Member("message", request.message);
+        });
+      }
+    });
+  }
+
+  const DriverIdentity* identity_ = nullptr;
+  JsonWriter writer_;
+};
+
+}  // namespace
+
+std::string FormatRolloutDocument(const RolloutReport& report) { return DocumentWriter().Write(report); }
+
+std::string AtTime(const std::string& document, absl::Time now) {
+  return fmt::format(R"({{"at":"{}",{})", TimeText(now), std::string_view(document).substr(1));
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,29 @@
+// The director's findings: counted for metrics, and each kind logged once while it lasts.
+#ifndef DRIVERUPGRADE_SRC_SERVICE_FINDING_COUNTS_H_
+#define DRIVERUPGRADE_SRC_SERVICE_FINDING_COUNTS_H_
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "driverupgrade/finding.h"
+#include "driverupgrade/log_sink.h"
+
+namespace driverupgrade::internal {
+
+// Note is called by one thread, counts by any.
+class FindingCounts {
+ public:
+  // Replaces the findings. Logs the first finding of each code that is new.
+  void Note(const std::vector<Finding>& findings, const LogSink& log);
+  // Returns the number of findings by code. A code that was there before has the number 0.
+  std::map<FindingCode, int> counts() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<FindingCode, int> counts_;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_SERVICE_FINDING_COUNTS_H_

@@ -1,0 +1,110 @@
+#include "service/rollout_pages.h"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "fmt/format.h"
+#include "report/rollout_document.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+// Between two looks of a stream; and after how many without news it shows that it is alive.
+constexpr std::chrono::milliseconds kLookAgainAfter{500};
+constexpr int kLooksBetweenSigns = 30;
+
+Page WithCommonHeaders(Page page) {
+  page.headers.insert({{"Cache-Control", "no-cache"}, {"X-Content-Type-Options", "nosniff"}});
+  return page;
+}
+
+Page WrongHost() {
+  return {.status = 403, .body = "this address is for clients on the same machine: kubectl port-forward is one\n"};
+}
+
+std::string Nonce() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
+// `text` has exactly one `tag`.
+void AllowInline(std::string_view tag, const std::string& nonce, std::string& text) {
+  const std::size_t at = text.find(tag);
+  if (at != std::string::npos) text.insert(at + tag.size() - 1, fmt::format(" nonce=\"{}\"", nonce));
+}
+
+// The progress of one stream.
+struct Stream {
+  std::string etag = {};
+  int looks = 0;
+};
+
+std::string NextEvent(RolloutBoard& board, Stream& stream) {
+  // The first document goes at once.
+  if (!stream.etag.empty()) std::this_thread::sleep_for(kLookAgainAfter);
+  const RolloutBoard::Document document = board.Tell();
+  if (document.etag != stream.etag) {
+    stream = {.etag = document.etag};
+    return fmt::format("event: rollout\nid: {}\ndata: {}\n\n", document.etag,
+                       AtTime(*document.text, board.clock().Now()));
+  }
+  if (++stream.looks < kLooksBetweenSigns) return "";
+  stream.looks = 0;
+  return ": nothing new\n\n";
+}
+
+}  // namespace
+
+PageMaker RolloutPage() {
+  return [](const PageRequest& request) -> Page {
+    if (!IsLoopbackHost(request.host)) return WrongHost();
+    const std::string nonce = Nonce();
+    std::string body = kRolloutPage;
+    AllowInline("<style>", nonce, body);
+    AllowInline("<script>", nonce, body);
+    return WithCommonHeaders(
+        {.body = std::move(body),
+         .content_type = "text/html; charset=utf-8",
+         .headers = {
+             {"Content-Security-Policy",
+              fmt::format("default-src 'none'; style-src 'nonce-{0}'; script-src 'nonce-{0}'; connect-src 'self'; "
+                          "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+                          nonce)},
+             {"Referrer-Policy", "no-referrer"}}});
+  };
+}
+
+PageMaker RolloutDocumentPage(RolloutBoard& board) {
+  return [&board](const PageRequest& request) -> Page {
+    if (!IsLoopbackHost(request.host)) return WrongHost();
+    if (request.watch) {
+      return WithCommonHeaders(
+          {.content_type = "text/event-stream",
+           .next = [&board, stream = std::make_shared<Stream>()] { return NextEvent(board, *stream); }});
+    }
+    const RolloutBoard::Document document = board.Tell();
+    return WithCommonHeaders({.body = AtTime(*document.text, board.clock().Now()),
+                              .content_type = "application/json",
+                              .etag = document.etag});
+  };
+}
+
+absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, PagesByAddress& pages) {
+  if (!IsLoopback(address)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "the page of the rollout needs a loopback address like 127.0.0.1:8082, not `{}`, because its readers need no "
+        "credentials",
+        address));
+  }
+  pages[address]["/"] = RolloutPage();
+  pages[address]["/rollout"] = RolloutDocumentPage(board);
+  return absl::OkStatus();
+}
+
+}  // namespace driverupgrade::internal

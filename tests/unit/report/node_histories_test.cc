@@ -1,0 +1,76 @@
+#include "report/node_histories.h"
+
+#include <string>
+
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using internal::NodeHistories;
+
+constexpr absl::Time kStart = absl::UnixEpoch();
+
+NodePlan To(UpgradeState state, const std::string& reason) { return {.node = "n1", .path = {state}, .reason = reason}; }
+
+Plan Waiting(GateReason reason, const std::string& detail) {
+  return {
+      .gates = {{.node = "n1", .state = UpgradeState::kDrainRequired, .gate = {.reason = reason, .detail = detail}}}};
+}
+
+TEST_CASE("A history keeps the last ten transitions") {
+  NodeHistories histories;
+  CHECK(histories.Find("n1") == nullptr);
+  for (int i = 0; i < 12; ++i) {
+    histories.Follow(To(UpgradeState::kDrainRequired, std::to_string(i)), {.patched = true}, kStart + absl::Seconds(i));
+  }
+  const auto& transitions = histories.Find("n1")->transitions;
+  REQUIRE(transitions.size() == 10);
+  CHECK(transitions.front().reason == "2");
+  CHECK(transitions.back().at == kStart + absl::Seconds(11));
+}
+
+TEST_CASE("A patch that was not acknowledged is a failure and no transition") {
+  NodeHistories histories;
+  histories.Follow(To(UpgradeState::kDone, "given back"), {.status = absl::UnavailableError("the server is away")},
+                   kStart);
+  CHECK(histories.Find("n1")->transitions.empty());
+  REQUIRE(histories.Find("n1")->failed_requests.size() == 1);
+  CHECK(histories.Find("n1")->failed_requests[0].code == "UNAVAILABLE");
+  CHECK(histories.Find("n1")->failed_requests[0].message == "the server is away");
+}
+
+TEST_CASE("A gate holds since it has had its reason, whatever its detail is") {
+  NodeHistories histories;
+  const auto since = [&] { return histories.Find("n1")->waiting->since; };
+  histories.Follow(Waiting(GateReason::kDisruptionBudget, "web"), kStart);
+  histories.Follow(Waiting(GateReason::kDisruptionBudget, "db"), kStart + absl::Seconds(5));
+  CHECK(since() == kStart);
+  histories.Follow(Waiting(GateReason::kPodsTerminating, "db"), kStart + absl::Seconds(9));
+  CHECK(since() == kStart + absl::Seconds(9));
+
+  Plan nothing_new{.gates_complete = false};
+  histories.Follow(nothing_new, kStart + absl::Seconds(10));
+  CHECK(since() == kStart + absl::Seconds(9));
+  nothing_new.ungated = {"n1"};
+  histories.Follow(nothing_new, kStart + absl::Seconds(11));
+  CHECK_FALSE(histories.Find("n1")->waiting);
+
+  histories.Follow(Waiting(GateReason::kPodsTerminating, "db"), kStart + absl::Seconds(12));
+  histories.Follow(Plan(), kStart + absl::Seconds(13));
+  CHECK_FALSE(histories.Find("n1")->waiting);
+}
+
+TEST_CASE("Nodes that are gone have no history") {
+  NodeHistories histories;
+  for (const char* node : {"a", "b", "c"}) {
+    histories.Follow({.node = node, .path = {UpgradeState::kDone}}, {.patched = true}, kStart);
+  }
+  histories.Keep({{.name = "b"}, {.name = "d"}});
+  CHECK(histories.Find("a") == nullptr);
+  CHECK(histories.Find("b") != nullptr);
+  CHECK(histories.Find("c") == nullptr);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -175,10 +175,9 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   planner.SetSharedSlots(snapshot.shared_slots);
   planner.SetRollout(snapshot.rollout);
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) planner.Update(view);
-  const internal::PlanUpdate update = planner.Advance(now);
-  Plan plan = planner.Publish()->Full();
-  plan.finished = update.plan.finished;
-  return plan;
+  // The published plan has all gates.
+  static_cast<void>(planner.Advance(now, {.told = 0}));
+  return planner.Publish()->Full();
 }
 
 }  // namespace driverupgrade

@@ -27,5 +27,5 @@ eval "$(scripts/build-go.sh)"
 [ "$(id -u)" -ne 0 ] || scripts/install-deps.sh --node
 scripts/node.sh || [ $? -eq 77 ]
 
-# Verbose, because the tests print figures.
-ctest --preset release "${selection[@]}" --no-tests=error --output-on-failure --verbose
+# Verbose, because the tests print figures. Two groups at a time: each waits most of the time.
+ctest --preset release "${selection[@]}" --no-tests=error --output-on-failure --verbose --parallel 2

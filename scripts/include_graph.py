@@ -24,7 +24,7 @@ COMPONENTS = {
     "testing": ("run", ["wire"]),
     "report": ("tell", ["wire"]),
     "service": ("run", ["prometheus", "report"]),
-    "whatif": ("run", ["wire"]),
+    "whatif": ("run", ["wire", "testing"]),
     "host": ("engine", ["wire", "kubernetes", "report"]),
     "c": ("run", ["wire", "whatif", "host", "kubernetes"]),
 }

@@ -189,6 +189,19 @@ bool RestartOnly::Covers(std::string_view revision) const {
   return fmt::format(",{},", compared).find(fmt::format(",{},", revision)) != std::string::npos;
 }
 
+void RemoveMarks(Node& node, const DriverIdentity& identity) {
+  const std::string& skip = identity.SkipUpgradeLabel();
+  const bool skipped = node.labels.contains(skip);
+  const auto is_ours = [&](const auto& entry) {
+    return std::string_view(entry.first).starts_with(identity.KeyPrefix());
+  };
+  std::erase_if(node.labels, is_ours);
+  // An administrator's cordon stays.
+  if (node.annotations.erase(std::string(kCordonedByAnnotation)) > 0) node.unschedulable = false;
+  std::erase_if(node.annotations, is_ours);
+  if (skipped) node.labels[skip] = "true";
+}
+
 bool WasAdmitted(const NodeMarks& marks) {
   return StateOfTimer(marks) || marks.restart_pod.present() || marks.restart_only.present() ||
          marks.failed_revision.present();

@@ -126,6 +126,9 @@ struct NodeMarks {
 // node is ready, or nothing is known about its driver pods.
 NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs = true);
 
+// Removes what upgrades have left on the node, and a cordon of theirs. The label that skips the node stays.
+void RemoveMarks(Node& node, const DriverIdentity& identity);
+
 // Whether marks other than the name on the cordon show that an upgrade of the node was admitted.
 bool WasAdmitted(const NodeMarks& marks);
 // Whether the cordon of the node has our name.

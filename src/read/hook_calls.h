@@ -1,7 +1,8 @@
-// The callbacks of the embedding operator as hooks: called off the caller's thread, for a limited time.
+// The callbacks of the embedding operator as hooks.
 #ifndef DRIVERUPGRADE_SRC_READ_HOOK_CALLS_H_
 #define DRIVERUPGRADE_SRC_READ_HOOK_CALLS_H_
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -12,10 +13,14 @@
 
 namespace driverupgrade::internal {
 
+// kOwn: off the caller's thread, and for a limited time. kCallers: for callbacks that only examine their arguments.
+enum class HookThread : std::uint8_t { kOwn, kCallers };
+
 // Not thread-safe.
 class HookCalls final : public NodeHooks {
  public:
-  explicit HookCalls(SnapshotOptions options) : options_(std::move(options)), runner_(options_.hook_timeout) {}
+  explicit HookCalls(SnapshotOptions options, HookThread thread = HookThread::kOwn)
+      : options_(std::move(options)), thread_(thread), runner_(options_.hook_timeout) {}
 
   // Before the first call of a pass: a callback that hangs costs each pass its limit once, not once a pod.
   void BeginPass(const CallContext& context) {
@@ -30,6 +35,7 @@ class HookCalls final : public NodeHooks {
 
  private:
   const SnapshotOptions options_;
+  const HookThread thread_;
   CallContext context_ = {};
   HookRunner runner_;
 };

@@ -1,4 +1,4 @@
-// An engine whose calls are made where its maker says: for the simulation, which has one thread and an order of its own.
+// Creates engines without threads, for simulations, which have one thread and an order of their own.
 #ifndef DRIVERUPGRADE_SRC_RUN_ENGINE_MAKER_H_
 #define DRIVERUPGRADE_SRC_RUN_ENGINE_MAKER_H_
 
@@ -7,16 +7,18 @@
 #include "absl/status/statusor.h"
 #include "base/task_runner.h"
 #include "driverupgrade/upgrade_engine.h"
+#include "read/hook_calls.h"
 
 namespace driverupgrade::internal {
 
 class EngineMaker {
  public:
-  // As UpgradeEngine::Create. `runner`: null for threads.
+  // Same as UpgradeEngine::Create. `runner` makes the calls; null: threads, or the pass itself if calls_in_flight is 1.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<UpgradeEngine>> Create(const DriverIdentity& identity,
                                                                              std::shared_ptr<ClusterFacade> cluster,
                                                                              EngineOptions options,
-                                                                             std::shared_ptr<TaskRunner> runner);
+                                                                             std::shared_ptr<TaskRunner> runner,
+                                                                             HookThread hooks = HookThread::kOwn);
 };
 
 }  // namespace driverupgrade::internal

@@ -96,7 +96,7 @@ StateMachineOptions WithPodDeletion(StateMachineOptions options, bool pod_deleti
 class UpgradeEngine::Impl {
  public:
   Impl(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
-       std::optional<AdmissionLedger> ledger, std::shared_ptr<internal::TaskRunner> runner);
+       std::optional<AdmissionLedger> ledger, std::shared_ptr<internal::TaskRunner> runner, internal::HookThread hooks);
 
   absl::StatusOr<ReconcileResult> Reconcile(const CallContext& context, const UpgradePolicy& policy);
   absl::StatusOr<ReconcileResult> Release(const CallContext& context);
@@ -147,7 +147,8 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> UpgradeEngine::Create(const Drive
 absl::StatusOr<std::unique_ptr<UpgradeEngine>> internal::EngineMaker::Create(const DriverIdentity& identity,
                                                                              std::shared_ptr<ClusterFacade> cluster,
                                                                              EngineOptions options,
-                                                                             std::shared_ptr<TaskRunner> runner) {
+                                                                             std::shared_ptr<TaskRunner> runner,
+                                                                             HookThread hooks) {
   if (cluster == nullptr) return absl::InvalidArgumentError("engine options: no cluster facade");
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckOptions(options));
   const std::optional<RequestorOptions>& requestor = options.state_machine.requestor;
@@ -164,11 +165,12 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> internal::EngineMaker::Create(con
         CheckSupports(*cluster, {Operation::kGetConfigMap, Operation::kCreateConfigMap, Operation::kPatchConfigMap}));
   }
   return std::unique_ptr<UpgradeEngine>(new UpgradeEngine(std::make_unique<UpgradeEngine::Impl>(
-      identity, std::move(cluster), std::move(options), std::move(ledger), std::move(runner))));
+      identity, std::move(cluster), std::move(options), std::move(ledger), std::move(runner), hooks)));
 }
 
 UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
-                          std::optional<AdmissionLedger> ledger, std::shared_ptr<internal::TaskRunner> runner)
+                          std::optional<AdmissionLedger> ledger, std::shared_ptr<internal::TaskRunner> runner,
+                          internal::HookThread hooks)
     : clock_(options.clock),
       observer_(options.observer),
       shared_slots_(options.shared_slots),
@@ -177,7 +179,7 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
       has_cache_(options.cache != nullptr),
       configuration_(options),
       builder_(identity, cluster, options.snapshot),
-      hooks_(options.snapshot),
+      hooks_(options.snapshot, hooks),
       // A pass without a cache waits for the answers.
       ledger_sender_(cluster, options.clock, executor_,
                      has_cache_ ? std::function<void()>([this] { changed_.Raise(); }) : nullptr),

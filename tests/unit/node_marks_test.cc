@@ -229,5 +229,18 @@ TEST_CASE("W1: without a label the other marks of an upgrade in progress tell it
   CHECK(DecodeMarks(done, gpu).State() == UpgradeState::kDone);
 }
 
+TEST_CASE("Without its marks a node keeps what is not of an upgrade, and the label that skips it") {
+  Node node = NodeWith(AllWritten());
+  node.labels["pool"] = "canary";
+  node.annotations["team"] = "a";
+  internal::RemoveMarks(node, Gpu());
+  CHECK(node.labels == StringMap{{"pool", "canary"}, {Gpu().SkipUpgradeLabel(), "true"}});
+  CHECK(node.annotations == StringMap{{"team", "a"}});
+  CHECK_FALSE(node.unschedulable);
+  Node cordoned{.unschedulable = true};
+  internal::RemoveMarks(cordoned, Gpu());
+  CHECK(cordoned.unschedulable);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -8,8 +8,8 @@
 #include "driverupgrade/driver_identity.h"
 #include "fmt/format.h"
 #include "model/node_marks.h"
-#include "upgradectl/budgets.h"
 #include "upgradectl/text.h"
+#include "whatif/budgets.h"
 #include "whatif/plan_json.h"
 
 namespace upgradectl {
@@ -22,6 +22,7 @@ using driverupgrade::NodeMaintenance;
 using driverupgrade::Pod;
 using driverupgrade::PodDisruptionBudget;
 using driverupgrade::UpgradeState;
+using driverupgrade::whatif::Budgets;
 using driverupgrade::whatif::TimeText;
 
 constexpr std::size_t kPodsShown = 5;

@@ -4,13 +4,16 @@
 #include <utility>
 #include <vector>
 
-#include "upgradectl/preflight.h"
+#include "upgradectl/obstacles_text.h"
 #include "upgradectl/rights.h"
 #include "upgradectl/verbs.h"
+#include "whatif/preflight/preflight.h"
 
 namespace upgradectl {
-
 namespace {
+
+using driverupgrade::whatif::Obstacle;
+using driverupgrade::whatif::Severity;
 
 absl::Status LookAtRights(const Options& options, const Streams& streams, Request& request) {
   if (options.rights.empty()) return absl::OkStatus();
@@ -34,7 +37,7 @@ absl::StatusOr<int> RunPreflight(const Options& options, const Streams& streams)
   absl::StatusOr<Request> request = Read(options, wanted, streams);
   if (!request.ok()) return request.status();
   if (const absl::Status status = LookAtRights(options, streams, *request); !status.ok()) return status;
-  const std::vector<Obstacle> obstacles = FindObstacles(*request);
+  const std::vector<Obstacle> obstacles = FindObstacles(SituationOf(*request));
   streams.out << (options.output == "json" ? FormatObstaclesJson(obstacles)
                                            : FormatObstacles(obstacles, streams.screen));
   TellReporter(*request, streams);

@@ -331,8 +331,7 @@ absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObject
   const UsualDriver* usual = UsualDriverOf(options);
   const bool is_gpu_driver = GpuPods(options) || (usual != nullptr && usual->gpu_pods);
   if (is_gpu_driver) request.question.snapshot.restart_only = LoadsSameGpuDriver;
-  const auto record = request.facts.rollout_records.find(RecordKey(request.question.identity));
-  if (record != request.facts.rollout_records.end()) request.question.rollout_record = record->second;
+  request.question.rollout_record = driverupgrade::whatif::RecordOf(request.facts, request.question.identity);
   return absl::OkStatus();
 }
 
@@ -340,12 +339,6 @@ absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObject
 
 bool HasUsualPlace(const std::string& domain, const std::string& driver) {
   return UsualDriverOf(domain, driver) != nullptr;
-}
-
-std::string RecordKey(const DriverIdentity& identity) {
-  std::string key = "_rollout_" + identity.Name();
-  std::replace(key.begin(), key.end(), '/', '_');
-  return key;
 }
 
 absl::StatusOr<UpgradePolicy> LoadPolicyFile(const std::string& path, const PolicyDefaults& defaults,
@@ -356,6 +349,14 @@ absl::StatusOr<UpgradePolicy> LoadPolicyFile(const std::string& path, const Poli
   if (!policy.ok()) return Named(path, policy.status());
   if (const absl::Status status = examples::SpareSkippedPods(identity, *policy); !status.ok()) return status;
   return policy;
+}
+
+driverupgrade::whatif::Situation SituationOf(const Request& request) {
+  const std::string unknown = request.place.policy ? request.place.policy->ToString() : "policy";
+  return {.question = request.question,
+          .facts = request.facts,
+          .policy_name = request.policy_source.empty() ? unknown : request.policy_source,
+          .knows_policy = !request.policy_source.empty()};
 }
 
 absl::StatusOr<Request> LoadDriver(const Options& options) {

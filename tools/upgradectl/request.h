@@ -17,6 +17,7 @@
 #include "upgradectl/facts.h"
 #include "upgradectl/options.h"
 #include "upgradectl/source.h"
+#include "whatif/situation.h"
 #include "whatif/what_if.h"
 
 namespace upgradectl {
@@ -51,6 +52,9 @@ struct Request {
   std::vector<std::string> notes = {};
 };
 
+/// Returns the input of a preflight and of a simulation. It refers to the request.
+driverupgrade::whatif::Situation SituationOf(const Request& request);
+
 /// Which driver, and where its objects are; without the cluster's objects. Errors: one line that begins with the option.
 [[nodiscard]] absl::StatusOr<Request> LoadDriver(const Options& options);
 
@@ -59,9 +63,6 @@ struct Request {
 
 /// Whether upgradectl knows where the objects of this driver are usually.
 bool HasUsualPlace(const std::string& domain, const std::string& driver);
-
-/// The key under which the ledger has the record of the rollout.
-std::string RecordKey(const driverupgrade::DriverIdentity& identity);
 
 /// A file with a policy, as Load reads it.
 [[nodiscard]] absl::StatusOr<driverupgrade::UpgradePolicy> LoadPolicyFile(

@@ -9,10 +9,11 @@
 
 #include "fmt/format.h"
 #include "model/node_marks.h"
-#include "upgradectl/budgets.h"
 #include "upgradectl/operator_health.h"
 #include "upgradectl/reported.h"
 #include "upgradectl/text.h"
+#include "whatif/budgets.h"
+#include "whatif/node_history.h"
 #include "whatif/plan_json.h"
 
 namespace upgradectl {
@@ -25,10 +26,9 @@ using driverupgrade::Node;
 using driverupgrade::Pod;
 using driverupgrade::Tally;
 using driverupgrade::UpgradeState;
+using driverupgrade::whatif::EnteredState;
 using driverupgrade::whatif::NodeReport;
 using driverupgrade::whatif::Report;
-
-constexpr std::string_view kEntered = "Successfully updated node state label to ";
 
 // History of each node that exists, by its Events. Events of a node that was deleted stay for an hour.
 struct History {
@@ -196,14 +196,6 @@ std::string_view ToString(Phase phase) {
   return "unknown";
 }
 
-std::string Age(absl::Duration duration) {
-  const std::int64_t seconds = std::max<std::int64_t>(0, absl::ToInt64Seconds(duration));
-  if (seconds < 120) return fmt::format("{}s", seconds);
-  if (seconds < 7200) return fmt::format("{}m", seconds / 60);
-  if (seconds < 172800) return fmt::format("{}h{:02}m", seconds / 3600, seconds / 60 % 60);
-  return fmt::format("{}d{}h", seconds / 86400, seconds / 3600 % 24);
-}
-
 bool HasEnded(const RolloutStatus& status) {
   if (status.phase != Phase::kFailed) return status.phase == Phase::kDone;
   return std::all_of(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
@@ -217,17 +209,12 @@ bool HasEnded(const RolloutStatus& status) {
   });
 }
 
-std::optional<UpgradeState> EnteredState(const EventFact& event) {
-  if (!event.message.starts_with(kEntered)) return std::nullopt;
-  return driverupgrade::ParseUpgradeState(std::string_view(event.message).substr(kEntered.size()));
-}
-
 std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
   if (report.plan.evict.empty() || !report.gate || report.gate->reason != GateReason::kPodsTerminating) {
     return report.gate;
   }
   const ClusterObjects& cluster = request.question.cluster;
-  const Budgets budgets(cluster, request.facts);
+  const driverupgrade::whatif::Budgets budgets(cluster, request.facts);
   for (const Pod& pod : cluster.pods) {
     const auto& evict = report.plan.evict;
     const bool evicted = pod.node_name == report.plan.node &&

@@ -15,9 +15,12 @@
 #include "driverupgrade/upgrade_state.h"
 #include "upgradectl/request.h"
 #include "upgradectl/table.h"
+#include "whatif/age.h"
 #include "whatif/what_if.h"
 
 namespace upgradectl {
+
+using driverupgrade::whatif::Age;
 
 struct NodeStatus {
   std::string name = {};
@@ -80,9 +83,6 @@ RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Repo
 /// without failures that waits for a person goes on, for that person is expected.
 bool HasEnded(const RolloutStatus& status);
 
-/// The state a label stands for: "Successfully updated node state label to drain-required" is kDrainRequired.
-std::optional<driverupgrade::UpgradeState> EnteredState(const EventFact& event);
-
 /// Returns the finding NoDaemonSet if the cluster has neither a node nor a DaemonSet of the driver.
 std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, const driverupgrade::Tally& totals);
 
@@ -97,9 +97,6 @@ std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& s
 /// Members are listed in tools/upgradectl/README.md.
 std::string FormatStatusJson(const RolloutStatus& status);
 std::string FormatStatusYaml(const RolloutStatus& status);
-
-/// "45s", "12m", "3h20m", "2d4h".
-std::string Age(absl::Duration duration);
 
 /// "3 gangs, 2 groups of nodes that start together: 3 interruptions; in the order of names there would be 7". Empty without gangs.
 std::string GangsText(const driverupgrade::RolloutStatus& rollout);

@@ -8,7 +8,6 @@
 
 #include "driverupgrade/upgrade_budget.h"
 #include "fmt/format.h"
-#include "model/node_marks.h"
 #include "upgradectl/json_view.h"
 #include "upgradectl/status.h"
 #include "upgradectl/text.h"
@@ -53,40 +52,6 @@ void SortByBeginning(Timeline& timeline) {
   };
   std::sort(timeline.nodes.begin(), timeline.nodes.end(),
             [&](const NodeHistory& a, const NodeHistory& b) { return key(a) < key(b); });
-}
-
-// Nodes by name, with the times of their Events since `began`.
-std::map<std::string, NodeHistory> Histories(const Facts& facts, absl::Time began) {
-  std::map<std::string, NodeHistory> histories;
-  for (const EventFact& event : facts.events) {
-    NodeHistory& node = histories[event.node];
-    const absl::Duration at = event.last - began;
-    if (const auto state = EnteredState(event)) {
-      if (!node.spans.empty()) node.spans.back().end = at;
-      node.spans.push_back({.state = *state, .begin = at, .end = at});
-    } else {
-      node.notes.push_back({.at = at, .text = event.message});
-    }
-  }
-  return histories;
-}
-
-// What the node's label says, if its Events do not.
-void AddPresentState(const driverupgrade::Node& node, const Request& request, absl::Time began, NodeHistory& history) {
-  const auto marks = driverupgrade::internal::DecodeMarks(node, request.question.identity);
-  const UpgradeState state = marks.State().value_or(UpgradeState::kUnknown);
-  if (!history.spans.empty() && history.spans.back().state == state) return;
-  absl::Duration begin = history.spans.empty() ? absl::ZeroDuration() : history.spans.back().end;
-  if (const auto& stage = marks.stage.value(); stage && stage->state == state) {
-    begin = std::max(begin, stage->began - began);
-  }
-  if (!history.spans.empty()) history.spans.back().end = begin;
-  history.spans.push_back({.state = state, .begin = begin, .end = begin});
-}
-
-bool IsOver(const Timeline& timeline) {
-  return std::all_of(timeline.nodes.begin(), timeline.nodes.end(),
-                     [](const NodeHistory& node) { return node.spans.back().state == UpgradeState::kDone; });
 }
 
 json::Value SpansOf(const NodeHistory& node, json::Document::AllocatorType& allocator) {
@@ -268,30 +233,18 @@ std::string LegendOf(const Timeline& timeline, double y) {
 }  // namespace
 
 Timeline TimelineOf(const Request& request) {
+  driverupgrade::whatif::ClusterHistory history = HistoryOf(SituationOf(request));
   Timeline timeline = Empty(request);
   timeline.origin = "from Events";
-  const Facts& facts = request.facts;
-  const absl::Time began = facts.events.empty() ? request.question.at : facts.events.front().last;
-  timeline.began = began;
-  std::map<std::string, NodeHistory> histories = Histories(facts, began);
-  for (const driverupgrade::Node& node : request.question.cluster.nodes) {
-    const bool is_marked = driverupgrade::internal::IsMarked(node, request.question.identity);
-    if (is_marked) AddPresentState(node, request, began, histories[node.name]);
-  }
-  for (auto& [name, history] : histories) {
-    if (history.spans.empty()) continue;
-    history.name = name;
-    timeline.nodes.push_back(std::move(history));
-  }
-  const absl::Time last = facts.events.empty() ? began : facts.events.back().last;
-  timeline.length = (IsOver(timeline) ? last : std::max(last, request.question.at)) - began;
-  for (NodeHistory& node : timeline.nodes) node.spans.back().end = timeline.length;
+  timeline.began = history.began;
+  timeline.length = history.length;
+  timeline.nodes = std::move(history.nodes);
   SortByBeginning(timeline);
-  AddPolicy(request, !request.policy_source.empty(), began, timeline);
+  AddPolicy(request, !request.policy_source.empty(), history.began, timeline);
   return timeline;
 }
 
-Timeline TimelineOf(const Request& request, Rollout rollout) {
+Timeline TimelineOf(const Request& request, driverupgrade::whatif::Rollout rollout) {
   Timeline timeline = Empty(request);
   timeline.origin = "simulated";
   timeline.length = rollout.makespan;

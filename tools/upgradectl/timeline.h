@@ -10,8 +10,9 @@
 #include "absl/time/time.h"
 #include "driverupgrade/upgrade_state.h"
 #include "upgradectl/request.h"
-#include "upgradectl/simulate.h"
 #include "upgradectl/timeline_bands.h"
+#include "whatif/node_history.h"
+#include "whatif/simulation/simulate.h"
 
 namespace upgradectl {
 
@@ -38,7 +39,7 @@ struct Timeline {
 /// From the Events of the request, and the labels of nodes whose Events are gone.
 Timeline TimelineOf(const Request& request);
 /// From a simulation with the request's policy.
-Timeline TimelineOf(const Request& request, Rollout rollout);
+Timeline TimelineOf(const Request& request, driverupgrade::whatif::Rollout rollout);
 
 /// How many nodes are in progress from `at` on.
 struct SlotsTaken {

@@ -8,9 +8,13 @@
 
 #include "absl/time/time.h"
 #include "upgradectl/request.h"
-#include "upgradectl/simulate.h"
+#include "whatif/node_history.h"
 
 namespace upgradectl {
+
+using driverupgrade::whatif::NodeHistory;
+using driverupgrade::whatif::Note;
+using driverupgrade::whatif::Span;
 
 /// A stretch of time with a name; times are since the beginning.
 struct Band {

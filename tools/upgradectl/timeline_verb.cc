@@ -1,7 +1,6 @@
 #include <ostream>
 #include <utility>
 
-#include "upgradectl/simulate.h"
 #include "upgradectl/timeline.h"
 #include "upgradectl/verbs.h"
 
@@ -13,11 +12,10 @@ absl::StatusOr<Timeline> Simulated(const Options& options, const Streams& stream
   if (!request.ok()) return request.status();
   TellReporter(*request, streams);
   TellUnread(request->notes, streams);
-  std::vector<std::string> notes;
-  const absl::StatusOr<Durations> durations = DurationsOf(options, *request, notes);
+  const absl::StatusOr<driverupgrade::whatif::Durations> durations = ReadDurations(options, *request, streams);
   if (!durations.ok()) return durations.status();
-  for (const std::string& note : notes) streams.err << note << "\n";
-  absl::StatusOr<Rollout> rollout = SimulateRollout(*request, request->question.policy, *durations, 1);
+  absl::StatusOr<driverupgrade::whatif::Rollout> rollout =
+      SimulateRollout(SituationOf(*request), request->question.policy, *durations, /*seed=*/1);
   if (!rollout.ok()) return rollout.status();
   return TimelineOf(*request, *std::move(rollout));
 }

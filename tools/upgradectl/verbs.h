@@ -10,6 +10,7 @@
 #include "upgradectl/request.h"
 #include "upgradectl/status.h"
 #include "upgradectl/upgradectl.h"
+#include "whatif/durations.h"
 
 namespace upgradectl {
 
@@ -25,6 +26,12 @@ namespace upgradectl {
 /// approve, pause, resume, skip, unskip, retry, request and release. An error may come after some of several nodes: what was
 /// written is on `streams.out`.
 [[nodiscard]] absl::StatusOr<int> RunChange(const Options& options, const Streams& streams);
+
+/// The durations that the options give, the rest measured; a line on `streams.err` for each that was measured. Errors: one line
+/// that begins with the option.
+[[nodiscard]] absl::StatusOr<driverupgrade::whatif::Durations> ReadDurations(const Options& options,
+                                                                             const Request& request,
+                                                                             const Streams& streams);
 
 /// The status of a rollout that has been read.
 [[nodiscard]] absl::StatusOr<RolloutStatus> StatusFrom(const Request& request);

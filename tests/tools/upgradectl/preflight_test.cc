@@ -1,13 +1,11 @@
 // `upgradectl preflight`: each planted obstacle is found, and nothing where there is none.
-#include "upgradectl/preflight.h"
-
 #include <set>
 #include <string>
 #include <vector>
 
 #include "fmt/format.h"
-#include "upgradectl/budgets.h"
 #include "upgradectl_support.h"
+#include "whatif/budgets.h"
 
 namespace upgradectl {
 namespace {
@@ -253,7 +251,7 @@ TEST_CASE("Of a thousand budgets those are tried on a pod whose label it has, or
   add("exists", "app");
   add("not", "app!=w7");
   const Facts facts;
-  const Budgets budgets(objects, facts);
+  const driverupgrade::whatif::Budgets budgets(objects, facts);
   const driverupgrade::Pod pod{.ref = {.ns = "shop", .name = "p"}, .labels = {{"app", "w7"}, {"tier", "back"}}};
   CHECK(budgets.Candidates(pod).size() == 4);
   Texts names;

@@ -1,6 +1,4 @@
 // `upgradectl simulate`: the engine on the user's own cluster, before it is touched.
-#include "upgradectl/simulate.h"
-
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,22 +1,19 @@
-#include "upgradectl/gangs.h"
+#include "whatif/gang_pods.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "decide/rollout/gangs.h"
 
-namespace upgradectl {
+namespace driverupgrade::whatif {
 
-using driverupgrade::Pod;
-
-std::map<std::string, std::vector<Pod>> PodsOfGangs(const Request& request,
+std::map<std::string, std::vector<Pod>> PodsOfGangs(const Situation& situation,
                                                     const std::set<std::string, std::less<>>& nodes) {
   std::map<std::string, std::vector<Pod>> gangs;
-  for (const Pod& pod : request.question.cluster.pods) {
+  for (const Pod& pod : situation.question.cluster.pods) {
     const bool counts = nodes.contains(pod.node_name) && pod.unreadable.empty() && !pod.deletion_timestamp &&
-                        !driverupgrade::IsFinished(pod) && !driverupgrade::IsDaemonSetPod(pod);
-    if (std::string gang = counts ? driverupgrade::internal::GangOf(pod) : ""; !gang.empty())
-      gangs[gang].push_back(pod);
+                        !IsFinished(pod) && !IsDaemonSetPod(pod);
+    if (std::string gang = counts ? internal::GangOf(pod) : ""; !gang.empty()) gangs[gang].push_back(pod);
   }
   std::erase_if(gangs, [](const auto& gang) {
     return std::all_of(gang.second.begin(), gang.second.end(),
@@ -25,4 +22,4 @@ std::map<std::string, std::vector<Pod>> PodsOfGangs(const Request& request,
   return gangs;
 }
 
-}  // namespace upgradectl
+}  // namespace driverupgrade::whatif

@@ -1,4 +1,4 @@
-#include "upgradectl/preflight_rollout.h"
+#include "whatif/preflight/preflight_rollout.h"
 
 #include <algorithm>
 #include <map>
@@ -11,30 +11,19 @@
 #include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "fmt/format.h"
-#include "upgradectl/gangs.h"
-#include "upgradectl/policy_effects.h"
+#include "whatif/gang_pods.h"
+#include "whatif/preflight/policy_effects.h"
 #include "whatif/what_if.h"
 
-namespace upgradectl {
+namespace driverupgrade::whatif {
 namespace {
-
-using driverupgrade::ControllerRevision;
-using driverupgrade::DaemonSet;
-using driverupgrade::FindingCode;
-using driverupgrade::GateOpener;
-using driverupgrade::GateReason;
-using driverupgrade::GroupMode;
-using driverupgrade::Node;
-using driverupgrade::whatif::NodeReport;
-using driverupgrade::whatif::Question;
-using driverupgrade::whatif::Report;
 
 constexpr std::string_view kNewRevision = "preflight";
 
 // FindObstacles reports these with their causes.
 bool HasObstacleOfItsOwn(GateReason reason) {
   return reason == GateReason::kPaused || reason == GateReason::kFrozen || reason == GateReason::kRevisionUnknown ||
-         driverupgrade::TraitsOf(reason).ends_rollout;
+         TraitsOf(reason).ends_rollout;
 }
 
 // The same cluster after a change of the driver's template.
@@ -58,8 +47,8 @@ Question WithNewRevision(Question question) {
 // Whether no node is on its way to another revision, nor about to be.
 bool IsAtRest(const Report& report) {
   return std::none_of(report.nodes.begin(), report.nodes.end(), [](const NodeReport& node) {
-    const driverupgrade::UpgradeState state = node.plan.to();
-    return state == driverupgrade::UpgradeState::kUpgradeRequired || driverupgrade::IsInProgress(state);
+    const UpgradeState state = node.plan.to();
+    return state == UpgradeState::kUpgradeRequired || IsInProgress(state);
   });
 }
 
@@ -71,17 +60,17 @@ std::set<std::string_view> NamesOf(const Report& report) {
 
 class RolloutSearch {
  public:
-  explicit RolloutSearch(const Request& request) : request_(request) {}
+  RolloutSearch(const Situation& situation, ObstacleList& obstacles) : situation_(situation), obstacles_(obstacles) {}
 
-  std::vector<Obstacle> Run() {
-    AddFieldsWithoutEffect(driverupgrade::Warnings(request_.question.policy));
-    absl::StatusOr<Report> report = driverupgrade::whatif::Answer(request_.question);
-    if (report.ok() && IsAtRest(*report)) report = driverupgrade::whatif::Answer(WithNewRevision(request_.question));
+  void Run() {
+    AddFieldsWithoutEffect(Warnings(situation_.question.policy));
+    absl::StatusOr<Report> report = Answer(situation_.question);
+    if (report.ok() && IsAtRest(*report)) report = Answer(WithNewRevision(situation_.question));
     if (!report.ok()) {
       Add(Severity::kError, "NoPlan", "No plan can be made of this cluster.", "What the message names.",
           std::string(report.status().message()));
     } else {
-      AddFieldsWithoutEffect(FieldsWithoutEffect(request_, *report));
+      AddFieldsWithoutEffect(FieldsWithoutEffect(situation_, *report));
       CheckEffects(*report);
       CheckRollout(*report);
       CheckBegin(*report);
@@ -89,20 +78,12 @@ class RolloutSearch {
       CheckGangs(*report);
       CheckNodesWithoutDriver(*report);
     }
-    std::vector<Obstacle> obstacles;
-    for (auto& [code, obstacle] : found_) obstacles.push_back(std::move(obstacle));
-    return obstacles;
   }
 
  private:
   void Add(Severity severity, std::string_view code, std::string_view problem, std::string_view remedy,
            std::string object) {
-    Obstacle& obstacle = found_[std::string(code)];
-    obstacle.severity = severity;
-    obstacle.code = code;
-    obstacle.problem = problem;
-    obstacle.remedy = remedy;
-    obstacle.objects.push_back(std::move(object));
+    obstacles_.Add({severity, code, problem, remedy}, std::move(object));
   }
 
   void AddFieldsWithoutEffect(std::vector<std::string> fields) {
@@ -119,13 +100,13 @@ class RolloutSearch {
 
   void CheckEffects(const Report& report) {
     // The planner checks the pods of a rollout's health only on upgraded nodes.
-    for (std::string& selector : SelectorsWithoutPods(request_)) AddSelectsNothing(std::move(selector));
-    for (std::string& deadline : DeadlinesTooShort(request_)) {
+    for (std::string& selector : SelectorsWithoutPods(situation_)) AddSelectsNothing(std::move(selector));
+    for (std::string& deadline : DeadlinesTooShort(situation_)) {
       Add(Severity::kWarning, "DeadlineTooShort",
           "Drivers took longer to start than the policy allows: nodes may fail.",
           "Choose twice the longest start that you have seen.", std::move(deadline));
     }
-    for (std::string& why : WhyAllAtOnce(request_, report)) {
+    for (std::string& why : WhyAllAtOnce(situation_, report)) {
       Add(Severity::kWarning, "AllAtOnce",
           "Every node can be upgraded at the same time, so evicted pods may find no node.",
           "Lower maxParallelUpgrades or maxUnavailable, or add stages.", std::move(why));
@@ -133,7 +114,7 @@ class RolloutSearch {
   }
 
   void CheckRollout(const Report& report) {
-    for (const driverupgrade::Finding& finding : report.findings) {
+    for (const Finding& finding : report.findings) {
       if (finding.code == FindingCode::kSelectsNothing) AddSelectsNothing(finding.message);
     }
     if (!report.rollout) return;
@@ -141,7 +122,7 @@ class RolloutSearch {
     const auto& stages = report.rollout->stages;
     const auto last = std::find_if(stages.rbegin(), stages.rend(), [](const auto& stage) { return stage.nodes > 0; });
     for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
-      if (stage->nodes > 0 || stage->name == driverupgrade::kLastStage) continue;
+      if (stage->nodes > 0 || stage->name == kLastStage) continue;
       const std::string object =
           stage->why_left_out.empty() ? stage->name : fmt::format("{}: {}", stage->name, stage->why_left_out);
       if (stage < last.base()) {
@@ -159,33 +140,31 @@ class RolloutSearch {
     std::map<GateReason, std::pair<int, std::string>> gates;
     for (const NodeReport& node : report.nodes) {
       // One that is in progress, or is being released, makes room for the others.
-      if (driverupgrade::IsInProgress(node.plan.to()) || driverupgrade::IsInProgress(node.plan.from)) return;
+      if (IsInProgress(node.plan.to()) || IsInProgress(node.plan.from)) return;
       if (!node.gate || HasObstacleOfItsOwn(node.gate->reason)) continue;
       auto& [count, detail] = gates[node.gate->reason];
       if (count++ == 0) detail = node.gate->detail.substr(0, node.gate->detail.find("; place "));
     }
-    const auto is_opened_by_time = [](const auto& gate) {
-      return driverupgrade::TraitsOf(gate.first).opener == GateOpener::kClock;
-    };
+    const auto is_opened_by_time = [](const auto& gate) { return TraitsOf(gate.first).opener == GateOpener::kClock; };
     if (std::all_of(gates.begin(), gates.end(), is_opened_by_time)) return;
     for (const auto& [reason, found] : gates) {
       Add(Severity::kError, "NothingBegins", "No node starts: the rollout cannot begin.",
           "Look up the gate: docs/operations.md#a-node-does-not-move",
           fmt::format("{}: {}, {}", found.first == 1 ? "1 node" : fmt::format("{} nodes", found.first),
-                      driverupgrade::ToString(reason), found.second));
+                      ToString(reason), found.second));
     }
   }
 
   void CheckGroups(const Report& report) {
-    const auto& rollout = request_.question.policy.rollout;
+    const auto& rollout = situation_.question.policy.rollout;
     if (!rollout || !rollout->groups || rollout->groups->mode != GroupMode::kTogether) return;
-    driverupgrade::Tally fleet;
+    Tally fleet;
     fleet.total = static_cast<int>(report.nodes.size());
-    const auto unavailable_max = driverupgrade::ComputeBudget(fleet, request_.question.policy).unavailable_max;
+    const auto unavailable_max = ComputeBudget(fleet, situation_.question.policy).unavailable_max;
     if (!unavailable_max) return;
     const std::set<std::string_view> ours = NamesOf(report);
     std::map<std::string, int> sizes;
-    for (const Node& node : request_.question.cluster.nodes) {
+    for (const Node& node : situation_.question.cluster.nodes) {
       const auto label = node.labels.find(rollout->groups->by);
       if (ours.contains(node.name) && label != node.labels.end()) ++sizes[label->second];
     }
@@ -198,25 +177,24 @@ class RolloutSearch {
   }
 
   void CheckGangs(const Report& report) {
-    const driverupgrade::UpgradePolicy& policy = request_.question.policy;
+    const UpgradePolicy& policy = situation_.question.policy;
     std::set<std::string, std::less<>> ours;
     for (const NodeReport& node : report.nodes) ours.insert(node.plan.node);
-    driverupgrade::Tally fleet;
+    Tally fleet;
     fleet.total = static_cast<int>(report.nodes.size());
-    const auto unavailable_max = driverupgrade::ComputeBudget(fleet, policy).unavailable_max;
+    const auto unavailable_max = ComputeBudget(fleet, policy).unavailable_max;
     const bool together = policy.rollout && policy.rollout->gangs;
     // With stages a job may start in several parts.
-    const bool waits =
-        together && policy.rollout->stages.empty() && policy.rollout->gangs->too_big == driverupgrade::TooBig::kWait;
-    for (const auto& [gang, pods] : PodsOfGangs(request_, ours)) {
+    const bool waits = together && policy.rollout->stages.empty() && policy.rollout->gangs->too_big == TooBig::kWait;
+    for (const auto& [gang, pods] : PodsOfGangs(situation_, ours)) {
       std::set<std::string> nodes;
-      for (const driverupgrade::Pod& pod : pods) nodes.insert(pod.node_name);
+      for (const Pod& pod : pods) nodes.insert(pod.node_name);
       const int size = static_cast<int>(nodes.size());
       if (waits && unavailable_max && size > *unavailable_max) {
         Add(Severity::kError, "GangTooLarge", "A job runs on more nodes than maxUnavailable allows: they do not start.",
             "A larger maxUnavailable, or rollout.gangs.tooBig: Split.",
             fmt::format("{}: {} nodes of {} allowed", gang, size, *unavailable_max));
-      } else if (!together && !policy.rollout.value_or(driverupgrade::RolloutPolicy()).groups) {
+      } else if (!together && !policy.rollout.value_or(RolloutPolicy()).groups) {
         Add(Severity::kWarning, "GangInterruptedSeveralTimes",
             "The pods of a job only run together, and its nodes start one after another: each start may interrupt the "
             "job.",
@@ -227,9 +205,9 @@ class RolloutSearch {
 
   // Labels of NVIDIA's GPU operator.
   void CheckNodesWithoutDriver(const Report& report) {
-    if (request_.question.identity.Name() != "nvidia.com/gpu") return;
+    if (situation_.question.identity.Name() != "nvidia.com/gpu") return;
     const std::set<std::string_view> reached = NamesOf(report);
-    for (const Node& node : request_.question.cluster.nodes) {
+    for (const Node& node : situation_.question.cluster.nodes) {
       const auto is = [&](const char* label, std::string_view value) {
         const auto found = node.labels.find(label);
         return found != node.labels.end() && found->second == value;
@@ -245,12 +223,14 @@ class RolloutSearch {
     }
   }
 
-  const Request& request_;
-  std::map<std::string, Obstacle> found_;
+  const Situation& situation_;
+  ObstacleList& obstacles_;
 };
 
 }  // namespace
 
-std::vector<Obstacle> FindRolloutObstacles(const Request& request) { return RolloutSearch(request).Run(); }
+void FindRolloutObstacles(const Situation& situation, ObstacleList& obstacles) {
+  RolloutSearch(situation, obstacles).Run();
+}
 
-}  // namespace upgradectl
+}  // namespace driverupgrade::whatif

@@ -1,4 +1,4 @@
-#include "upgradectl/simulate.h"
+#include "whatif/simulation/simulate.h"
 
 #include <algorithm>
 #include <limits>
@@ -19,22 +19,17 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "policy/windows.h"
-#include "upgradectl/budgets.h"
-#include "upgradectl/furnish.h"
-#include "upgradectl/rollout_recorder.h"
+#include "run/engine_maker.h"
+#include "whatif/budgets.h"
+#include "whatif/simulation/furnish.h"
+#include "whatif/simulation/rollout_recorder.h"
 
-namespace upgradectl {
+namespace driverupgrade::whatif {
 namespace {
 
-using driverupgrade::GateReason;
-using driverupgrade::LabelSelector;
-using driverupgrade::Node;
-using driverupgrade::Pod;
-using driverupgrade::UpgradePolicy;
-using driverupgrade::UpgradeState;
-using driverupgrade::testing::Change;
-using driverupgrade::testing::FakeClock;
-using driverupgrade::testing::FakeCluster;
+using testing::Change;
+using testing::FakeClock;
+using testing::FakeCluster;
 
 // Of the watches on nodes, DaemonSets, revisions and driver pods.
 constexpr std::int64_t kFirstLists = 4;
@@ -54,28 +49,28 @@ bool IsOfBudget(GateReason reason) {
 
 class Simulation {
  public:
-  Simulation(const Request& request, const UpgradePolicy& policy, const Durations& durations, std::uint32_t seed)
-      : request_(request),
+  Simulation(const Situation& situation, const UpgradePolicy& policy, const Durations& durations, std::uint32_t seed)
+      : situation_(situation),
         policy_(policy),
         durations_(durations),
         jitter_{.part = durations.jitter, .random = std::mt19937(seed)},
-        clock_(std::make_shared<FakeClock>(Beginning(request))),
+        clock_(std::make_shared<FakeClock>(Beginning(situation))),
         cluster_(std::make_shared<FakeCluster>(
-            clock_, driverupgrade::testing::FakeClusterOptions{.keep_journal = false, .watches_follow = false})),
+            clock_, testing::FakeClusterOptions{.keep_journal = false, .watches_follow = false})),
         gangs_(cluster_, seed),
-        recorder_(request, clock_->Now()),
-        budgets_(request.question.cluster, request.facts) {}
+        recorder_(situation.question.identity, clock_->Now()),
+        budgets_(situation.question.cluster, situation.facts) {}
 
   absl::StatusOr<Rollout> Run() {
-    Furnish(request_, durations_, jitter_, *cluster_, gangs_);
-    if (policy_.rollout) seeded_ = SeedRecord(request_, *cluster_) ? 1 : 0;
+    Furnish(situation_, durations_, jitter_, *cluster_, gangs_);
+    if (policy_.rollout) seeded_ = SeedRecord(situation_, *cluster_) ? 1 : 0;
     if (const absl::Status status = StartEngine(); !status.ok()) return status;
     cluster_->SetChangeObserver([this](const Change& change) { recorder_.Follow(change); });
     const absl::Time began = clock_->Now();
     while (clock_->Now() - began < kLimit) {
       VaryDriverStart();
       cache_->Turn({});
-      const absl::StatusOr<driverupgrade::ReconcileResult> pass = engine_->Reconcile({}, policy_);
+      const absl::StatusOr<ReconcileResult> pass = engine_->Reconcile({}, policy_);
       if (!pass.ok()) return pass.status();
       ++passes_;
       FollowPlan(pass->plan);
@@ -89,21 +84,21 @@ class Simulation {
   }
 
  private:
-  void FollowPlan(const driverupgrade::Plan& plan) {
-    for (const driverupgrade::NodePlan& node : plan.nodes) {
+  void FollowPlan(const Plan& plan) {
+    for (const NodePlan& node : plan.nodes) {
       if (!node.evict.empty()) tried_[node.node].insert(node.evict.begin(), node.evict.end());
       if (node.to() == UpgradeState::kFailed && !node.path.empty()) {
         recorder_.Fail(node, BudgetsInTheWay(node.node), clock_->Now());
       }
     }
     const bool closed = WindowIsClosed();
-    for (const driverupgrade::NodeGate& gate : plan.gates) recorder_.Hold(gate, closed, clock_->Now());
+    for (const NodeGate& gate : plan.gates) recorder_.Hold(gate, closed, clock_->Now());
     for (const std::string& node : plan.ungated) recorder_.Unhold(node);
   }
 
   // How long nodes take does not matter: a window that is too short is open.
   bool WindowIsClosed() const {
-    using driverupgrade::internal::StartTimeAt;
+    using internal::StartTimeAt;
     return policy_.rollout && !StartTimeAt(*policy_.rollout, clock_->Now(), absl::ZeroDuration()).open;
   }
 
@@ -112,7 +107,7 @@ class Simulation {
   std::string BudgetsInTheWay(const std::string& node) {
     const auto tried = tried_.find(node);
     if (tried == tried_.end()) return "";
-    for (const driverupgrade::PodRef& ref : tried->second) {
+    for (const PodRef& ref : tried->second) {
       const absl::StatusOr<Pod> pod = cluster_->GetPod({}, {.ns = ref.ns, .name = ref.name});
       if (!pod.ok() || pod->ref.uid != ref.uid || pod->deletion_timestamp) continue;
       std::vector<std::string> names;
@@ -124,41 +119,42 @@ class Simulation {
   }
 
   // Windows go by the time of day. Marks are in whole seconds: a part of one would differ from run to run.
-  static absl::Time Beginning(const Request& request) {
-    return absl::FromUnixSeconds(absl::ToUnixSeconds(request.question.at));
+  static absl::Time Beginning(const Situation& situation) {
+    return absl::FromUnixSeconds(absl::ToUnixSeconds(situation.question.at));
   }
   // What remembers the stage of a rollout. Without `rollout` none, so that a simulation writes what is needed alone.
-  std::optional<driverupgrade::AdmissionLedgerOptions> Ledger() const {
+  std::optional<AdmissionLedgerOptions> Ledger() const {
     if (!policy_.rollout) return std::nullopt;
-    return driverupgrade::AdmissionLedgerOptions{.ns = request_.place.ns, .name = std::string(kLedger)};
+    return AdmissionLedgerOptions{.ns = situation_.question.snapshot.ns, .name = std::string(kLedger)};
   }
 
   // Of the pods that are made until the next pass.
   void VaryDriverStart() {
     cluster_->SetDaemonSetBehavior(
-        request_.place.ns, std::string(kDriverSet),
+        situation_.question.snapshot.ns, std::string(kDriverSet),
         {.start_delay = jitter_(durations_.driver_start), .stop_delay = jitter_(durations_.driver_stop)});
   }
 
   absl::Status StartEngine() {
     const absl::StatusOr<LabelSelector> labels = LabelSelector::Parse(fmt::format("app={}", kDriverSet));
     if (!labels.ok()) return labels.status();
-    auto cache = driverupgrade::WatchCache::Create(
-        cluster_, {.drivers = {{.ns = request_.place.ns, .driver_labels = *labels}}, .clock = clock_});
+    auto cache = WatchCache::Create(
+        cluster_, {.drivers = {{.ns = situation_.question.snapshot.ns, .driver_labels = *labels}}, .clock = clock_});
     if (!cache.ok()) return cache.status();
     cache_ = *std::move(cache);
     auto engine =
-        driverupgrade::UpgradeEngine::Create(request_.question.identity, cluster_,
-                                             {.snapshot = {.ns = request_.place.ns,
-                                                           .driver_labels = *labels,
-                                                           .uses_driver = request_.question.snapshot.uses_driver,
-                                                           .restart_only = request_.question.snapshot.restart_only},
-                                              .executor = {.calls_in_flight = 1, .events = false},
-                                              .cache = cache_,
-                                              // A pass takes no time here.
-                                              .nodes_per_pass = std::numeric_limits<int>::max(),
-                                              .ledger = Ledger(),
-                                              .clock = clock_});
+        internal::EngineMaker::Create(situation_.question.identity, cluster_,
+                                      {.snapshot = {.ns = situation_.question.snapshot.ns,
+                                                    .driver_labels = *labels,
+                                                    .uses_driver = situation_.question.snapshot.uses_driver,
+                                                    .restart_only = situation_.question.snapshot.restart_only},
+                                       .executor = {.calls_in_flight = 1, .events = false},
+                                       .cache = cache_,
+                                       // A pass takes no time here.
+                                       .nodes_per_pass = std::numeric_limits<int>::max(),
+                                       .ledger = Ledger(),
+                                       .clock = clock_},
+                                      /*runner=*/nullptr, internal::HookThread::kCallers);
     if (!engine.ok()) return engine.status();
     engine_ = *std::move(engine);
     return absl::OkStatus();
@@ -166,31 +162,29 @@ class Simulation {
 
   // Nobody moves any more, unless a person does something.
   bool IsOver() {
-    const driverupgrade::Plan plan = engine_->Everything();
+    const Plan plan = engine_->Everything();
     ++whole_plans_;
     if (!plan.nodes.empty() || plan.totals.total == 0) return plan.totals.total == 0 && cache_->Synced();
     if (plan.totals.InState(UpgradeState::kDone) + static_cast<int>(plan.gates.size()) < plan.totals.total)
       return false;
-    return std::all_of(plan.gates.begin(), plan.gates.end(), [](const driverupgrade::NodeGate& gate) {
-      return driverupgrade::TraitsOf(gate.gate.reason).ends_rollout;
-    });
+    return std::all_of(plan.gates.begin(), plan.gates.end(),
+                       [](const NodeGate& gate) { return TraitsOf(gate.gate.reason).ends_rollout; });
   }
 
-  void AddBlocked(const driverupgrade::Plan& plan, Rollout& rollout) {
+  void AddBlocked(const Plan& plan, Rollout& rollout) {
     int left_out = 0;
-    for (const driverupgrade::NodeGate& gate : plan.gates) {
+    for (const NodeGate& gate : plan.gates) {
       Blocked blocked = recorder_.WhyBlocked(gate);
       if (IsOfBudget(blocked.gate) && !blocked.failed) blocked.subject = BudgetsInTheWay(gate.node);
       if (!IsOfBudget(blocked.gate)) blocked.subject.clear();
-      left_out += driverupgrade::TraitsOf(blocked.gate).left_out ? 1 : 0;
+      left_out += TraitsOf(blocked.gate).left_out ? 1 : 0;
       rollout.blocked[gate.node] = std::move(blocked);
     }
     rollout.finishes = rollout.done + left_out >= rollout.nodes;
   }
 
   Rollout Outcome() {
-    using driverupgrade::Operation;
-    const driverupgrade::Plan plan = engine_->Everything();
+    const Plan plan = engine_->Everything();
     Rollout rollout{.makespan = recorder_.last_change(),
                     .nodes = plan.totals.total,
                     .done = plan.totals.done,
@@ -217,7 +211,7 @@ class Simulation {
     return rollout;
   }
 
-  const Request& request_;
+  const Situation& situation_;
   const UpgradePolicy& policy_;
   const Durations durations_;
   Jitter jitter_;
@@ -227,20 +221,20 @@ class Simulation {
   int whole_plans_ = 0;
   std::shared_ptr<FakeClock> clock_;
   std::shared_ptr<FakeCluster> cluster_;
-  driverupgrade::testing::GangController gangs_;
+  testing::GangController gangs_;
   RolloutRecorder recorder_;
   const Budgets budgets_;
   // Pods whose eviction was requested, by node.
-  std::map<std::string, std::set<driverupgrade::PodRef>> tried_;
-  std::shared_ptr<driverupgrade::WatchCache> cache_;
-  std::unique_ptr<driverupgrade::UpgradeEngine> engine_;
+  std::map<std::string, std::set<PodRef>> tried_;
+  std::shared_ptr<WatchCache> cache_;
+  std::unique_ptr<UpgradeEngine> engine_;
 };
 
 }  // namespace
 
-absl::StatusOr<Rollout> SimulateRollout(const Request& request, const UpgradePolicy& policy, const Durations& durations,
-                                        std::uint32_t seed) {
-  return Simulation(request, policy, durations, seed).Run();
+absl::StatusOr<Rollout> SimulateRollout(const Situation& situation, const UpgradePolicy& policy,
+                                        const Durations& durations, std::uint32_t seed) {
+  return Simulation(situation, policy, durations, seed).Run();
 }
 
-}  // namespace upgradectl
+}  // namespace driverupgrade::whatif

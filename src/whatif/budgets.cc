@@ -1,19 +1,13 @@
-#include "upgradectl/budgets.h"
+#include "whatif/budgets.h"
 
 #include <algorithm>
 
 #include "decide/gate_subject.h"
 #include "fmt/format.h"
 
-namespace upgradectl {
+namespace driverupgrade::whatif {
 
-using driverupgrade::Gate;
-using driverupgrade::GateReason;
-using driverupgrade::LabelSelector;
-using driverupgrade::Pod;
-using driverupgrade::PodDisruptionBudget;
-
-Budgets::Budgets(const driverupgrade::ClusterObjects& objects, const Facts& facts) : facts_(facts) {
+Budgets::Budgets(const ClusterObjects& objects, const ClusterFacts& facts) : facts_(facts) {
   for (const PodDisruptionBudget& budget : objects.pod_disruption_budgets) {
     OfNamespace& of_namespace = by_namespace_[budget.ns];
     const auto& requirements = budget.selector.requirements();
@@ -48,7 +42,7 @@ std::vector<const PodDisruptionBudget*> Budgets::Of(const Pod& pod) const {
 
 std::optional<Gate> Budgets::Refusal(const Pod& pod) const {
   // Those that have ended, or do not run yet, are nobody's loss.
-  if (pod.phase != driverupgrade::PodPhase::kRunning) return std::nullopt;
+  if (pod.phase != PodPhase::kRunning) return std::nullopt;
   const std::vector<const PodDisruptionBudget*> budgets = Of(pod);
   if (budgets.empty()) return std::nullopt;
   if (budgets.size() > 1) {
@@ -56,11 +50,11 @@ std::optional<Gate> Budgets::Refusal(const Pod& pod) const {
         .reason = GateReason::kSeveralBudgets,
         .detail = fmt::format("{}: selected by the disruption budgets {} and {}, so that no eviction is possible",
                               pod.ref.ToString(), budgets[0]->name, budgets[1]->name),
-        .subject = driverupgrade::PodSubject(pod.ref)};
+        .subject = PodSubject(pod.ref)};
   }
   const PodDisruptionBudget& budget = *budgets.front();
   if (budget.disruptions_allowed > 0) return std::nullopt;
-  if (!driverupgrade::IsReady(pod)) {
+  if (!IsReady(pod)) {
     const auto always = facts_.always_allow_unhealthy.find(budget.ns + "/" + budget.name);
     if (always != facts_.always_allow_unhealthy.end() && always->second) return std::nullopt;
     if (budget.current_healthy >= budget.desired_healthy && budget.desired_healthy > 0) return std::nullopt;
@@ -68,7 +62,7 @@ std::optional<Gate> Budgets::Refusal(const Pod& pod) const {
   return Gate{.reason = GateReason::kDisruptionBudget,
               .detail = fmt::format("{}: disruption budget {} allows none ({} healthy, {} needed)", pod.ref.ToString(),
                                     budget.name, budget.current_healthy, budget.desired_healthy),
-              .subject = driverupgrade::PodSubject(pod.ref)};
+              .subject = PodSubject(pod.ref)};
 }
 
 bool Budgets::NeverAllows(const PodDisruptionBudget& budget) const {
@@ -76,4 +70,4 @@ bool Budgets::NeverAllows(const PodDisruptionBudget& budget) const {
   return expected != facts_.expected_pods.end() && expected->second > 0 && budget.desired_healthy >= expected->second;
 }
 
-}  // namespace upgradectl
+}  // namespace driverupgrade::whatif

@@ -1,4 +1,4 @@
-#include "upgradectl/rollout_recorder.h"
+#include "whatif/simulation/rollout_recorder.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,36 +8,30 @@
 #include "fmt/format.h"
 #include "model/node_marks.h"
 
-namespace upgradectl {
+namespace driverupgrade::whatif {
 namespace {
-
-using driverupgrade::GateReason;
-using driverupgrade::Node;
-using driverupgrade::Pod;
-using driverupgrade::UpgradeState;
 
 // Counts pods as a disruption budget does: ready, and not terminating. Pods of DaemonSets stay on their node.
 bool IsAtWork(const Pod* pod) {
-  return pod != nullptr && !driverupgrade::IsDaemonSetPod(*pod) && driverupgrade::IsReady(*pod) &&
-         !pod->deletion_timestamp;
+  return pod != nullptr && !IsDaemonSetPod(*pod) && IsReady(*pod) && !pod->deletion_timestamp;
 }
 
-int IsPassing(GateReason reason) { return driverupgrade::TraitsOf(reason).ends_rollout ? 0 : 1; }
+int IsPassing(GateReason reason) { return TraitsOf(reason).ends_rollout ? 0 : 1; }
 
 // Gates of the rollout hold nodes that have not started, or pass within seconds.
 bool CanFail(GateReason reason) {
-  const driverupgrade::GateOpener opener = driverupgrade::TraitsOf(reason).opener;
-  return opener != driverupgrade::GateOpener::kRollout && opener != driverupgrade::GateOpener::kClock;
+  const GateOpener opener = TraitsOf(reason).opener;
+  return opener != GateOpener::kRollout && opener != GateOpener::kClock;
 }
 
 }  // namespace
 
-void RolloutRecorder::FollowPods(const driverupgrade::testing::Versions<Pod>& pod) {
+void RolloutRecorder::FollowPods(const testing::Versions<Pod>& pod) {
   pods_missing_ += (IsAtWork(pod.before) ? 1 : 0) - (IsAtWork(pod.after) ? 1 : 0);
   pods_peak_ = std::max(pods_peak_, pods_missing_);
 }
 
-void RolloutRecorder::Follow(const driverupgrade::testing::Change& change) {
+void RolloutRecorder::Follow(const testing::Change& change) {
   FollowPods(change.pod);
   if (change.node.after == nullptr) return;
   const Node& node = *change.node.after;
@@ -45,7 +39,7 @@ void RolloutRecorder::Follow(const driverupgrade::testing::Change& change) {
   if (unavailable ? unavailable_.insert(node.name).second : unavailable_.erase(node.name) > 0) {
     peak_ = std::max(peak_, static_cast<int>(unavailable_.size()));
   }
-  const auto state = driverupgrade::internal::StateOf(node, request_.question.identity);
+  const auto state = internal::StateOf(node, identity_);
   if (state) Enter(node.name, *state, change.time - began_);
 }
 
@@ -57,7 +51,7 @@ void RolloutRecorder::Enter(const std::string& node, UpgradeState state, absl::D
   last_change_ = at;
 }
 
-void RolloutRecorder::Hold(const driverupgrade::NodeGate& gate, bool closed, absl::Time now) {
+void RolloutRecorder::Hold(const NodeGate& gate, bool closed, absl::Time now) {
   const GateReason reason = gate.gate.reason;
   const auto [found, is_new] = held_.try_emplace(gate.node);
   Held& held = found->second;
@@ -73,7 +67,7 @@ void RolloutRecorder::Hold(const driverupgrade::NodeGate& gate, bool closed, abs
   held.reason = reason;
   held.since = now - began_;
   histories_[gate.node].notes.push_back(
-      {.at = now - began_, .text = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail)});
+      {.at = now - began_, .text = fmt::format("{}: {}", ToString(gate.gate.reason), gate.gate.detail)});
 }
 
 void RolloutRecorder::Unhold(const std::string& node) {
@@ -83,11 +77,11 @@ void RolloutRecorder::Unhold(const std::string& node) {
   held_.erase(held);
 }
 
-bool RolloutRecorder::MayBeOver(const driverupgrade::Tally& totals) const {
+bool RolloutRecorder::MayBeOver(const Tally& totals) const {
   return passing_ == 0 && totals.InState(UpgradeState::kDone) + static_cast<int>(held_.size()) >= totals.total;
 }
 
-void RolloutRecorder::Fail(const driverupgrade::NodePlan& plan, std::string subject, absl::Time now) {
+void RolloutRecorder::Fail(const NodePlan& plan, std::string subject, absl::Time now) {
   const auto held = held_.find(plan.node);
   const bool was_held = held != held_.end() && CanFail(held->second.reason);
   failures_[plan.node] = {.gate = was_held ? held->second.reason : GateReason::kFailed,
@@ -97,7 +91,7 @@ void RolloutRecorder::Fail(const driverupgrade::NodePlan& plan, std::string subj
                           .since = now - began_};
 }
 
-Blocked RolloutRecorder::WhyBlocked(const driverupgrade::NodeGate& gate) const {
+Blocked RolloutRecorder::WhyBlocked(const NodeGate& gate) const {
   const auto failure = failures_.find(gate.node);
   if (gate.state == UpgradeState::kFailed && failure != failures_.end()) return failure->second;
   const auto held = held_.find(gate.node);
@@ -122,4 +116,4 @@ void RolloutRecorder::Finish(Rollout& rollout) {
   }
 }
 
-}  // namespace upgradectl
+}  // namespace driverupgrade::whatif

@@ -1,4 +1,4 @@
-#include "upgradectl/policy_effects.h"
+#include "whatif/preflight/policy_effects.h"
 
 #include <algorithm>
 #include <climits>
@@ -13,24 +13,12 @@
 #include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "fmt/format.h"
-#include "upgradectl/simulate.h"
-#include "upgradectl/status.h"
+#include "whatif/age.h"
+#include "whatif/durations.h"
 
-namespace upgradectl {
+namespace driverupgrade::whatif {
 namespace {
 
-using driverupgrade::Count;
-using driverupgrade::CountOrPercent;
-using driverupgrade::GroupMode;
-using driverupgrade::LabelSelector;
-using driverupgrade::Node;
-using driverupgrade::OrderBy;
-using driverupgrade::Percent;
-using driverupgrade::Pod;
-using driverupgrade::RolloutPolicy;
-using driverupgrade::UpgradePolicy;
-using driverupgrade::whatif::NodeReport;
-using driverupgrade::whatif::Report;
 using Texts = std::vector<std::string>;
 
 std::optional<int> CountOf(const CountOrPercent& limit) {
@@ -38,18 +26,18 @@ std::optional<int> CountOf(const CountOrPercent& limit) {
   return count == nullptr ? std::nullopt : std::optional(count->value);
 }
 
-driverupgrade::UpgradeBudget BudgetOf(const UpgradePolicy& policy, const Report& report) {
-  driverupgrade::Tally fleet;
+UpgradeBudget BudgetOf(const UpgradePolicy& policy, const Report& report) {
+  Tally fleet;
   fleet.total = static_cast<int>(report.nodes.size());
-  return driverupgrade::ComputeBudget(fleet, policy);
+  return ComputeBudget(fleet, policy);
 }
 
 // The values of a label on the nodes of the rollout, each once per node.
-std::vector<std::string_view> ValuesOf(const std::string& label, const Request& request, const Report& report) {
+std::vector<std::string_view> ValuesOf(const std::string& label, const Situation& situation, const Report& report) {
   std::set<std::string_view> ours;
   for (const NodeReport& node : report.nodes) ours.insert(node.plan.node);
   std::vector<std::string_view> values;
-  for (const Node& node : request.question.cluster.nodes) {
+  for (const Node& node : situation.question.cluster.nodes) {
     const auto found = node.labels.find(label);
     if (ours.contains(node.name) && found != node.labels.end()) values.push_back(found->second);
   }
@@ -57,7 +45,6 @@ std::vector<std::string_view> ValuesOf(const std::string& label, const Request& 
 }
 
 bool ReturnsNodes(const UpgradePolicy& policy) {
-  using driverupgrade::OnFailure;
   return (policy.drain && policy.drain->on_failure == OnFailure::kGiveBack) ||
          (policy.pod_deletion && policy.pod_deletion->on_failure == OnFailure::kGiveBack);
 }
@@ -71,7 +58,7 @@ void CheckLimits(const UpgradePolicy& policy, const Report& report, Texts& field
   if (!policy.failure_policy) return;
   const std::optional<int> failures = CountOf(policy.failure_policy->max_failures);
   if (!failures) return;
-  // driverupgrade::Warnings compares two numbers. Nodes that return to service are available.
+  // Warnings compares two numbers. Nodes that return to service are available.
   const bool is_percentage = policy.max_unavailable && !CountOf(*policy.max_unavailable);
   const int unavailable =
       is_percentage && !ReturnsNodes(policy) ? BudgetOf(policy, report).unavailable_max.value_or(INT_MAX) : INT_MAX;
@@ -84,8 +71,8 @@ void CheckLimits(const UpgradePolicy& policy, const Report& report, Texts& field
   }
 }
 
-// driverupgrade::Warnings knows the size of stages by number.
-void CheckFailuresOf(const driverupgrade::RolloutStage& stage, std::size_t i, int size, Texts& fields) {
+// Warnings knows the size of stages by number.
+void CheckFailuresOf(const RolloutStage& stage, std::size_t i, int size, Texts& fields) {
   const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes);
   const auto* percent = stage.max_failures ? std::get_if<Percent>(&*stage.max_failures) : nullptr;
   if (percent == nullptr || percent->value == 0 || size == 0 || (nodes != nullptr && CountOf(*nodes))) return;
@@ -94,7 +81,7 @@ void CheckFailuresOf(const driverupgrade::RolloutStage& stage, std::size_t i, in
                                percent->value, size));
 }
 
-// driverupgrade::Warnings knows a stage that takes 100%.
+// Warnings knows a stage that takes 100%.
 void CheckStages(const RolloutPolicy& rollout, const Report& report, Texts& fields) {
   if (!report.rollout) return;
   const auto& stages = report.rollout->stages;
@@ -109,36 +96,36 @@ void CheckStages(const RolloutPolicy& rollout, const Report& report, Texts& fiel
   }
 }
 
-void CheckValidation(const Request& request, Texts& fields) {
-  if (request.question.machine.validation_selector) return;
-  const UpgradePolicy& policy = request.question.policy;
+void CheckValidation(const Situation& situation, Texts& fields) {
+  if (situation.question.machine.validation_selector) return;
+  const UpgradePolicy& policy = situation.question.policy;
   const auto& failures = policy.failure_policy;
-  if (failures && failures->by_class.contains(driverupgrade::FailureClass::kValidation)) {
+  if (failures && failures->by_class.contains(FailureClass::kValidation)) {
     fields.emplace_back("failurePolicy.byClass.Validation: has no effect: the operator validates nothing");
   }
-  if (policy.deadlines.validation != driverupgrade::DeadlinePolicy{}.validation) {
+  if (policy.deadlines.validation != DeadlinePolicy{}.validation) {
     fields.emplace_back("deadlines.validationSeconds: has no effect: the operator validates nothing");
   }
 }
 
 // A group of one node starts and counts as the node does alone. With OneAtATime it still keeps the others waiting.
-void CheckGroups(const Request& request, const Report& report, Texts& fields) {
-  const auto& groups = request.question.policy.rollout->groups;
+void CheckGroups(const Situation& situation, const Report& report, Texts& fields) {
+  const auto& groups = situation.question.policy.rollout->groups;
   if (!groups || groups->mode == GroupMode::kOneAtATime) return;
-  const std::vector<std::string_view> values = ValuesOf(groups->by, request, report);
+  const std::vector<std::string_view> values = ValuesOf(groups->by, situation, report);
   const std::set<std::string_view> distinct(values.begin(), values.end());
   if (values.size() < 2 || distinct.size() < values.size()) return;
   fields.push_back(fmt::format("rollout.groups.by: has no effect: each node has its own value of {}", groups->by));
 }
 
-void CheckOrder(const Request& request, const Report& report, Texts& fields) {
-  const auto& order = request.question.policy.rollout->order;
+void CheckOrder(const Situation& situation, const Report& report, Texts& fields) {
+  const auto& order = situation.question.policy.rollout->order;
   const auto is_number = [](std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
   };
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (order[i].by != OrderBy::kLabel) continue;
-    const std::vector<std::string_view> values = ValuesOf(order[i].label, request, report);
+    const std::vector<std::string_view> values = ValuesOf(order[i].label, situation, report);
     if (values.empty() || std::any_of(values.begin(), values.end(), is_number)) continue;
     fields.push_back(
         fmt::format("rollout.order[{}].label: has no effect: no value of {} is a number; topology orders by text", i,
@@ -147,9 +134,9 @@ void CheckOrder(const Request& request, const Report& report, Texts& fields) {
 }
 
 // A day later, so that the time zone does not matter.
-void CheckClosed(const Request& request, Texts& fields) {
-  const auto& closed = request.question.policy.rollout->closed;
-  const absl::CivilDay yesterday = absl::ToCivilDay(request.question.at, absl::UTCTimeZone()) - 1;
+void CheckClosed(const Situation& situation, Texts& fields) {
+  const auto& closed = situation.question.policy.rollout->closed;
+  const absl::CivilDay yesterday = absl::ToCivilDay(situation.question.at, absl::UTCTimeZone()) - 1;
   for (std::size_t i = 0; i < closed.size(); ++i) {
     if (closed[i].last >= yesterday) continue;
     fields.push_back(
@@ -159,23 +146,23 @@ void CheckClosed(const Request& request, Texts& fields) {
 
 // Whether a stage that others wait for has the node, or may have it.
 bool IsInStage(const RolloutPolicy& rollout, const Node& node) {
-  return std::any_of(rollout.stages.begin(), rollout.stages.end(), [&](const driverupgrade::RolloutStage& stage) {
+  return std::any_of(rollout.stages.begin(), rollout.stages.end(), [&](const RolloutStage& stage) {
     const auto* selector = std::get_if<LabelSelector>(&stage.nodes);
     return selector == nullptr || selector->Matches(node.labels);
   });
 }
 
 // A stage with such a node never finishes.
-void CheckHealthPods(const Request& request, const LabelSelector& selector, Texts& selectors) {
+void CheckHealthPods(const Situation& situation, const LabelSelector& selector, Texts& selectors) {
   std::set<std::string_view> covered;
   std::set<std::string_view> with_driver;
-  for (const Pod& pod : request.question.cluster.pods) {
+  for (const Pod& pod : situation.question.cluster.pods) {
     if (selector.Matches(pod.labels)) covered.insert(pod.node_name);
-    if (request.question.snapshot.driver_labels.Matches(pod.labels)) with_driver.insert(pod.node_name);
+    if (situation.question.snapshot.driver_labels.Matches(pod.labels)) with_driver.insert(pod.node_name);
   }
   Texts missing;
-  for (const Node& node : request.question.cluster.nodes) {
-    const bool counts = with_driver.contains(node.name) && IsInStage(*request.question.policy.rollout, node);
+  for (const Node& node : situation.question.cluster.nodes) {
+    const bool counts = with_driver.contains(node.name) && IsInStage(*situation.question.policy.rollout, node);
     if (counts && !covered.contains(node.name)) missing.push_back(node.name);
   }
   // With no pod at all the selector is misspelled.
@@ -187,24 +174,24 @@ void CheckHealthPods(const Request& request, const LabelSelector& selector, Text
 
 }  // namespace
 
-Texts FieldsWithoutEffect(const Request& request, const Report& report) {
+Texts FieldsWithoutEffect(const Situation& situation, const Report& report) {
   Texts fields;
   if (report.nodes.empty()) return fields;
-  CheckLimits(request.question.policy, report, fields);
-  CheckValidation(request, fields);
-  if (!request.question.policy.rollout) return fields;
-  CheckStages(*request.question.policy.rollout, report, fields);
-  CheckGroups(request, report, fields);
-  CheckOrder(request, report, fields);
-  CheckClosed(request, fields);
+  CheckLimits(situation.question.policy, report, fields);
+  CheckValidation(situation, fields);
+  if (!situation.question.policy.rollout) return fields;
+  CheckStages(*situation.question.policy.rollout, report, fields);
+  CheckGroups(situation, report, fields);
+  CheckOrder(situation, report, fields);
+  CheckClosed(situation, fields);
   return fields;
 }
 
-Texts SelectorsWithoutPods(const Request& request) {
-  const UpgradePolicy& policy = request.question.policy;
+Texts SelectorsWithoutPods(const Situation& situation) {
+  const UpgradePolicy& policy = situation.question.policy;
   Texts selectors;
   const auto check = [&](std::string_view field, const LabelSelector& selector) {
-    const auto& pods = request.question.cluster.pods;
+    const auto& pods = situation.question.cluster.pods;
     const auto matches = [&](const Pod& pod) { return selector.Matches(pod.labels); };
     if (selector.empty() || pods.empty() || std::any_of(pods.begin(), pods.end(), matches)) return;
     selectors.push_back(fmt::format("{}: no pod matches {}", field, selector.ToString()));
@@ -214,28 +201,28 @@ Texts SelectorsWithoutPods(const Request& request) {
   if (policy.drain) check("drain.podSelector", policy.drain->pod_selector);
   if (!policy.rollout || !policy.rollout->health || !policy.rollout->health->pod_selector) return selectors;
   check("rollout.health.podSelector", *policy.rollout->health->pod_selector);
-  CheckHealthPods(request, *policy.rollout->health->pod_selector, selectors);
+  CheckHealthPods(situation, *policy.rollout->health->pod_selector, selectors);
   return selectors;
 }
 
-Texts DeadlinesTooShort(const Request& request) {
-  const driverupgrade::NodeRules rules(request.question.policy);
+Texts DeadlinesTooShort(const Situation& situation) {
+  const NodeRules rules(situation.question.policy);
   const absl::Duration deadline = *rules.deadlines.pod_restart;
-  const std::optional<Measured> start = MeasureStart(request, /*of_driver=*/true);
+  const std::optional<Measured> start = MeasureStart(situation, /*of_driver=*/true);
   if (!start || start->took < deadline) return {};
   return {fmt::format("deadlines.podRestartSeconds: {}, and half of {} driver pods took {} or more", Age(deadline),
                       start->count, Age(start->took))};
 }
 
-Texts WhyAllAtOnce(const Request& request, const Report& report) {
-  const UpgradePolicy& policy = request.question.policy;
+Texts WhyAllAtOnce(const Situation& situation, const Report& report) {
+  const UpgradePolicy& policy = situation.question.policy;
   const int total = static_cast<int>(report.nodes.size());
   const bool is_ordered = policy.rollout && (policy.rollout->groups || !policy.rollout->stages.empty());
   if (total < 2 || is_ordered) return {};
-  const driverupgrade::UpgradeBudget budget = BudgetOf(policy, report);
+  const UpgradeBudget budget = BudgetOf(policy, report);
   const auto allows_all = [&](const std::optional<int>& limit) { return !limit || *limit >= total; };
   if (!allows_all(budget.parallel_max) || !allows_all(budget.unavailable_max)) return {};
   return {fmt::format("maxParallelUpgrades and maxUnavailable allow {} of {} nodes", total, total)};
 }
 
-}  // namespace upgradectl
+}  // namespace driverupgrade::whatif

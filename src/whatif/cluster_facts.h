@@ -1,0 +1,108 @@
+// Facts about a cluster that decide nothing in an upgrade, but explain and predict one.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_CLUSTER_FACTS_H_
+#define DRIVERUPGRADE_SRC_WHATIF_CLUSTER_FACTS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/driver_identity.h"
+#include "whatif/json_view.h"
+
+namespace driverupgrade::whatif {
+
+// An Event of the driver's upgrade on a node.
+struct EventFact {
+  std::string node = {};
+  bool warning = false;
+  std::string message = {};
+  absl::Time last = absl::InfinitePast();
+  // Version of the last write: `last` has whole seconds, in which a node goes through several states.
+  std::int64_t version = 0;
+  int count = 1;
+};
+
+// A pod that was assigned to a node, by the scheduler's Event.
+struct AssignedPod {
+  std::string ns = {};
+  std::string name = {};
+  std::string node = {};
+  absl::Time at = absl::InfinitePast();
+};
+
+// A container that waits for something, by its status.
+struct WaitingContainer {
+  std::string container = {};
+  std::string reason = {};
+  std::string message = {};
+};
+
+// Amounts by resource; CPU in cores, the rest in the resource's own unit.
+using Quantities = std::map<std::string, double>;
+
+struct PodFacts {
+  std::int64_t grace_seconds = 30;
+  std::vector<std::string> finalizers = {};
+  std::vector<WaitingContainer> waiting = {};
+  // Conditions that are not True: type, and reason with message.
+  std::vector<std::pair<std::string, std::string>> false_conditions = {};
+  Quantities requests = {};
+  absl::Time created = absl::InfinitePast();
+  // When its condition Ready became True; InfinitePast if it is not.
+  absl::Time ready = absl::InfinitePast();
+};
+
+// An admission webhook that the API server calls for evictions.
+struct EvictionWebhook {
+  std::string configuration = {};
+  std::string name = {};
+  // True if the eviction is refused while the webhook does not respond.
+  bool fails_closed = true;
+};
+
+struct ClusterFacts {
+  // Oldest first.
+  std::vector<EventFact> events = {};
+  // Oldest first; only pods whose Events Kubernetes still keeps.
+  std::vector<AssignedPod> assigned_pods = {};
+  // By `namespace/name`.
+  std::map<std::string, PodFacts, std::less<>> pods = {};
+  // Allocatable resources, by node.
+  std::map<std::string, Quantities, std::less<>> allocatable = {};
+  // How many pods a budget expects, by `namespace/name`.
+  std::map<std::string, std::int64_t, std::less<>> expected_pods = {};
+  // unhealthyPodEvictionPolicy is AlwaysAllow, by `namespace/name`.
+  std::map<std::string, bool, std::less<>> always_allow_unhealthy = {};
+  // Records of rollouts, by their key in the ledger's ConfigMap.
+  std::map<std::string, std::string, std::less<>> rollout_records = {};
+  std::vector<EvictionWebhook> webhooks = {};
+  // Permissions that the operator needs and lacks. No object shows them; see tools/upgradectl/rights.h.
+  std::vector<std::string> missing_rights = {};
+};
+
+// Parses a dump. Errors: InvalidArgument with the place of the mistake.
+[[nodiscard]] absl::StatusOr<json::Document> ParseDump(std::string_view dump);
+
+// `dump`: a List. `event_reason`: DriverIdentity::EventReason.
+ClusterFacts FactsOf(const json::Value& dump, std::string_view event_reason);
+
+// Returns `namespace/name`, or `/name` of an object without a namespace.
+std::string KeyOf(const json::Value& object);
+
+// The key under which the ledger has the record of the rollout.
+std::string RecordKey(const DriverIdentity& identity);
+// Returns the record of the driver's rollout; nullopt if the dump has no ledger with one.
+std::optional<std::string> RecordOf(const ClusterFacts& facts, const DriverIdentity& identity);
+
+// "500m" is 0.5, "2Gi" 2147483648; 0 for other texts.
+double ParseQuantity(std::string_view text);
+
+}  // namespace driverupgrade::whatif
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_CLUSTER_FACTS_H_

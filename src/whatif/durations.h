@@ -1,0 +1,63 @@
+// The durations of the steps of an upgrade: given, or measured in the cluster.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_DURATIONS_H_
+#define DRIVERUPGRADE_SRC_WHATIF_DURATIONS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/upgrade_state.h"
+#include "whatif/situation.h"
+
+namespace driverupgrade::whatif {
+
+// Durations are shorter than a day.
+inline constexpr absl::Duration kDurationEnd = absl::Hours(24);
+
+// Durations of the steps of an upgrade.
+struct Durations {
+  // Until the driver is validated.
+  absl::Duration driver_start = absl::Minutes(2);
+  absl::Duration driver_stop = absl::Seconds(2);
+  // Durations of the pods that replace evicted pods.
+  absl::Duration pod_start = absl::Seconds(5);
+  absl::Duration pod_stop = absl::Seconds(30);
+  // Maximum relative deviation of these durations.
+  double jitter = 0.2;
+};
+
+// A measured duration, and the number of pods or nodes that it was measured on.
+struct Measured {
+  absl::Duration took = {};
+  int count = 0;
+};
+// Returns the median time from the creation of pods until they were ready. The pods are the driver's, or pods that a
+// controller would replace on other nodes. Returns nullopt if fewer than three pods show it.
+std::optional<Measured> MeasureStart(const Situation& situation, bool of_driver);
+
+// Returns the time in these states that `percent` of the nodes did not exceed, from the Events of an upgrade. The longest time of
+// each node counts. Returns nullopt if fewer than three nodes left one of the states.
+std::optional<Measured> MeasureStates(const Situation& situation, const std::vector<UpgradeState>& states, int percent);
+
+// Returns the median time that old driver pods took to end: from Events of an upgrade until the creation of the present
+// driver pods. Returns nullopt if fewer than three nodes show it.
+std::optional<Measured> MeasureDriverStop(const Situation& situation);
+
+// Durations that the caller knows; nullopt: measure it.
+struct GivenDurations {
+  std::optional<absl::Duration> driver_start = std::nullopt;
+  std::optional<absl::Duration> driver_stop = std::nullopt;
+  std::optional<absl::Duration> pod_start = std::nullopt;
+  std::optional<absl::Duration> pod_stop = std::nullopt;
+  std::optional<absl::Duration> validation = std::nullopt;
+  double jitter = Durations().jitter;
+};
+
+// Adds a text for users to `notes` for each duration that was measured, such as `driver-start 31s: the median of 3 pods`.
+// Durations that can be neither measured nor are given have default values.
+Durations DurationsOf(const GivenDurations& given, const Situation& situation, std::vector<std::string>& notes);
+
+}  // namespace driverupgrade::whatif
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_DURATIONS_H_

@@ -1,0 +1,232 @@
+#include "whatif/preflight/preflight.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/cordon_names.h"
+#include "fmt/format.h"
+#include "model/node_marks.h"
+#include "model/node_service.h"
+#include "whatif/preflight/preflight_pods.h"
+#include "whatif/preflight/preflight_rollout.h"
+
+namespace driverupgrade::whatif {
+namespace {
+
+using enum Severity;
+
+class Search {
+ public:
+  explicit Search(const Situation& situation)
+      : situation_(situation), policy_(situation.question.policy), pods_(SortPods(situation.question)) {}
+
+  std::vector<Obstacle> Run() {
+    CheckPolicy();
+    CheckRights();
+    CheckDaemonSets();
+    std::vector<const Node*> readable;
+    for (const Node& node : situation_.question.cluster.nodes) {
+      if (!IsOurs(node)) continue;
+      CheckNode(node);
+      if (node.unreadable.empty()) readable.push_back(&node);
+    }
+    CheckUnboundDriverPods();
+    FindPodObstacles(situation_, pods_, readable, obstacles_);
+    for (const EvictionWebhook& webhook : situation_.facts.webhooks) {
+      if (webhook.fails_closed) Add(kWebhook, fmt::format("{} ({})", webhook.configuration, webhook.name));
+    }
+    FindRolloutObstacles(situation_, obstacles_);
+    return obstacles_.Take();
+  }
+
+ private:
+  static constexpr ObstacleKind kWebhook = {
+      kWarning, "EvictionWebhook", "A webhook is asked about evictions, and without its answer they are refused.",
+      "See that it answers while nodes are drained, or that failurePolicy is Ignore."};
+
+  void Add(const ObstacleKind& kind, std::string object) { obstacles_.Add(kind, std::move(object)); }
+
+  bool IsOurs(const Node& node) const {
+    return pods_.driver.count(node.name) > 0 || internal::IsMarked(node, situation_.question.identity);
+  }
+
+  void CheckPolicy() {
+    const std::string& source = situation_.policy_name;
+    if (!situation_.knows_policy) {
+      return Add({kWarning, "PolicyUnknown", "Nobody knows the policy, so that it is taken to have defaults.",
+                  "--policy or --policy-resource."},
+                 source);
+    }
+    if (!policy_.auto_upgrade) {
+      Add({kError, "AutoUpgradeOff", "autoUpgrade is off: nothing will be upgraded.", "Turn it on."}, source);
+    }
+    if (policy_.paused) {
+      Add({kError, "Paused", "The policy is paused: no node will start.", "upgradectl resume."}, source);
+    }
+  }
+
+  void CheckRights() {
+    for (const std::string& right : situation_.facts.missing_rights) {
+      Add({kError, "RightMissing", "The operator may not do what it has to.", "Give it the roles of deploy/rbac."},
+          right);
+    }
+  }
+
+  void CheckDaemonSets() {
+    bool any = false;
+    for (const DaemonSet& set : situation_.question.cluster.daemon_sets) {
+      const bool ours =
+          set.ns == situation_.question.snapshot.ns && situation_.question.snapshot.driver_labels.Matches(set.labels);
+      if (!ours) continue;
+      any = true;
+      const std::string name = set.ns + "/" + set.name;
+      if (!set.on_delete) {
+        Add({kError, "UpdateStrategy", "Kubernetes restarts the driver's pods by itself, under workloads.",
+             "updateStrategy: {type: OnDelete}"},
+            name);
+      }
+      if (set.observed_generation < set.generation) {
+        Add({kWarning, "TemplateNotSeen", "Its controller has not seen the newest template.",
+             "Is kube-controller-manager at work?"},
+            name);
+      }
+    }
+    if (!any) {
+      Add({kError, "NoDaemonSet", "No DaemonSet has the driver's labels.", "--namespace and --driver-labels."},
+          fmt::format("{} in {}", situation_.question.snapshot.driver_labels.ToString(),
+                      situation_.question.snapshot.ns));
+    }
+  }
+
+  void CheckNode(const Node& node) {
+    if (!node.unreadable.empty()) {
+      return Add({kError, "NodeUnreadable", "The node cannot be read: it is left alone and holds a slot.",
+                  "docs/operations.md#an-object-cannot-be-read"},
+                 fmt::format("{}: {}", node.name, node.unreadable));
+    }
+    CheckMarks(node);
+    if (!node.ready) {
+      Add({kWarning, "NodeNotReady", "The node is not ready: it counts against maxUnavailable, and does not start.",
+           "Repair it, or leave it out."},
+          node.name);
+    }
+    if (const std::string why = internal::WhyLeaving(node); !why.empty()) {
+      Add({kWarning, "NodeLeaves",
+           "The node is about to leave the cluster: it counts against maxUnavailable, and does not start.",
+           "Nothing, unless it stays after all."},
+          fmt::format("{}: {}", node.name, why));
+    }
+    if (const std::string why = internal::WhyMachineConfig(node); !why.empty()) {
+      Add({kWarning, "MachineConfig", "OpenShift is about to reboot the node: it does not start before.",
+           "kubectl get machineconfigpools"},
+          fmt::format("{}: {}", node.name, why));
+    }
+    CheckDriverPods(node);
+    const auto pods = pods_.others.find(node.name);
+    CheckValidation(node, pods == pods_.others.end() ? std::vector<const Pod*>() : pods->second);
+  }
+
+  void CheckMarks(const Node& node) {
+    const auto marks = internal::DecodeMarks(node, situation_.question.identity);
+    const std::optional<UpgradeState> state = marks.State();
+    if (!state) {
+      Add({kError, "UnknownState", "The state label is no state: the node is left alone and holds a slot.",
+           "Remove the label."},
+          node.name);
+    }
+    if (state == UpgradeState::kFailed) {
+      Add({kError, "NodeFailed", "An earlier upgrade of the node has failed: it holds a slot.",
+           "Repair it, and upgradectl retry NODE."},
+          node.name);
+    }
+    const bool rests = state == UpgradeState::kUnknown || state == UpgradeState::kDone;
+    const bool ours = CordonNames(node).count(situation_.question.identity.Name()) > 0;
+    const bool stale = marks.stage.present() || marks.failures.present() || marks.failed_revision.present() ||
+                       marks.restart_pod.present() || marks.initially_unschedulable.present() || ours;
+    if (rests && stale) {
+      Add({kWarning, "StaleMarks", "A node at rest has annotations of an upgrade that was broken off.",
+           "Remove them: docs/operations.md#on-the-node"},
+          node.name);
+    }
+    if (marks.skip_upgrade.value()) {
+      Add({kWarning, "NodeSkipped", "The node has the skip label: it keeps its old driver.", "upgradectl unskip NODE."},
+          node.name);
+    }
+    const bool waits = state == UpgradeState::kUpgradeRequired && !ours;
+    if ((rests || waits) && node.unschedulable) {
+      Add({kWarning, "NodeCordoned", "The node is cordoned: it counts as unavailable, and stays cordoned.",
+           "kubectl uncordon NODE, if nobody needs that."},
+          node.name);
+    }
+    if (rests && marks.safe_load.present()) {
+      Add({kWarning, "WaitsForSafeLoad", "A driver waits to be loaded: the node is upgraded in its turn.",
+           "docs/operations.md#safe-load"},
+          node.name);
+    }
+  }
+
+  void CheckUnboundDriverPods() {
+    const auto unbound = pods_.driver.find("");
+    if (unbound == pods_.driver.end()) return;
+    for (const Pod* pod : unbound->second) {
+      if (IsFinished(*pod) || pod->unscheduled_message.empty()) continue;
+      const std::string node = pod->affinity_node_name.empty() ? "" : fmt::format(" for {}", pod->affinity_node_name);
+      Add({kWarning, "DriverPodUnscheduled",
+           "A driver pod cannot be scheduled: the node that it is for counts against maxUnavailable.",
+           "Remove what the message names: taints, resources, ports, another pod."},
+          fmt::format("{}{}: {}", pod->ref.ToString(), node, pod->unscheduled_message));
+    }
+  }
+
+  void CheckDriverPods(const Node& node) {
+    const auto pods = pods_.driver.find(node.name);
+    if (pods == pods_.driver.end()) {
+      return Add(
+          {kWarning, "NoDriverPod", "The node has a state label or our cordon, and no driver pod.",
+           "Do the DaemonSet's node selector and tolerations fit it? If not, the operator lifts our cordon; remove "
+           "the label of a node without it."},
+          node.name);
+    }
+    for (const Pod* pod : pods->second) {
+      const std::string name = fmt::format("{} on {}", pod->ref.ToString(), node.name);
+      if (!IsDaemonSetPod(*pod)) {
+        Add({kError, "DriverPodWithoutOwner", "A driver pod belongs to no DaemonSet: its node is not judged.",
+             "Delete what something else made."},
+            name);
+      } else if (RevisionHash(*pod).empty()) {
+        Add({kError, "DriverPodWithoutRevision",
+             "A driver pod has no controller-revision-hash: its node is not judged.",
+             "Delete the pod when the node is free."},
+            name);
+      } else if (!IsReady(*pod)) {
+        Add({kWarning, "DriverPodNotReady", "A driver pod is not ready before the upgrade.", "Look at its log."}, name);
+      }
+    }
+  }
+
+  void CheckValidation(const Node& node, const std::vector<const Pod*>& pods) {
+    const auto& selector = situation_.question.machine.validation_selector;
+    if (!selector) return;
+    const bool found = std::any_of(pods.begin(), pods.end(),
+                                   [&](const Pod* pod) { return selector->Matches(pod->labels) && IsReady(*pod); });
+    if (!found) {
+      Add({kError, "NoValidationPod", "No validation pod is ready on the node: it would wait, and then fail.",
+           "Repair the validation's DaemonSet."},
+          node.name);
+    }
+  }
+
+  const Situation& situation_;
+  const UpgradePolicy& policy_;
+  const SortedPods pods_;
+  ObstacleList obstacles_;
+};
+
+}  // namespace
+
+std::vector<Obstacle> FindObstacles(const Situation& situation) { return Search(situation).Run(); }
+
+}  // namespace driverupgrade::whatif

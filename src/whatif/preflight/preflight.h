@@ -1,0 +1,17 @@
+// Finds the obstacles of a rollout that has not started, in the objects of a cluster.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_H_
+#define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_H_
+
+#include <vector>
+
+#include "whatif/preflight/obstacle.h"
+#include "whatif/situation.h"
+
+namespace driverupgrade::whatif {
+
+// Errors first, then by code. An obstacle has at least one object. The question must have the pods of all nodes.
+std::vector<Obstacle> FindObstacles(const Situation& situation);
+
+}  // namespace driverupgrade::whatif
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_H_

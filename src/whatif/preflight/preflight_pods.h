@@ -1,0 +1,29 @@
+// Finds the obstacles of the evacuation of nodes: pods, disruption budgets, and a lack of room on the other nodes.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_PODS_H_
+#define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_PODS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/cluster_types.h"
+#include "whatif/preflight/obstacle.h"
+#include "whatif/situation.h"
+
+namespace driverupgrade::whatif {
+
+// The pods of the question, which must outlive them, by node. Pods without a node have the name "".
+struct SortedPods {
+  using ByNode = std::map<std::string, std::vector<const Pod*>>;
+  ByNode driver = {};
+  ByNode others = {};
+};
+SortedPods SortPods(const Question& question);
+
+// Adds the obstacles of the evacuation of `nodes`.
+void FindPodObstacles(const Situation& situation, const SortedPods& pods, const std::vector<const Node*>& nodes,
+                      ObstacleList& obstacles);
+
+}  // namespace driverupgrade::whatif
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_PODS_H_

@@ -1,0 +1,15 @@
+// Finds the obstacles of the next rollout that the planner reports about a revision that no node has yet.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_ROLLOUT_H_
+#define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_ROLLOUT_H_
+
+#include "whatif/preflight/obstacle.h"
+#include "whatif/situation.h"
+
+namespace driverupgrade::whatif {
+
+// Adds the obstacles of the policy, and of the rollout that is in progress or, if none is, of the next one.
+void FindRolloutObstacles(const Situation& situation, ObstacleList& obstacles);
+
+}  // namespace driverupgrade::whatif
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_ROLLOUT_H_

@@ -1,0 +1,189 @@
+#include "whatif/simulation/furnish.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "decide/rollout/record.h"
+#include "driverupgrade/driver_identity.h"
+#include "model/node_marks.h"
+#include "whatif/gang_pods.h"
+#include "whatif/json_view.h"
+
+namespace driverupgrade::whatif {
+namespace {
+
+using testing::FakeCluster;
+
+constexpr std::string_view kHasDriver = "driverupgrade/has-driver";
+constexpr std::string_view kOldHash = "old";
+constexpr std::string_view kNewHash = "new";
+
+bool IsOfDriver(const Situation& situation, const Pod& pod) {
+  return pod.ref.ns == situation.question.snapshot.ns && situation.question.snapshot.driver_labels.Matches(pod.labels);
+}
+
+std::set<std::string, std::less<>> NodesWithDriver(const Situation& situation) {
+  std::set<std::string, std::less<>> nodes;
+  for (const Pod& pod : situation.question.cluster.pods) {
+    if (IsOfDriver(situation, pod) && !NodeOf(pod).empty()) nodes.insert(NodeOf(pod));
+  }
+  return nodes;
+}
+
+// A driver pod that cannot be scheduled now cannot be scheduled later either: nothing in the simulation makes room.
+void FurnishFullNodes(const Situation& situation, FakeCluster& cluster) {
+  for (const Pod& pod : situation.question.cluster.pods) {
+    if (!IsOfDriver(situation, pod) || !pod.node_name.empty() || pod.unscheduled_message.empty()) continue;
+    cluster.SetNodeFull(NodeOf(pod), pod.unscheduled_message);
+  }
+}
+
+// The pod template of a revision as JSON; empty if its data is not known.
+std::string TemplateOf(const ControllerRevision& revision) {
+  json::Document data;
+  data.Parse<json::kParseIterativeFlag>(revision.data.data(), revision.data.size());
+  if (data.HasParseError()) return "";
+  const json::Value* found = Find(data, {"spec", "template"});
+  return found == nullptr ? "" : Compact(*found);
+}
+
+bool HasHash(const ControllerRevision& revision, std::string_view hash) {
+  const auto found = revision.labels.find("controller-revision-hash");
+  return found != revision.labels.end() && found->second == hash;
+}
+
+// The revision with this hash of the pod's DaemonSet.
+const ControllerRevision* RevisionOf(const Situation& situation, const Pod& pod, std::string_view hash) {
+  const OwnerReference* owner = ControllerOf(pod);
+  if (owner == nullptr) return nullptr;
+  for (const ControllerRevision& revision : situation.question.cluster.controller_revisions) {
+    if (revision.owner_uid == owner->uid && HasHash(revision, hash)) return &revision;
+  }
+  return nullptr;
+}
+
+const ControllerRevision* NewestFor(const Situation& situation, const Pod& pod) {
+  const OwnerReference* owner = ControllerOf(pod);
+  const ControllerRevision* newest = nullptr;
+  if (owner == nullptr) return newest;
+  for (const ControllerRevision& revision : situation.question.cluster.controller_revisions) {
+    if (revision.owner_uid != owner->uid) continue;
+    if (newest == nullptr || newest->revision < revision.revision) newest = &revision;
+  }
+  return newest;
+}
+
+bool IsWanted(const Situation& situation, const std::string& hash) {
+  return std::any_of(
+      situation.question.cluster.pods.begin(), situation.question.cluster.pods.end(), [&](const Pod& pod) {
+        const ControllerRevision* newest = IsOfDriver(situation, pod) ? NewestFor(situation, pod) : nullptr;
+        return newest != nullptr && HasHash(*newest, hash);
+      });
+}
+
+struct Templates {
+  std::string running = {};
+  std::string wanted = {};
+};
+
+// Both are empty if all pods are up to date: the revision that comes next is not known.
+Templates TemplatesOf(const Situation& situation) {
+  std::map<std::pair<std::string, std::string>, int> pods;
+  for (const Pod& pod : situation.question.cluster.pods) {
+    if (!IsOfDriver(situation, pod)) continue;
+    const ControllerRevision* running = RevisionOf(situation, pod, RevisionHash(pod));
+    const ControllerRevision* wanted = NewestFor(situation, pod);
+    if (running != nullptr && running != wanted) ++pods[{TemplateOf(*running), TemplateOf(*wanted)}];
+  }
+  const auto most =
+      std::max_element(pods.begin(), pods.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == pods.end() || most->first.first.empty() || most->first.second.empty()) return {};
+  return {.running = most->first.first, .wanted = most->first.second};
+}
+
+void FurnishBudgets(const Situation& situation, FakeCluster& cluster) {
+  for (const PodDisruptionBudget& budget : situation.question.cluster.pod_disruption_budgets) {
+    const auto always = situation.facts.always_allow_unhealthy.find(budget.ns + "/" + budget.name);
+    cluster.AddDisruptionBudget(
+        {.ns = budget.ns,
+         .name = budget.name,
+         .selector = budget.selector,
+         .min_available = budget.desired_healthy,
+         .always_allow_unhealthy = always != situation.facts.always_allow_unhealthy.end() && always->second});
+  }
+}
+
+void FurnishNode(const Situation& situation, Node node, FakeCluster& cluster) {
+  internal::RemoveMarks(node, situation.question.identity);
+  node.labels[std::string(kHasDriver)] = "true";
+  cluster.AddNode(std::move(node));
+}
+
+// A terminating pod is soon gone, unless a finalizer has held it beyond its grace period.
+void FurnishPod(const Situation& situation, Pod pod, const Durations& durations, Jitter& jitter, FakeCluster& cluster) {
+  const bool stays = IsOfDriver(situation, pod) || IsDaemonSetPod(pod) || IsFinished(pod);
+  const bool held =
+      pod.deletion_timestamp && *pod.deletion_timestamp < situation.question.at && !pod.finalizers.empty();
+  const bool leaves = pod.deletion_timestamp && !held;
+  if (stays || !pod.unreadable.empty() || leaves) return;
+  const absl::Duration start = jitter(durations.pod_start);
+  const absl::Duration stop = jitter(durations.pod_stop);
+  cluster.AddPod(std::move(pod), {.start_delay = start, .stop_delay = held ? absl::InfiniteDuration() : stop});
+}
+
+}  // namespace
+
+absl::Duration Jitter::operator()(absl::Duration duration) {
+  std::uniform_real_distribution<double> share(-part, part);
+  return duration * (1 + share(random));
+}
+
+void Furnish(const Situation& situation, const Durations& durations, Jitter& jitter, FakeCluster& cluster,
+             testing::GangController& gangs) {
+  const auto nodes = NodesWithDriver(situation);
+  for (const Node& node : situation.question.cluster.nodes) {
+    if (nodes.contains(node.name) && node.unreadable.empty()) FurnishNode(situation, node, cluster);
+  }
+  FurnishFullNodes(situation, cluster);
+  const std::string ns = situation.question.snapshot.ns;
+  const Templates templates = TemplatesOf(situation);
+  cluster.AddDaemonSet({.ns = ns,
+                        .name = std::string(kDriverSet),
+                        .labels = {{"app", std::string(kDriverSet)}},
+                        .node_selector = {{std::string(kHasDriver), "true"}},
+                        .hash = std::string(kOldHash),
+                        .template_json = templates.running,
+                        .behavior = {.stop_delay = durations.driver_stop}});
+  // Before the pods: a budget that comes later looks at each of them.
+  FurnishBudgets(situation, cluster);
+  const std::map<std::string, std::vector<Pod>> gang_pods = PodsOfGangs(situation, nodes);
+  std::set<std::string> of_gangs;
+  for (const auto& [gang, pods] : gang_pods) {
+    for (const Pod& pod : pods) of_gangs.insert(pod.ref.uid);
+    gangs.Add(gang, pods, {.start_delay = jitter(durations.pod_start), .stop_delay = jitter(durations.pod_stop)});
+  }
+  for (const Pod& pod : situation.question.cluster.pods) {
+    if (!nodes.contains(pod.node_name) || of_gangs.contains(pod.ref.uid)) continue;
+    FurnishPod(situation, pod, durations, jitter, cluster);
+  }
+  cluster.SetTemplate(ns, std::string(kDriverSet), std::string(kNewHash), templates.wanted);
+}
+
+bool SeedRecord(const Situation& situation, FakeCluster& cluster) {
+  const std::optional<std::string>& record = situation.question.rollout_record;
+  if (!record || record->empty()) return false;
+  const internal::RolloutRecord stored = internal::ParseRecord(*record).record;
+  const internal::RolloutRecord seeded{
+      .revision = IsWanted(situation, stored.revision) ? std::string(kNewHash) : stored.revision,
+      .durations = stored.durations};
+  const ConfigMap ledger{.ns = situation.question.snapshot.ns,
+                         .name = std::string(kLedger),
+                         .data = {{RecordKey(situation.question.identity), FormatRecord(seeded)}}};
+  return cluster.CreateConfigMap({}, ledger).ok();
+}
+
+}  // namespace driverupgrade::whatif

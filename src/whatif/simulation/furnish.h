@@ -1,0 +1,40 @@
+// Makes the fake cluster of a simulation from the user's own.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_FURNISH_H_
+#define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_FURNISH_H_
+
+#include <random>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/testing/gang_controller.h"
+#include "whatif/simulation/simulate.h"
+#include "whatif/situation.h"
+
+namespace driverupgrade::whatif {
+
+// Everything of the rollout stands for the user's driver, under names that nothing of the user's has.
+inline constexpr std::string_view kDriverSet = "simulated-driver";
+inline constexpr std::string_view kLedger = "simulated-ledger";
+
+// Varies durations by a part of themselves, the same for the same seed.
+struct Jitter {
+  double part = 0;
+  std::mt19937 random;
+  absl::Duration operator()(absl::Duration duration);
+};
+
+// Adds the nodes with a driver pod, without marks of an upgrade, their other pods, the budgets, and a DaemonSet whose pods
+// are out of date. Its two revisions have the templates of the newest revision of the driver and of the revision that
+// most driver pods have now, if these differ.
+// `gangs` gets the pods that only run together.
+void Furnish(const Situation& situation, const Durations& durations, Jitter& jitter, testing::FakeCluster& cluster,
+             testing::GangController& gangs);
+
+// Stores the durations of nodes from the record of the rollout. Stages and halts begin from the start. Returns false if the
+// ledger has no record.
+bool SeedRecord(const Situation& situation, testing::FakeCluster& cluster);
+
+}  // namespace driverupgrade::whatif
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_SIMULATION_FURNISH_H_

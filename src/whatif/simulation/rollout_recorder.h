@@ -1,0 +1,70 @@
+// Follows a simulated rollout: the states and gates of its nodes, and how much was unavailable at the same time.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_ROLLOUT_RECORDER_H_
+#define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_ROLLOUT_RECORDER_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/upgrade_state.h"
+#include "whatif/simulation/simulate.h"
+
+namespace driverupgrade::whatif {
+
+// Called by the simulation's only thread, with the cluster locked in `Follow`.
+class RolloutRecorder {
+ public:
+  // `identity` must outlive this object.
+  RolloutRecorder(const DriverIdentity& identity, absl::Time began) : identity_(identity), began_(began) {}
+
+  void Follow(const testing::Change& change);
+  // A gate whose reason stays is the same one, even if its detail changes.
+  // `closed`: no node may start at this time of the week.
+  void Hold(const NodeGate& gate, bool closed, absl::Time now);
+  void Unhold(const std::string& node);
+  // The node fails by this plan. `subject`: see Blocked.
+  void Fail(const NodePlan& plan, std::string subject, absl::Time now);
+  // Whether each node is done, or held by a gate that time does not open. Unlike the plan of all nodes, this is cheap.
+  bool MayBeOver(const Tally& totals) const;
+  absl::Duration last_change() const { return last_change_; }
+  // Returns why the node is not done, given its gate at the end. If a window has opened and closed, the gate that held the
+  // node in between is the reason. Lacks the subject of a node that did not fail.
+  Blocked WhyBlocked(const NodeGate& gate) const;
+  void Finish(Rollout& rollout);
+
+ private:
+  struct Held {
+    GateReason reason = {};
+    absl::Duration since = {};
+    bool closed = false;
+    // The gate that held the node after a window had opened.
+    std::optional<Blocked> in_window = std::nullopt;
+  };
+  void FollowPods(const testing::Versions<Pod>& pod);
+  void Enter(const std::string& node, UpgradeState state, absl::Duration at);
+
+  const DriverIdentity& identity_;
+  const absl::Time began_;
+  std::set<std::string> unavailable_;
+  int peak_ = 0;
+  // Number of pods that were ready in the beginning and are not ready now.
+  int pods_missing_ = 0;
+  int pods_peak_ = 0;
+  absl::Duration last_change_ = {};
+  std::map<std::string, NodeHistory> histories_;
+  std::map<std::string, Held> held_;
+  // The last failure of each node that failed.
+  std::map<std::string, Blocked> failures_;
+  // How many of them a later pass may lift by itself.
+  int passing_ = 0;
+};
+
+}  // namespace driverupgrade::whatif
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_SIMULATION_ROLLOUT_RECORDER_H_

@@ -1,0 +1,72 @@
+// A rollout before it happens: the engine itself, on a fake cluster made of the user's own, in virtual time.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATE_H_
+#define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "driverupgrade/upgrade_state.h"
+#include "whatif/durations.h"
+#include "whatif/node_history.h"
+#include "whatif/situation.h"
+
+namespace driverupgrade::whatif {
+
+// Reason that a node is not done in the end.
+struct Blocked {
+  // Gate of the node. If the node failed, the gate that held it until then; kFailed: no gate did.
+  GateReason gate = {};
+  bool failed = false;
+  // Subject of the gate, such as `disruption budget shop/web`; empty: nodes do not share one.
+  std::string subject = {};
+  // Text of the failure, or the gate's detail.
+  std::string why = {};
+  // From when on the gate has had this reason, or when the node failed.
+  absl::Duration since = {};
+};
+
+// One rollout. Times are since its beginning.
+struct Rollout {
+  absl::Duration makespan = {};
+  int nodes = 0;
+  int done = 0;
+  int failed = 0;
+  // True: each node is done, or the rollout continues without it (GateTraits::left_out).
+  bool finishes = false;
+  // Nodes that are not done.
+  std::map<std::string, Blocked> blocked = {};
+  // The most nodes that were unavailable at once.
+  int unavailable_peak = 0;
+  // The most pods that were not ready at the same time, of the pods that were ready in the beginning. Pods of DaemonSets
+  // do not count.
+  int pods_unavailable_peak = 0;
+  // Gangs with pods on several nodes (docs/policy.md#gangs), how often they were interrupted in all, and the one that was most often.
+  int gangs = 0;
+  int gang_interruptions = 0;
+  int gang_interruptions_peak = 0;
+  std::int64_t evictions = 0;
+  // Writes of the engine, evictions included.
+  std::int64_t writes = 0;
+  // Writes, lists of pods, and the first lists of watches. Watches and Events do not count.
+  std::int64_t requests = 0;
+  // Passes of the engine, and the number of passes after which the plan of all nodes was created, whose cost grows with the nodes.
+  int passes = 0;
+  int whole_plans = 0;
+  // Histories by name.
+  std::vector<NodeHistory> timeline = {};
+};
+
+// The nodes of the question that have a driver pod, all of them at the old revision and without marks of an upgrade, but
+// with their cordons and skip labels; their other pods, and the budgets. The same seed is the same rollout.
+[[nodiscard]] absl::StatusOr<Rollout> SimulateRollout(const Situation& situation, const UpgradePolicy& policy,
+                                                      const Durations& durations, std::uint32_t seed);
+
+}  // namespace driverupgrade::whatif
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATE_H_

@@ -1,0 +1,63 @@
+// Compares simulated rollouts of several policies.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_TRIALS_H_
+#define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_TRIALS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "whatif/simulation/simulate.h"
+
+namespace driverupgrade::whatif {
+
+// Policies to compare, by name.
+using Policies = std::vector<std::pair<std::string, UpgradePolicy>>;
+
+// The rollouts of one policy.
+struct Trial {
+  std::string policy = {};
+  std::vector<Rollout> rollouts = {};
+};
+
+// Simulates `seeds` rollouts of each policy, with the seeds from 1.
+[[nodiscard]] absl::StatusOr<std::vector<Trial>> SimulatePolicies(const Situation& situation, const Policies& policies,
+                                                                  const Durations& durations, int seeds);
+
+// Nodes that are not done for the same reason.
+struct Blockage {
+  int nodes = 0;
+  // The node that has waited longest, or failed first.
+  std::string node = {};
+  Blocked blocked = {};
+};
+// Failed nodes first, then by the number of nodes.
+std::vector<Blockage> BlockagesOf(const Rollout& rollout);
+// Returns `DisruptionBudget`, or `Failed, DisruptionBudget` if the node failed because of this gate.
+std::string CauseOf(const Blocked& blocked);
+
+// Whether each rollout of the trial finishes.
+bool Finishes(const Trial& trial);
+// The rollout that counts are taken from: one that does not finish, if there is one.
+const Rollout& Shown(const Trial& trial);
+// Returns the value of a measure that `percent` of the rollouts do not exceed.
+template <typename F>
+auto Quantile(const Trial& trial, int percent, F&& value) {
+  std::vector<decltype(value(trial.rollouts.front()))> values;
+  for (const Rollout& rollout : trial.rollouts) values.push_back(value(rollout));
+  std::sort(values.begin(), values.end());
+  return values[(values.size() - 1) * static_cast<std::size_t>(percent) / 100];
+}
+// The quantile of the rollouts' durations. A rollout that does not finish takes infinitely long.
+absl::Duration Makespan(const Trial& trial, int percent);
+
+// The members are listed in tools/upgradectl/README.md.
+std::string FormatTrialsJson(const std::vector<Trial>& trials);
+
+}  // namespace driverupgrade::whatif
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_SIMULATION_TRIALS_H_

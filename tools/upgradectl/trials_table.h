@@ -1,0 +1,18 @@
+// Simulated rollouts of several policies as a table.
+#ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TRIALS_TABLE_H_
+#define DRIVERUPGRADE_TOOLS_UPGRADECTL_TRIALS_TABLE_H_
+
+#include <string>
+#include <vector>
+
+#include "upgradectl/table.h"
+#include "whatif/simulation/trials.h"
+
+namespace upgradectl {
+
+/// A column for each policy, and below the columns what blocks nodes.
+std::string FormatTrials(const std::vector<driverupgrade::whatif::Trial>& trials, const Screen& screen);
+
+}  // namespace upgradectl
+
+#endif  // DRIVERUPGRADE_TOOLS_UPGRADECTL_TRIALS_TABLE_H_

@@ -37,19 +37,24 @@ absl::Status ParseJson(std::string_view name, std::string_view text, json::Docum
 }  // namespace
 
 absl::StatusOr<Document> Document::Parse(std::string_view name, std::string_view text,
-                                         std::initializer_list<std::string_view> known) {
+                                         std::initializer_list<std::string_view> known,
+                                         std::initializer_list<std::string_view> more) {
   Document document{std::string(name)};
   DRIVERUPGRADE_RETURN_IF_ERROR(ParseJson(name, text, document.json_));
-  DRIVERUPGRADE_RETURN_IF_ERROR(document.CheckMembers(known));
+  DRIVERUPGRADE_RETURN_IF_ERROR(document.CheckMembers(known, more));
   return document;
 }
 
-absl::Status Document::CheckMembers(std::initializer_list<std::string_view> known) const {
+absl::Status Document::CheckMembers(std::initializer_list<std::string_view> known,
+                                    std::initializer_list<std::string_view> more) const {
+  const auto is_in = [](std::initializer_list<std::string_view> names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   if (!json_.IsObject()) return absl::InvalidArgumentError(fmt::format("{}: must be an object", name_));
   std::set<std::string_view> seen;
   for (const auto& member : json_.GetObject()) {
     const std::string_view name = TextOf(member.name);
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
+    if (!is_in(known, name) && !is_in(more, name)) {
       return absl::InvalidArgumentError(fmt::format("{}: unknown member {}", name_, Quote(name)));
     }
     if (!seen.insert(name).second) return Wrong(name, "is there twice");

@@ -19,9 +19,11 @@ namespace driverupgrade::internal {
 // Errors: InvalidArgument with the path of what is wrong: `request.at: must be a string`.
 class Document {
  public:
-  // `name`: what the texts of errors call the document. Fails unless it is an object with no other members than `known`.
+  // `name`: what the texts of errors call the document. Fails unless it is an object with no other members than `known` and
+  // `more`.
   [[nodiscard]] static absl::StatusOr<Document> Parse(std::string_view name, std::string_view text,
-                                                      std::initializer_list<std::string_view> known);
+                                                      std::initializer_list<std::string_view> known,
+                                                      std::initializer_list<std::string_view> more = {});
 
   bool Has(std::string_view member) const { return Find(member) != nullptr; }
   [[nodiscard]] absl::StatusOr<std::string> Text(std::string_view member) const;
@@ -45,7 +47,8 @@ class Document {
   using Value = driverupgrade_rapidjson::Value;
 
   explicit Document(std::string name) : name_(std::move(name)) {}
-  absl::Status CheckMembers(std::initializer_list<std::string_view> known) const;
+  absl::Status CheckMembers(std::initializer_list<std::string_view> known,
+                            std::initializer_list<std::string_view> more = {}) const;
   // nullptr for a member that is absent or null.
   const Value* Find(std::string_view member) const;
 

@@ -32,11 +32,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const du_code code = function(Str(document), &out);
     Check(code, out);
   }
-  du_buf of_request = {};
-  const du_code request = du_plan(Str(document), Str(kCluster), &of_request);
-  Check(request, of_request);
-  du_buf of_cluster = {};
-  const du_code cluster = du_plan(Str(kRequest), Str(document), &of_cluster);
-  Check(cluster, of_cluster);
+  for (const auto function : {&du_plan, &du_preflight, &du_simulate}) {
+    du_buf of_request = {};
+    const du_code request = function(Str(document), Str(kCluster), &of_request);
+    Check(request, of_request);
+    du_buf of_cluster = {};
+    const du_code cluster = function(Str(kRequest), Str(document), &of_cluster);
+    Check(cluster, of_cluster);
+  }
   return 0;
 }

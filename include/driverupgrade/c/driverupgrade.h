@@ -91,6 +91,22 @@ du_code du_policy_warnings(du_str policy, du_buf *out);
  */
 du_code du_plan(du_str request, du_str cluster, du_buf *out);
 
+/*
+ * Simulates rollouts of the driver on the nodes that have it, in virtual time: how long they take, what they interrupt, and what blocks them.
+ * `request` is the request of du_plan, with "policies" ([{"name":...,"policy":...}, ...]) instead of "policy" to compare several policies, and with
+ * "seeds" and "durations" if the default values do not fit. `cluster` is the dump of du_plan; with poddisruptionbudgets and jobs it shows
+ * what limits evictions, and with events and configmaps how long the steps of an upgrade take. Out: the JSON of `upgradectl simulate -o json`.
+ * A call takes as long as the rollouts have passes: seconds for thousands of nodes. Errors: 3, beginning with `request` or `cluster`.
+ */
+du_code du_simulate(du_str request, du_str cluster, du_buf *out);
+
+/*
+ * Finds what will be in the way of the next rollout, without simulating it. `request` is the request of du_plan, and `cluster` its
+ * dump, with poddisruptionbudgets, events, validatingwebhookconfigurations and mutatingwebhookconfigurations to find obstacles of these kinds.
+ * Out: the JSON of `upgradectl preflight -o json`, an empty array if nothing is in the way. Errors: 3, beginning with `request` or `cluster`.
+ */
+du_code du_preflight(du_str request, du_str cluster, du_buf *out);
+
 /* One driver in one cluster: what was read of it, what was asked and answered. What must outlive it stands on the nodes. */
 typedef struct du_engine du_engine;
 

@@ -1,0 +1,17 @@
+// du_preflight's documents.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_REQUEST_H_
+#define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_REQUEST_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace driverupgrade::internal {
+
+// Finds the obstacles of the next rollout. Errors: InvalidArgument with the path of what is wrong, beginning with `request` or `cluster`.
+absl::StatusOr<std::string> PreflightOf(std::string_view request, std::string_view cluster);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_REQUEST_H_

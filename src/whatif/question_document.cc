@@ -1,0 +1,111 @@
+#include "whatif/question_document.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "fmt/format.h"
+#include "whatif/driver_members.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+using whatif::Question;
+
+absl::Status OfCluster(const absl::Status& status) {
+  return absl::Status(status.code(), fmt::format("cluster: {}", Message(status)));
+}
+
+absl::StatusOr<absl::Time> TimeOf(const Document& request, std::string_view member) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string text, request.Text(member));
+  absl::Time time;
+  std::string error;
+  // The first character: ParseTime knows infinite times and leading blanks as well.
+  const bool digit = !text.empty() && text[0] >= '0' && text[0] <= '9';
+  if (digit && absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return time;
+  return request.Wrong(member, "must be an RFC 3339 time such as 2026-01-02T03:04:05Z");
+}
+
+absl::StatusOr<UpgradePolicy> ParsePolicy(const Document& request, std::string_view text,
+                                          const PolicyDefaults& defaults) {
+  if (!request.Has("timeZones")) return ParseUpgradePolicy(text, defaults);
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<TimeZoneTable> zones, TimeZonesMember(request));
+  return ParseUpgradePolicyJson(text, defaults, [&](std::string_view name) -> absl::StatusOr<TimeZoneTable> {
+    const auto zone = std::find_if(zones.begin(), zones.end(), [&](const auto& one) { return one.name() == name; });
+    if (zone != zones.end()) return *zone;
+    return absl::InvalidArgumentError(fmt::format("time zone {} is not in timeZones", name));
+  });
+}
+
+absl::Status ReadDriver(const Document& request, Question& question) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(question.snapshot.ns, request.Text("namespace"));
+  if (question.snapshot.ns.empty()) return request.Wrong("namespace", "must not be empty");
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(question.snapshot.driver_labels, SelectorMember(request, "driverLabels"));
+  if (request.Has("validationSelector")) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(question.machine.validation_selector, SelectorMember(request, "validationSelector"));
+  }
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(question.machine.early_validation, EarlyValidationMember(request));
+  if (!request.Has("usesDriverUids")) return absl::OkStatus();
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<std::string> uids, request.Texts("usesDriverUids"));
+  question.machine.pod_deletion = true;
+  question.snapshot.uses_driver = [uids = std::set<std::string>(uids.begin(), uids.end())](
+                                      const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
+    return uids.contains(pod.ref.uid);
+  };
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Document> ParseRequest(std::string_view text, std::initializer_list<std::string_view> more) {
+  return Document::Parse(
+      "request", text,
+      {"identity", "namespace", "driverLabels", "policy", "policyDefaults", "at", "activeSince", "validationSelector",
+       "earlyValidation", "usesDriverUids", "requestor", "spareSkippedPods", "timeZones"},
+      more);
+}
+
+absl::StatusOr<Question> ReadQuestion(const Document& request) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(DriverIdentity identity, IdentityMember(request));
+  Question question{.identity = std::move(identity)};
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(question.at, TimeOf(request, "at"));
+  if (request.Has("activeSince")) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(question.active_since, TimeOf(request, "activeSince"));
+  }
+  DRIVERUPGRADE_RETURN_IF_ERROR(ReadDriver(request, question));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(question.snapshot.requestor, RequestorMember(request));
+  question.machine.requestor = question.snapshot.requestor;
+  return question;
+}
+
+absl::StatusOr<UpgradePolicy> ReadPolicy(const Document& request, const Document& holder,
+                                         const DriverIdentity& identity) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const PolicyDefaults defaults, DefaultsMember(request));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string text, holder.Embedded("policy"));
+  absl::StatusOr<UpgradePolicy> policy = ParsePolicy(request, text, defaults);
+  if (!policy.ok()) return holder.Wrong("policy", Message(policy.status()));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool spare, request.FlagOr("spareSkippedPods", true));
+  if (spare) SpareSkippedPods(identity, *policy);
+  return policy;
+}
+
+absl::Status ReadCluster(std::string_view cluster, Question& question) {
+  absl::StatusOr<ClusterObjects> objects = ParseMixedList(cluster, OnUnreadable::kMark);
+  if (!objects.ok()) return OfCluster(objects.status());
+  question.cluster = *std::move(objects);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<whatif::ClusterFacts> ReadFacts(std::string_view cluster, Question& question) {
+  const absl::StatusOr<whatif::json::Document> dump = whatif::ParseDump(cluster);
+  if (!dump.ok()) return OfCluster(dump.status());
+  whatif::ClusterFacts facts = whatif::FactsOf(*dump, question.identity.EventReason());
+  question.rollout_record = whatif::RecordOf(facts, question.identity);
+  return facts;
+}
+
+}  // namespace driverupgrade::internal

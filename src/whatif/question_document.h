@@ -1,0 +1,38 @@
+// The documents of du_plan, du_simulate and du_preflight: a request about a driver, and a dump of the cluster.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_QUESTION_DOCUMENT_H_
+#define DRIVERUPGRADE_SRC_WHATIF_QUESTION_DOCUMENT_H_
+
+#include <initializer_list>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "whatif/cluster_facts.h"
+#include "whatif/what_if.h"
+#include "wire/document.h"
+
+namespace driverupgrade::internal {
+
+// Errors of all functions: InvalidArgument with the path of what is wrong, beginning with `request` or `cluster`.
+
+// Parses a request, which has the members that the three functions share, and `more`.
+absl::StatusOr<Document> ParseRequest(std::string_view text, std::initializer_list<std::string_view> more = {});
+
+// Reads the shared members except for the policy.
+absl::StatusOr<whatif::Question> ReadQuestion(const Document& request);
+
+// Reads the member `policy` of `holder`, which is the request or a part of it.
+absl::StatusOr<UpgradePolicy> ReadPolicy(const Document& request, const Document& holder,
+                                         const DriverIdentity& identity);
+
+// Sets the cluster of the question.
+absl::Status ReadCluster(std::string_view cluster, whatif::Question& question);
+
+// Returns the rest of what the dump shows, and sets the record of the rollout if the dump has it.
+absl::StatusOr<whatif::ClusterFacts> ReadFacts(std::string_view cluster, whatif::Question& question);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_QUESTION_DOCUMENT_H_

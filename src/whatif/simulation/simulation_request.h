@@ -1,0 +1,18 @@
+// du_simulate's documents.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATION_REQUEST_H_
+#define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATION_REQUEST_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace driverupgrade::internal {
+
+// Simulates rollouts with one or several policies. Errors: InvalidArgument with the path of what is wrong, beginning with `request` or
+// `cluster`.
+absl::StatusOr<std::string> SimulationOf(std::string_view request, std::string_view cluster);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATION_REQUEST_H_

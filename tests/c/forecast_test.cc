@@ -1,0 +1,222 @@
+// du_simulate and du_preflight: the same text as upgradectl, from the same dump.
+#include <string>
+#include <vector>
+
+#include "driverupgrade/c/driverupgrade.h"
+#include "fmt/format.h"
+#include "support/catch.h"
+#include "upgradectl_support.h"
+
+namespace {
+
+using upgradectl::ContentOf;
+using upgradectl::Fleet;
+using upgradectl::RunWith;
+using upgradectl::ScratchFile;
+using Texts = std::vector<std::string>;
+
+constexpr std::string_view kAt = "2026-01-02T12:05:00Z";
+constexpr std::string_view kPolicy =
+    R"({"autoUpgrade":true,"maxParallelUpgrades":2,"maxUnavailable":"100%","drain":{"enable":true,"timeoutSeconds":300}})";
+constexpr std::string_view kSlow =
+    R"({"autoUpgrade":true,"maxParallelUpgrades":1,"maxUnavailable":"100%","drain":{"enable":true,"timeoutSeconds":300}})";
+
+struct Reply {
+  du_code code = 0;
+  std::string text = {};
+};
+
+using Function = du_code (*)(du_str request, du_str cluster, du_buf* out);
+
+Reply Call(Function function, std::string_view request, std::string_view cluster) {
+  du_buf out = {};
+  Reply reply;
+  reply.code = function({.data = request.data(), .size = request.size()},
+                        {.data = cluster.data(), .size = cluster.size()}, &out);
+  reply.text.assign(out.data, out.size);
+  du_free(out.data);
+  return reply;
+}
+
+// A request about the driver of the dump, with more members.
+std::string Request(std::string_view driver, std::string_view labels, std::string_view more) {
+  return fmt::format(
+      R"({{"identity":{{"domain":"nvidia.com","driver":"{}"}},"namespace":"gpu-operator","driverLabels":"{}","at":"{}",{}}})",
+      driver, labels, kAt, more);
+}
+std::string OfFleet(std::string_view more) { return Request("ofed", "app=nvidia-driver-daemonset", more); }
+
+// The output of upgradectl about the same driver. No pod uses it, as without usesDriverUids.
+std::string Upgradectl(Texts arguments, const std::string& driver, const std::string& labels, const std::string& dump) {
+  const ScratchFile file(dump);
+  for (const std::string& argument :
+       {std::string("--driver"), driver, std::string("--namespace"), std::string("gpu-operator"),
+        std::string("--driver-labels"), labels, std::string("--at"), std::string(kAt), std::string("--no-gpu-pods"),
+        std::string("--validation-selector"), std::string(), std::string("--defaults"), std::string("gpu-operator"),
+        std::string("--cluster"), file.path(), std::string("-o"), std::string("json")}) {
+    arguments.push_back(argument);
+  }
+  const upgradectl::Answer answer = RunWith(arguments);
+  INFO(answer.err);
+  REQUIRE((answer.exit_code == upgradectl::kExitDone || answer.exit_code == upgradectl::kExitFailed));
+  return answer.out;
+}
+
+// Budgets, a webhook, and a node that is not ready: obstacles, and reasons that nodes are not done.
+std::string FleetWithTrouble() {
+  return Fleet(6, R"(,
+{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"namespace":"shop","name":"web"},
+"spec":{"selector":{"matchLabels":{"app":"web"}}},
+"status":{"disruptionsAllowed":0,"currentHealthy":6,"desiredHealthy":6,"expectedPods":6}},
+{"kind":"ValidatingWebhookConfiguration","metadata":{"name":"guard"},
+"webhooks":[{"name":"evictions.guard.io","rules":[{"resources":["pods/eviction"],"operations":["CREATE"]}]}]},
+{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"gpu-operator","name":"driver","uid":"ds","generation":2,
+"labels":{"app":"nvidia-driver-daemonset"}},"spec":{"selector":{},"updateStrategy":{"type":"RollingUpdate"}},
+"status":{"observedGeneration":1}},
+{"kind":"Node","metadata":{"name":"n9","uid":"n9","labels":{"nvidia.com/ofed-driver-upgrade-state":"upgrade-failed"}},
+"status":{"conditions":[{"type":"Ready","status":"False"}]}})");
+}
+
+TEST_CASE("du_simulate compares policies as upgradectl does") {
+  const std::string cluster = Fleet(6);
+  const ScratchFile fast(kPolicy);
+  const ScratchFile slow(kSlow);
+  const std::string policies = fmt::format(
+      R"("policyDefaults":"gpu-operator","policies":[{{"name":"{}","policy":{}}},{{"name":"{}","policy":{}}}])",
+      fast.path().substr(fast.path().rfind('/') + 1), kPolicy, slow.path().substr(slow.path().rfind('/') + 1), kSlow);
+  const Texts tried = {"simulate", "--try", fast.path(), "--try", slow.path()};
+  const Reply reply = Call(du_simulate, OfFleet(policies), cluster);
+  CHECK(reply.code == 0);
+  CHECK(reply.text == Upgradectl(tried, "ofed", "app=nvidia-driver-daemonset", cluster));
+  CHECK(reply.text.find("\"done\": 6") != std::string::npos);
+
+  Texts given = tried;
+  given.insert(given.end(), {"--seeds", "2", "--jitter", "0", "--driver-start", "100s", "--driver-stop", "3s",
+                             "--pod-start", "4s", "--pod-stop", "20s", "--validation", "30s"});
+  CHECK(Call(du_simulate,
+             OfFleet(policies + R"(,"seeds":2,"durations":{"jitterPercent":0,"driverStartSeconds":100,)" +
+                     R"("driverStopSeconds":3,"podStartSeconds":4,"podStopSeconds":20,"validationSeconds":30})"),
+             cluster)
+            .text == Upgradectl(given, "ofed", "app=nvidia-driver-daemonset", cluster));
+}
+
+TEST_CASE("du_simulate names what blocks a rollout as upgradectl does") {
+  const std::string cluster = FleetWithTrouble();
+  const ScratchFile policy(kPolicy);
+  const Reply reply =
+      Call(du_simulate,
+           OfFleet(fmt::format(R"("policyDefaults":"gpu-operator","policies":[{{"name":"{}","policy":{}}}])",
+                               policy.path().substr(policy.path().rfind('/') + 1), kPolicy)),
+           cluster);
+  CHECK(reply.code == 0);
+  CHECK(reply.text == Upgradectl({"simulate", "--try", policy.path()}, "ofed", "app=nvidia-driver-daemonset", cluster));
+  CHECK(reply.text.find("disruption budget shop/web") != std::string::npos);
+}
+
+TEST_CASE("A single policy has the name policy") {
+  const Reply reply = Call(du_simulate, OfFleet(fmt::format(R"("policy":{},"seeds":1)", kPolicy)), Fleet(1));
+  CHECK(reply.code == 0);
+  CHECK(reply.text.find("\"policy\": \"policy\"") != std::string::npos);
+}
+
+TEST_CASE("du_simulate evicts the pods that use the driver, if the request has their UIDs") {
+  const std::string more = R"("policy":{"autoUpgrade":true},"seeds":1)";
+  CHECK(Call(du_simulate, OfFleet(more), Fleet(1)).text.find("\"evictions\": 0") != std::string::npos);
+  CHECK(Call(du_simulate, OfFleet(more + R"(,"usesDriverUids":["w0"])"), Fleet(1)).text.find("\"evictions\": 1") !=
+        std::string::npos);
+}
+
+TEST_CASE("du_preflight finds the obstacles that upgradectl finds") {
+  const ScratchFile policy(kPolicy);
+  const std::string request = OfFleet(fmt::format(R"("policyDefaults":"gpu-operator","policy":{})", kPolicy));
+  for (const std::string& cluster : {Fleet(3), FleetWithTrouble()}) {
+    const Reply reply = Call(du_preflight, request, cluster);
+    CHECK(reply.code == 0);
+    CHECK(reply.text ==
+          Upgradectl({"preflight", "--policy", policy.path()}, "ofed", "app=nvidia-driver-daemonset", cluster));
+  }
+  for (const std::string_view code : {"BudgetNeverAllows", "EvictionWebhook", "UpdateStrategy", "NodeFailed"}) {
+    CAPTURE(code);
+    CHECK(Call(du_preflight, request, FleetWithTrouble()).text.find(code) != std::string::npos);
+  }
+}
+
+TEST_CASE("Both give the same as upgradectl for dumps of whole clusters") {
+  const std::string file = (upgradectl::kTestData / "policy.yaml").string();
+  for (const char* name : {"fleet.json", "trouble.json"}) {
+    CAPTURE(name);
+    const std::string cluster = ContentOf(upgradectl::kTestData / name);
+    const std::string policy =
+        R"("policyDefaults":"gpu-operator","policy":{"autoUpgrade":true,"maxParallelUpgrades":6,)"
+        R"("podDeletion":{"timeoutSeconds":600},"drain":{"enable":true,"timeoutSeconds":600}})";
+    CHECK(Call(du_preflight, Request("gpu", "app=driver", policy), cluster).text ==
+          Upgradectl({"preflight", "--policy", file}, "gpu", "app=driver", cluster));
+    std::string simulated = Upgradectl({"simulate", "--try", file}, "gpu", "app=driver", cluster);
+    const std::size_t at = simulated.find("\"policy.yaml\"");
+    REQUIRE(at != std::string::npos);
+    simulated.replace(at, std::string_view("\"policy.yaml\"").size(), "\"policy\"");
+    CHECK(Call(du_simulate, Request("gpu", "app=driver", policy), cluster).text == simulated);
+  }
+}
+
+// The Go module compares its output with the same files (go/pkg/whatif).
+TEST_CASE("Jobs that restart as a whole are interrupted as often as upgradectl says") {
+  const upgradectl::fs::path folder = upgradectl::fs::path(DRIVERUPGRADE_SOURCE_DIR) / "tests/field/training-jobs";
+  const std::string cluster = ContentOf(folder / "dump.json");
+  const std::string by_name = (folder / "by-name.yaml").string();
+  const std::string gangs = (folder / "gangs.yaml").string();
+  constexpr std::string_view kByName =
+      R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":8,"drain":{"enable":true,"timeoutSeconds":600}})";
+  constexpr std::string_view kGangs =
+      R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":8,"drain":{"enable":true,"timeoutSeconds":600},)"
+      R"("rollout":{"gangs":{"mode":"Together"}}})";
+  const std::string policies = fmt::format(
+      R"("policyDefaults":"gpu-operator","policies":[{{"name":"by-name.yaml","policy":{}}},{{"name":"gangs.yaml","policy":{}}}])",
+      kByName, kGangs);
+  const std::string simulated =
+      Call(du_simulate, Request("gpu", "app=nvidia-driver-daemonset", policies), cluster).text;
+  CHECK(simulated ==
+        Upgradectl({"simulate", "--try", by_name, "--try", gangs}, "gpu", "app=nvidia-driver-daemonset", cluster));
+  CHECK(simulated.find("\"gangInterruptions\": 5,") != std::string::npos);
+  upgradectl::CheckGolden("jobs.simulated.json", simulated);
+  const std::string policy = fmt::format(R"("policyDefaults":"gpu-operator","policy":{})", kByName);
+  const std::string obstacles = Call(du_preflight, Request("gpu", "app=nvidia-driver-daemonset", policy), cluster).text;
+  CHECK(obstacles == Upgradectl({"preflight", "--policy", by_name}, "gpu", "app=nvidia-driver-daemonset", cluster));
+  upgradectl::CheckGolden("jobs.preflight.json", obstacles);
+}
+
+TEST_CASE("An error has the path of what is wrong") {
+  struct Case {
+    Function function;
+    std::string more;
+    std::string_view error;
+  };
+  const std::string policy = fmt::format(R"("policy":{})", kPolicy);
+  const std::vector<Case> cases = {
+      {du_simulate, R"("seeds":1)", "request.policy: is missing"},
+      {du_simulate, R"("policies":[])", "request.policies: must not be empty"},
+      {du_simulate, policy + R"(,"policies":[])", "request.policies: must not be set if policy is"},
+      {du_simulate, R"("policies":[{"name":"a","policy":{"colour":1}}])", "request.policies[0].policy: "},
+      {du_simulate, R"("policies":[{"policy":{}}])", "request.policies[0].name: is missing"},
+      {du_simulate, policy + R"(,"seeds":0)", "request.seeds: must be a whole number from 1 to 1000, got 0"},
+      {du_simulate, policy + R"(,"durations":{"podStopSeconds":86400})",
+       "request.durations.podStopSeconds: must be a whole number from 0 to 86399, got 86400"},
+      {du_simulate, policy + R"(,"durations":{"podStop":1})", "request.durations: unknown member \"podStop\""},
+      {du_simulate, policy + R"(,"durations":{"jitterPercent":91})", "request.durations.jitterPercent: "},
+      {du_preflight, policy + R"(,"seeds":1)", "request: unknown member \"seeds\""},
+      {du_preflight, R"("policies":[])", "request: unknown member \"policies\""},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.more);
+    const Reply reply = Call(one.function, OfFleet(one.more), Fleet(1));
+    CHECK(reply.code == 3);
+    CHECK(reply.text.starts_with(one.error));
+  }
+  for (const Function function : {&du_simulate, &du_preflight}) {
+    const Reply reply = Call(function, OfFleet(policy), "no list");
+    CHECK(reply.code == 3);
+    CHECK(reply.text.starts_with("cluster: "));
+  }
+}
+
+}  // namespace

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""What would change in this cluster with another policy? Nothing is sent anywhere.
+"""What would happen in this cluster with another policy? Nothing is sent anywhere.
 
-    kubectl get nodes,pods,daemonsets,controllerrevisions -A -o json > cluster.json
+    kubectl get nodes,pods,daemonsets,controllerrevisions,poddisruptionbudgets,events -A -o json > cluster.json
     compare.py --cluster cluster.json now.yaml next.yaml
 
-It prints, for each policy, the nodes that would start next, what the others wait for, and fields without effect. In a notebook:
-compare(Library(), request, cluster, {"now": ..., "next": ...}) returns the same as a dictionary, ready for pandas.DataFrame.
-`upgradectl simulate` compares whole rollouts. Needs Python and libdriverupgrade_c.so alone.
+For each policy, it prints the nodes that would start next, what the others wait for, how long simulated rollouts take, what blocks them, and
+what is in the way of a rollout. In a notebook: compare(Library(), request, cluster, {"now": ..., "next": ...}) returns the same as a
+dictionary, ready for pandas.DataFrame. Needs Python and libdriverupgrade_c.so alone.
 """
 import collections
-import json
 import pathlib
 
 from whatif import Library, parser_of, request_of
@@ -21,29 +20,56 @@ def summary(library, request, cluster, policy):
     return {
         "starts": [node["name"] for node in plan["nodes"] if "cordon-required" in node["path"]],
         "waits": dict(sorted(waits.items())),
-        "warnings": json.loads(library.call("du_policy_warnings", policy.encode())),
+        "obstacles": library.preflight({**request, "policy": policy}, cluster),
     }
 
 
-def compare(library, request, cluster, policies):
+def simulations(library, request, cluster, policies, seeds=5):
+    """Simulated rollouts of each policy, by its name. The same seeds are the same rollouts."""
+    compared = [{"name": name, "policy": policy} for name, policy in policies.items()]
+    return {row["policy"]: row for row in library.simulate({**request, "policies": compared, "seeds": seeds}, cluster)}
+
+
+def compare(library, request, cluster, policies, seeds=5):
     """A summary for each policy, by its name; ValueError with the library's message."""
-    return {name: summary(library, request, cluster, policy) for name, policy in policies.items()}
+    simulated = simulations(library, request, cluster, policies, seeds)
+    return {
+        name: {**summary(library, request, cluster, policy), "simulated": simulated[name]}
+        for name, policy in policies.items()
+    }
+
+
+def rollout_of(simulated):
+    """One line about the simulated rollouts of a policy."""
+    nodes = f"{simulated['done']} of {simulated['nodes']} nodes done"
+    if not simulated["finishes"]:
+        return f"does not finish, {nodes}"
+    return (
+        f"{nodes} in {simulated['makespanSecondsMedian']} s (90 % of the simulations: {simulated['makespanSeconds90']} s), "
+        f"at most {simulated['unavailablePeak']} unavailable, {simulated['evictions']} evictions"
+    )
 
 
 def show(name, found):
     print(f"{name}: starts {', '.join(found['starts']) or 'no node'}")
     for reason, nodes in found["waits"].items():
         print(f"  {nodes} wait for {reason}")
-    for warning in found["warnings"]:
-        print(f"  warning: {warning}")
+    print(f"  simulated: {rollout_of(found['simulated'])}")
+    for blocked in found["simulated"]["obstacles"]:
+        cause = f"{blocked['gate']} {blocked['subject']}".strip()
+        print(f"  simulated: not done because of {cause}: {blocked['nodes']} nodes, such as {blocked['example']}")
+    for obstacle in found["obstacles"]:
+        print(f"  {obstacle['severity']} {obstacle['code']}: {', '.join(obstacle['objects'])}")
 
 
 def main():
     parser = parser_of(__doc__)
+    parser.add_argument("--seeds", type=int, default=5, help="number of simulated rollouts of each policy")
     parser.add_argument("policies", type=pathlib.Path, nargs="+")
     arguments = parser.parse_args()
     policies = {path.name: path.read_text() for path in arguments.policies}
-    found = compare(Library(arguments.library), request_of(arguments), arguments.cluster.read_bytes(), policies)
+    cluster = arguments.cluster.read_bytes()
+    found = compare(Library(arguments.library), request_of(arguments), cluster, policies, arguments.seeds)
     for name in policies:
         show(name, found[name])
 

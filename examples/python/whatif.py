@@ -36,8 +36,17 @@ class Library:
             raise ValueError(text.decode() or f"{function}: code {code}")
         return text
 
+    def ask(self, function, request, cluster):
+        return json.loads(self.call(function, json.dumps(request).encode(), cluster))
+
     def plan(self, request, cluster):
-        return json.loads(self.call("du_plan", json.dumps(request).encode(), cluster))
+        return self.ask("du_plan", request, cluster)
+
+    def simulate(self, request, cluster):
+        return self.ask("du_simulate", request, cluster)
+
+    def preflight(self, request, cluster):
+        return self.ask("du_preflight", request, cluster)
 
 
 def parser_of(description):

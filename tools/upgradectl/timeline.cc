@@ -233,7 +233,8 @@ std::string LegendOf(const Timeline& timeline, double y) {
 }  // namespace
 
 Timeline TimelineOf(const Request& request) {
-  driverupgrade::whatif::ClusterHistory history = HistoryOf(SituationOf(request));
+  driverupgrade::whatif::ClusterHistory history =
+      driverupgrade::whatif::HistoryOf({.question = request.question, .facts = request.facts});
   Timeline timeline = Empty(request);
   timeline.origin = "from Events";
   timeline.began = history.began;

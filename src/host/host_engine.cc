@@ -1,7 +1,8 @@
 #include "host/host_engine.h"
 
-#include <algorithm>
 #include <iterator>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -101,14 +102,13 @@ void HostEngine::EndIfOver(const std::string& node, absl::Time now) {
 
 std::string HostEngine::Rollout(RolloutReport facts, absl::Time now) {
   facts.last_pass = last_pass_;
-  std::vector<NodeStatus> nodes;
+  std::set<std::string> nodes;
   for (FleetStatus& status : core_.Statuses()) {
-    nodes.insert(nodes.end(), status.nodes.begin(), status.nodes.end());
+    for (const NodeStatus& node : status.nodes) nodes.insert(node.name);
     // Policies have no names here.
     const std::string number = facts.pools.empty() ? "" : fmt::format("-{}", facts.pools.size() + 1);
     facts.pools.push_back({.name = "policy" + number, .status = std::move(status), .histories = histories_});
   }
-  std::sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   histories_->Keep(nodes);
   return AtTime(FormatRolloutDocument(facts), now);
 }

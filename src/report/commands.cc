@@ -2,16 +2,15 @@
 
 #include <string_view>
 
-#include "fmt/format.h"
-
 namespace driverupgrade::internal {
 namespace {
 
 // Without options, upgradectl is for the GPU driver of nvidia.com.
 std::string Upgradectl(const DriverIdentity& identity, std::string_view verb, std::string_view argument) {
-  std::string command = fmt::format("upgradectl {}{}{}", verb, argument.empty() ? "" : " ", argument);
-  if (identity.domain() != "nvidia.com") command += fmt::format(" --domain {}", identity.domain());
-  if (identity.driver() != "gpu") command += fmt::format(" --driver {}", identity.driver());
+  std::string command = "upgradectl " + std::string(verb);
+  if (!argument.empty()) command += " " + std::string(argument);
+  if (identity.domain() != "nvidia.com") command += " --domain " + identity.domain();
+  if (identity.driver() != "gpu") command += " --driver " + identity.driver();
   return command;
 }
 
@@ -23,7 +22,7 @@ std::string ApprovedStage(const Gate& gate) {
 
 std::vector<std::string> AboutPod(const Gate& gate) {
   if (!gate.subject || gate.subject->kind != GateSubjectKind::kPod) return {};
-  return {fmt::format("kubectl describe pod -n {} {}", gate.subject->ns, gate.subject->name)};
+  return {"kubectl describe pod -n " + gate.subject->ns + " " + gate.subject->name};
 }
 
 }  // namespace
@@ -39,10 +38,10 @@ std::vector<std::string> CommandsFor(const DriverIdentity& identity, const Gate&
     case GateReason::kPaused: return {ours("resume")};
     case GateReason::kMaxFailures: return {ours("status")};
     case GateReason::kSkipLabel: return {ours("unskip", node)};
-    case GateReason::kCordoned: return {fmt::format("kubectl uncordon {}", node)};
+    case GateReason::kCordoned: return {"kubectl uncordon " + node};
     case GateReason::kFailed: return {ours("explain", node), ours("retry", node)};
-    case GateReason::kUnknownState: return {fmt::format("kubectl label node {} {}-", node, identity.StateLabel())};
-    case GateReason::kNodeNotReady: return {fmt::format("kubectl describe node {}", node), ours("request", node)};
+    case GateReason::kUnknownState: return {"kubectl label node " + node + " " + identity.StateLabel() + "-"};
+    case GateReason::kNodeNotReady: return {"kubectl describe node " + node, ours("request", node)};
     default: break;
   }
   commands = AboutPod(gate);

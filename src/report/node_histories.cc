@@ -53,16 +53,8 @@ void NodeHistories::Follow(const NodePlan& plan, const NodeOutcome& outcome, abs
   }
 }
 
-void NodeHistories::Keep(const std::vector<NodeStatus>& nodes) {
-  auto kept = nodes.begin();
-  for (auto history = nodes_.begin(); history != nodes_.end();) {
-    while (kept != nodes.end() && kept->name < history->first) ++kept;
-    if (kept != nodes.end() && kept->name == history->first) {
-      ++history;
-    } else {
-      history = nodes_.erase(history);
-    }
-  }
+void NodeHistories::Keep(const std::set<std::string>& nodes) {
+  std::erase_if(nodes_, [&](const auto& history) { return !nodes.contains(history.first); });
 }
 
 const NodeHistory* NodeHistories::Find(std::string_view node) const {

@@ -9,12 +9,12 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
-#include "driverupgrade/fleet_status.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/node_outcome.h"
 #include "driverupgrade/plan.h"
@@ -53,7 +53,7 @@ class NodeHistories {
   void Follow(const Plan& plan, absl::Time now);
   void Follow(const NodePlan& plan, const NodeOutcome& outcome, absl::Time now);
   // Forgets all other nodes.
-  void Keep(const std::vector<NodeStatus>& nodes);
+  void Keep(const std::set<std::string>& nodes);
   // nullptr: nothing has happened on the node.
   const NodeHistory* Find(std::string_view node) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "fmt/format.h"
@@ -43,7 +44,9 @@ class RolloutBoard::Record final : public Observer {
   // Adds the engine to `report`.
   void AddTo(RolloutReport& report, const std::string& name, FleetStatus status) {
     const std::lock_guard lock(mutex_);
-    histories_.Keep(status.nodes);
+    std::set<std::string> nodes;
+    for (const NodeStatus& node : status.nodes) nodes.insert(node.name);
+    histories_.Keep(nodes);
     if (pass_) {
       report.last_pass = std::max(pass_->ended, report.last_pass.value_or(absl::InfinitePast()));
       if (!pass_->status.ok()) report.last_error = std::string(pass_->status.message());

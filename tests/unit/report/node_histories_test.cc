@@ -66,7 +66,7 @@ TEST_CASE("Nodes that are gone have no history") {
   for (const char* node : {"a", "b", "c"}) {
     histories.Follow({.node = node, .path = {UpgradeState::kDone}}, {.patched = true}, kStart);
   }
-  histories.Keep({{.name = "b"}, {.name = "d"}});
+  histories.Keep({"b", "d"});
   CHECK(histories.Find("a") == nullptr);
   CHECK(histories.Find("b") != nullptr);
   CHECK(histories.Find("c") == nullptr);

@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# Builds the C interface to one WebAssembly module, without imports, and translates the module to plain Go:
-# go/internal/wasm/driverupgrade.go. The same sources produce the same bytes in any directory. The digests of the sources, without
-# comments, are committed with the file.
+# Builds the C interface to two WebAssembly modules, without imports, and translates them to plain Go: go/internal/wasm/driverupgrade.go
+# has the engines, and go/internal/forecast/driverupgrade.go has du_plan, du_simulate and du_preflight. Operators import only the first. The
+# same sources produce the same bytes in any directory. The digests of the sources, without comments, are committed with each file.
 #   scripts/build-wasm.sh               overwrites the committed files
-#   scripts/build-wasm.sh --check       takes seconds: fails if a source has changed since, or the file is larger than 4 MiB
-#   scripts/build-wasm.sh --reproduce   builds, and fails if the committed file differs
+#   scripts/build-wasm.sh --check       takes seconds: fails if a source has changed since, or a file is larger than allowed
+#   scripts/build-wasm.sh --reproduce   builds, and fails if a committed file differs
 # BUILD=DIRECTORY: working directory (default: build/wasm). The first run needs PyPI, Debian's source packages and Go's module proxy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 root=$PWD
 work=$(realpath -m "${BUILD:-build/wasm}")
-committed=go/internal/wasm/driverupgrade.go
-digests=go/internal/wasm/sources.sha256
+modules=(wasm forecast)
 jobs=$(nproc)
 mkdir -p "$work"/{download,object,overlay/driverupgrade,overlay/__algorithm}
+
+committed() { echo "go/internal/$1/driverupgrade.go"; }
+digests() { echo "go/internal/$1/sources.sha256"; }
 
 # 77: what is needed cannot be had from here.
 unreachable() {
@@ -61,7 +63,7 @@ unpack_sources() {
   echo '#pragma once' >"$work/overlay/driverupgrade/abseil_abi.h"
 }
 
-# What the module is made of, one "KIND FOLDER FILE" a line. The linker leaves out what nobody calls.
+# Lists what the modules are made of, one "KIND FOLDER FILE" a line. The linker leaves out unused functions.
 sources() {
   local file
   for file in algorithm any atomic call_once charconv chrono condition_variable condition_variable_destructor \
@@ -81,27 +83,43 @@ sources() {
     grep -vE '_test|test_|testing|benchmark|scoped_set_env|pow10_helper|print_hash_of|stack_consumption|time_tool|time_zone_(if|info|libc|posix)\.cc'); do
     echo "absl $work/source/absl $file"
   done
-  own_sources | sed "s|^src/|ours $root/src |; s|^scripts/wasm/|ours $root/scripts/wasm |"
+  for file in "${modules[@]}"; do own_sources "$file"; done | LC_ALL=C sort -u |
+    sed "s|^src/|ours $root/src |; s|^scripts/wasm/|ours $root/scripts/wasm |"
 }
 
-# Lists the sources of driverupgrade::pure (src/CMakeLists.txt), and those around it.
+# Lists the project's sources of a module: driverupgrade::pure (src/CMakeLists.txt), and the files around it. The simulation runs
+# the engine of the library on the fake cluster, in one thread.
 own_sources() {
   local file
-  for file in $(sed -n '/driverupgrade_add_objects(pure_/,/LIBRARIES/s/^ *\([a-z_/]*\.cc\)$/\1/p' src/CMakeLists.txt) \
-    $(cd src && find c whatif -name '*.cc') read/view_scope.cc; do
-    echo "src/$file"
-  done
+  {
+    case $1 in
+      wasm) pure_sources ; (cd src && ls c/{driverupgrade,engine}.cc whatif/*.cc) ;;
+      forecast)
+        pure_sources | grep -vE '^(host|kubernetes)/'
+        (cd src && ls c/{driverupgrade,forecast}.cc base/worker_pool.cc seam/*.cc \
+          read/{hook_calls,hook_runner,listed_objects,pods_by_node,snapshot_builder,watch_cache,watch_follower,watch_store}.cc \
+          run/{cache_reader,configuration_check,ledger_sender,upgrade_engine}.cc tell/observer.cc \
+          testing/{fake_*,gang_controller,watch_bell}.cc write/{event_writer,plan_executor,send_requests}.cc &&
+          find whatif -name '*.cc')
+        ;;
+    esac
+    echo read/view_scope.cc
+  } | grep -v fake_cluster_expressions | LC_ALL=C sort -u | while read -r file; do echo "src/$file"; done
   printf 'scripts/wasm/%s\n' policy_yaml.cc host.c utc.cc
+  [[ $1 != forecast ]] || printf 'scripts/wasm/%s\n' no_expressions.cc no_threads.c
 }
 
-# Prints the digests of what the module is made of: the files in the list, each source, and what builds them. Comments do not count.
+pure_sources() { sed -n '/driverupgrade_add_objects(pure_/,/LIBRARIES/s/^ *\([a-z_/]*\.cc\)$/\1/p' src/CMakeLists.txt; }
+
+# digest MODULE LIST: prints the digests of what the module is made of: the files in the list, each source, and what builds them. Comments do
+# not count.
 digest() {
   local file
   {
-    cat "$1"
-    own_sources
+    cat "$2"
+    own_sources "$1"
     ls scripts/build-wasm.sh scripts/wasm/{go.mod,go.sum,requirements.txt,sources.sha256} scripts/wasm/{patches,shrink}/*
-    echo "$committed"
+    committed "$1"
   } | LC_ALL=C sort -u | while read -r file; do
     case $file in
       *.cc | *.h | *.c) g++ -w -fpreprocessed -dD -E -P -x c++ "$file" | tr -s '[:space:]' ' ' ;;
@@ -110,15 +128,17 @@ digest() {
   done
 }
 
+# Compilers of Go take a minute for 4 MiB. Only programs that simulate have the second module.
 check_size() {
   local size size_max=4194304
-  size=$(wc -c <"$committed")
-  ((size <= size_max)) || { echo "build-wasm: $committed has $size bytes, at most $size_max are allowed" >&2; exit 1; }
+  [[ $1 != forecast ]] || size_max=8388608
+  size=$(wc -c <"$(committed "$1")")
+  ((size <= size_max)) || { echo "build-wasm: $(committed "$1") has $size bytes, at most $size_max are allowed" >&2; exit 1; }
 }
 
 check_digests() {
-  diff "$digests" <(digest <(sed 's/^[^ ]* *//' "$digests")) >&2 ||
-    { echo "build-wasm: these files have changed since $committed was built: run scripts/build-wasm.sh" >&2; exit 1; }
+  diff "$(digests "$1")" <(digest "$1" <(sed 's/^[^ ]* *//' "$(digests "$1")")) >&2 ||
+    { echo "build-wasm: these files have changed since $(committed "$1") was built: run scripts/build-wasm.sh" >&2; exit 1; }
 }
 
 # compile KIND FOLDER FILE
@@ -168,26 +188,42 @@ compile() {
   "$work/zig/ziglang/zig" "$driver" "${options[@]}" -c "$3" -o "$object"
 }
 
+# Lists the functions that a module has for Go.
+exports() {
+  case $1 in
+    wasm) grep -oE '\bdu_[a-z_]+\(' include/driverupgrade/c/driverupgrade.h | tr -d '(' | LC_ALL=C sort -u | grep -vE '^du_(plan|simulate|preflight)$' ;;
+    forecast) printf 'du_%s\n' alloc free plan preflight simulate ;;
+  esac
+}
+
+# Lists the objects of a module, with all objects of libraries.
+objects() {
+  {
+    (cd "$work/object" && ls -- *.o | grep -v '^ours_')
+    own_sources "$1" | sed 's|^src/||; s|^scripts/wasm/||; s|/|_|g; s|.*|ours_&.o|'
+  } | LC_ALL=C sort -u
+}
+
 link() {
-  local exports
-  exports=$(grep -oE '\bdu_[a-z_]+\(' include/driverupgrade/c/driverupgrade.h | tr -d '(' | LC_ALL=C sort -u)
   (cd "$work/object" && "$work/zig/ziglang/zig" c++ -target wasm32-wasi -mexec-model=reactor -nostdlib++ -Oz -s \
-    -o "$work/driverupgrade.wasm" $(LC_ALL=C ls ./*.o) \
+    -o "$work/$1.wasm" $(cd "$root" && objects "$1") \
     -lwasi-emulated-mman -lwasi-emulated-signal -lwasi-emulated-process-clocks \
-    -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576 $(printf -- '-Wl,--export=%s ' $exports))
+    -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576 $(cd "$root" && printf -- '-Wl,--export=%s ' $(exports "$1")))
 }
 
 # The translator writes everything out; the second step leaves half of the text.
 translate() {
-  (cd scripts/wasm && "$go" tool wasm2go -pkg wasm -o "$work/translated.go" "$work/driverupgrade.wasm" &&
-    "$go" run ./shrink "$work/translated.go" >"$work/driverupgrade.go")
-  ! grep -q 'wasi_snapshot' "$work/driverupgrade.go" || { echo "build-wasm: the module imports" >&2; return 1; }
+  (cd scripts/wasm && "$go" tool wasm2go -pkg "$1" -o "$work/translated-$1.go" "$work/$1.wasm" &&
+    "$go" run ./shrink "$work/translated-$1.go" >"$work/$1.go")
+  ! grep -q 'wasi_snapshot' "$work/$1.go" || { echo "build-wasm: the module $1 imports" >&2; return 1; }
 }
 
 if [ "${1:-}" = --check ]; then
-  check_size
-  check_digests
-  echo "build-wasm: no source has changed since $committed was built"
+  for module in "${modules[@]}"; do
+    check_size "$module"
+    check_digests "$module"
+    echo "build-wasm: no source has changed since $(committed "$module") was built"
+  done
   exit 0
 fi
 
@@ -203,21 +239,27 @@ export root work libcxx libcxxabi
 rm -f "$work/prelude.pch"
 (compile prelude "$root/scripts/wasm" prelude.h)
 sources | xargs -P "$jobs" -L 1 bash -euo pipefail -c 'compile "$@"' compile
-link
-translate
+for module in "${modules[@]}"; do
+  link "$module"
+  translate "$module"
+done
 
 if [ "${1:-}" = --reproduce ]; then
-  check_size
-  cmp "$work/driverupgrade.go" "$committed"
-  echo "build-wasm: $committed is what the sources give"
-else
-  if grep -qs '/include/driverupgrade/' "$work"/object/*.d && ! grep -qs "$root/include/" "$work"/object/*.d; then
-    echo "build-wasm: the objects in $work are of another checkout: build without KEEP_OBJECTS" >&2
-    exit 1
-  fi
-  mkdir -p "$(dirname "$committed")"
-  cp "$work/driverupgrade.go" "$committed"
-  digest <(cat "$work"/object/*.d | tr -s ' \\' '\n' | sed -n "s|^$root/||p" | grep -E '^(include|src|scripts)/') >"$digests.new"
-  mv "$digests.new" "$digests"
-  wc -c "$work/driverupgrade.wasm" "$work/translated.go" "$committed"
+  for module in "${modules[@]}"; do
+    check_size "$module"
+    cmp "$work/$module.go" "$(committed "$module")"
+    echo "build-wasm: $(committed "$module") is what the sources give"
+  done
+  exit 0
 fi
+if grep -qs '/include/driverupgrade/' "$work"/object/*.d && ! grep -qs "$root/include/" "$work"/object/*.d; then
+  echo "build-wasm: the objects in $work are of another checkout: build without KEEP_OBJECTS" >&2
+  exit 1
+fi
+for module in "${modules[@]}"; do
+  cp "$work/$module.go" "$(committed "$module")"
+  headers=$(cd "$work/object" && cat prelude_*.d && objects_of=$(cd "$root" && objects "$module") && for object in $objects_of; do cat "${object%.o}.d" 2>/dev/null || true; done)
+  digest "$module" <(tr -s ' \\' '\n' <<<"$headers" | sed -n "s|^$root/||p" | grep -E '^(include|src|scripts)/') >"$(digests "$module").new"
+  mv "$(digests "$module").new" "$(digests "$module")"
+  wc -c "$work/$module.wasm" "$work/translated-$module.go" "$(committed "$module")"
+done

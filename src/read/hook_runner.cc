@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "fmt/format.h"
@@ -121,7 +122,7 @@ absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_vie
   if (spent_ >= limit_) {
     return absl::DeadlineExceededError(
         fmt::format("{}: its turn comes in the next pass: the callbacks of this one have taken {} s", what,
-                    absl::ToDoubleSeconds(spent_)));
+                    absl::StrCat(absl::ToDoubleSeconds(spent_))));
   }
   if (*given_away_ >= kGivenAwayMax) {
     return absl::DeadlineExceededError(fmt::format("{}: {} earlier calls have not returned yet", what, kGivenAwayMax));
@@ -147,7 +148,7 @@ absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_vie
   overrun_ = !context.stop.stop_requested();
   if (context.stop.stop_requested()) return absl::CancelledError(fmt::format("{}: cancelled", what));
   return absl::DeadlineExceededError(
-      fmt::format("{} has not returned within {} s", what, absl::ToDoubleSeconds(limit_)));
+      fmt::format("{} has not returned within {} s", what, absl::StrCat(absl::ToDoubleSeconds(limit_))));
 }
 
 }  // namespace driverupgrade::internal

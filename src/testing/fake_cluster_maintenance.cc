@@ -1,19 +1,15 @@
 // NodeMaintenances: what the API server does with them.
 
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 is wrong about <regex> when it builds with sanitizers (GCC bug 105562).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-
 #include "testing/fake_cluster_maintenance.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 #include <set>
 #include <string_view>
 
+#include "absl/strings/ascii.h"
+#include "model/label_syntax.h"
 #include "testing/fake_cluster_model.h"
 
 namespace driverupgrade::testing::internal {
@@ -41,9 +37,7 @@ bool HasDuplicates(const std::vector<T>& items, F key) {
 // What the schema says of the fields that can be wrong.
 absl::Status CheckSchema(const NodeMaintenance& object) {
   const std::string& id = object.requestor_id;
-  static const std::regex kDomainName("[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
-                                      std::regex::icase);
-  if (id.size() < 2 || id.size() > 63 || !std::regex_match(id, kDomainName)) {
+  if (id.size() < 2 || id.size() > 63 || !driverupgrade::internal::IsDnsSubdomain(absl::AsciiStrToLower(id))) {
     return Invalid(object.name, "spec.requestorID");
   }
   if (HasDuplicates(object.additional_requestors, [](const std::string& one) { return one; })) {

@@ -1,18 +1,13 @@
 // The maintenance operator's state machine (upstream-behaviour.md §4.1, M0-M10).
 
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 is wrong about <regex> when it builds with sanitizers (GCC bug 105562).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <set>
 #include <string_view>
 
+#include "testing/fake_cluster_expressions.h"
 #include "testing/fake_cluster_maintenance.h"
 #include "testing/fake_cluster_model.h"
 
@@ -21,19 +16,6 @@ namespace {
 
 // The operator spares itself, whatever the drain's own selector says.
 constexpr char kNotTheOperator[] = "app.kubernetes.io/component!=maintenance-operator-controller-manager";
-
-// Unanchored; a wrong expression matches nothing (M6).
-bool MatchesAny(const std::vector<std::string>& expressions, const std::vector<std::string>& resource_names) {
-  return std::any_of(expressions.begin(), expressions.end(), [&](const std::string& expression) {
-    try {
-      const std::regex regex(expression);
-      return std::any_of(resource_names.begin(), resource_names.end(),
-                         [&](const std::string& name) { return std::regex_search(name, regex); });
-    } catch (const std::regex_error&) {
-      return false;
-    }
-  });
-}
 
 // What kubectl's filters make of a pod, in their order (drain-D10).
 enum class Verdict : std::uint8_t { kDelete, kSpare, kError };

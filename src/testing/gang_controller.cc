@@ -1,6 +1,8 @@
 #include "driverupgrade/testing/gang_controller.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
@@ -8,6 +10,31 @@
 #include "fmt/format.h"
 
 namespace driverupgrade::testing {
+namespace {
+
+// Returns a random number below `end`.
+std::size_t NumberBelow(std::uint32_t end, std::mt19937& random) {
+  const std::uint32_t threshold = (0 - end) % end;
+  while (true) {
+    const std::uint64_t product = std::uint64_t{static_cast<std::uint32_t>(random())} * end;
+    if (static_cast<std::uint32_t>(product) >= threshold) return static_cast<std::size_t>(product >> 32);
+  }
+}
+
+// Does what std::shuffle of libstdc++ does with fewer than 65,536 elements. Other libraries have other algorithms, and a seed must give
+// the same simulation everywhere.
+void Shuffle(std::vector<std::string>& names, std::mt19937& random) {
+  std::size_t i = 1;
+  if (names.size() % 2 == 0 && !names.empty()) std::swap(names[i++], names[NumberBelow(2, random)]);
+  while (i < names.size()) {
+    const std::size_t places = i + 1;
+    const std::size_t both = NumberBelow(static_cast<std::uint32_t>(places * (places + 1)), random);
+    std::swap(names[i++], names[both / (places + 1)]);
+    std::swap(names[i++], names[both % (places + 1)]);
+  }
+}
+
+}  // namespace
 
 GangController::GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed)
     : cluster_(std::move(cluster)), random_(seed) {}
@@ -52,7 +79,7 @@ void GangController::Start(Gang& gang) {
   for (const Pod& pod : gang.pods) next[pod.node_name] = "";
   std::vector<std::string> free = FreeNodes();
   if (free.size() < next.size()) return;
-  std::shuffle(free.begin(), free.end(), random_);
+  Shuffle(free, random_);
   auto chosen = free.begin();
   for (auto& [before, node] : next) node = *chosen++;
   gang.runs = true;

@@ -30,7 +30,9 @@ static du_code host_next(du_engine *e, TEXT(node), int64_t now, du_buf *out) { r
 static du_code host_answer(du_engine *e, TEXT(node), int32_t status, int32_t retry, TEXT(body), int64_t now, du_buf *out) {
   return du_engine_answer(e, STR(node), status, retry, STR(body), now, out);
 }
-static du_code host_plan(TEXT(request), TEXT(cluster), du_buf *out) { return du_plan(STR(request), STR(cluster), out); }
+static du_code host_rollout(du_engine *e, TEXT(facts), int64_t now, du_buf *out) {
+  return du_engine_rollout(e, STR(facts), now, out);
+}
 static du_code host_explain(du_engine *e, TEXT(node), du_buf *out) { return du_engine_explain(e, STR(node), out); }
 */
 import "C"
@@ -47,14 +49,6 @@ func newBackend(options []byte) (backend, error) {
 		return nil, err
 	}
 	return made, nil
-}
-
-// Plan is du_plan: what would be done next, and who waits for what.
-func Plan(request, cluster []byte) ([]byte, error) {
-	var out C.du_buf
-	requestText, requestSize := span(request)
-	clusterText, clusterSize := span(cluster)
-	return result(C.host_plan(requestText, requestSize, clusterText, clusterSize, &out), &out)
 }
 
 // span is where the bytes are: read during the call only.
@@ -153,6 +147,12 @@ func (n *native) explain(node string) ([]byte, error) {
 func (n *native) everything() ([]byte, error) {
 	var out C.du_buf
 	return result(C.du_engine_everything(n.engine, &out), &out)
+}
+
+func (n *native) rollout(facts []byte, nowMs int64) ([]byte, error) {
+	var out C.du_buf
+	text, size := span(facts)
+	return result(C.host_rollout(n.engine, text, size, C.int64_t(nowMs), &out), &out)
 }
 
 func (n *native) free() { C.du_engine_free(n.engine) }

@@ -25,18 +25,6 @@ type Ledger struct {
 	Owner     string `json:"owner,omitempty"`
 }
 
-// TimeZone has the offsets of a zone from UTC.
-type TimeZone struct {
-	Name    string           `json:"name"`
-	Offsets []TimeZoneOffset `json:"offsets"`
-}
-
-// TimeZoneOffset applies from a time on, in seconds since 1970.
-type TimeZoneOffset struct {
-	From    int64 `json:"from"`
-	Seconds int   `json:"seconds"`
-}
-
 // Identity says which driver's keys the nodes carry.
 type Identity struct {
 	Domain string `json:"domain"`

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"driverupgrade.example/go/internal/timezones"
 )
 
 // Kind is what Put and WatchLine bring.
@@ -57,7 +59,7 @@ type Engine interface {
 	Read(now time.Time) (Reading, error)
 	Tell(answers []Answer) error
 	// PutTimeZone brings a time zone that a policy's rollout names, and replaces an earlier table of it.
-	PutTimeZone(zone TimeZone) error
+	PutTimeZone(zone timezones.Zone) error
 	// Apply and Release act on the nodes of a JSON array of names; empty: on all.
 	Apply(nodes, policy []byte, now time.Time) (Pass, error)
 	Release(nodes []byte, now time.Time) (Pass, error)
@@ -68,6 +70,8 @@ type Engine interface {
 	Settle(now time.Time) (Settled, error)
 	Explain(node string) (Explanation, error)
 	Everything() (Pass, error)
+	// Rollout returns the document of docs/rollout.schema.json.
+	Rollout(facts RolloutFacts, now time.Time) (json.RawMessage, error)
 	Close()
 }
 
@@ -87,7 +91,15 @@ type backend interface {
 	settle(nowMs int64) ([]byte, error)
 	explain(node string) ([]byte, error)
 	everything() ([]byte, error)
+	rollout(facts []byte, nowMs int64) ([]byte, error)
 	free()
+}
+
+// RolloutFacts are the parts of the document of a rollout that the engine does not know.
+type RolloutFacts struct {
+	Leader    bool   `json:"leader"`
+	Replica   string `json:"replica,omitempty"`
+	LastError string `json:"lastError,omitempty"`
 }
 
 // New makes an engine, to be closed by its owner. newBackend is that of the build: cgo.go or plain.go.
@@ -160,7 +172,7 @@ func (e *locked) Tell(answers []Answer) error {
 	return err
 }
 
-func (e *locked) PutTimeZone(zone TimeZone) error {
+func (e *locked) PutTimeZone(zone timezones.Zone) error {
 	text, err := json.Marshal(zone)
 	if err != nil {
 		return err
@@ -199,6 +211,14 @@ func (e *locked) Explain(node string) (Explanation, error) {
 
 func (e *locked) Everything() (Pass, error) {
 	return call[Pass](e, func(b backend) ([]byte, error) { return b.everything() })
+}
+
+func (e *locked) Rollout(facts RolloutFacts, now time.Time) (json.RawMessage, error) {
+	text, err := json.Marshal(facts)
+	if err != nil {
+		return nil, err
+	}
+	return call[json.RawMessage](e, func(b backend) ([]byte, error) { return b.rollout(text, now.UnixMilli()) })
 }
 
 func (e *locked) Close() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 
+	"driverupgrade.example/go/internal/instance"
 	"driverupgrade.example/go/internal/wasm"
 )
 
@@ -16,21 +17,21 @@ type plain struct {
 }
 
 func newBackend(options []byte) (backend, error) {
-	instance, err := wasm.NewInstance()
+	memory, err := wasm.NewInstance()
 	if err != nil {
 		return nil, codeOf(err)
 	}
-	word, err := instance.Word()
+	word, err := memory.Word()
 	if err != nil {
 		return nil, codeOf(err)
 	}
-	made := &plain{instance: instance}
+	made := &plain{instance: memory}
 	if _, err := made.call([][]byte{options}, func(m *wasm.Module, t []int32, out int32) int32 {
 		return m.Xdu_engine_new(t[0], word, out)
 	}); err != nil {
 		return nil, err
 	}
-	made.engine = instance.GetWord(word)
+	made.engine = memory.GetWord(word)
 	return made, nil
 }
 
@@ -39,14 +40,8 @@ func (p *plain) call(documents [][]byte, run func(m *wasm.Module, texts []int32,
 	return answer, codeOf(err)
 }
 
-// Plan is du_plan: what would be done next, and who waits for what.
-func Plan(request, cluster []byte) ([]byte, error) {
-	answer, err := wasm.Plan(request, cluster)
-	return answer, codeOf(err)
-}
-
 func codeOf(err error) error {
-	if failed := (*wasm.Error)(nil); errors.As(err, &failed) {
+	if failed := (*instance.Error)(nil); errors.As(err, &failed) {
 		return &Error{failed.Code, failed.Message}
 	}
 	return err
@@ -122,6 +117,12 @@ func (p *plain) explain(node string) ([]byte, error) {
 
 func (p *plain) everything() ([]byte, error) {
 	return p.call(nil, func(m *wasm.Module, _ []int32, out int32) int32 { return m.Xdu_engine_everything(p.engine, out) })
+}
+
+func (p *plain) rollout(facts []byte, nowMs int64) ([]byte, error) {
+	return p.call([][]byte{facts}, func(m *wasm.Module, t []int32, out int32) int32 {
+		return m.Xdu_engine_rollout(p.engine, t[0], nowMs, out)
+	})
 }
 
 // Break is for tests: the next call of the engine is about one that lies outside the module's memory, and traps.

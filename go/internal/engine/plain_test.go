@@ -5,7 +5,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 )
@@ -94,20 +93,5 @@ func TestATrapOfTheModuleIsADefectFromThenOn(t *testing.T) {
 	}
 	if reading, err := whole.Read(time.Unix(1, 0)); err != nil || len(reading.Nodes) != 1 {
 		t.Errorf("another engine: %v, %v", reading, err)
-	}
-}
-
-func TestATimeZoneIsRefusedWhereItIsNamed(t *testing.T) {
-	for zone, refused := range map[string]bool{"UTC": false, "Europe/Berlin": true} {
-		request := `{"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"gpu-operator","driverLabels":"app=driver",
-			"at":"2026-01-01T00:00:00Z","policy":{"autoUpgrade":true,"rollout":{"windows":[{"durationSeconds":3600,"timeZone":"` + zone + `"}]}}}`
-		_, err := Plan([]byte(request), []byte(`{"apiVersion":"v1","kind":"List","items":[]}`))
-		if told := err != nil && strings.Contains(err.Error(), "no time zone but UTC is known here"); told != refused ||
-			told != (string(withTimeZones(t, request)) != request) {
-			t.Errorf("%s: %v", zone, err)
-		}
-		if _, err := Plan(withTimeZones(t, request), []byte(`{"apiVersion":"v1","kind":"List","items":[]}`)); err != nil {
-			t.Errorf("%s with its offsets: %v", zone, err)
-		}
 	}
 }

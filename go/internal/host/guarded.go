@@ -1,10 +1,12 @@
 package host
 
 import (
+	"encoding/json"
 	"errors"
 	"time"
 
 	"driverupgrade.example/go/internal/engine"
+	"driverupgrade.example/go/internal/timezones"
 )
 
 // guarded is an engine whose defects are noticed at whatever call they show themselves.
@@ -43,7 +45,7 @@ func (g guarded) Read(now time.Time) (engine.Reading, error) {
 
 func (g guarded) Tell(answers []engine.Answer) error { return g.checked(g.Engine.Tell(answers)) }
 
-func (g guarded) PutTimeZone(zone engine.TimeZone) error {
+func (g guarded) PutTimeZone(zone timezones.Zone) error {
 	return g.checked(g.Engine.PutTimeZone(zone))
 }
 
@@ -80,4 +82,9 @@ func (g guarded) Explain(node string) (engine.Explanation, error) {
 func (g guarded) Everything() (engine.Pass, error) {
 	found, err := g.Engine.Everything()
 	return found, g.checked(err)
+}
+
+func (g guarded) Rollout(facts engine.RolloutFacts, now time.Time) (json.RawMessage, error) {
+	document, err := g.Engine.Rollout(facts, now)
+	return document, g.checked(err)
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -241,3 +242,8 @@ func (h *Host) States() map[string]int {
 
 // Everything that the last passes found.
 func (h *Host) Everything() (engine.Pass, error) { return h.engine.Everything() }
+
+// Rollout returns the document of docs/rollout.schema.json.
+func (h *Host) Rollout(facts engine.RolloutFacts) (json.RawMessage, error) {
+	return h.engine.Rollout(facts, h.options.Clock.Now())
+}

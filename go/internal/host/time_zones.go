@@ -3,7 +3,7 @@ package host
 import (
 	"time"
 
-	"driverupgrade.example/go/internal/engine"
+	"driverupgrade.example/go/internal/timezones"
 )
 
 const (
@@ -14,12 +14,12 @@ const (
 
 // putTimeZones gives the engine the time zones that the policy names. Errors: this machine does not know one of them.
 func (h *Host) putTimeZones(policy []byte, now time.Time) error {
-	for _, name := range engine.ZonesOf(policy) {
+	for _, name := range timezones.ZonesOf(policy) {
 		if now.Add(zoneReserve).Before(h.zones[name]) {
 			continue
 		}
 		until := now.AddDate(zoneYears, 0, 0)
-		zone, err := engine.ZoneOf(name, now.AddDate(-1, 0, 0), until)
+		zone, err := timezones.ZoneOf(name, now.AddDate(-1, 0, 0), until)
 		if err != nil {
 			return err
 		}

@@ -1,12 +1,11 @@
 package wasm_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
+	"driverupgrade.example/go/internal/instance"
 	"driverupgrade.example/go/internal/wasm"
 	"driverupgrade.example/go/pkg/upgrade"
 )
@@ -40,30 +39,6 @@ func TestKeysAreThoseOfThePackageForFiveDrivers(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile("../../../tests/tools/upgradectl/testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-// The request of tests/c/c_interface_test.c.
-const request = `{"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"gpu-operator","driverLabels":"app=driver",` +
-	`"at":"2026-01-02T12:05:00Z","policyDefaults":"gpu-operator","policy":{"autoUpgrade":true,"maxParallelUpgrades":6,` +
-	`"podDeletion":{"timeoutSeconds":600},"drain":{"enable":true,"timeoutSeconds":600}}}`
-
-func TestAPlanIsByteForByteTheNativeOne(t *testing.T) {
-	plan, err := wasm.Plan([]byte(request), read(t, "fleet.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := read(t, "c.expected.json"); !bytes.Equal(plan, want) {
-		t.Errorf("the plan is\n%s\nnatively it is\n%s", plan, want)
-	}
-}
-
 func TestAnErrorIsTheNativeOne(t *testing.T) {
 	for document, want := range map[string]string{
 		"{":                  "policy: ",
@@ -71,7 +46,7 @@ func TestAnErrorIsTheNativeOne(t *testing.T) {
 		`{"maxParallel": 1}`: "maxParallel",
 	} {
 		_, err := wasm.NormalizePolicy([]byte(document))
-		if err == nil || !strings.Contains(err.Error(), want) || err.(*wasm.Error).Code != 3 {
+		if err == nil || !strings.Contains(err.Error(), want) || err.(*instance.Error).Code != 3 {
 			t.Errorf("%s: %v", document, err)
 		}
 	}

@@ -1,10 +1,23 @@
-package engine
+// Package timezones has the offsets of the time zones that policies name: the engine reads no zone files.
+package timezones
 
 import (
 	"encoding/json"
 	"fmt"
 	"time"
 )
+
+// Zone has the offsets of a zone from UTC.
+type Zone struct {
+	Name    string   `json:"name"`
+	Offsets []Offset `json:"offsets"`
+}
+
+// Offset applies from a time on, in seconds since 1970.
+type Offset struct {
+	From    int64 `json:"from"`
+	Seconds int   `json:"seconds"`
+}
 
 // ZonesOf returns the names of the time zones in the policy, without UTC. The engine refuses a policy that cannot be read.
 func ZonesOf(policy []byte) (names []string) {
@@ -30,22 +43,22 @@ func ZonesOf(policy []byte) (names []string) {
 }
 
 // ZoneOf returns the offsets of a time zone in a span of time. Errors: this machine does not know the zone.
-func ZoneOf(name string, from, until time.Time) (TimeZone, error) {
+func ZoneOf(name string, from, until time.Time) (Zone, error) {
 	location, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {
-		return TimeZone{}, fmt.Errorf("the policy's time zone %q is not known here; a binary that imports time/tzdata knows all of them", name)
+		return Zone{}, fmt.Errorf("the policy's time zone %q is not known here; a binary that imports time/tzdata knows all of them", name)
 	}
-	return TimeZone{Name: name, Offsets: offsetsOf(location, from, until)}, nil
+	return Zone{Name: name, Offsets: offsetsOf(location, from, until)}, nil
 }
 
-func offsetsOf(location *time.Location, from, until time.Time) (offsets []TimeZoneOffset) {
+func offsetsOf(location *time.Location, from, until time.Time) (offsets []Offset) {
 	for at := from.In(location); at.Before(until); {
 		_, seconds := at.Zone()
 		begin, end := at.ZoneBounds()
 		if begin.IsZero() {
 			begin = at
 		}
-		offsets = append(offsets, TimeZoneOffset{From: begin.Unix(), Seconds: seconds})
+		offsets = append(offsets, Offset{From: begin.Unix(), Seconds: seconds})
 		if end.IsZero() {
 			break
 		}

@@ -1,11 +1,14 @@
-package engine
+package whatif
 
 import (
 	"bufio"
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 	"time"
+
+	"driverupgrade.example/go/internal/timezones"
 )
 
 // withTimeZones adds the offsets of the policy's time zones to the request, as a host does that knows zones.
@@ -19,9 +22,9 @@ func withTimeZones(t *testing.T, request string) []byte {
 	if err := json.Unmarshal(document["at"], &at); err != nil {
 		t.Fatal(err)
 	}
-	var zones []TimeZone
-	for _, name := range ZonesOf(document["policy"]) {
-		zone, err := ZoneOf(name, at.AddDate(-1, 0, 0), at.AddDate(3, 0, 0))
+	var zones []timezones.Zone
+	for _, name := range timezones.ZonesOf(document["policy"]) {
+		zone, err := timezones.ZoneOf(name, at.AddDate(-1, 0, 0), at.AddDate(3, 0, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,8 +63,8 @@ func TestPlansOfAllScenariosAreByteForByteTheNativeOnes(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &native); err != nil {
 			t.Fatal(err)
 		}
-		plan, err := Plan(withTimeZones(t, native.Request), []byte(native.Cluster))
-		code, text := 0, string(plan)
+		found, err := plan(withTimeZones(t, native.Request), []byte(native.Cluster))
+		code, text := 0, string(found)
 		if err != nil {
 			code, text = err.(*Error).Code, err.(*Error).Message
 		}
@@ -75,4 +78,19 @@ func TestPlansOfAllScenariosAreByteForByteTheNativeOnes(t *testing.T) {
 		t.Fatalf("%d plans: %v", plans, err)
 	}
 	t.Logf("%d plans", plans)
+}
+
+func TestATimeZoneIsRefusedWhereItIsNamed(t *testing.T) {
+	for zone, refused := range map[string]bool{"UTC": false, "Europe/Berlin": true} {
+		request := `{"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"gpu-operator","driverLabels":"app=driver",
+			"at":"2026-01-01T00:00:00Z","policy":{"autoUpgrade":true,"rollout":{"windows":[{"durationSeconds":3600,"timeZone":"` + zone + `"}]}}}`
+		_, err := plan([]byte(request), []byte(`{"apiVersion":"v1","kind":"List","items":[]}`))
+		if told := err != nil && strings.Contains(err.Error(), "no time zone but UTC is known here"); told != refused ||
+			told != (string(withTimeZones(t, request)) != request) {
+			t.Errorf("%s: %v", zone, err)
+		}
+		if _, err := plan(withTimeZones(t, request), []byte(`{"apiVersion":"v1","kind":"List","items":[]}`)); err != nil {
+			t.Errorf("%s with its offsets: %v", zone, err)
+		}
+	}
 }

@@ -1,0 +1,24 @@
+// Package forecast is the C interface of questions about a cluster as plain Go: driverupgrade.go is its WebAssembly, translated
+// (scripts/build-wasm.sh). It is a module of its own, because operators need no simulation.
+package forecast
+
+import "driverupgrade.example/go/internal/instance"
+
+// Plan, Simulate and Preflight are du_plan, du_simulate and du_preflight, each in an instance of its own.
+func Plan(request, cluster []byte) ([]byte, error) {
+	return instance.Alone(New, [][]byte{request, cluster}, func(m *Module, t []int32, out int32) int32 {
+		return m.Xdu_plan(t[0], t[1], out)
+	})
+}
+
+func Simulate(request, cluster []byte) ([]byte, error) {
+	return instance.Alone(New, [][]byte{request, cluster}, func(m *Module, t []int32, out int32) int32 {
+		return m.Xdu_simulate(t[0], t[1], out)
+	})
+}
+
+func Preflight(request, cluster []byte) ([]byte, error) {
+	return instance.Alone(New, [][]byte{request, cluster}, func(m *Module, t []int32, out int32) int32 {
+		return m.Xdu_preflight(t[0], t[1], out)
+	})
+}

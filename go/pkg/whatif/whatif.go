@@ -1,0 +1,206 @@
+// Package whatif answers questions about a cluster that nothing changes: how long a rollout would take and what it would interrupt, with one
+// policy or another, and what will be in its way. It sends nothing.
+//
+//	cluster, err := whatif.Dump(objects...) // or the output of kubectl get -o json
+//	rollouts, err := whatif.Simulate(request, whatif.Trials{Policies: policies}, cluster)
+//	obstacles, err := whatif.Preflight(request, cluster)
+//
+// Each call has an engine of its own, with as much memory as the dump needs, so that calls can run at the same time. An operator that does not
+// import this package does not contain the simulation.
+package whatif
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"driverupgrade.example/go/internal/timezones"
+)
+
+// Request describes a driver and its policy. docs/c-api.md has the meaning of each member.
+type Request struct {
+	// Domain and Driver are the driver's identity, such as nvidia.com and gpu.
+	Domain, Driver string
+	// Namespace of the driver's DaemonSets, and selector of its pods.
+	Namespace, DriverLabels string
+	// Policy as docs/policy.md describes it, in YAML or JSON.
+	Policy []byte
+	// PolicyDefaults is gpu-operator or network-operator: the values of fields that the policy does not set. Empty: the default values of docs/policy.md.
+	PolicyDefaults string
+	// At is the time of the question (default: now).
+	At time.Time
+	// ActiveSince is the time since which the operator is running (default: always).
+	ActiveSince time.Time
+	// ValidationSelector selects the pods that validate a new driver. Empty: there is no validation.
+	ValidationSelector string
+	// EarlyValidation is Restart (the default), Ask or Count.
+	EarlyValidation string
+	// UsesDriver has the UIDs of the pods that use the driver. Nil: the operator does not delete such pods.
+	UsesDriver []string
+	// Requestor is set in requestor mode.
+	Requestor *Requestor
+	// EvictSkipped lets drains evict pods with the skip-drain label.
+	EvictSkipped bool
+}
+
+// Requestor names the operator and the namespace of its NodeMaintenances.
+type Requestor struct {
+	ID        string `json:"id"`
+	Namespace string `json:"namespace"`
+}
+
+// Policy is one of several to compare.
+type Policy struct {
+	Name string
+	// Text as docs/policy.md describes it, in YAML or JSON.
+	Text []byte
+}
+
+// Trials sets which rollouts are simulated.
+type Trials struct {
+	// Policies to compare. Empty: the policy of the request.
+	Policies []Policy
+	// Seeds is the number of rollouts of each policy (default: 5). The same seeds are the same rollouts.
+	Seeds int
+	// Durations of the steps of an upgrade.
+	Durations Durations
+}
+
+// Durations are in whole seconds, and shorter than a day. Nil: measured in the dump if it shows enough, or a default value.
+type Durations struct {
+	DriverStart, DriverStop, PodStart, PodStop, Validation *time.Duration
+	// JitterPercent is the maximum deviation of these times (default: 20).
+	JitterPercent *int
+}
+
+// Rollout sums up the simulated rollouts of one policy.
+type Rollout struct {
+	Policy string `json:"policy"`
+	// Finishes is true if each simulated rollout finishes. The times are nil otherwise.
+	Finishes              bool   `json:"finishes"`
+	MakespanSecondsMedian *int64 `json:"makespanSecondsMedian"`
+	MakespanSeconds90     *int64 `json:"makespanSeconds90"`
+	Nodes                 int    `json:"nodes"`
+	Done                  int    `json:"done"`
+	Failed                int    `json:"failed"`
+	// The most nodes and pods that were unavailable at the same time.
+	UnavailablePeak     int `json:"unavailablePeak"`
+	PodsUnavailablePeak int `json:"podsUnavailablePeak"`
+	// Jobs whose pods only run together.
+	Gangs                 int   `json:"gangs"`
+	GangInterruptions     int   `json:"gangInterruptions"`
+	GangInterruptionsPeak int   `json:"gangInterruptionsPeak"`
+	Evictions             int64 `json:"evictions"`
+	Writes                int64 `json:"writes"`
+	Requests              int64 `json:"requests"`
+	// Obstacles are the reasons that nodes are not done.
+	Obstacles []Blockage `json:"obstacles"`
+	// Blocked has the nodes that are not done.
+	Blocked map[string]Blocked `json:"blocked"`
+}
+
+// Blockage is one reason that nodes are not done, with the node that it has held longest.
+type Blockage struct {
+	Nodes   int    `json:"nodes"`
+	Failed  bool   `json:"failed"`
+	Gate    string `json:"gate"`
+	Subject string `json:"subject"`
+	Example string `json:"example"`
+}
+
+// Blocked is why a node is not done, and since when in the rollout.
+type Blocked struct {
+	Why          string `json:"why"`
+	SinceSeconds int64  `json:"sinceSeconds"`
+}
+
+// Obstacle will be in the way of a rollout.
+type Obstacle struct {
+	// Severity is error or warning.
+	Severity string `json:"severity"`
+	// Code is for programs: tools/upgradectl/README.md lists them.
+	Code    string   `json:"code"`
+	Problem string   `json:"problem"`
+	Remedy  string   `json:"remedy"`
+	Objects []string `json:"objects"`
+}
+
+// Error is a request or a dump that makes no sense, or a defect of the library.
+type Error struct {
+	// Code is a canonical status code: 3 for a document, 13 for a defect.
+	Code    int
+	Message string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+
+// Simulate simulates rollouts with each policy, as `upgradectl simulate` does. `cluster` is a List of nodes, pods, DaemonSets and
+// ControllerRevisions, of PodDisruptionBudgets, and of Events if times must be measured. Errors: *Error, beginning with `request` or
+// `cluster`; this machine does not know a time zone in a policy.
+func Simulate(request Request, trials Trials, cluster []byte) ([]Rollout, error) {
+	text, err := SimulateJSON(request, trials, cluster)
+	if err != nil {
+		return nil, err
+	}
+	var rollouts []Rollout
+	err = json.Unmarshal(text, &rollouts)
+	return rollouts, err
+}
+
+// SimulateJSON is Simulate with the text that `upgradectl simulate -o json` prints.
+func SimulateJSON(request Request, trials Trials, cluster []byte) ([]byte, error) {
+	document, err := documentOf(request, &trials)
+	if err != nil {
+		return nil, err
+	}
+	return simulate(document, cluster)
+}
+
+// Preflight finds what will be in the way of the next rollout, as `upgradectl preflight` does. `cluster` is a List as for Simulate, and can
+// have ValidatingWebhookConfigurations and MutatingWebhookConfigurations. Errors: as for Simulate.
+func Preflight(request Request, cluster []byte) ([]Obstacle, error) {
+	text, err := PreflightJSON(request, cluster)
+	if err != nil {
+		return nil, err
+	}
+	var obstacles []Obstacle
+	err = json.Unmarshal(text, &obstacles)
+	return obstacles, err
+}
+
+// PreflightJSON is Preflight with the text that `upgradectl preflight -o json` prints.
+func PreflightJSON(request Request, cluster []byte) ([]byte, error) {
+	document, err := documentOf(request, nil)
+	if err != nil {
+		return nil, err
+	}
+	return preflight(document, cluster)
+}
+
+// PlanJSON has the text that `upgradectl plan -o json` prints: what an engine would do next, and what the other nodes wait for. Errors: as for
+// Simulate.
+func PlanJSON(request Request, cluster []byte) ([]byte, error) {
+	document, err := documentOf(request, nil)
+	if err != nil {
+		return nil, err
+	}
+	return plan(document, cluster)
+}
+
+// policyOf is the policy as JSON, with the time zones that it names.
+func policyOf(text []byte, at time.Time, zones map[string]timezones.Zone) (json.RawMessage, error) {
+	policy, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, fmt.Errorf("the upgrade policy: %w", err)
+	}
+	for _, name := range timezones.ZonesOf(policy) {
+		zone, err := timezones.ZoneOf(name, at.AddDate(-1, 0, 0), at.AddDate(3, 0, 0))
+		if err != nil {
+			return nil, err
+		}
+		zones[name] = zone
+	}
+	return policy, nil
+}

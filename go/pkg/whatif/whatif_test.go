@@ -1,0 +1,193 @@
+package whatif
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const tests = "../../../tests/"
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(tests + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// jobs is the request of tests/c/forecast_test.cc about tests/field/training-jobs.
+func jobs(policy []byte) Request {
+	return Request{
+		Domain:         "nvidia.com",
+		Driver:         "gpu",
+		Namespace:      "gpu-operator",
+		DriverLabels:   "app=nvidia-driver-daemonset",
+		PolicyDefaults: "gpu-operator",
+		Policy:         policy,
+		At:             time.Date(2026, 1, 2, 12, 5, 0, 0, time.UTC),
+	}
+}
+
+func TestASimulationIsByteForByteTheNativeOne(t *testing.T) {
+	trials := Trials{Policies: []Policy{
+		{"by-name.yaml", read(t, "field/training-jobs/by-name.yaml")},
+		{"gangs.yaml", read(t, "field/training-jobs/gangs.yaml")},
+	}}
+	cluster := read(t, "field/training-jobs/dump.json")
+	text, err := SimulateJSON(jobs(nil), trials, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := read(t, "tools/upgradectl/testdata/jobs.simulated.json"); !bytes.Equal(text, want) {
+		t.Errorf("the simulation is\n%s\nnatively it is\n%s", text, want)
+	}
+	rollouts, err := Simulate(jobs(nil), trials, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rollouts) != 2 || rollouts[1].Policy != "gangs.yaml" || !rollouts[1].Finishes || rollouts[1].GangInterruptions != 5 {
+		t.Errorf("%+v", rollouts)
+	}
+}
+
+func TestAPreflightIsByteForByteTheNativeOne(t *testing.T) {
+	request := jobs(read(t, "field/training-jobs/by-name.yaml"))
+	cluster := read(t, "field/training-jobs/dump.json")
+	text, err := PreflightJSON(request, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := read(t, "tools/upgradectl/testdata/jobs.preflight.json"); !bytes.Equal(text, want) {
+		t.Errorf("the obstacles are\n%s\nnatively they are\n%s", text, want)
+	}
+	obstacles, err := Preflight(request, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, obstacle := range obstacles {
+		found = found || obstacle.Code == "GangInterruptedSeveralTimes" && len(obstacle.Objects) == 5
+	}
+	if !found {
+		t.Errorf("%+v", obstacles)
+	}
+}
+
+func TestAPlanIsByteForByteTheNativeOne(t *testing.T) {
+	request := jobs(read(t, "tools/upgradectl/testdata/policy.yaml"))
+	request.DriverLabels = "app=driver"
+	text, err := PlanJSON(request, read(t, "tools/upgradectl/testdata/fleet.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := read(t, "tools/upgradectl/testdata/c.expected.json"); !bytes.Equal(text, want) {
+		t.Errorf("the plan is\n%s\nnatively it is\n%s", text, want)
+	}
+}
+
+// fleet has one node with a driver pod and a pod of a workload, as clients have them: without TypeMeta.
+func fleet(t *testing.T) []byte {
+	t.Helper()
+	ready := corev1.PodStatus{
+		Phase:             corev1.PodRunning,
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "c", Ready: true}},
+	}
+	owned := func(kind, name string) []metav1.OwnerReference {
+		controller := true
+		return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: "uid-of-owner", Controller: &controller}}
+	}
+	cluster, err := Dump(
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "n1", ResourceVersion: "1"}},
+		&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "drivers", Name: "driver-1", UID: "d1", Labels: map[string]string{"app": "driver"},
+				OwnerReferences: owned("DaemonSet", "driver")},
+			Spec:   corev1.PodSpec{NodeName: "n1"},
+			Status: ready,
+		},
+		&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", UID: "w1", OwnerReferences: owned("ReplicaSet", "web")},
+			Spec:       corev1.PodSpec{NodeName: "n1"},
+			Status:     ready,
+		},
+		&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "drivers", Name: "driver", UID: "uid-of-owner",
+			Labels: map[string]string{"app": "driver"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster
+}
+
+func vendor(policy string) Request {
+	return Request{Domain: "example.com", Driver: "fpga", Namespace: "drivers", DriverLabels: "app=driver", Policy: []byte(policy),
+		At: time.Date(2026, 1, 2, 12, 5, 0, 0, time.UTC)}
+}
+
+func TestObjectsOfClientsAreADump(t *testing.T) {
+	rollouts, err := Simulate(vendor("{autoUpgrade: true, drain: {enable: true}}"), Trials{Seeds: 1}, fleet(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rollouts) != 1 || rollouts[0].Policy != "policy" || rollouts[0].Done != 1 || rollouts[0].Evictions != 1 {
+		t.Errorf("%+v", rollouts)
+	}
+}
+
+func TestGivenDurationsCount(t *testing.T) {
+	start, none := 100*time.Second, 0
+	durations := Durations{DriverStart: &start, DriverStop: new(time.Duration), PodStop: new(time.Duration), JitterPercent: &none}
+	rollouts, err := Simulate(vendor("autoUpgrade: true"), Trials{Seeds: 1, Durations: durations}, fleet(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seconds := *rollouts[0].MakespanSecondsMedian; seconds < 100 || seconds > 110 {
+		t.Errorf("the rollout takes %d s", seconds)
+	}
+}
+
+func TestPodsThatUseTheDriverAreEvicted(t *testing.T) {
+	request := vendor("autoUpgrade: true")
+	request.UsesDriver = []string{"w1"}
+	rollouts, err := Simulate(request, Trials{Seeds: 1}, fleet(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rollouts[0].Evictions != 1 {
+		t.Errorf("%+v", rollouts[0])
+	}
+}
+
+// In Berlin it is 13:05, so that the window is open.
+func TestAWindowIsInItsTimeZone(t *testing.T) {
+	policy := `{autoUpgrade: true, rollout: {windows: [{days: [Fri], start: "13:00", durationSeconds: 1800, timeZone: Europe/Berlin}]}}`
+	rollouts, err := Simulate(vendor(policy), Trials{Seeds: 1}, fleet(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !rollouts[0].Finishes || *rollouts[0].MakespanSecondsMedian > 600 {
+		t.Errorf("%+v", rollouts[0])
+	}
+}
+
+func TestErrorsNameWhatIsWrong(t *testing.T) {
+	_, noDocument := Preflight(vendor("autoUpgrade: true"), []byte("no list"))
+	var failed *Error
+	if !errors.As(noDocument, &failed) || failed.Code != 3 || !strings.HasPrefix(failed.Message, "cluster: ") {
+		t.Errorf("%v", noDocument)
+	}
+	_, noPolicy := Simulate(vendor("colour: 1"), Trials{}, fleet(t))
+	if !errors.As(noPolicy, &failed) || !strings.HasPrefix(failed.Message, "request.policy: ") {
+		t.Errorf("%v", noPolicy)
+	}
+	if _, noZone := Preflight(vendor("{rollout: {closedTimeZone: Mars/Olympus}}"), fleet(t)); noZone == nil {
+		t.Error("no error about a time zone")
+	}
+}

@@ -1,0 +1,6 @@
+// The library can start threads; the simulation never does. These functions of libc++, for the start and the end of a thread, trap.
+void _ZNSt3__117__assoc_sub_state12__make_readyEv(void* state) { __builtin_trap(); }
+char* __cxa_demangle(const char* name, char* buffer, __SIZE_TYPE__* size, int* status) { __builtin_trap(); }
+
+// The last words of libc++ would close a stream, which is an import in zig's libc.
+int close(int descriptor) { return -1; }

@@ -1,0 +1,15 @@
+// The regular expressions of a NodeMaintenance's filters.
+#ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_EXPRESSIONS_H_
+#define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_EXPRESSIONS_H_
+
+#include <string>
+#include <vector>
+
+namespace driverupgrade::testing::internal {
+
+// Returns true if an expression matches a part of a name. An invalid expression does not match (M6).
+bool MatchesAny(const std::vector<std::string>& expressions, const std::vector<std::string>& names);
+
+}  // namespace driverupgrade::testing::internal
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_EXPRESSIONS_H_

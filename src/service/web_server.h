@@ -46,8 +46,8 @@ bool IsLoopbackHost(const std::string& host);
 /// Serves until it is destroyed.
 class WebServer {
  public:
-  /// The most streams (Page::next) at once; a further request gets 503.
-  static constexpr int kStreamsMax = 32;
+  /// The most streams (Page::next) at once, because each needs a thread; a further request gets 503, and its page polls.
+  static constexpr int kStreamsMax = 8;
 
   /// `address` is `host:port`, `[::1]:port` or `:port` for all interfaces; port 0 takes any that is free. `pages`: by
   /// path, `/healthz`. Errors: InvalidArgument for what is no address; Unavailable if it cannot be listened on.

@@ -43,7 +43,9 @@ std::optional<Address> ParseAddress(const std::string& text) {
 }  // namespace
 
 bool IsLoopbackHost(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  // Only an address: 127.0.0.1.example.com is a name that anyone may own.
+  const bool is_ipv4 = host.find_first_not_of("0123456789.") == std::string::npos;
+  return host == "localhost" || host == "::1" || (is_ipv4 && host.starts_with("127."));
 }
 
 bool IsLoopback(const std::string& address) {

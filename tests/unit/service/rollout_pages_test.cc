@@ -139,7 +139,9 @@ TEST_CASE("The page lets no script but its own run, and no stranger's page read 
   CHECK(page.find("<script nonce=\"" + page.substr(nonce, 32) + "\">") != std::string::npos);
   CHECK(page.find("<style nonce=\"" + page.substr(nonce, 32) + "\">") != std::string::npos);
   for (const char* path : {"/", "/rollout", "/rollout?watch=true"}) {
-    CHECK(HttpGet(world.port(), path, {.host = "evil.example:8082"}).starts_with("HTTP/1.1 403"));
+    for (const char* host : {"evil.example:8082", "127.0.0.1.evil.example:8082", "localhost.evil.example", ""}) {
+      CHECK(HttpGet(world.port(), path, {.host = host, .until = "\r\n"}).starts_with("HTTP/1.1 403"));
+    }
     CHECK(HttpGet(world.port(), path, {.host = "127.0.0.1:8082", .until = "\r\n"}).starts_with("HTTP/1.1 200"));
   }
 }

@@ -26,7 +26,7 @@ namespace driverupgrade {
 
 struct NodeStatus {
   std::string name = {};
-  /// As the node's label has it.
+  /// Follows from the node's label or, if another client removed it, from its other marks.
   UpgradeState state = UpgradeState::kUnknown;
   /// When the node entered the state, if one of its annotations says so.
   std::optional<absl::Time> since = std::nullopt;

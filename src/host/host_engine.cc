@@ -43,6 +43,7 @@ absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::str
   std::vector<RecordEventParams> events = core_.EventsOf(pass, now);
   std::move(events.begin(), events.end(), std::back_inserter(events_));
   histories_->Follow(pass.plan, now);
+  histories_->Trim(core_.managed().size());
   last_pass_ = now;
   Begin(pass.plan, now);
   return HostPass{.plan = std::move(pass.plan),

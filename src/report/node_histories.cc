@@ -1,5 +1,6 @@
 #include "report/node_histories.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -50,6 +51,22 @@ void NodeHistories::Follow(const NodePlan& plan, const NodeOutcome& outcome, abs
     std::string reason = state == plan.path.back() ? plan.reason : std::string();
     Append(NodeHistory::Transition{.at = now, .state = state, .reason = std::move(reason)}, kTransitionsMax,
            nodes_[plan.node].transitions);
+  }
+}
+
+void NodeHistories::Trim(std::size_t nodes) {
+  constexpr std::size_t kAlways = 100;
+  if (nodes_.size() <= 2 * nodes + kAlways) return;
+  std::set<std::pair<absl::Time, std::string>> ended;
+  for (const auto& [node, history] : nodes_) {
+    if (history.waiting) continue;
+    absl::Time last = absl::InfinitePast();
+    if (!history.transitions.empty()) last = history.transitions.back().at;
+    if (!history.failed_requests.empty()) last = std::max(last, history.failed_requests.back().at);
+    ended.insert({last, node});
+  }
+  for (auto oldest = ended.begin(); oldest != ended.end() && nodes_.size() > nodes + kAlways; ++oldest) {
+    nodes_.erase(oldest->second);
   }
 }
 

@@ -6,6 +6,7 @@
 #ifndef DRIVERUPGRADE_SRC_REPORT_NODE_HISTORIES_H_
 #define DRIVERUPGRADE_SRC_REPORT_NODE_HISTORIES_H_
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -52,6 +53,9 @@ class NodeHistories {
  public:
   void Follow(const Plan& plan, absl::Time now);
   void Follow(const NodePlan& plan, const NodeOutcome& outcome, absl::Time now);
+  // Limits the memory while node names come and go and no client reads: if there are more than twice as many histories as `nodes`, the
+  // oldest ones of nodes that do not wait are forgotten.
+  void Trim(std::size_t nodes);
   // Forgets all other nodes.
   void Keep(const std::set<std::string>& nodes);
   // nullptr: nothing has happened on the node.

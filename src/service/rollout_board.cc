@@ -1,6 +1,7 @@
 #include "service/rollout_board.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -31,6 +32,7 @@ class RolloutBoard::Record final : public Observer {
   void OnPlan(const Plan& plan) override {
     const std::lock_guard lock(mutex_);
     histories_.Follow(plan, clock_->Now());
+    if (plan.finished) histories_.Trim(static_cast<std::size_t>(plan.totals.total));
   }
   void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome) override {
     const std::lock_guard lock(mutex_);

@@ -17,7 +17,7 @@ inline constexpr absl::Duration kDurationEnd = absl::Hours(24);
 
 // Durations of the steps of an upgrade.
 struct Durations {
-  // Until the driver is validated.
+  // Includes the validation of the driver.
   absl::Duration driver_start = absl::Minutes(2);
   absl::Duration driver_stop = absl::Seconds(2);
   // Durations of the pods that replace evicted pods.

@@ -18,7 +18,7 @@ PARTS = {"decides": "decides", "rollout": "decides a rollout in stages", "ring":
 BLIND = {
     "the C interface, which engines do not run; asked with hosts in their place": (
         "c/", "host/", "store-older-pods-taken", "store-unreadable-pod-passed-over"),
-    "what is told: logs, metrics, Events, wording": (
+    "reports: logs, metrics, Events, wording": (
         "tell/", "write/event_correlator.cc", "write/event_writer.cc", "write/transition_events.cc",
         "write/refusal_event.cc", "run/configuration_check.cc", "run/rollout_over.cc", "over-while-nodes-wait",
         "first-event-lost", "event-series-begins-anew", "watch-counted-as-list", "open-stream-counted-twice"),

@@ -44,7 +44,8 @@ class Search {
 
  private:
   static constexpr ObstacleKind kWebhook = {
-      kWarning, "EvictionWebhook", "A webhook is asked about evictions, and without its answer they are refused.",
+      kWarning, "EvictionWebhook",
+      "The API server sends evictions to a webhook, and refuses them if the webhook does not answer.",
       "See that it answers while nodes are drained, or that failurePolicy is Ignore."};
 
   void Add(const ObstacleKind& kind, std::string object) { obstacles_.Add(kind, std::move(object)); }
@@ -56,7 +57,7 @@ class Search {
   void CheckPolicy() {
     const std::string& source = situation_.policy_name;
     if (!situation_.knows_policy) {
-      return Add({kWarning, "PolicyUnknown", "Nobody knows the policy, so that it is taken to have defaults.",
+      return Add({kWarning, "PolicyUnknown", "The policy is not known: preflight uses the default values.",
                   "--policy or --policy-resource."},
                  source);
     }
@@ -133,7 +134,8 @@ class Search {
     const auto marks = internal::DecodeMarks(node, situation_.question.identity);
     const std::optional<UpgradeState> state = marks.State();
     if (!state) {
-      Add({kError, "UnknownState", "The state label is no state: the node is left alone and holds a slot.",
+      Add({kError, "UnknownState",
+           "The value of the state label is not a state: the engine leaves the node alone, and the node holds a slot.",
            "Remove the label."},
           node.name);
     }

@@ -190,11 +190,11 @@ class PodSearch {
         if (taken.count(node) == 0 && amount != quantities.end()) left += std::max(0.0, amount->second);
       }
       if (needed <= left) continue;
-      obstacles_.Add(
-          {kWarning, "Capacity", "What is evicted at once does not fit on the other nodes: pods will be Pending.",
-           "A lower maxParallelUpgrades, or more nodes."},
-          fmt::format("{}: {} evicted from {} nodes, {} free elsewhere", resource, absl::StrCat(needed), taken.size(),
-                      absl::StrCat(left)));
+      obstacles_.Add({kWarning, "Capacity",
+                      "The pods that are evicted at once do not fit on the other nodes: some will be Pending.",
+                      "A lower maxParallelUpgrades, or more nodes."},
+                     fmt::format("{}: {} evicted from {} nodes, {} free elsewhere", resource, absl::StrCat(needed),
+                                 taken.size(), absl::StrCat(left)));
     }
   }
 

@@ -61,6 +61,22 @@ TEST_CASE("A gate holds since it has had its reason, whatever its detail is") {
   CHECK_FALSE(histories.Find("n1")->waiting);
 }
 
+TEST_CASE("Histories of many names that came and went do not pile up, and nodes that wait keep theirs") {
+  NodeHistories histories;
+  histories.Follow(Waiting(GateReason::kDisruptionBudget, "web"), kStart);
+  for (int i = 0; i < 1000; ++i) {
+    histories.Follow({.node = std::to_string(i), .path = {UpgradeState::kDone}}, {.patched = true},
+                     kStart + absl::Seconds(i));
+    histories.Trim(3);
+  }
+  CHECK(histories.Find("n1") != nullptr);
+  CHECK(histories.Find("0") == nullptr);
+  CHECK(histories.Find("999") != nullptr);
+  int known = 0;
+  for (int i = 0; i < 1000; ++i) known += histories.Find(std::to_string(i)) != nullptr;
+  CHECK(known <= 106);
+}
+
 TEST_CASE("Nodes that are gone have no history") {
   NodeHistories histories;
   for (const char* node : {"a", "b", "c"}) {

@@ -1,0 +1,24 @@
+//go:build !driverupgrade_cgo
+
+package whatif
+
+import (
+	"strings"
+	"testing"
+)
+
+// Only the WebAssembly module needs offsets from its caller: the C library has a time zone database of its own.
+func TestATimeZoneIsRefusedWhereItIsNamed(t *testing.T) {
+	for zone, refused := range map[string]bool{"UTC": false, "Europe/Berlin": true} {
+		request := `{"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"gpu-operator","driverLabels":"app=driver",
+			"at":"2026-01-01T00:00:00Z","policy":{"autoUpgrade":true,"rollout":{"windows":[{"durationSeconds":3600,"timeZone":"` + zone + `"}]}}}`
+		_, err := plan([]byte(request), []byte(`{"apiVersion":"v1","kind":"List","items":[]}`))
+		if told := err != nil && strings.Contains(err.Error(), "no time zone but UTC is known here"); told != refused ||
+			told != (string(withTimeZones(t, request)) != request) {
+			t.Errorf("%s: %v", zone, err)
+		}
+		if _, err := plan(withTimeZones(t, request), []byte(`{"apiVersion":"v1","kind":"List","items":[]}`)); err != nil {
+			t.Errorf("%s with its offsets: %v", zone, err)
+		}
+	}
+}

@@ -34,6 +34,8 @@ class DriverupgradeConan(ConanFile):
         "with_curl": True,
         "with_prometheus": True,
         "with_service": True,
+        # The page of the rollout is served with TLS.
+        "cpp-httplib/*:with_openssl": True,
     }
     implements = ["auto_shared_fpic"]
     exports_sources = "CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "cmake/*", "docs/*", "include/*", "src/*"
@@ -55,7 +57,7 @@ class DriverupgradeConan(ConanFile):
             self.requires("cpprestsdk/[>=2.10.18 <3]")
         if self.options.with_curl:
             self.requires("libcurl/[>=7.87 <9]")
-        if self.options.with_cpprest or self.options.with_curl:
+        if self.options.with_cpprest or self.options.with_curl or self._has_service:
             self.requires("openssl/[>=1.1 <4]")
         if self.options.with_prometheus:
             self.requires("prometheus-cpp/[>=1.0.1 <2]")
@@ -118,7 +120,7 @@ class DriverupgradeConan(ConanFile):
         if self.options.with_prometheus:
             self._component("prometheus", ["core", "prometheus-cpp::prometheus-cpp-core"])
         if self._has_service:
-            self._component("service", ["core", "prometheus", "cpp-httplib::cpp-httplib"])
+            self._component("service", ["core", "prometheus", "cpp-httplib::cpp-httplib"] + tls)
 
     def _component(self, name, requires):
         component = self.cpp_info.components[name]

@@ -32,6 +32,7 @@ if(DRIVERUPGRADE_BUILD_SERVICE)
   if(NOT TARGET httplib::httplib)
     message(FATAL_ERROR "driverupgrade: no cpp-httplib; without it set DRIVERUPGRADE_BUILD_SERVICE=OFF")
   endif()
+  find_package(OpenSSL REQUIRED)
 endif()
 
 if(DRIVERUPGRADE_BUILD_TRANSPORT_CPPREST)

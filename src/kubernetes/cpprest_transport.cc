@@ -103,6 +103,7 @@ absl::StatusOr<web::http::http_request> CpprestTransport::Prepare(const HttpRequ
   }
   if (!request.body.empty()) message.set_body(request.body, request.content_type);
   web::http::http_headers& headers = message.headers();
+  for (const auto& [name, value] : request.headers) headers.add(name, value);
   headers.add("Accept", "application/json");
   headers.add("User-Agent", setup().options.user_agent);
   // The library takes SNI and the name to verify from here. It must have no port then.

@@ -153,6 +153,7 @@ void CurlExchange::Prepare(const HttpRequest& request, const std::string& target
   Set(easy, CURLOPT_URL,
       fmt::format("{}://{}:{}{}{}", url.https ? "https" : "http", Bracketed(name), url.port, url.path, target).c_str());
   PrepareBody(request);
+  for (const auto& [name, value] : request.headers) Append(header_lines_, fmt::format("{}: {}", name, value));
   Append(header_lines_, "Accept: application/json");
   Append(header_lines_, fmt::format("User-Agent: {}", setup_.options.user_agent));
   if (!token.empty()) Append(header_lines_, "Authorization: Bearer " + token.Reveal());

@@ -90,6 +90,12 @@ absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request) {
   if (std::any_of(request.content_type.begin(), request.content_type.end(), IsControl)) {
     return Unsendable(request, "its content type has a control character");
   }
+  for (const auto& [name, value] : request.headers) {
+    if (name.empty() || std::any_of(name.begin(), name.end(), IsControl) ||
+        std::any_of(value.begin(), value.end(), IsControl)) {
+      return Unsendable(request, "a header of it has no name, or a control character");
+    }
+  }
   std::string target = request.path;
   char separator = '?';
   for (const auto& [name, value] : request.query) {

@@ -9,6 +9,7 @@
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/validation_manager.h"
+#include "service/web_server.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -34,6 +35,11 @@ class Report {
     if (!value) return;
     Key(key);
     writer_.Bool(true);
+  }
+  void Number(std::string_view key, int value) {
+    if (value == 0) return;
+    Key(key);
+    writer_.Int(value);
   }
   template <typename F>
   void Object(F&& members) {
@@ -115,6 +121,7 @@ std::string FormatReportedOptions(const ServiceOptions& options, const std::vect
     report.Flag("gpuPods", options.reported.gpu_pods);
     report.Member("defaults", options.reported.defaults);
     report.Member("policyResource", SharedPolicyResource(specs));
+    report.Number("rolloutPort", PortOf(options.rollout_secure_address));
   });
   return report.Take();
 }

@@ -24,8 +24,10 @@ Page WithCommonHeaders(Page page) {
   return page;
 }
 
-Page WrongHost() {
-  return {.status = 403, .body = "this address is for clients on the same machine: kubectl port-forward is one\n"};
+int StatusOf(const absl::Status& refusal) {
+  if (absl::IsUnauthenticated(refusal)) return 401;
+  if (absl::IsPermissionDenied(refusal)) return 403;
+  return absl::IsResourceExhausted(refusal) ? 429 : 503;
 }
 
 std::string Nonce() {
@@ -61,9 +63,27 @@ std::string NextEvent(RolloutBoard& board, Stream& stream) {
 
 }  // namespace
 
-PageMaker RolloutPage() {
-  return [](const PageRequest& request) -> Page {
-    if (!IsLoopbackHost(request.host)) return WrongHost();
+Guard OnlyThisMachine() {
+  return [](const PageRequest& request) -> std::optional<Page> {
+    if (IsLoopbackHost(request.host)) return std::nullopt;
+    return Page{.status = 403,
+                .body = "this address is for clients on the same machine: kubectl port-forward is one\n"};
+  };
+}
+
+Guard OnlyReaders(ReaderCheck check) {
+  return [check = std::move(check)](const PageRequest& request) -> std::optional<Page> {
+    const absl::Status checked = check(request.token);
+    if (checked.ok()) return std::nullopt;
+    Page page{.status = StatusOf(checked), .body = std::string(checked.message()) + "\n"};
+    if (page.status == 401) page.headers["WWW-Authenticate"] = "Bearer";
+    return page;
+  };
+}
+
+PageMaker RolloutPage(Guard guard) {
+  return [guard = std::move(guard)](const PageRequest& request) -> Page {
+    if (std::optional<Page> refusal = guard(request)) return WithCommonHeaders(*std::move(refusal));
     const std::string nonce = Nonce();
     std::string body = kRolloutPage;
     AllowInline("<style>", nonce, body);
@@ -80,9 +100,9 @@ PageMaker RolloutPage() {
   };
 }
 
-PageMaker RolloutDocumentPage(RolloutBoard& board) {
-  return [&board](const PageRequest& request) -> Page {
-    if (!IsLoopbackHost(request.host)) return WrongHost();
+PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard) {
+  return [&board, guard = std::move(guard)](const PageRequest& request) -> Page {
+    if (std::optional<Page> refusal = guard(request)) return WithCommonHeaders(*std::move(refusal));
     if (request.watch) {
       return WithCommonHeaders(
           {.content_type = "text/event-stream",
@@ -102,8 +122,23 @@ absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, Pa
         "credentials",
         address));
   }
-  pages[address]["/"] = RolloutPage();
-  pages[address]["/rollout"] = RolloutDocumentPage(board);
+  pages[address].by_path["/"] = RolloutPage(OnlyThisMachine());
+  pages[address].by_path["/rollout"] = RolloutDocumentPage(board, OnlyThisMachine());
+  return absl::OkStatus();
+}
+
+absl::Status AddSecureRolloutPages(const std::string& address, ReaderCheck check, RolloutBoard& board,
+                                   PagesByAddress& pages) {
+  if (check == nullptr) {
+    return absl::InvalidArgumentError("the page of the rollout at a secure address needs a check of its readers");
+  }
+  if (pages.contains(address)) {
+    return absl::InvalidArgumentError(
+        fmt::format("the page of the rollout needs a secure address of its own, and `{}` has other pages", address));
+  }
+  const Guard guard = OnlyReaders(std::move(check));
+  pages[address] = {.tls = true,
+                    .by_path = {{"/", RolloutPage(guard)}, {"/rollout", RolloutDocumentPage(board, guard)}}};
   return absl::OkStatus();
 }
 

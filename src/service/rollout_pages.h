@@ -2,9 +2,12 @@
 #ifndef DRIVERUPGRADE_SRC_SERVICE_ROLLOUT_PAGES_H_
 #define DRIVERUPGRADE_SRC_SERVICE_ROLLOUT_PAGES_H_
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "driverupgrade/service/upgrade_service.h"
 #include "service/rollout_board.h"
 #include "service/web_server.h"
 
@@ -13,14 +16,25 @@ namespace driverupgrade::internal {
 // rollout_page.html.
 extern const char kRolloutPage[];
 
-// `GET /`: one HTML file that loads nothing from elsewhere. Both pages refuse requests for a host name that is not of this machine.
-// Otherwise a website could read them through its own name (DNS rebinding).
-PageMaker RolloutPage();
+// Decides about a request before it is answered: 401, 403 or 503 with the reason; nullopt: it is answered.
+using Guard = std::function<std::optional<Page>(const PageRequest&)>;
+// For an address that only this machine reaches: refuses requests for a host name that is not of this machine. Otherwise a website
+// could read the page through its own name (DNS rebinding).
+Guard OnlyThisMachine();
+// For the network: refuses requests whose token `check` does not accept.
+Guard OnlyReaders(ReaderCheck check);
+
+// `GET /`: one HTML file that loads nothing from elsewhere.
+PageMaker RolloutPage(Guard guard);
 // `GET /rollout`: the document, or with `?watch=true` a server-sent event `rollout` with each document that differs from
 // the one before. `board` outlives the maker and its streams.
-PageMaker RolloutDocumentPage(RolloutBoard& board);
+PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard);
+
 // Adds both. Errors: InvalidArgument if the address is not a loopback address.
 absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, PagesByAddress& pages);
+// The same with TLS, for readers that `check` accepts. Errors: InvalidArgument without a check, or if the address has other pages.
+absl::Status AddSecureRolloutPages(const std::string& address, ReaderCheck check, RolloutBoard& board,
+                                   PagesByAddress& pages);
 
 }  // namespace driverupgrade::internal
 

@@ -56,7 +56,7 @@ class UpgradeService::Impl {
         clock_(options_.engine.clock),
         cluster_(std::move(cluster)),
         director_(director),
-        board_(options_.rollout_address.empty()
+        board_(options_.rollout_address.empty() && options_.rollout_secure_address.empty()
                    ? nullptr
                    : std::make_shared<RolloutBoard>(options_.identity, clock_, [this] { return EnginesNow(); })),
         giving_back_(GroupOptionsOf()),
@@ -310,16 +310,21 @@ class UpgradeService::Impl {
   absl::Status Serve() {
     internal::PagesByAddress pages;
     if (!options_.health_address.empty()) {
-      pages[options_.health_address]["/healthz"] = ProbePage([this] { return Healthy(); });
-      pages[options_.health_address]["/readyz"] = ProbePage([this] { return Ready(); });
+      pages[options_.health_address].by_path["/healthz"] = ProbePage([this] { return Healthy(); });
+      pages[options_.health_address].by_path["/readyz"] = ProbePage([this] { return Ready(); });
     }
     if (!options_.metrics_address.empty()) {
-      pages[options_.metrics_address]["/metrics"] = [this](const PageRequest&) -> Page {
+      pages[options_.metrics_address].by_path["/metrics"] = [this](const PageRequest&) -> Page {
         return {.body = Metrics(), .content_type = MetricsCollector::kContentType};
       };
     }
-    if (board_ != nullptr) {
+    if (!options_.rollout_address.empty()) {
       const absl::Status added = internal::AddRolloutPages(options_.rollout_address, *board_, pages);
+      if (!added.ok()) return added;
+    }
+    if (!options_.rollout_secure_address.empty()) {
+      const absl::Status added =
+          internal::AddSecureRolloutPages(options_.rollout_secure_address, options_.rollout_readers, *board_, pages);
       if (!added.ok()) return added;
     }
     auto servers = internal::StartServers(std::move(pages), options_.log);

@@ -12,6 +12,7 @@
 
 #include "fmt/format.h"
 #include "httplib.h"
+#include "service/server_certificate.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -40,6 +41,26 @@ std::optional<Address> ParseAddress(const std::string& text) {
   return address.host.empty() ? std::nullopt : std::optional(address);
 }
 
+#ifdef CPPHTTPLIB_OPENSSL_SUPPORT
+absl::StatusOr<std::unique_ptr<httplib::Server>> MakeTlsServer() {
+  const absl::StatusOr<ServerCertificate> made = MakeServerCertificate();
+  if (!made.ok()) return made.status();
+  std::unique_ptr<httplib::Server> server =
+      std::make_unique<httplib::SSLServer>(made->certificate.get(), made->key.get());
+  if (!server->is_valid()) return absl::InternalError("OpenSSL does not take the certificate of the server");
+  return server;
+}
+#else
+absl::StatusOr<std::unique_ptr<httplib::Server>> MakeTlsServer() {
+  return absl::UnimplementedError("this build of cpp-httplib has no TLS (CPPHTTPLIB_OPENSSL_SUPPORT)");
+}
+#endif
+
+absl::StatusOr<std::unique_ptr<httplib::Server>> MakeServer(bool tls) {
+  if (tls) return MakeTlsServer();
+  return std::make_unique<httplib::Server>();
+}
+
 }  // namespace
 
 bool IsLoopbackHost(const std::string& host) {
@@ -53,6 +74,11 @@ bool IsLoopback(const std::string& address) {
   return parsed && IsLoopbackHost(parsed->host);
 }
 
+int PortOf(const std::string& address) {
+  const std::optional<Address> parsed = ParseAddress(address);
+  return parsed ? parsed->port : 0;
+}
+
 PageMaker ProbePage(std::function<absl::Status()> probe) {
   return [probe = std::move(probe)](const PageRequest&) -> Page {
     const absl::Status status = probe();
@@ -63,39 +89,42 @@ PageMaker ProbePage(std::function<absl::Status()> probe) {
 
 class WebServer::Impl {
  public:
-  explicit Impl(std::map<std::string, PageMaker> pages) {
-    server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads + WebServer::kStreamsMax); };
+  Impl(std::unique_ptr<httplib::Server> server, std::map<std::string, PageMaker> pages) : server_(std::move(server)) {
+    server_->new_task_queue = [] { return new httplib::ThreadPool(kThreads + WebServer::kStreamsMax); };
     // Without this a client that keeps its connection keeps a thread.
-    server_.set_keep_alive_max_count(1);
+    server_->set_keep_alive_max_count(1);
     // The library's own choice, SO_REUSEPORT, would let two processes listen on one port without noticing.
-    server_.set_socket_options([](socket_t socket) {
+    server_->set_socket_options([](socket_t socket) {
       const int yes = 1;
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     });
     for (auto& [path, page] : pages) {
-      server_.Get(path, [this, page = std::move(page)](const httplib::Request& request, httplib::Response& response) {
-        Send(page({.watch = request.get_param_value("watch") == "true", .host = HostOf(request)}), request, response);
+      server_->Get(path, [this, page = std::move(page)](const httplib::Request& request, httplib::Response& response) {
+        Send(page({.watch = request.get_param_value("watch") == "true",
+                   .host = HostOf(request),
+                   .token = TokenOf(request)}),
+             request, response);
       });
     }
   }
   ~Impl() {
     if (!thread_.joinable()) return;
     ends_ = true;
-    server_.stop();
+    server_->stop();
     thread_.join();
   }
 
   bool Listen(const Address& address) {
     port_ = address.port;
     if (address.port == 0) {
-      port_ = server_.bind_to_any_port(address.host);
+      port_ = server_->bind_to_any_port(address.host);
       if (port_ < 0) return false;
-    } else if (!server_.bind_to_port(address.host, address.port)) {
+    } else if (!server_->bind_to_port(address.host, address.port)) {
       return false;
     }
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    thread_ = std::thread([this] { server_->listen_after_bind(); });
     // A stop before it runs would be forgotten.
-    while (!server_.is_running()) std::this_thread::yield();
+    while (!server_->is_running()) std::this_thread::yield();
     return true;
   }
   int port() const { return port_; }
@@ -107,6 +136,14 @@ class WebServer::Impl {
     if (port != std::string::npos && host.find(']', port) == std::string::npos) host.resize(port);
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
     return host;
+  }
+
+  static std::string TokenOf(const httplib::Request& request) {
+    std::string token = request.get_header_value(kReaderTokenHeader);
+    if (!token.empty()) return token;
+    const std::string authorization = request.get_header_value("Authorization");
+    constexpr std::string_view kBearer = "Bearer ";
+    return authorization.starts_with(kBearer) ? authorization.substr(kBearer.size()) : "";
   }
 
   void Send(Page page, const httplib::Request& request, httplib::Response& response) {
@@ -144,16 +181,17 @@ class WebServer::Impl {
 
   std::atomic<bool> ends_ = false;
   std::atomic<int> streams_ = 0;
-  httplib::Server server_;
+  const std::unique_ptr<httplib::Server> server_;
   std::thread thread_;
   int port_ = 0;
 };
 
-absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const std::string& address,
-                                                            std::map<std::string, PageMaker> pages) {
+absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const std::string& address, Pages pages) {
   const std::optional<Address> parsed = ParseAddress(address);
   if (!parsed) return absl::InvalidArgumentError(fmt::format("`{}` is no address like 0.0.0.0:8081", address));
-  auto impl = std::make_unique<Impl>(std::move(pages));
+  absl::StatusOr<std::unique_ptr<httplib::Server>> server = MakeServer(pages.tls);
+  if (!server.ok()) return server.status();
+  auto impl = std::make_unique<Impl>(*std::move(server), std::move(pages.by_path));
   errno = 0;
   if (!impl->Listen(*parsed)) {
     const std::string why = errno == 0 ? "the host is not known" : std::generic_category().message(errno);

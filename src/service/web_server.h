@@ -19,7 +19,12 @@ struct PageRequest {
   bool watch = false;
   // The header Host without its port: `localhost`.
   std::string host = {};
+  // The bearer token; empty without one. kReaderTokenHeader counts before Authorization.
+  std::string token = {};
 };
+
+// Header of a bearer token that passes the API server's proxy to pods, which removes Authorization.
+inline constexpr char kReaderTokenHeader[] = "X-Driver-Upgrade-Token";
 
 struct Page {
   int status = 200;
@@ -42,6 +47,16 @@ PageMaker ProbePage(std::function<absl::Status()> probe);
 bool IsLoopback(const std::string& address);
 /// The same of the name or address of a host.
 bool IsLoopbackHost(const std::string& host);
+/// Returns the port of such an address; 0 for any other text.
+int PortOf(const std::string& address);
+
+/// All pages of one address.
+struct Pages {
+  // With a certificate of the server's own (MakeServerCertificate).
+  bool tls = false;
+  // The keys are paths: `/healthz`.
+  std::map<std::string, PageMaker> by_path = {};
+};
 
 /// Serves until it is destroyed.
 class WebServer {
@@ -50,9 +65,9 @@ class WebServer {
   static constexpr int kStreamsMax = 8;
 
   /// `address` is `host:port`, `[::1]:port` or `:port` for all interfaces; port 0 takes any that is free. `pages`: by
-  /// path, `/healthz`. Errors: InvalidArgument for what is no address; Unavailable if it cannot be listened on.
-  static absl::StatusOr<std::unique_ptr<WebServer>> Start(const std::string& address,
-                                                          std::map<std::string, PageMaker> pages);
+  /// path, `/healthz`. Errors: InvalidArgument for what is no address; Unavailable if it cannot be listened on;
+  /// Unimplemented if there is no TLS in this build of cpp-httplib.
+  static absl::StatusOr<std::unique_ptr<WebServer>> Start(const std::string& address, Pages pages);
   ~WebServer();
   int port() const;
 
@@ -62,8 +77,8 @@ class WebServer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Pages by address and path. Each address has a server.
-using PagesByAddress = std::map<std::string, std::map<std::string, PageMaker>>;
+// Each address has a server.
+using PagesByAddress = std::map<std::string, Pages>;
 /// Errors: as for WebServer::Start. Writes the ports to `log`.
 absl::StatusOr<std::vector<std::unique_ptr<WebServer>>> StartServers(PagesByAddress pages, const LogSink& log);
 

@@ -70,7 +70,8 @@ void CheckPod(const Deployment& deployment, const examples::ServiceArguments& se
   for (const YAML::Node& port : deployment.container()["ports"]) {
     ports.insert(port["name"].as<std::string>() + ":" + port["containerPort"].as<std::string>());
   }
-  CHECK(ports == std::set<std::string>{"health" + service.health_address, "metrics" + service.metrics_address});
+  CHECK(ports == std::set<std::string>{"health" + service.health_address, "metrics" + service.metrics_address,
+                                       "rollout" + service.rollout_secure_address});
   for (const char* probe : {"livenessProbe", "readinessProbe"}) {
     CHECK(deployment.container()[probe]["httpGet"]["port"].as<std::string>() == "health");
   }

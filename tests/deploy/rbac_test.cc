@@ -7,6 +7,7 @@
 
 #include "deploy/rights.h"
 #include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/kubernetes/access_review.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_controller.h"
@@ -251,6 +252,17 @@ TEST_CASE("deploy/rbac/ofed gives what ofed_operator asks for, and nothing else"
 }
 
 #endif  // DRIVERUPGRADE_HAVE_OPERATORS
+
+TEST_CASE("the folders for the page over the network give what is needed to ask about its readers, and nothing else") {
+  const std::string folder = GENERATE("viewer", "ofed-viewer");
+  CAPTURE(folder);
+  const auto noted = std::make_shared<Rights>();
+  const auto server = std::make_shared<ScriptedTransport>();
+  server->Answer(201, R"({"status":{"authenticated":true,"user":{"username":"alice"}}})");
+  server->Answer(201, R"({"status":{"allowed":true}})");
+  REQUIRE(AccessReview(MakeNotingTransport(noted, server), "/rollout").Check({}, "token").ok());
+  CheckBothWays(RightsOfFile(kRoot / "deploy/rbac" / folder / "reviews.yaml", {}), *noted);
+}
 
 TEST_CASE("deploy/rbac gives what the library and gpu_operator ask for, and nothing else") {
   const std::shared_ptr<Rights> noted = NoteLibrary();

@@ -93,6 +93,7 @@ absl::StatusOr<Connection> Connect(std::string_view transport, const driverupgra
   return Connection{.cluster = driverupgrade::MakeRestCluster(retrying, {.event_component = component}),
                     .once = driverupgrade::MakeRestCluster(metered, {.event_component = component}),
                     .objects = std::make_shared<const driverupgrade::ObjectClient>(retrying, component),
+                    .readers = std::make_shared<driverupgrade::AccessReview>(retrying, "/rollout"),
                     .requests = requests};
 }
 

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/kubernetes/access_review.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/log_sink.h"
@@ -58,6 +59,8 @@ struct Connection {
   /// The same without repetitions: what the server refuses is known at once. Null: `cluster`.
   std::shared_ptr<driverupgrade::ClusterFacade> once = nullptr;
   std::shared_ptr<const driverupgrade::ObjectClient> objects = nullptr;
+  /// Decides who may read the page of the rollout over the network. Null: the page is not served there.
+  std::shared_ptr<driverupgrade::AccessReview> readers = nullptr;
   /// All requests; each try is one of its own. Null: not counted.
   std::shared_ptr<const driverupgrade::RequestMeter> requests = nullptr;
 };

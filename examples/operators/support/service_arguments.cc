@@ -103,6 +103,8 @@ void AddServiceArguments(CLI::App& app, ServiceArguments& arguments) {
                  "where /metrics is served for Prometheus: 0.0.0.0:8080; may be the same as --health-address");
   app.add_option("--rollout-address", arguments.rollout_address,
                  "address of the page of the rollout, for kubectl port-forward: 127.0.0.1:8082");
+  app.add_option("--rollout-secure-address", arguments.rollout_secure_address,
+                 "the same with TLS, for upgradectl, and for everyone with a token that may `get` /rollout: 0.0.0.0:8443");
   app.add_option_function<std::string>(
          "--log-format", [&arguments](const std::string& text) { arguments.json_log = text == "json"; },
          "lines of the log: logfmt, or JSON objects")

@@ -73,6 +73,8 @@ struct ServiceArguments {
   std::string metrics_address = {};
   /// `host:port` of the page of the rollout; empty: none.
   std::string rollout_address = {};
+  /// The same, with TLS, for readers elsewhere; empty: none.
+  std::string rollout_secure_address = {};
 };
 
 /// Into `arguments`, which must outlive the parsing. What it holds already are the defaults; --namespace is required if

@@ -33,6 +33,8 @@ using driverupgrade::UpgradeService;
 constexpr absl::Duration kLookAgain = absl::Seconds(1);
 // For one try of the director's own calls before a single pass.
 constexpr absl::Duration kPrepareTimeout = absl::Seconds(30);
+// A reader of the page waits for it.
+constexpr absl::Duration kReviewTimeout = absl::Seconds(5);
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
@@ -61,6 +63,7 @@ ServiceOptions ServiceOptionsFrom(const ServiceArguments& arguments, ServiceOpti
   service.health_address = arguments.health_address;
   service.metrics_address = arguments.metrics_address;
   service.rollout_address = arguments.rollout_address;
+  service.rollout_secure_address = arguments.rollout_secure_address;
   if (!arguments.leader_elect) return service;
   service.election = {.ns = arguments.lease_namespace,
                       .name = arguments.lease_name,
@@ -159,6 +162,9 @@ class Service {
   int RunForGood() {
     ServiceOptions options = service_;
     options.requests = connection_.requests;
+    options.rollout_readers = [this](const std::string& token) {
+      return connection_.readers->Check({.deadline = clock_->Now() + kReviewTimeout, .stop = stop_}, token);
+    };
     options.bell = bell_;
     options.log = log_;
     const auto service = UpgradeService::Create(connection_.cluster, director_, std::move(options));

@@ -42,6 +42,8 @@ struct HttpRequest {
   std::string content_type = "application/json";
   /// Sent as it is; empty for none.
   std::string body = {};
+  /// Names and values of more headers. The transport's own, such as Authorization, must not be among them.
+  std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
 /// Orders header names as HTTP compares them: ASCII letters without regard to case.
@@ -71,9 +73,8 @@ bool RequestWasNotSent(const absl::Status& status);
 absl::Status MarkRequestNotSent(absl::Status status);
 
 /// For backends: `path` and encoded query, e.g. "/api/v1/pods?labelSelector=app%3Ddriver". All but RFC 3986
-/// unreserved characters of the query are encoded. Errors: InvalidArgument, marked as not sent, when the path
-/// does not start with "/" or has a character that may not stand in a path, or when content_type has a
-/// control character.
+/// unreserved characters of the query are encoded. Errors: InvalidArgument, marked as not sent. The path does not start
+/// with "/", or has a character that is not allowed in a path; or content_type or a header has a control character.
 [[nodiscard]] absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request);
 
 }  // namespace driverupgrade

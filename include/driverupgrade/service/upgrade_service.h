@@ -1,6 +1,6 @@
 /// An operator's main loop: leads, runs the engines that its director wants, and is seen by the kubelet and Prometheus.
 ///
-/// Defines UpgradeService, ServiceOptions, ReportedOptions, OptionsAnnotation and RolloutEnd.
+/// Defines UpgradeService, ServiceOptions, ReaderCheck, ReportedOptions, OptionsAnnotation and RolloutEnd.
 ///
 ///     ServiceOptions options{.identity = *DriverIdentity::Create("example.com", "fpga")};
 ///     options.engine.snapshot.ns = "fpga-operator";
@@ -21,6 +21,7 @@
 #ifndef DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
 #define DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -59,7 +60,8 @@ namespace driverupgrade {
 ///      "resources": ["example.com/fpga"],        // this and the next two: ServiceOptions::reported
 ///      "gpuPods": true,
 ///      "defaults": "plain",
-///      "policyResource": "example.com/v1/fpgas/fpga:spec.upgradePolicy"}  // EngineSpec
+///      "policyResource": "example.com/v1/fpgas/fpga:spec.upgradePolicy",  // EngineSpec
+///      "rolloutPort": 8443}                      // ServiceOptions::rollout_secure_address
 ///
 /// A requestor or a policy resource that differs between engines is left out. While no engine runs, the last report stays.
 /// Neither annotation is secret: every client that may read Leases reads them.
@@ -76,6 +78,11 @@ struct ReportedOptions {
 
 /// Key of the annotation with the reported options: `<domain>/<driver>-driver-upgrade.options`.
 inline std::string OptionsAnnotation(const DriverIdentity& identity) { return identity.KeyPrefix() + ".options"; }
+
+/// Returns OK if the owner of the bearer token, which is empty if the reader sent none, may read the page of the rollout. Called by several
+/// threads at once, for each request. Errors: Unauthenticated (the reader gets 401), PermissionDenied (403), ResourceExhausted
+/// (429), all others (503).
+using ReaderCheck = std::function<absl::Status(const std::string& token)>;
 
 struct ServiceOptions {
   DriverIdentity identity;
@@ -101,6 +108,12 @@ struct ServiceOptions {
   /// which `kubectl port-forward` reaches. The host must be a loopback address, because readers are asked for no
   /// credentials. Empty: not served.
   std::string rollout_address = {};
+  /// `host:port` of the same page for readers elsewhere: `:8443`. It is served with TLS, by a certificate that the service makes for
+  /// itself, to readers that `rollout_readers` accepts. The leader reports the port in its Lease, where `upgradectl` finds it.
+  /// Empty: not served.
+  std::string rollout_secure_address = {};
+  /// Needed with `rollout_secure_address`; usually AccessReview::Check for `/rollout`.
+  ReaderCheck rollout_readers = nullptr;
   /// For /metrics: figures under names that somebody's dashboards know.
   std::vector<MetricAlias> aliases = {};
   /// For /metrics: the requests of the transport. Null: not shown.
@@ -162,7 +175,7 @@ class UpgradeService {
   /// What /metrics serves, of type MetricsCollector::kContentType: for who has a web server already.
   std::string Metrics() const;
   /// Returns the JSON document of /rollout, for a web server of the embedding program, which must check who may read it. Empty
-  /// without `rollout_address`.
+  /// without `rollout_address` and `rollout_secure_address`.
   std::string Rollout() const;
   /// Of all engines, as their last passes found them.
   Tally totals() const;

@@ -20,6 +20,9 @@ STAND_INS = {
 
 class StandIn(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
+    # The recipe sets this option of cpp-httplib.
+    options = {"with_openssl": [True]}
+    default_options = {"with_openssl": True}
 
     def set_version(self):
         self.version = STAND_INS[self.name][0]

@@ -43,6 +43,8 @@ TEST_CASE("A request target is encoded once, and only if it can be", "[http_tran
     CHECK(RequestWasNotSent(status));
   }
   CHECK_FALSE(EncodeRequestTarget({.content_type = "a\r\nX: y"}).ok());
+  CHECK_FALSE(EncodeRequestTarget({.headers = {{"X", "y\r\nZ: a"}}}).ok());
+  CHECK_FALSE(EncodeRequestTarget({.headers = {{"", "y"}}}).ok());
 }
 
 TEST_CASE("Header names are compared without regard to case", "[http_transport]") {
@@ -83,7 +85,8 @@ TEST_CASE("What is asked for is what is sent", "[http_transport]") {
                                     .path = "/api/v1/nodes/n-1",
                                     .query = {{"labelSelector", "a in (x,y),b!=c+d"}, {"limit", "5"}},
                                     .content_type = "application/merge-patch+json",
-                                    .body = R"({"spec":null})"});
+                                    .body = R"({"spec":null})",
+                                    .headers = {{"X-Reader", "r"}}});
   REQUIRE(response.ok());
   CHECK(response->status == 200);
   CHECK(response->body == "{}");
@@ -94,7 +97,7 @@ TEST_CASE("What is asked for is what is sent", "[http_transport]") {
                           "HTTP/1.1\r\n") &&
                           Catch::EndsWith("\r\n\r\n{\"spec\":null}"));
   for (const char* line : {"Authorization: Bearer t0ken", "Content-Type: application/merge-patch+json",
-                           "Content-Length: 13", "Accept: application/json", "User-Agent: driverupgrade/"}) {
+                           "Content-Length: 13", "Accept: application/json", "User-Agent: driverupgrade/", "X-Reader: r"}) {
     CHECK_THAT(WithSpaces(request), Catch::Contains(fmt::format("\r\n{}", line)));
   }
 }

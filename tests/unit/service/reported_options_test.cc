@@ -27,6 +27,7 @@ TEST_CASE("a report contains all options that tools need (W36)") {
   options.engine.state_machine.requestor = {.id = "fpga.example.com", .ns = "maintenance", .name_prefix = "example"};
   options.reported = {
       .resources = {"example.com/fpga", "example.com/fpga-slice"}, .gpu_pods = true, .defaults = "plain"};
+  options.rollout_secure_address = "[::]:8443";
   const EngineSpec spec{.driver_labels = Labels("app=fpga-driver"),
                         .requestor_suffix = "-a",
                         .policy_resource = "example.com/v1/fpgas/fpga:spec.upgradePolicy"};
@@ -36,7 +37,7 @@ TEST_CASE("a report contains all options that tools need (W36)") {
         R"("validation":{"selector":"app=fpga-check","early":"Restart"},)"
         R"("requestor":{"id":"fpga.example.com-a","namespace":"maintenance","namePrefix":"example"},)"
         R"("resources":["example.com/fpga","example.com/fpga-slice"],"gpuPods":true,"defaults":"plain",)"
-        R"("policyResource":"example.com/v1/fpgas/fpga:spec.upgradePolicy"})");
+        R"("policyResource":"example.com/v1/fpgas/fpga:spec.upgradePolicy","rolloutPort":8443})");
 }
 
 TEST_CASE("a report has no members without a value, and no requestor whose mode is off (W36)") {

@@ -15,7 +15,7 @@ using internal::ProbePage;
 using internal::WebServer;
 
 std::unique_ptr<WebServer> Started(std::map<std::string, internal::PageMaker> pages) {
-  auto server = WebServer::Start("127.0.0.1:0", std::move(pages));
+  auto server = WebServer::Start("127.0.0.1:0", {.by_path = std::move(pages)});
   REQUIRE(server.ok());
   return *std::move(server);
 }

@@ -1,0 +1,30 @@
+// A certificate that a server makes for itself: it encrypts, and proves nothing. Clients that need proof come through the API server.
+#ifndef DRIVERUPGRADE_SRC_SERVICE_SERVER_CERTIFICATE_H_
+#define DRIVERUPGRADE_SRC_SERVICE_SERVER_CERTIFICATE_H_
+
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+
+namespace driverupgrade::internal {
+
+struct FreeCertificate {
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+
+struct ServerCertificate {
+  // Neither is null.
+  std::unique_ptr<X509, FreeCertificate> certificate = nullptr;
+  std::unique_ptr<EVP_PKEY, FreeCertificate> key = nullptr;
+};
+
+// Signed by its own key, valid for ten years. Errors: Internal, if OpenSSL cannot make it.
+absl::StatusOr<ServerCertificate> MakeServerCertificate();
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_SERVICE_SERVER_CERTIFICATE_H_

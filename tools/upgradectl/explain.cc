@@ -86,7 +86,8 @@ Section StateOf(const Request& request, const NodeStatus& status, const Node& no
 Section GateOf(const Request& request, const NodeStatus& status) {
   Section section{.title = "Waits for"};
   if (!status.gate) {
-    section.lines.emplace_back("nothing");
+    section.lines.emplace_back(
+        status.refusal.empty() ? "nothing" : "the API server, which refuses what the operator wants to change");
     return section;
   }
   const driverupgrade::Gate& gate = *status.gate;
@@ -96,6 +97,10 @@ Section GateOf(const Request& request, const NodeStatus& status) {
   }
   if (gate.fails_at) {
     section.lines.push_back(fmt::format("the node fails at {}", Moment(*gate.fails_at, request.question.at)));
+  }
+  const NodeView* seen = request.view ? request.view->Find(status.name) : nullptr;
+  if (seen != nullptr && seen->gate_since) {
+    section.lines.push_back(fmt::format("since {}", Moment(*seen->gate_since, request.question.at)));
   }
   section.lines.push_back(fmt::format("opened by {}", OpenedBy(driverupgrade::TraitsOf(gate.reason).opener)));
   return section;
@@ -254,6 +259,28 @@ Section MaintenancesOf(const Request& request, const NodeStatus& node) {
   return section;
 }
 
+// Answers of the API server to the operator.
+Section FailedRequestsOf(const Request& request, const NodeStatus& node) {
+  Section section{.title = "Failed requests of the operator"};
+  const NodeView* seen = request.view ? request.view->Find(node.name) : nullptr;
+  if (seen == nullptr) return section;
+  for (const FailedRequest& failed : seen->failed_requests) {
+    section.lines.push_back(Printable(fmt::format("{}: {}", Moment(failed.at, request.question.at), failed.message)));
+  }
+  return section;
+}
+
+// Adds the transitions that the operator remembers: Events are deleted after an hour.
+void AddTransitions(const Request& request, const NodeStatus& node, std::vector<std::string>& lines) {
+  const NodeView* seen = request.view ? request.view->Find(node.name) : nullptr;
+  if (seen == nullptr) return;
+  for (const TransitionSeen& transition : seen->transitions) {
+    lines.push_back(
+        Printable(fmt::format("{}  {}{}{}", TimeText(transition.at), driverupgrade::ToString(transition.state),
+                              transition.reason.empty() ? "" : ": ", transition.reason)));
+  }
+}
+
 Section HistoryOf(const Request& request, const NodeStatus& node) {
   Section section{.title = "History"};
   std::vector<const EventFact*> events;
@@ -268,6 +295,7 @@ Section HistoryOf(const Request& request, const NodeStatus& node) {
                                                   event.warning ? "Warning: " : "", event.message,
                                                   event.count > 1 ? fmt::format(" ({} times)", event.count) : "")));
   }
+  if (section.lines.empty()) AddTransitions(request, node, section.lines);
   if (section.lines.empty()) section.lines.emplace_back("no Events: Kubernetes keeps them for an hour");
   return section;
 }
@@ -285,7 +313,8 @@ absl::StatusOr<Explanation> ExplainNode(const Request& request, const RolloutSta
   Explanation explanation{.node = found->name, .help = HelpFor(request, *found)};
   for (Section& section :
        std::vector<Section>{StateOf(request, *found, *object), GateOf(request, *found), PodsOf(request, *found),
-                            DriverOf(request, *found), MaintenancesOf(request, *found), HistoryOf(request, *found)}) {
+                            DriverOf(request, *found), MaintenancesOf(request, *found),
+                            FailedRequestsOf(request, *found), HistoryOf(request, *found)}) {
     if (!section.lines.empty()) explanation.sections.push_back(std::move(section));
   }
   return explanation;

@@ -302,6 +302,18 @@ Help OfDriver(const Request& request, const NodeStatus& node, const Commands& co
   }
 }
 
+// Waiting does not help either.
+Help OfRefusal(const NodeStatus& node) {
+  return {
+      .advice = fmt::format(
+          "The API server refuses what the operator wants to change: {}. A webhook, an admission policy or a missing "
+          "right is the cause.",
+          Printable(node.refusal)),
+      .commands = {"kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
+                   "kubectl get validatingadmissionpolicies"},
+      .page = "docs/operations.md#a-node-does-not-move"};
+}
+
 // Nothing replaces the driver pod of a node that is done: it is up to date.
 Help OfDone(const Commands& commands, const NodeStatus& node) {
   if (node.state != driverupgrade::UpgradeState::kDone || node.pod.empty() || node.pod_ready) {
@@ -365,7 +377,9 @@ Help OfGate(const Request& request, const Commands& commands, const NodeStatus& 
 
 Help HelpFor(const Request& request, const NodeStatus& node) {
   const Commands commands(request, node);
-  Help help = node.gate ? OfGate(request, commands, node) : OfDone(commands, node);
+  Help help = !node.refusal.empty() ? OfRefusal(node)
+              : node.gate           ? OfGate(request, commands, node)
+                                    : OfDone(commands, node);
   if (node.gate) AddDeadline(request, *node.gate, help);
   if (node.gate) AddOperator(request, commands, help);
   if (help.commands.empty() && !node.gate) return help;

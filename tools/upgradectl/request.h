@@ -15,6 +15,7 @@
 #include "driverupgrade/policy_codec.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "upgradectl/facts.h"
+#include "upgradectl/operator_view.h"
 #include "upgradectl/options.h"
 #include "upgradectl/source.h"
 #include "whatif/situation.h"
@@ -48,6 +49,10 @@ struct Request {
   std::string options_source = {};
   /// Drivers whose operators report their options, as `example.com/fpga`.
   std::set<std::string> reporting_drivers = {};
+  /// The document of the operator that leads; nullopt: it was not asked, or gave no answer.
+  std::optional<OperatorView> view = std::nullopt;
+  /// The reason why it gave none; empty if it was not asked.
+  std::string view_trouble = {};
   /// What could not be read, for people.
   std::vector<std::string> notes = {};
 };

@@ -58,6 +58,8 @@ struct Wanted {
   bool ledger = true;
   /// ResourceClaims, if a pod that was read has one.
   bool claims = false;
+  /// The document of the operator that leads (OperatorView).
+  bool view = false;
 };
 
 /// What selects the driver's objects on the server.

@@ -161,6 +161,28 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
   return rows;
 }
 
+// Empty if the node has moved since.
+std::string RefusalOf(const NodeView& node) {
+  if (node.failed_requests.empty()) return "";
+  const FailedRequest& last = node.failed_requests.back();
+  const bool has_moved = !node.transitions.empty() && node.transitions.back().at > last.at;
+  return has_moved ? "" : last.message;
+}
+
+// Adds the facts that a pass of our own does not have.
+void AddView(const OperatorView& view, RolloutStatus& status) {
+  status.frozen = !view.fleet.auto_upgrade;
+  status.paused = view.fleet.paused;
+  status.budget = view.fleet.budget;
+  status.operator_pass = OperatorPass{.age = view.at - view.last_pass.value_or(view.at), .error = view.last_error};
+  for (NodeStatus& node : status.nodes) {
+    const NodeView* seen = view.Find(node.name);
+    if (seen == nullptr) continue;
+    if (!node.since) node.since = seen->status.since;
+    node.refusal = RefusalOf(*seen);
+  }
+}
+
 // The clock of the engine that wrote the record may be ahead.
 std::optional<absl::Time> BeganOf(const Request& request, const Report& report, const History& history) {
   if (!report.rollout || !report.rollout->began) return history.began;
@@ -230,6 +252,14 @@ std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
   return report.gate;
 }
 
+Report ReportOf(const OperatorView& view) {
+  Report report{.totals = view.fleet.totals, .findings = view.fleet.findings, .rollout = view.fleet.rollout};
+  for (const NodeView& node : view.nodes) {
+    report.nodes.push_back({.plan = {.node = node.status.name, .from = node.status.state}, .gate = node.status.gate});
+  }
+  return report;
+}
+
 RolloutStatus StatusOf(const Request& request, const Report& report) {
   const History history = HistoryOf(request, report);
   const driverupgrade::UpgradePolicy& policy = request.question.policy;
@@ -245,6 +275,7 @@ RolloutStatus StatusOf(const Request& request, const Report& report) {
                        .began = BeganOf(request, report, history),
                        .leader = LeaseOf(request.question.identity, request.place, request.facts),
                        .operator_trouble = OperatorTrouble(request),
+                       .view_trouble = request.view_trouble,
                        .nodes = NodesOf(request, report, history),
                        .findings = report.findings,
                        .notes = request.notes};
@@ -252,6 +283,7 @@ RolloutStatus StatusOf(const Request& request, const Report& report) {
     status.findings.insert(status.findings.end(), node.findings.begin(), node.findings.end());
   }
   if (status.leader) status.leader_version = VersionOf(*status.leader, request.facts);
+  if (request.view) AddView(*request.view, status);
   status.phase = PhaseOf(status);
   if (auto none = NoDriverAtAll(request, report.totals)) {
     status.findings.push_back(*std::move(none));

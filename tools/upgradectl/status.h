@@ -35,6 +35,9 @@ struct NodeStatus {
   bool ready = true;
   /// Cause of the failure, from the annotation on a failed node; empty without one.
   std::string failure_cause = {};
+  /// The answer of the API server when the operator last tried to change the node; empty if it has succeeded since, or if the operator
+  /// was not asked.
+  std::string refusal = {};
 };
 
 enum class Phase : std::uint8_t { kDone, kUnderWay, kFailed };
@@ -47,6 +50,13 @@ struct Remaining {
   absl::Duration high = {};
   /// How many nodes it is drawn from.
   int measured = 0;
+};
+
+/// As the operator tells it.
+struct OperatorPass {
+  absl::Duration age = {};
+  /// Empty if the pass succeeded.
+  std::string error = {};
 };
 
 struct RolloutStatus {
@@ -69,6 +79,10 @@ struct RolloutStatus {
   std::optional<LeaseFact> leader = std::nullopt;
   /// Result of OperatorTrouble.
   std::string operator_trouble = {};
+  /// The operator's last pass; nullopt: what is shown is a pass of upgradectl's own.
+  std::optional<OperatorPass> operator_pass = std::nullopt;
+  /// The reason why the operator's own view is missing; empty if it is shown, or was not asked for.
+  std::string view_trouble = {};
   /// Of the Deployment that the leader's pod is of; empty: it cannot be told.
   std::string leader_version = {};
   std::vector<NodeStatus> nodes = {};
@@ -76,7 +90,10 @@ struct RolloutStatus {
   std::vector<std::string> notes = {};
 };
 
-/// `report`: the answer to the request's question.
+/// Returns the operator's view, as if a pass of our own had found it.
+driverupgrade::whatif::Report ReportOf(const OperatorView& view);
+
+/// `report`: the answer to the request's question, or ReportOf its view.
 RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Report& report);
 
 /// Nothing moves any more: all nodes are done; or some have failed, and nobody else moves without a person. A rollout
@@ -91,6 +108,9 @@ std::string NoRecord(const Request& request);
 
 /// The gate of a node, with what the server would answer to its evictions: the plan of a pass cannot know that.
 std::optional<driverupgrade::Gate> TrueGate(const Request& request, const driverupgrade::whatif::NodeReport& report);
+
+/// Lines that come before all else: no operator works, what is shown is not what the operator finds, its last pass failed. Usually empty.
+std::string FormatWarnings(const RolloutStatus& status, const Screen& screen);
 
 /// `wide`: with times, pods and driver revisions.
 std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& screen);

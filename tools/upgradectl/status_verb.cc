@@ -32,7 +32,7 @@ std::string Formatted(const RolloutStatus& status, const Options& options, const
   return FormatStatus(status, options.output == "wide", screen);
 }
 
-const Wanted kWanted{.events = true, .budgets = true, .leases = true};
+const Wanted kWanted{.events = true, .budgets = true, .leases = true, .view = true};
 // Ages and times grow although nothing changes.
 constexpr absl::Duration kPatience = absl::Seconds(10);
 // Until it is said that there is nothing to show yet.
@@ -79,6 +79,7 @@ absl::StatusOr<int> Watch(const Options& typed, const Streams& streams) {
   const Options& options = *complete;
   const absl::StatusOr<Request> driver = LoadDriver(options);
   if (!driver.ok()) return driver.status();
+  OperatorDoor door(*transport);
   LiveView view(*std::move(transport), driver->question.identity, driver->place, streams.between_pictures);
   const ReadObjects read = [&view](const auto&, const auto&, const auto& wanted, auto& notes) {
     return view.Read(wanted, absl::Now(), notes);
@@ -92,11 +93,12 @@ absl::StatusOr<int> Watch(const Options& typed, const Streams& streams) {
       complaints.Say(Shortened(view.Troubles()));
       continue;
     }
-    const absl::StatusOr<Request> request = Load(options, kWanted, read);
+    absl::StatusOr<Request> request = Load(options, kWanted, read);
     if (!request.ok() && !MayPass(request.status())) return request.status();
     complaints.Say(request.ok() ? "" : std::string(Message(request.status())));
     patience = request.ok() ? kPatience : std::max(streams.between_pictures, absl::Milliseconds(1));
     if (!request.ok()) continue;
+    AskOperator(door, options, *request);
     const absl::StatusOr<RolloutStatus> status = StatusFrom(*request);
     if (!status.ok()) return status.status();
     std::string picture = Picture(*status, options, streams.screen);
@@ -112,6 +114,7 @@ absl::StatusOr<int> Watch(const Options& typed, const Streams& streams) {
 }  // namespace
 
 absl::StatusOr<RolloutStatus> StatusFrom(const Request& request) {
+  if (request.view) return StatusOf(request, ReportOf(*request.view));
   const absl::StatusOr<whatif::Report> report = whatif::Answer(request.question);
   if (!report.ok()) return report.status();
   return StatusOf(request, *report);

@@ -102,6 +102,23 @@ void TellUnread(const std::vector<std::string>& notes, const Streams& streams) {
   for (const std::string& note : notes) streams.err << "not read: " << Printable(note) << "\n";
 }
 
+void AskOperator(OperatorDoor& door, const Options& options, Request& request) {
+  const std::optional<LeaseFact> lease = LeaseOf(request.question.identity, request.place, request.facts);
+  if (!lease) {
+    request.view_trouble = fmt::format("no Lease of its operator is known in namespace {}", request.place.lease_ns);
+    return;
+  }
+  const absl::StatusOr<driverupgrade::HttpResponse> answer = door.Get(request.question.identity, *lease, "/rollout");
+  absl::StatusOr<OperatorView> view =
+      answer.ok() ? ParseOperatorView(answer->body, EngineOfLive(options.policy).value_or("")) : answer.status();
+  if (view.ok() && !view->leads) view = absl::UnavailableError(fmt::format("{} does not lead", lease->holder));
+  if (view.ok()) {
+    request.view = *std::move(view);
+  } else {
+    request.view_trouble = std::string(Message(view.status()));
+  }
+}
+
 absl::StatusOr<Options> CompleteLive(driverupgrade::HttpTransport& transport, const Options& options,
                                      const Streams& streams) {
   const absl::StatusOr<std::string> list = ListLeases(transport, options.lease_ns);
@@ -123,10 +140,15 @@ absl::StatusOr<Request> Read(const Options& options, const Wanted& wanted, const
   if (!transport.ok()) return transport.status();
   const absl::StatusOr<Options> complete = CompleteLive(**transport, options, streams);
   if (!complete.ok()) return complete.status();
-  return Load(*complete, wanted,
-              [&transport](const auto& identity, const auto& place, const auto& wanted_objects, auto& notes) {
-                return ReadLive(**transport, identity, place, wanted_objects, notes);
-              });
+  absl::StatusOr<Request> request =
+      Load(*complete, wanted,
+           [&transport](const auto& identity, const auto& place, const auto& wanted_objects, auto& notes) {
+             return ReadLive(**transport, identity, place, wanted_objects, notes);
+           });
+  if (!request.ok() || !wanted.view) return request;
+  OperatorDoor door(*transport);
+  AskOperator(door, *complete, *request);
+  return request;
 }
 
 absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams) {

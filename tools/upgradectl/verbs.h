@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "driverupgrade/kubernetes/http_transport.h"
+#include "upgradectl/operator_door.h"
 #include "upgradectl/options.h"
 #include "upgradectl/request.h"
 #include "upgradectl/status.h"
@@ -43,6 +44,8 @@ namespace upgradectl {
 void TellReporter(const Request& request, const Streams& streams);
 /// What could not be read, a line each on `streams.err`.
 void TellUnread(const std::vector<std::string>& notes, const Streams& streams);
+/// Adds to the request what the operator that leads has found, or why that is not to be had.
+void AskOperator(OperatorDoor& door, const Options& options, Request& request);
 /// Completes the options of the command line by the report of the driver's operator, and by the place of its DaemonSets.
 /// Lines about what could not be read go to `streams.err`. Errors: as WithReported.
 [[nodiscard]] absl::StatusOr<Options> CompleteLive(driverupgrade::HttpTransport& transport, const Options& options,

@@ -164,6 +164,11 @@ std::vector<std::string> DumpServer::paths() const {
   return paths_;
 }
 
+std::vector<std::pair<std::string, std::string>> DumpServer::headers() const {
+  const std::lock_guard lock(mutex_);
+  return headers_;
+}
+
 void DumpServer::AddWatchLine(const std::string& path, std::string line) {
   const std::lock_guard lock(mutex_);
   lines_[path].push_back(std::move(line));
@@ -214,6 +219,8 @@ std::string DumpServer::ListOf(const std::string& path, const std::map<std::stri
 absl::StatusOr<HttpResponse> DumpServer::Send(const driverupgrade::CallContext&, const HttpRequest& request) {
   const std::lock_guard lock(mutex_);
   paths_.push_back(request.path);
+  headers_ = request.headers;
+  if (const auto answer = answers_.find(request.path); answer != answers_.end()) return answer->second;
   if (IsCutOff(request.path)) return absl::UnavailableError("connection refused");
   for (const std::string& path : forbidden_) {
     if (request.path.starts_with(path)) {

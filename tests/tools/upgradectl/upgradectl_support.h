@@ -77,6 +77,8 @@ class DumpServer final : public driverupgrade::HttpTransport {
   void Forbid(std::string path) { forbidden_.push_back(std::move(path)); }
   /// A review of rights whose text has this is answered with no, every other with yes.
   void Deny(std::string text) { denied_.push_back(std::move(text)); }
+  /// From now on requests of this path, with any verb, are answered with this.
+  void AnswerAt(std::string path, driverupgrade::HttpResponse answer) { answers_[std::move(path)] = std::move(answer); }
   /// What patches are answered with; empty: their own body.
   void AnswerPatches(std::string body) { patch_answer_ = std::move(body); }
   /// A line of the watch of this path.
@@ -86,6 +88,8 @@ class DumpServer final : public driverupgrade::HttpTransport {
   void Restore();
   std::vector<driverupgrade::HttpRequest> writes() const;
   std::vector<std::string> paths() const;
+  /// Returns the headers of the last request.
+  std::vector<std::pair<std::string, std::string>> headers() const;
 
   absl::StatusOr<driverupgrade::HttpResponse> Send(const driverupgrade::CallContext& context,
                                                    const driverupgrade::HttpRequest& request) override;
@@ -100,6 +104,7 @@ class DumpServer final : public driverupgrade::HttpTransport {
   std::vector<std::string> forbidden_;
   std::vector<std::string> denied_;
   std::string patch_answer_;
+  std::map<std::string, driverupgrade::HttpResponse> answers_;
   std::map<std::string, std::vector<std::string>> lines_;
   /// Whether a path is cut off; counts.
   bool IsCutOff(const std::string& path);
@@ -109,6 +114,7 @@ class DumpServer final : public driverupgrade::HttpTransport {
   std::condition_variable_any told_;
   std::vector<driverupgrade::HttpRequest> writes_;
   std::vector<std::string> paths_;
+  std::vector<std::pair<std::string, std::string>> headers_;
 };
 
 }  // namespace upgradectl

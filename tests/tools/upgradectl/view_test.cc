@@ -1,0 +1,184 @@
+// What `status` and `explain` show of a rollout is what its operator has found (see-it), wherever that can be read.
+#include <memory>
+#include <string>
+
+#include "fmt/format.h"
+#include "support/catch.h"
+#include "support/rollout_schema.h"
+#include "upgradectl/operator_view.h"
+#include "upgradectl_support.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::HttpResponse;
+
+const std::string kAt = "2026-01-02T12:05:00Z";
+constexpr char kToken[] = "/api/v1/namespaces/gpu-operator/serviceaccounts/nvidia-gpu-driver-upgrade-viewer/token";
+constexpr char kRollout[] = "/api/v1/namespaces/gpu-operator/pods/https:op-1:8443/proxy/rollout";
+constexpr char kOwnView[] = "this is upgradectl's own view, not the operator's: ";
+
+std::string LeaseText(const std::string& renewed, const std::string& options = R"({\"rolloutPort\":8443})") {
+  return fmt::format(
+      R"(,{{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{{"namespace":"gpu-operator","name":"nvidia-gpu-driver-upgrade",)"
+      R"("annotations":{{"nvidia.com/gpu-driver-upgrade.options":"{}"}}}},"spec":{{"holderIdentity":"op-1_42","leaseDurationSeconds":15,"renewTime":"{}"}}}})",
+      options, renewed);
+}
+
+// Node n0000 is refused by a webhook, n0001 waits for a budget.
+constexpr char kDocument[] =
+    R"({"at":"2026-01-02T12:05:00Z","apiVersion":"driverupgrade/v1","kind":"Rollout","version":"0.1.0",
+"driver":{"domain":"nvidia.com","name":"gpu"},"leader":true,"replica":"op-1_42","lastPass":"2026-01-02T12:04:57Z",
+"pools":[{"name":"cluster-policy","autoUpgrade":true,"paused":false,
+"totals":{"total":2,"pending":1,"inProgress":1,"failed":0,"done":0,"notReady":0,"slots":1,"unavailable":1},
+"budgets":[{"name":"parallel","used":1,"limit":1},{"name":"unavailable","used":1,"limit":2,"items":["n0001"]}],
+"rollout":{"revision":"new","began":"2026-01-02T12:00:00Z","stage":"canary","stages":[
+{"name":"canary","nodes":1,"underWay":1,"done":0,"failed":0,"leftOut":0},{"name":"rest","nodes":1,"underWay":0,"done":0,"failed":0,"leftOut":0}],
+"waitsFor":{"reason":"Stage","opener":"Rollout","detail":"stage canary is not done"}},
+"findings":[{"code":"ReadFailed","node":"n0001","message":"pods cannot be read"}]}],
+"nodes":[
+{"name":"n0000","pool":"cluster-policy","state":"upgrade-required","upToDate":false,"driverReady":true,"revision":"old","stage":"rest",
+"transitions":[{"at":"2026-01-02T12:00:00Z","state":"upgrade-required","reason":"the driver pod is out of date"}],
+"requests":[{"at":"2026-01-02T12:04:00Z","code":"PERMISSION_DENIED","message":"patch node n0000: 403 Forbidden: admission webhook \"freeze.example.com\" denied the request"}]},
+{"name":"n0001","pool":"cluster-policy","state":"drain-required","since":"2026-01-02T12:01:00Z","upToDate":false,"driverReady":true,
+"gate":{"reason":"DisruptionBudget","opener":"Workloads","detail":"shop/web-1: budget shop/web allows none","since":"2026-01-02T12:02:00Z",
+"subject":{"kind":"Pod","namespace":"shop","name":"web-1"},"commands":["kubectl describe pod -n shop web-1"]}}]})";
+
+std::shared_ptr<DumpServer> ServerWith(const std::string& lease) {
+  auto server = std::make_shared<DumpServer>(Fleet(2, lease));
+  server->AnswerAt(kToken, {.status = 201, .body = R"({"status":{"token":"viewer-t0ken"}})"});
+  server->AnswerAt(kRollout, {.status = 200, .body = kDocument});
+  return server;
+}
+
+Answer Show(const std::shared_ptr<DumpServer>& server, std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--kubeconfig", "any", "--at", kAt});
+  return RunIn(arguments, {.server = server});
+}
+
+TEST_CASE("The document of these tests is one that an operator may serve") {
+  CHECK(driverupgrade::tests::BreaksRolloutSchema(driverupgrade::tests::ParsedJson(kDocument)) == "");
+}
+
+TEST_CASE("status shows what the operator has found, with a token that may do nothing else") {
+  const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
+  const Answer answer = Show(server, {"status"});
+  CHECK(server->headers() ==
+        std::vector<std::pair<std::string, std::string>>{{"X-Driver-Upgrade-Token", "viewer-t0ken"}});
+  CHECK(
+      answer.out.starts_with("nvidia.com/gpu under way: 0 of 2 done, 0 failed, 1 in progress, 1 waiting\n"
+                             "slots 1 of 1, unavailable 1 of 2\n"));
+  CHECK_THAT(answer.out, Catch::Contains("stage canary, 1 of 2: 0 of 1 done"));
+  CHECK_THAT(answer.out, Catch::Contains("operator op-1_42, seen 2s ago, last pass 3s ago"));
+  CHECK_THAT(answer.out, Catch::Contains("the API server refuses: patch node n0000: 403 Forbidden: admission webhook"));
+  CHECK_THAT(answer.out, Catch::Contains("DisruptionBudget: shop/web-1: budget shop/web allows none"));
+  CHECK_THAT(answer.out, Catch::Contains("finding ReadFailed on n0001: pods cannot be read"));
+}
+
+TEST_CASE("explain names the webhook that refuses the operator's patches") {
+  const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
+  const Answer answer = Show(server, {"explain", "n0000"});
+  CHECK_THAT(answer.out,
+             Catch::Contains("Failed requests of the operator\n  2026-01-02T12:04:00Z (60s ago): patch node "
+                             "n0000: 403 Forbidden: admission webhook"));
+  CHECK_THAT(answer.out,
+             Catch::Contains("Waits for\n  the API server, which refuses what the operator wants to change\n"));
+  CHECK_THAT(answer.out,
+             Catch::Contains("The API server refuses what the operator wants to change: patch node n0000: 403") &&
+                 Catch::Contains("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"));
+  CHECK_THAT(answer.out, Catch::Contains("History\n  2026-01-02T12:00:00Z  upgrade-required: the driver pod is out of "
+                                         "date"));
+  const Answer other = Show(server, {"explain", "n0001"});
+  CHECK_THAT(other.out, Catch::Contains("since 2026-01-02T12:02:00Z (3m ago)"));
+}
+
+TEST_CASE("A refusal that the node has moved on from is history") {
+  std::string document = kDocument;
+  document.replace(document.find("2026-01-02T12:04:00Z"), 20, "2026-01-02T11:59:00Z");
+  const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
+  server->AnswerAt(kRollout, {.status = 200, .body = document});
+  CHECK(Show(server, {"status"}).out.find("the API server refuses") == std::string::npos);
+}
+
+TEST_CASE("Where the operator's view is not to be had, the first line says so, and why") {
+  const auto first_line = [](const std::shared_ptr<DumpServer>& server, std::vector<std::string> arguments) {
+    const std::string out = Show(server, std::move(arguments)).out;
+    return out.substr(0, out.find('\n'));
+  };
+  const std::string lease = LeaseText("2026-01-02T12:04:58.000000Z");
+  for (const std::vector<std::string>& verb : {std::vector<std::string>{"status"}, {"explain", "n0000"}}) {
+    CHECK(first_line(ServerWith(LeaseText("2026-01-02T12:04:58.000000Z", "{}")), verb) ==
+          std::string(kOwnView) + "op-1_42 does not serve its view (--rollout-secure-address)");
+    const auto no_token = ServerWith(lease);
+    no_token->AnswerAt(kToken, {.status = 403, .body = R"({"kind":"Status","code":403,"message":"not for you"})"});
+    CHECK(first_line(no_token, verb) ==
+          std::string(kOwnView) +
+              "create serviceaccounts/token gpu-operator/nvidia-gpu-driver-upgrade-viewer: 403: not for you");
+    const auto no_proxy = ServerWith(lease);
+    no_proxy->AnswerAt(kRollout, {.status = 502, .body = "dial tcp 10.0.0.7:8443: connection refused\n"});
+    CHECK(first_line(no_proxy, verb) == std::string(kOwnView) +
+                                            "get pods/proxy gpu-operator/op-1:8443: 502: dial tcp 10.0.0.7:8443: "
+                                            "connection refused");
+    const auto other_version = ServerWith(lease);
+    std::string newer = kDocument;
+    newer.replace(newer.find("DisruptionBudget"), 16, "GravityStorm");
+    other_version->AnswerAt(kRollout, {.status = 200, .body = newer});
+    CHECK(first_line(other_version, verb) ==
+          std::string(kOwnView) +
+              "the operator's document of the rollout: nodes[1].gate.reason: `GravityStorm` is not "
+              "known: use the operator's version of upgradectl");
+    const auto follower = ServerWith(lease);
+    std::string follows = kDocument;
+    follows.replace(follows.find(R"("leader":true)"), 13, R"("leader":false)");
+    follower->AnswerAt(kRollout, {.status = 200, .body = follows});
+    CHECK(first_line(follower, verb) == std::string(kOwnView) + "op-1_42 does not lead");
+  }
+}
+
+TEST_CASE("That the operator is dead comes before all else") {
+  const auto server = ServerWith(LeaseText("2026-01-02T09:05:00.000000Z"));
+  server->AnswerAt(kRollout, {.status = 503, .body = "no endpoints\n"});
+  for (const std::vector<std::string>& verb : {std::vector<std::string>{"status"}, {"explain", "n0000"}}) {
+    CHECK(Show(server, verb)
+              .out.starts_with(
+                  "no operator has renewed its Lease since 2026-01-02T09:05:00Z (3h00m): nothing will happen\n"));
+  }
+}
+
+TEST_CASE("The operator's last error comes before all else, too") {
+  std::string document = kDocument;
+  document.insert(document.find(R"("pools")"), R"("lastError":"list nodes: 403 Forbidden",)");
+  const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
+  server->AnswerAt(kRollout, {.status = 200, .body = document});
+  CHECK(Show(server, {"status"}).out.starts_with("the operator's last pass failed: list nodes: 403 Forbidden\n"));
+}
+
+TEST_CASE("Of several policies one is shown by its name, or all with their counts") {
+  std::string document = kDocument;
+  const std::size_t end = document.find("],\n\"nodes\"");
+  document.insert(
+      end, R"(,{"name":"other","autoUpgrade":false,"paused":true,"totals":{"total":1,"pending":0,"inProgress":0,)"
+           R"("failed":1,"done":0,"notReady":0,"slots":0,"unavailable":0},"budgets":[],"findings":[]})");
+  const absl::StatusOr<OperatorView> all = ParseOperatorView(document, "");
+  REQUIRE(all.ok());
+  CHECK(all->fleet.totals.total == 3);
+  CHECK(all->fleet.totals.failed == 1);
+  CHECK_FALSE(all->fleet.rollout);
+  CHECK_FALSE(all->fleet.budget.parallel_max);
+  const absl::StatusOr<OperatorView> other = ParseOperatorView(document, "other");
+  REQUIRE(other.ok());
+  CHECK(other->fleet.paused);
+  CHECK(other->nodes.empty());
+  CHECK(absl::IsNotFound(ParseOperatorView(document, "third").status()));
+}
+
+TEST_CASE("What is no document of a rollout is refused") {
+  for (const char* text : {"", "{", "[]", "{}", R"({"apiVersion":"driverupgrade/v2","kind":"Rollout"})",
+                           R"({"apiVersion":"driverupgrade/v1","kind":"Rollout","nodes":7})"}) {
+    CAPTURE(text);
+    CHECK(absl::IsInvalidArgument(ParseOperatorView(text, "").status()));
+  }
+}
+
+}  // namespace
+}  // namespace upgradectl

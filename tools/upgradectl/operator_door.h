@@ -1,0 +1,43 @@
+// Reads the page of a rollout from the operator that leads, through the API server.
+#ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_DOOR_H_
+#define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_DOOR_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "upgradectl/facts.h"
+
+namespace upgradectl {
+
+/// The API server passes requests on to the operator's pod, but removes the user's credentials. So the requests have a token of the
+/// ServiceAccount `LEASE-viewer` (deploy/rbac/viewer), which may do nothing but read the page. Not thread-safe.
+class OperatorDoor {
+ public:
+  explicit OperatorDoor(std::shared_ptr<driverupgrade::HttpTransport> transport) : transport_(std::move(transport)) {}
+
+  /// What the operator that holds the Lease answers to GET `path`, such as `/rollout`. Errors, one line each: NotFound if nobody holds the
+  /// Lease, or if the operator does not report a port; PermissionDenied for a user who may not take this way; else Unavailable.
+  [[nodiscard]] absl::StatusOr<driverupgrade::HttpResponse> Get(const driverupgrade::DriverIdentity& identity,
+                                                                const LeaseFact& lease, const std::string& path);
+
+ private:
+  [[nodiscard]] absl::StatusOr<std::string> TokenFor(const LeaseFact& lease);
+
+  const std::shared_ptr<driverupgrade::HttpTransport> transport_;
+  struct Token {
+    std::string account = {};
+    std::string text = {};
+    absl::Time renew_at = {};
+  };
+  std::optional<Token> token_ = std::nullopt;
+};
+
+}  // namespace upgradectl
+
+#endif  // DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_DOOR_H_

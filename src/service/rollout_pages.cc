@@ -77,6 +77,7 @@ Guard OnlyReaders(ReaderCheck check) {
     if (checked.ok()) return std::nullopt;
     Page page{.status = StatusOf(checked), .body = std::string(checked.message()) + "\n"};
     if (page.status == 401) page.headers["WWW-Authenticate"] = "Bearer";
+    if (page.status == 429) page.headers["Retry-After"] = "1";
     return page;
   };
 }

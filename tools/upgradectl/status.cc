@@ -161,11 +161,11 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
   return rows;
 }
 
-// Empty if the node has moved since.
+// Empty if the node has moved since. The times are whole seconds: of a request and a transition in one second the transition counts.
 std::string RefusalOf(const NodeView& node) {
   if (node.failed_requests.empty()) return "";
   const FailedRequest& last = node.failed_requests.back();
-  const bool has_moved = !node.transitions.empty() && node.transitions.back().at > last.at;
+  const bool has_moved = !node.transitions.empty() && node.transitions.back().at >= last.at;
   return has_moved ? "" : last.message;
 }
 

@@ -30,7 +30,7 @@ class AccessReview {
   static constexpr absl::Duration kRemembered = absl::Minutes(1);
   /// The most tokens without a remembered answer that are reviewed within a second, so that a client that invents tokens does not
   /// take the operator's requests.
-  static constexpr int kReviewsPerSecond = 5;
+  static constexpr int kReviewsPerSecond = 20;
 
   /// `path`: the non-resource URL, as in RBAC: `/rollout`. `transport` must not be null.
   AccessReview(std::shared_ptr<HttpTransport> transport, std::string path,

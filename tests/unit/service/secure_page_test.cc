@@ -57,6 +57,7 @@ TEST_CASE("Over the network the page and its document are for readers with a tok
     const httplib::Result many = world.Get(path, {{"Authorization", "Bearer many"}});
     REQUIRE(many);
     CHECK(many->status == 429);
+    CHECK(many->get_header_value("Retry-After") == "1");
     const httplib::Result away = world.Get(path, {{"Authorization", "Bearer away"}});
     REQUIRE(away);
     CHECK(away->status == 503);

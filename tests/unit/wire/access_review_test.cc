@@ -90,7 +90,7 @@ TEST_CASE("what hinders the review is no answer about the token, and is not reme
 
 TEST_CASE("a client that invents tokens does not take the operator's requests") {
   World world;
-  for (int i = 0; i < 20; ++i) world.transport->Answer(201, R"({"status":{"authenticated":false}})");
+  for (int i = 0; i < 40; ++i) world.transport->Answer(201, R"({"status":{"authenticated":false}})");
   for (int i = 0; i < 100; ++i) {
     const absl::Status status = world.Check("invented-" + std::to_string(i));
     CHECK((i < AccessReview::kReviewsPerSecond ? absl::IsUnauthenticated(status) : absl::IsResourceExhausted(status)));

@@ -102,7 +102,9 @@ class WebServer::Impl {
       server_->Get(path, [this, page = std::move(page)](const httplib::Request& request, httplib::Response& response) {
         Send(page({.watch = request.get_param_value("watch") == "true",
                    .host = HostOf(request),
-                   .token = TokenOf(request)}),
+                   .token = TokenOf(request),
+                   .key = request.get_param_value("key"),
+                   .cookie = request.get_header_value("Cookie")}),
              request, response);
       });
     }

@@ -21,6 +21,10 @@ struct PageRequest {
   std::string host = {};
   // The bearer token; empty without one. kReaderTokenHeader counts before Authorization.
   std::string token = {};
+  // `?key=`.
+  std::string key = {};
+  // The header Cookie: `a=1; b=2`.
+  std::string cookie = {};
 };
 
 // Header of a bearer token that passes the API server's proxy to pods, which removes Authorization.

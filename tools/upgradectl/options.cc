@@ -145,6 +145,14 @@ void AddExplain(CLI::App& app, Options& options) {
   AddNodes(explain, options);
 }
 
+void AddDashboard(CLI::App& app, Options& options) {
+  CLI::App& dashboard = Add(app, "dashboard", "The operator's live page of the rollout, on this machine",
+                            "upgradectl dashboard --driver gpu");
+  AddReading(dashboard, options);
+  dashboard.add_option("--port", options.port, "port of 127.0.0.1; any that is free if absent")
+      ->check(CLI::Range(0, 65535));
+}
+
 // Makes the verb accept options of other verbs, so that the same options suit every verb. The help does not list them.
 void Accept(CLI::App& verb, Options& options, std::initializer_list<void (*)(CLI::App&, Options&)> others) {
   CLI::App& group = *verb.add_option_group("Not needed");
@@ -269,6 +277,7 @@ void Describe(CLI::App& app, Options& options) {
   app.require_subcommand(1);
   AddStatus(app, options);
   AddExplain(app, options);
+  AddDashboard(app, options);
   AddPlan(app, options);
   AddPreflight(app, options);
   AddSimulate(app, options);

@@ -68,6 +68,8 @@ struct Options {
   int seeds = 5;
   /// `timeline`: of a simulation.
   bool simulated = false;
+  /// `dashboard`: 0 takes any port that is free.
+  int port = 0;
   std::string shell = {};
   /// True if the command line names the driver, or the domain.
   bool driver_named = false;

@@ -33,6 +33,7 @@ using Verb = absl::StatusOr<int> (*)(const Options& options, const Streams& stre
 
 const std::map<std::string, Verb>& Verbs() {
   static const std::map<std::string, Verb> verbs = {{"completion", RunCompletion},
+                                                    {"dashboard", RunDashboard},
                                                     {"explain", RunExplain},
                                                     {"pause", RunChange},
                                                     {"preflight", RunPreflight},

@@ -5,6 +5,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -35,6 +36,8 @@ struct Streams {
   std::string kubeconfig = {};
   /// `status -w` shows no two pictures in less.
   absl::Duration between_pictures = absl::Seconds(1);
+  /// Ends `dashboard`, which otherwise runs until its process ends.
+  std::stop_token stop = {};
   /// How a cluster is reached; null: Connect.
   std::function<absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>>(const SourceOptions&)> connect = {};
 };

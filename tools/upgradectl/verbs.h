@@ -20,6 +20,7 @@ namespace upgradectl {
 [[nodiscard]] absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunStatus(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunExplain(const Options& options, const Streams& streams);
+[[nodiscard]] absl::StatusOr<int> RunDashboard(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunPreflight(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunCompletion(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunSimulate(const Options& options, const Streams& streams);

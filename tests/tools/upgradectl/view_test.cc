@@ -1,9 +1,14 @@
 // What `status` and `explain` show of a rollout is what its operator has found (see-it), wherever that can be read.
 #include <memory>
+#include <mutex>
+#include <sstream>
+#include <stop_token>
 #include <string>
+#include <thread>
 
 #include "fmt/format.h"
 #include "support/catch.h"
+#include "support/http_get.h"
 #include "support/rollout_schema.h"
 #include "upgradectl/operator_view.h"
 #include "upgradectl_support.h"
@@ -170,6 +175,99 @@ TEST_CASE("Of several policies one is shown by its name, or all with their count
   CHECK(other->fleet.paused);
   CHECK(other->nodes.empty());
   CHECK(absl::IsNotFound(ParseOperatorView(document, "third").status()));
+}
+
+// `dashboard` in a thread, until it is stopped.
+class Dashboard {
+ public:
+  explicit Dashboard(const std::shared_ptr<DumpServer>& server)
+      : thread_([this, server](const std::stop_token& stop) {
+          const char* argv[] = {"upgradectl", "dashboard", "--kubeconfig", "any"};
+          std::istringstream in;
+          Streams streams{.in = in, .out = out_, .err = err_, .stop = stop};
+          streams.connect = [&](const SourceOptions&) { return server; };
+          exit_code_ = Run(4, argv, streams);
+        }) {}
+  ~Dashboard() { Stop(); }
+
+  int Stop() {
+    thread_.request_stop();
+    if (thread_.joinable()) thread_.join();
+    return exit_code_;
+  }
+  // http://127.0.0.1:PORT/?key=KEY, once it is printed.
+  std::string Address() {
+    while (out_.str().find('\n') == std::string::npos) std::this_thread::yield();
+    return out_.str().substr(0, out_.str().find('\n'));
+  }
+
+ private:
+  // Written by one thread, and read by another.
+  class Shared final : public std::stringbuf {
+   public:
+    std::string Text() {
+      const std::lock_guard lock(mutex_);
+      return text_;
+    }
+
+   private:
+    std::streamsize xsputn(const char* text, std::streamsize size) override {
+      const std::lock_guard lock(mutex_);
+      text_.append(text, static_cast<std::size_t>(size));
+      return size;
+    }
+    std::mutex mutex_;
+    std::string text_;
+  };
+  struct Out final : std::ostream {
+    Out() : std::ostream(&shared) {}
+    std::string str() { return shared.Text(); }
+    Shared shared;
+  };
+
+  Out out_;
+  Out err_;
+  int exit_code_ = -1;
+  std::jthread thread_;
+};
+
+TEST_CASE("dashboard serves the operator's page to the browser that opens its address first") {
+  const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
+  Dashboard dashboard(server);
+  const std::string address = dashboard.Address();
+  REQUIRE(address.starts_with("http://127.0.0.1:"));
+  const int port = std::stoi(address.substr(17));
+  const std::string key = address.substr(address.find("/?key="));
+  using driverupgrade::tests::HttpGet;
+  for (const char* path : {"/", "/rollout", "/?key=", "/?key=0123"}) {
+    CHECK(HttpGet(port, path).starts_with("HTTP/1.1 403"));
+  }
+  const std::string opened = HttpGet(port, key);
+  CHECK(opened.starts_with("HTTP/1.1 303"));
+  CHECK_THAT(opened, Catch::Contains("Location: /\r\n") && Catch::Contains("; HttpOnly; SameSite=Strict; Path=/\r\n"));
+  const std::size_t at = opened.find("Set-Cookie: ") + 12;
+  const std::string cookie = "Cookie: other=1; " + opened.substr(at, opened.find(';', at) - at);
+  CHECK(HttpGet(port, key).starts_with("HTTP/1.1 403"));
+  CHECK(HttpGet(port, "/", {.header = cookie}).find("<!doctype html>") != std::string::npos);
+  CHECK_THAT(HttpGet(port, "/rollout", {.header = cookie}), Catch::EndsWith(std::string("\r\n\r\n") + kDocument));
+  CHECK(HttpGet(port, "/rollout", {.host = "evil.example", .header = cookie}).starts_with("HTTP/1.1 403"));
+  CHECK_THAT(HttpGet(port, "/rollout?watch=true", {.header = cookie, .until = "\n\n"}),
+             Catch::Contains("event: rollout\ndata: {\"at\""));
+  server->AnswerAt(kRollout, {.status = 502, .body = "connection refused\n"});
+  CHECK_THAT(HttpGet(port, "/rollout", {.header = cookie}),
+             Catch::StartsWith("HTTP/1.1 503") && Catch::Contains("connection refused"));
+  CHECK(dashboard.Stop() == kExitDone);
+}
+
+TEST_CASE("dashboard says why there is nothing to show") {
+  const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z", "{}"));
+  const Answer answer = RunIn({"dashboard", "--kubeconfig", "any"}, {.server = server});
+  CHECK(answer.exit_code == kExitUsage);
+  CHECK(answer.err == "upgradectl: op-1_42 does not serve its view (--rollout-secure-address)\n");
+  const Answer none = RunIn({"dashboard", "--kubeconfig", "any"}, {.server = std::make_shared<DumpServer>(Fleet(1))});
+  CHECK(none.err == "upgradectl: no Lease of the operator of nvidia.com/gpu in namespace gpu-operator\n");
+  const Answer dump = RunIn({"dashboard", "--cluster", "any"}, {});
+  CHECK(dump.err == "upgradectl: --cluster: a dump has no operator; dashboard needs a cluster\n");
 }
 
 TEST_CASE("What is no document of a rollout is refused") {

@@ -1,0 +1,12 @@
+// `dashboard` of a build without the service, which has the page.
+#include "absl/status/status.h"
+#include "upgradectl/verbs.h"
+
+namespace upgradectl {
+
+absl::StatusOr<int> RunDashboard(const Options&, const Streams&) {
+  return absl::UnimplementedError(
+      "dashboard: this upgradectl was built without the page (DRIVERUPGRADE_BUILD_SERVICE)");
+}
+
+}  // namespace upgradectl

@@ -6,7 +6,7 @@
 #include "driverupgrade/upgrade_state.h"
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
-#include "report/commands.h"
+#include "report/advice.h"
 #include "wire/json_writer.h"
 
 namespace driverupgrade::internal {
@@ -169,11 +169,18 @@ class DocumentWriter {
         });
       }
       if (gate->place > 0) writer_.Member("place", gate->place);
-      const std::vector<std::string> commands = CommandsFor(*identity_, *gate, node);
-      if (commands.empty()) return;
-      writer_.ArrayMember("commands", [&] {
-        for (const std::string& command : commands) writer_.String(command);
-      });
+      WriteAdvice(*gate, node);
+    });
+  }
+
+  void WriteAdvice(const Gate& gate, const std::string& node) {
+    const OperatorCommands maker(*identity_);
+    Advice advice = AdviceFor(*identity_, gate, node, maker);
+    if (!node.empty()) advice.commands.push_back(maker.Upgradectl("explain", node));
+    writer_.Member("advice", advice.text);
+    if (advice.commands.empty()) return;
+    writer_.ArrayMember("commands", [&] {
+      for (const std::string& command : advice.commands) writer_.String(command);
     });
   }
 

@@ -327,7 +327,7 @@ std::string FormatExplanation(const Explanation& explanation, const Screen& scre
     for (const std::string& line : section.lines) text += "  " + line + "\n";
   }
   text += "\n" + Paint("What helps", Colour::kBold, screen) + "\n";
-  text += "  " + explanation.help.advice + "\n";
+  text += "  " + explanation.help.text + "\n";
   for (const std::string& command : explanation.help.commands) {
     text += "    " + Paint(Printable(command), Colour::kGreen, screen) + "\n";
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "report/advice.h"
 #include "upgradectl/request.h"
 #include "upgradectl/status.h"
 #include "upgradectl/table.h"
@@ -20,28 +21,18 @@ struct Section {
   std::vector<std::string> lines = {};
 };
 
-/// What to do about a gate.
-struct Help {
-  /// One sentence.
-  std::string advice = {};
-  /// To be pasted; may be none.
-  std::vector<std::string> commands = {};
-  /// The page with more.
-  std::string page = {};
-};
-
 struct Explanation {
   std::string node = {};
   std::vector<Section> sections = {};
-  Help help = {};
+  driverupgrade::internal::Advice help = {};
 };
 
 /// `status` is that of the request. Errors: NotFound if the rollout has no such node.
 [[nodiscard]] absl::StatusOr<Explanation> ExplainNode(const Request& request, const RolloutStatus& status,
                                                       std::string_view node);
 
-/// What helps against this gate of this node.
-Help HelpFor(const Request& request, const NodeStatus& node);
+/// Returns what helps this node.
+driverupgrade::internal::Advice HelpFor(const Request& request, const NodeStatus& node);
 
 std::string FormatExplanation(const Explanation& explanation, const Screen& screen);
 

@@ -134,12 +134,12 @@ TEST_CASE("W23: windows that never open, and a stage without nodes, are an admin
   const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   NodeStatus node{.name = "n1", .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kNoWindow}};
-  CHECK(HelpFor(*request, node).advice.starts_with("Change windows, closed or finishBy"));
+  CHECK(HelpFor(*request, node).text.starts_with("Change windows, closed or finishBy"));
   node.gate->reason = driverupgrade::GateReason::kStage;
   node.gate->count = driverupgrade::GateCount{};
-  CHECK(HelpFor(*request, node).advice.starts_with("No node of the open stage counts"));
+  CHECK(HelpFor(*request, node).text.starts_with("No node of the open stage counts"));
   node.gate->count->limit = 1;
-  CHECK(HelpFor(*request, node).advice.starts_with("Wait for the nodes that go before it"));
+  CHECK(HelpFor(*request, node).text.starts_with("Wait for the nodes that go before it"));
 }
 
 TEST_CASE("W23: a group that never fits, and a node that is about to fail, are called so") {
@@ -150,12 +150,12 @@ TEST_CASE("W23: a group that never fits, and a node that is about to fail, are c
       .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kMaxUnavailable,
                                   .subject = driverupgrade::GateSubject(driverupgrade::GateSubjectKind::kGroup, "", ""),
                                   .count = driverupgrade::GateCount{.used = 4, .limit = 3}}};
-  CHECK(HelpFor(*request, node).advice.starts_with("Its 4 nodes start together, and never fit into 3"));
+  CHECK(HelpFor(*request, node).text.starts_with("Its 4 nodes start together, and never fit into 3"));
   node.gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kDriverPodNotReady,
                                   .fails_at = request->question.at + absl::Minutes(2)};
-  CHECK(HelpFor(*request, node).advice.find("The node fails in 2m unless this ends") != std::string::npos);
+  CHECK(HelpFor(*request, node).text.find("The node fails in 2m unless this ends") != std::string::npos);
   node.gate->fails_at = request->question.at + absl::Hours(1);
-  CHECK(HelpFor(*request, node).advice.find("The node fails") == std::string::npos);
+  CHECK(HelpFor(*request, node).text.find("The node fails") == std::string::npos);
 }
 
 TEST_CASE("W23: a driver that crashes, and an image that cannot be pulled, have advice of their own") {
@@ -164,14 +164,14 @@ TEST_CASE("W23: a driver that crashes, and an image that cannot be pulled, have 
   const NodeStatus node{.name = "n1",
                         .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kDriverPodNotReady},
                         .pod = "gpu-operator/driver-1"};
-  CHECK(HelpFor(*request, node).advice.starts_with("Look at the driver pod"));
+  CHECK(HelpFor(*request, node).text.starts_with("Look at the driver pod"));
   PodFacts& facts = request->facts.pods["gpu-operator/driver-1"];
   facts.waiting = {{.container = "nvidia-driver-ctr", .reason = "CrashLoopBackOff"}};
-  CHECK(HelpFor(*request, node).advice.starts_with("Container nvidia-driver-ctr of the driver crashes"));
+  CHECK(HelpFor(*request, node).text.starts_with("Container nvidia-driver-ctr of the driver crashes"));
   CHECK(HelpFor(*request, node).commands.front() ==
         "kubectl logs --previous -c nvidia-driver-ctr -n gpu-operator driver-1");
   facts.waiting.front().reason = "ImagePullBackOff";
-  CHECK(HelpFor(*request, node).advice.starts_with("The image of container nvidia-driver-ctr cannot be pulled"));
+  CHECK(HelpFor(*request, node).text.starts_with("The image of container nvidia-driver-ctr cannot be pulled"));
 }
 
 TEST_CASE("W23: an operator that is silent or missing comes before any other advice") {
@@ -179,7 +179,7 @@ TEST_CASE("W23: an operator that is silent or missing comes before any other adv
   REQUIRE(request.ok());
   const absl::Time now = absl::FromUnixSeconds(1'000'000);
   const NodeStatus node{.name = "n1", .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kMaxParallel}};
-  const std::string usual = HelpFor(*request, node).advice;
+  const std::string usual = HelpFor(*request, node).text;
   LeaseFact lease{.ns = "gpu-operator",
                   .name = "nvidia-gpu-driver-upgrade",
                   .holder = "operator-7",
@@ -187,7 +187,7 @@ TEST_CASE("W23: an operator that is silent or missing comes before any other adv
                   .duration = absl::Seconds(15)};
   const auto advice = [&](const std::vector<LeaseFact>& leases) {
     request->facts.leases = leases;
-    return HelpFor(*request, node).advice;
+    return HelpFor(*request, node).text;
   };
   CHECK(advice({}) == usual);  // the Leases were not read
   request->leases_at = now;
@@ -214,9 +214,9 @@ TEST_CASE("Every gate has an advice, and commands that name the node or the driv
   for (const driverupgrade::GateTraits& traits : driverupgrade::kGates) {
     NodeStatus node{.name = "n1"};
     node.gate = driverupgrade::Gate{.reason = traits.reason, .subject = kWeb};
-    const Help help = HelpFor(*request, node);
+    const driverupgrade::internal::Advice help = HelpFor(*request, node);
     CAPTURE(std::string(traits.name));
-    CHECK_FALSE(help.advice.empty());
+    CHECK_FALSE(help.text.empty());
     CHECK(help.page.starts_with("docs/"));
     for (const std::string& command : help.commands) {
       const bool ours = command.starts_with("upgradectl ");
@@ -267,7 +267,7 @@ std::vector<std::string> CommandsAfter(const Texts& given) {
     NodeStatus node{.name = "n1"};
     const bool other = traits.reason == driverupgrade::GateReason::kOtherDriver;
     node.gate = driverupgrade::Gate{.reason = traits.reason, .subject = other ? kNic : kWeb};
-    const Help help = HelpFor(*request, node);
+    const driverupgrade::internal::Advice help = HelpFor(*request, node);
     commands.insert(commands.end(), help.commands.begin(), help.commands.end());
   }
   return commands;

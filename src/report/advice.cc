@@ -1,0 +1,283 @@
+#include "report/advice.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "fmt/format.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+constexpr char kNodeDoesNotMove[] = "docs/operations.md#a-node-does-not-move";
+constexpr char kStages[] = "docs/operations.md#a-rollout-in-stages";
+constexpr char kBlocked[] = "docs/runbooks/drain-blocked.md";
+constexpr char kNodeFailed[] = "docs/runbooks/node-failed.md";
+constexpr char kPausedTooLong[] = "docs/runbooks/paused-too-long.md";
+constexpr char kPolicyRollout[] = "docs/policy.md#rollout";
+
+// A command begins with `upgradectl`, with `kubectl`, or with
+//   $POLICY FIELD VALUE  sets a field of the policy
+//   $POD VERB            of the pod that the gate is about
+//   $WITH_POD KINDS      objects in the namespace of that pod
+//   $PODS                those on the node
+//   $DRIVER VERB         of the driver pod on the node
+//   $DAEMONSETS          those of the driver
+//   $LEDGER              the ConfigMap of the grants
+// $NODE, $STAGE and $STATE stand for the node, the stage to be approved and the state label.
+struct Row {
+  GateReason reason;
+  std::string_view text;
+  std::array<std::string_view, 2> commands = {};
+  std::string_view page = kNodeDoesNotMove;
+};
+
+constexpr Row kRows[] = {
+    {GateReason::kMaxParallel,
+     "Wait for nodes that are in progress; look for failed ones, and for cordons of others.",
+     {"upgradectl status"}},
+    {GateReason::kMaxUnavailable,
+     "Wait for nodes that are in progress; look for failed ones, and for cordons of others.",
+     {"upgradectl status"}},
+    {GateReason::kMaxFailures,
+     "Repair the failed nodes, and retry them.",
+     {"upgradectl status", "upgradectl retry FAILED-NODE"},
+     kNodeFailed},
+    {GateReason::kPaused, "The policy is paused.", {"upgradectl resume"}, kPausedTooLong},
+    {GateReason::kLedger,
+     "For seconds, nothing is needed. After that: may the operator read and write its ConfigMap?",
+     {"$LEDGER"},
+     "docs/operations.md#the-ledger"},
+    {GateReason::kHalted,
+     "Look at the upgraded nodes. If they are well, approve.",
+     {"upgradectl status", "upgradectl approve $STAGE"},
+     kStages},
+    {GateReason::kWindow, "Wait until then."},
+    {GateReason::kNoWindow,
+     "Change windows, closed or finishBy of the policy; or find out why nodes take so long.",
+     {"upgradectl status"},
+     kPolicyRollout},
+    {GateReason::kStage,
+     "Wait for the nodes that go before it; look for failed ones among them.",
+     {"upgradectl status"},
+     kStages},
+    {GateReason::kSoak, "Wait until then."},
+    {GateReason::kApproval,
+     "Look at the upgraded nodes. If they are well, approve.",
+     {"upgradectl status", "upgradectl approve $STAGE"},
+     kStages},
+    {GateReason::kGroup,
+     "Wait for the nodes that go before it; look for failed ones among them.",
+     {"upgradectl status"},
+     kStages},
+    {GateReason::kGangRuns,
+     "Wait until the job ends; or save its work, and set the annotation driverupgrade/may-stop=true on its pods.",
+     {"$PODS"},
+     "docs/policy.md#gangs"},
+    {GateReason::kSkipLabel, "Somebody left the node out.", {"upgradectl unskip $NODE"}},
+    {GateReason::kCordoned,
+     "Somebody cordoned the node, and the policy leaves such nodes alone.",
+     {"kubectl uncordon $NODE"}},
+    {GateReason::kNodeNotReady,
+     "Repair the node; it starts when it is Ready. If its driver is the cause, start it anyway.",
+     {"kubectl describe node $NODE", "upgradectl request $NODE"}},
+    {GateReason::kNodeLeaves,
+     "Nothing is needed: the node is about to leave the cluster.",
+     {"kubectl describe node $NODE"}},
+    {GateReason::kMachineConfig,
+     "Wait for the Machine Config Operator. If it stays, look at its config pools.",
+     {"kubectl get machineconfigpools", "kubectl describe node $NODE"}},
+    {GateReason::kFrozen, "autoUpgrade is off: turn it on.", {"$POLICY autoUpgrade true"}, kPausedTooLong},
+    {GateReason::kOtherDriver, "See how far the upgrade of the other driver is."},
+    {GateReason::kUnsettled, "Wait. If it stays, the detail has the API server's answer: often a missing permission."},
+    {GateReason::kUnknownState,
+     "The label is no state: remove it, and the node is looked at as if for the first time.",
+     {"kubectl label node $NODE $STATE-"}},
+    {GateReason::kUnreadable,
+     "Compare the object with what Kubernetes gives.",
+     {"kubectl get node $NODE -o yaml"},
+     "docs/operations.md#an-object-cannot-be-read"},
+    {GateReason::kUnhandledState,
+     "The operator does not leave this state: is it a requestor? Or begin anew, in place.",
+     {"kubectl label node $NODE $STATE=upgrade-required --overwrite"}},
+    {GateReason::kRevisionUnknown,
+     "Do the DaemonSet's node selector, affinity and tolerations fit the node? Has its controller run?",
+     {"$DAEMONSETS"}},
+    {GateReason::kMaintenance, "Ask the operator that the detail names.", {"kubectl describe nodemaintenances -A"}},
+    {GateReason::kPodsUnknown,
+     "Wait a few seconds. If the gate stays, the operator may not read these pods.",
+     {"$PODS"}},
+    {GateReason::kJobs, "Wait for the jobs, or end them.", {"$PODS"}, "docs/operations.md#jobs-that-are-waited-for"},
+    {GateReason::kPodsTerminating,
+     "Look at the pod's grace period, its finalizers and the kubelet.",
+     {"$POD describe"},
+     kBlocked},
+    {GateReason::kDisruptionBudget,
+     "Give the workload more ready pods elsewhere, or let its budget allow one. Deleting asks no budget.",
+     {"$WITH_POD pods,poddisruptionbudgets -o wide", "$POD delete"},
+     kBlocked},
+    {GateReason::kSeveralBudgets,
+     "Let one budget select the pod; or delete it, which asks none.",
+     {"$WITH_POD poddisruptionbudgets", "$POD delete"},
+     kBlocked},
+    {GateReason::kEvictionRefused,
+     "The API server refuses the eviction, for the reason in the detail: often a webhook or a policy.",
+     {"kubectl get validatingwebhookconfigurations", "$POD describe"},
+     kBlocked},
+    {GateReason::kUndeletablePods,
+     "The policy does not let these pods go (force, deleteEmptyDir): delete them yourself.",
+     {"$POD delete"},
+     kBlocked},
+    {GateReason::kHook, "Ask the operator that the detail names."},
+    {GateReason::kDriverPodMissing,
+     "Do the DaemonSet's node selector, affinity and tolerations fit the node? Has its controller run?",
+     {"$DAEMONSETS"}},
+    {GateReason::kDriverPodTerminating,
+     "Look at the driver pod: its image, its log.",
+     {"$DRIVER describe pod", "$DRIVER logs --all-containers"}},
+    {GateReason::kDriverPodNotReady,
+     "Look at the driver pod: its image, its log.",
+     {"$DRIVER describe pod", "$DRIVER logs --all-containers"}},
+    {GateReason::kSafeLoad,
+     "Evacuate the node, and let its driver load.",
+     {"$PODS", "upgradectl release $NODE"},
+     "docs/operations.md#safe-load"},
+    {GateReason::kValidation, "Look at the validation pods of the node.", {"$PODS"}},
+    {GateReason::kFailed,
+     "Remove the cause, which the history has, and begin anew.",
+     {"upgradectl retry $NODE"},
+     kNodeFailed},
+};
+
+constexpr bool RowsAreInOrder() {
+  if (std::size(kRows) != kGates.size()) return false;
+  for (std::size_t i = 0; i < std::size(kRows); ++i) {
+    if (kRows[i].reason != static_cast<GateReason>(i)) return false;
+  }
+  return true;
+}
+static_assert(RowsAreInOrder(), "every gate has a row, in the order of the enumeration");
+
+constexpr Row kEmptyStage = {
+    GateReason::kStage,
+    "No node of the open stage counts: correct its nodeSelector, or see what leaves its nodes out.",
+    {"upgradectl status"},
+    kStages};
+
+const GateSubject* SubjectOf(const Gate& gate, GateSubjectKind kind) {
+  return gate.subject && gate.subject->kind == kind ? &*gate.subject : nullptr;
+}
+
+// The approval `canary@5d4c9` is of the stage `canary`.
+std::string StageOf(const Gate& gate) {
+  const GateSubject* approval = SubjectOf(gate, GateSubjectKind::kApproval);
+  return approval == nullptr ? "STAGE" : approval->name.substr(0, approval->name.rfind('@'));
+}
+
+void Replace(std::string_view name, std::string_view value, std::string& text) {
+  const std::size_t at = text.find(name);
+  if (at != std::string::npos) text.replace(at, name.size(), value);
+}
+
+// Fills in the commands of one gate.
+class Filler {
+ public:
+  Filler(const DriverIdentity& identity, const Gate& gate, const std::string& node, const CommandMaker& maker)
+      : identity_(identity), gate_(gate), node_(node), maker_(maker) {}
+
+  // Empty: the command makes no sense here.
+  std::string Command(std::string_view text) const {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    const std::string_view first = text.substr(0, space);
+    const std::string_view rest = text.substr(std::min(space + 1, text.size()));
+    if (first == "upgradectl") return Upgradectl(rest);
+    if (first == "kubectl") return Filled(text);
+    if (first == "$POLICY") return maker_.SetPolicy(rest.substr(0, rest.find(' ')), rest.substr(rest.find(' ') + 1));
+    if (first == "$POD") return Pod(rest);
+    if (first == "$WITH_POD") return WithPod(rest);
+    if (first == "$PODS") return PodsOnNode();
+    if (first == "$DRIVER") return DriverPod(rest);
+    if (first == "$DAEMONSETS") return maker_.DriverDaemonSets();
+    return first == "$LEDGER" ? maker_.Ledger() : "";
+  }
+
+ private:
+  std::string Filled(std::string_view text) const {
+    if (node_.empty() && text.find("$NODE") != std::string_view::npos) return "";
+    std::string filled(text);
+    Replace("$NODE", node_, filled);
+    Replace("$STAGE", StageOf(gate_), filled);
+    Replace("$STATE", identity_.StateLabel(), filled);
+    return filled;
+  }
+  std::string Upgradectl(std::string_view text) const {
+    const std::string filled = Filled(text);
+    if (filled.empty()) return "";
+    const std::size_t space = std::min(filled.find(' '), filled.size());
+    return maker_.Upgradectl(filled.substr(0, space), filled.substr(std::min(space + 1, filled.size())));
+  }
+  std::string PodsOnNode() const {
+    return node_.empty() ? "" : fmt::format("kubectl get pods -A -o wide --field-selector spec.nodeName={}", node_);
+  }
+  std::string Pod(std::string_view verb) const {
+    const GateSubject* pod = SubjectOf(gate_, GateSubjectKind::kPod);
+    return pod == nullptr ? PodsOnNode() : fmt::format("kubectl {} pod -n {} {}", verb, pod->ns, pod->name);
+  }
+  std::string WithPod(std::string_view kinds) const {
+    const GateSubject* pod = SubjectOf(gate_, GateSubjectKind::kPod);
+    const std::size_t options = std::min(kinds.find(' '), kinds.size());
+    return fmt::format("kubectl get {} {}{}", kinds.substr(0, options), pod == nullptr ? "-A" : "-n " + pod->ns,
+                       kinds.substr(options));
+  }
+  std::string DriverPod(std::string_view verb) const {
+    std::string command = maker_.DriverPod(verb);
+    const GateSubject* pod = SubjectOf(gate_, GateSubjectKind::kPod);
+    if (!command.empty() || pod == nullptr) return command;
+    return fmt::format("kubectl {} -n {} {}", verb, pod->ns, pod->name);
+  }
+
+  const DriverIdentity& identity_;
+  const Gate& gate_;
+  const std::string& node_;
+  const CommandMaker& maker_;
+};
+
+Advice NeverFits(const GateCount& count, const CommandMaker& commands) {
+  return {.text = fmt::format("Its {} nodes start together, and never fit into {}: raise the limit, or make the group "
+                              "smaller.",
+                              count.used, count.limit),
+          .commands = {commands.Upgradectl("preflight", "")},
+          .page = kPolicyRollout};
+}
+
+}  // namespace
+
+std::string CommandMaker::SetPolicy(std::string_view, std::string_view) const { return ""; }
+std::string CommandMaker::DriverPod(std::string_view) const { return ""; }
+std::string CommandMaker::DriverDaemonSets() const { return ""; }
+std::string CommandMaker::Ledger() const { return ""; }
+
+std::string OperatorCommands::Upgradectl(std::string_view verb, std::string_view argument) const {
+  // Without options, upgradectl is for the GPU driver of nvidia.com.
+  std::string command = "upgradectl " + std::string(verb);
+  if (!argument.empty()) command += " " + std::string(argument);
+  if (identity_.domain() != "nvidia.com") command += " --domain " + identity_.domain();
+  if (identity_.driver() != "gpu") command += " --driver " + identity_.driver();
+  return command;
+}
+
+Advice AdviceFor(const DriverIdentity& identity, const Gate& gate, const std::string& node,
+                 const CommandMaker& commands) {
+  if (gate.count && SubjectOf(gate, GateSubjectKind::kGroup) != nullptr) return NeverFits(*gate.count, commands);
+  const bool is_empty_stage = gate.reason == GateReason::kStage && gate.count && gate.count->limit == 0;
+  const Row& row = is_empty_stage ? kEmptyStage : kRows[static_cast<std::size_t>(gate.reason)];
+  Advice advice{.text = std::string(row.text), .page = std::string(row.page)};
+  const Filler filler(identity, gate, node, commands);
+  for (const std::string_view text : row.commands) {
+    std::string command = filler.Command(text);
+    if (!command.empty()) advice.commands.push_back(std::move(command));
+  }
+  return advice;
+}
+
+}  // namespace driverupgrade::internal

@@ -61,7 +61,7 @@ constexpr std::string_view kAliceMayRead = R"(
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: alice-reads, namespace: $NS}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: driver-upgrade-viewer}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: driver-upgrade-page}
 subjects: [{kind: ServiceAccount, name: alice, namespace: $NS}]
 )";
 

@@ -53,6 +53,22 @@ void PrintCost(std::string_view what, const WireCost& cost) {
              Megabytes(cost.peak_bytes - std::min(cost.peak_bytes, cost.before_bytes)), Megabytes(cost.before_bytes));
 }
 
+void Page(int nodes, int parallel, int readers) {
+  for (const int count : {0, readers}) {
+    const PageFigures figures = MeasurePage(nodes, parallel, count);
+    if (count == 0) {
+      fmt::print("document of {} nodes: {:.1f} ms of a processor, {} bytes\n", nodes,
+                 absl::ToDoubleMilliseconds(figures.document_work), figures.document_bytes);
+    }
+    fmt::print("rollout of {} nodes, {} at a time, with {} readers: {} documents read", nodes, parallel, count,
+               figures.answers);
+    if (count > 0) fmt::print(", {} bytes each", figures.compressed_bytes);
+    fmt::print("\n  {} rounds: {:.2f} s of a processor, {:.2f} s by the wall clock, the slowest {}\n", figures.rounds,
+               absl::ToDoubleSeconds(figures.round_work), absl::ToDoubleSeconds(figures.rounds_time),
+               absl::FormatDuration(figures.slowest_round));
+  }
+}
+
 int Wire(int nodes, int pods_per_node, int readers) {
   const absl::StatusOr<WireFigures> figures = MeasureWire(nodes, pods_per_node, readers);
   if (!figures.ok()) {
@@ -84,7 +100,11 @@ int main(int argc, char** argv) {
   CLI::App* memory = app.add_subcommand("memory", "what a cache holds");
   CLI::App* latency = app.add_subcommand("latency", "from a change to the first write");
   CLI::App* wire = app.add_subcommand("wire", "objects of realistic size, from a server on the loopback interface");
-  for (CLI::App* command : {rollout, memory, latency, wire}) {
+  int page_readers = 50;
+  CLI::App* page = app.add_subcommand("page", "a rollout whose page is read");
+  page->add_option("--readers", page_readers, "readers at once")->check(CLI::NonNegativeNumber)->capture_default_str();
+  page->add_option("--parallel", parallel, "nodes at a time")->capture_default_str();
+  for (CLI::App* command : {rollout, memory, latency, wire, page}) {
     command->add_option("--nodes", nodes)->check(CLI::PositiveNumber)->capture_default_str();
   }
   rollout->add_option("--parallel", parallel, "nodes at a time; 0: all at once")->capture_default_str();
@@ -98,5 +118,6 @@ int main(int argc, char** argv) {
   if (*rollout) driverupgrade::bench::Rollout(nodes, parallel, groups);
   if (*memory) driverupgrade::bench::Memory(nodes, pods);
   if (*latency) driverupgrade::bench::Latency(nodes, samples);
+  if (*page) driverupgrade::bench::Page(nodes, parallel, page_readers);
   return *wire ? driverupgrade::bench::Wire(nodes, pods, readers) : 0;
 }

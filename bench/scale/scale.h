@@ -72,6 +72,23 @@ struct WireFigures {
 // `readers`: lists of pods at a time.
 absl::StatusOr<WireFigures> MeasureWire(int nodes, int pods_per_node, int readers);
 
+// A rollout in virtual time by a service whose page is read meanwhile.
+struct PageFigures {
+  int nodes = 0;
+  int rounds = 0;
+  // Of the thread that steps the service: the processor's time, the wall clock, and the longest round.
+  absl::Duration round_work = {};
+  absl::Duration rounds_time = {};
+  absl::Duration slowest_round = {};
+  // Of one document.
+  absl::Duration document_work = {};
+  std::size_t document_bytes = 0;
+  std::size_t compressed_bytes = 0;  // with gzip, as a browser gets it
+  int answers = 0;
+};
+// `readers`: each reads the document twice a second of real time.
+PageFigures MeasurePage(int nodes, int parallel, int readers);
+
 // Of this process, from /proc; 0 where there is none.
 std::size_t ResidentBytes();
 // Since the last ResetPeak.

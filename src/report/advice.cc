@@ -242,7 +242,12 @@ class Filler {
   const CommandMaker& maker_;
 };
 
-Advice NeverFits(const GateCount& count, const CommandMaker& commands) {
+bool NeverFits(const Gate& gate) { return gate.count && SubjectOf(gate, GateSubjectKind::kGroup) != nullptr; }
+bool IsEmptyStage(const Gate& gate) {
+  return gate.reason == GateReason::kStage && gate.count && gate.count->limit == 0;
+}
+
+Advice OfGroup(const GateCount& count, const CommandMaker& commands) {
   return {.text = fmt::format("Its {} nodes start together, and never fit into {}: raise the limit, or make the group "
                               "smaller.",
                               count.used, count.limit),
@@ -266,11 +271,15 @@ std::string OperatorCommands::Upgradectl(std::string_view verb, std::string_view
   return command;
 }
 
+bool OpensByItself(const Gate& gate) {
+  const GateOpener opener = TraitsOf(gate.reason).opener;
+  return (opener == GateOpener::kRollout || opener == GateOpener::kClock) && !NeverFits(gate) && !IsEmptyStage(gate);
+}
+
 Advice AdviceFor(const DriverIdentity& identity, const Gate& gate, const std::string& node,
                  const CommandMaker& commands) {
-  if (gate.count && SubjectOf(gate, GateSubjectKind::kGroup) != nullptr) return NeverFits(*gate.count, commands);
-  const bool is_empty_stage = gate.reason == GateReason::kStage && gate.count && gate.count->limit == 0;
-  const Row& row = is_empty_stage ? kEmptyStage : kRows[static_cast<std::size_t>(gate.reason)];
+  if (NeverFits(gate)) return OfGroup(*gate.count, commands);
+  const Row& row = IsEmptyStage(gate) ? kEmptyStage : kRows[static_cast<std::size_t>(gate.reason)];
   Advice advice{.text = std::string(row.text), .page = std::string(row.page)};
   const Filler filler(identity, gate, node, commands);
   for (const std::string_view text : row.commands) {

@@ -45,6 +45,9 @@ class OperatorCommands final : public CommandMaker {
   const DriverIdentity& identity_;
 };
 
+// Whether the rollout or time alone opens the gate, so that no advice is needed.
+bool OpensByItself(const Gate& gate);
+
 // `node`: that waits; empty for a gate of the whole rollout.
 Advice AdviceFor(const DriverIdentity& identity, const Gate& gate, const std::string& node,
                  const CommandMaker& commands);

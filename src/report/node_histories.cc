@@ -25,16 +25,20 @@ void NodeHistories::Follow(const Plan& plan, absl::Time now) {
   std::set<std::string_view> waiting;
   for (const auto& [node, state, gate] : plan.gates) {
     if (plan.gates_complete) waiting.insert(node);
-    std::optional<NodeHistory::Waiting>& known = nodes_[node].waiting;
-    if (known && known->state == state && known->reason == gate.reason) continue;
-    known = NodeHistory::Waiting{.state = state, .reason = gate.reason, .since = now};
+    const NodeHistory* history = Find(node);
+    const bool is_known = history != nullptr && history->waiting && history->waiting->state == state &&
+                          history->waiting->reason == gate.reason;
+    if (is_known) continue;
+    Edit(node).waiting = NodeHistory::Waiting{.state = state, .reason = gate.reason, .since = now};
   }
-  for (const std::string& node : plan.ungated) {
-    if (const auto found = nodes_.find(node); found != nodes_.end()) found->second.waiting.reset();
-  }
+  const auto ends = [&](const std::string& node) {
+    const NodeHistory* history = Find(node);
+    if (history != nullptr && history->waiting) Edit(node).waiting.reset();
+  };
+  for (const std::string& node : plan.ungated) ends(node);
   if (!plan.gates_complete) return;
-  for (auto& [node, history] : nodes_) {
-    if (!waiting.contains(node)) history.waiting.reset();
+  for (const auto& [node, history] : nodes_) {
+    if (!waiting.contains(node)) ends(node);
   }
 }
 
@@ -43,14 +47,15 @@ void NodeHistories::Follow(const NodePlan& plan, const NodeOutcome& outcome, abs
     Append(NodeHistory::FailedRequest{.at = now,
                                       .code = absl::StatusCodeToString(outcome.status.code()),
                                       .message = std::string(outcome.status.message())},
-           kFailedRequestsMax, nodes_[plan.node].failed_requests);
+           kFailedRequestsMax, Edit(plan.node).failed_requests);
   }
-  if (!outcome.patched) return;
+  if (!outcome.patched || plan.path.empty()) return;
+  NodeHistory& history = Edit(plan.node);
   for (const UpgradeState state : plan.path) {
     // A plan has one reason, for its last state.
     std::string reason = state == plan.path.back() ? plan.reason : std::string();
     Append(NodeHistory::Transition{.at = now, .state = state, .reason = std::move(reason)}, kTransitionsMax,
-           nodes_[plan.node].transitions);
+           history.transitions);
   }
 }
 
@@ -59,10 +64,10 @@ void NodeHistories::Trim(std::size_t nodes) {
   if (nodes_.size() <= 2 * nodes + kAlways) return;
   std::set<std::pair<absl::Time, std::string>> ended;
   for (const auto& [node, history] : nodes_) {
-    if (history.waiting) continue;
+    if (history->waiting) continue;
     absl::Time last = absl::InfinitePast();
-    if (!history.transitions.empty()) last = history.transitions.back().at;
-    if (!history.failed_requests.empty()) last = std::max(last, history.failed_requests.back().at);
+    if (!history->transitions.empty()) last = history->transitions.back().at;
+    if (!history->failed_requests.empty()) last = std::max(last, history->failed_requests.back().at);
     ended.insert({last, node});
   }
   for (auto oldest = ended.begin(); oldest != ended.end() && nodes_.size() > nodes + kAlways; ++oldest) {
@@ -76,7 +81,15 @@ void NodeHistories::Keep(const std::set<std::string>& nodes) {
 
 const NodeHistory* NodeHistories::Find(std::string_view node) const {
   const auto found = nodes_.find(node);
-  return found == nodes_.end() ? nullptr : &found->second;
+  return found == nodes_.end() ? nullptr : found->second.get();
+}
+
+NodeHistory& NodeHistories::Edit(const std::string& node) {
+  std::shared_ptr<const NodeHistory>& history = nodes_[node];
+  auto copy = history == nullptr ? std::make_shared<NodeHistory>() : std::make_shared<NodeHistory>(*history);
+  NodeHistory& edited = *copy;
+  history = std::move(copy);
+  return edited;
 }
 
 }  // namespace driverupgrade::internal

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -48,7 +49,7 @@ struct NodeHistory {
   std::optional<Waiting> waiting = std::nullopt;
 };
 
-// Not thread-safe.
+// Not thread-safe. A copy is cheap, and another thread may read it meanwhile: copies share the histories, which never change.
 class NodeHistories {
  public:
   void Follow(const Plan& plan, absl::Time now);
@@ -62,7 +63,10 @@ class NodeHistories {
   const NodeHistory* Find(std::string_view node) const;
 
  private:
-  std::map<std::string, NodeHistory, std::less<>> nodes_;
+  // Of a new copy of the node's history, until the next call.
+  NodeHistory& Edit(const std::string& node);
+
+  std::map<std::string, std::shared_ptr<const NodeHistory>, std::less<>> nodes_;
 };
 
 }  // namespace driverupgrade::internal

@@ -3,6 +3,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
 #include "driverupgrade/upgrade_state.h"
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
@@ -12,7 +14,12 @@
 namespace driverupgrade::internal {
 namespace {
 
-std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()); }
+// Documents have tens of thousands of times, and absl::FormatTime takes ten times as long.
+std::string TimeText(absl::Time time) {
+  const absl::CivilSecond utc = absl::ToCivilSecond(time, absl::UTCTimeZone());
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.year(), utc.month(), utc.day(), utc.hour(),
+                     utc.minute(), utc.second());
+}
 
 std::string_view ToString(GateOpener opener) {
   switch (opener) {
@@ -173,7 +180,9 @@ class DocumentWriter {
     });
   }
 
+  // Thousands of nodes may wait for their turn: advice for each of them would be most of the document.
   void WriteAdvice(const Gate& gate, const std::string& node) {
+    if (!node.empty() && OpensByItself(gate)) return;
     const OperatorCommands maker(*identity_);
     Advice advice = AdviceFor(*identity_, gate, node, maker);
     if (!node.empty()) advice.commands.push_back(maker.Upgradectl("explain", node));

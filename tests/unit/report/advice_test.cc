@@ -56,5 +56,18 @@ TEST_CASE("Advice goes by the cause, not only by the name of the gate") {
                                  "kubectl delete pod -n team-a web-1"});
 }
 
+TEST_CASE("Who waits for a turn needs no advice, unless the turn never comes") {
+  Gate turn{.reason = GateReason::kMaxParallel, .detail = "", .count = GateCount{.used = 3, .limit = 3}};
+  CHECK(internal::OpensByItself(turn));
+  turn.subject.emplace(GateSubjectKind::kGroup, "", "");
+  CHECK_FALSE(internal::OpensByItself(turn));
+  CHECK(internal::OpensByItself({.reason = GateReason::kSoak, .detail = ""}));
+  CHECK(
+      internal::OpensByItself({.reason = GateReason::kStage, .detail = "", .count = GateCount{.used = 0, .limit = 1}}));
+  CHECK_FALSE(
+      internal::OpensByItself({.reason = GateReason::kStage, .detail = "", .count = GateCount{.used = 0, .limit = 0}}));
+  CHECK_FALSE(internal::OpensByItself({.reason = GateReason::kApproval, .detail = ""}));
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -55,6 +55,7 @@ void AddFailures(SeededRandom& random, const DriverIdentity& identity, bool fail
 }
 
 void AddUpgradeAnnotations(SeededRandom& random, const DriverIdentity& identity, const std::string& state, Node& node) {
+  if (random.Chance(15)) node.annotations[identity.WaitingForAnnotation()] = random.Pick({"Jobs: training/job", ""});
   AddTimers(random, identity, state, node.annotations);
   AddRequests(random, identity, node);
   AddFailures(random, identity, state == "upgrade-failed", node.annotations);

@@ -47,7 +47,10 @@ void AddRequests(SeededRandom& random, const DriverIdentity& identity, Node& nod
 void AddFailures(SeededRandom& random, const DriverIdentity& identity, bool failed, StringMap& annotations) {
   const int chance = failed ? 70 : 8;
   if (random.Chance(chance)) annotations[identity.FailedRevisionAnnotation()] = random.Pick({"new", "new", "old", ""});
-  if (random.Chance(chance)) annotations[identity.FailureCauseAnnotation()] = "Failed to drain the node";
+  if (random.Chance(chance)) {
+    annotations[identity.FailureCauseAnnotation()] = "Failed to drain the node";
+    annotations[identity.WaitingForAnnotation()] = "Failed: the driver pod is missing or out of date";
+  }
   if (!random.Chance(chance)) return;
   annotations[identity.FailuresAnnotation()] =
       random.Chance(80) ? fmt::format("{}@{}", random.Between(0, 4), RandomSeconds(random))
@@ -55,7 +58,6 @@ void AddFailures(SeededRandom& random, const DriverIdentity& identity, bool fail
 }
 
 void AddUpgradeAnnotations(SeededRandom& random, const DriverIdentity& identity, const std::string& state, Node& node) {
-  if (random.Chance(15)) node.annotations[identity.WaitingForAnnotation()] = random.Pick({"Jobs: training/job", ""});
   AddTimers(random, identity, state, node.annotations);
   AddRequests(random, identity, node);
   AddFailures(random, identity, state == "upgrade-failed", node.annotations);

@@ -118,7 +118,10 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
       if (walk.state() == UpgradeState::kPodRestartRequired) RestartOnEntry(walk);
       break;
     }
-    if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) ReportFailedMaintenance(walk);
+    if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) {
+      ReportFailedMaintenance(walk);
+      ForgetLiftedCordon(walk);
+    }
   }
   // The other nodes of the unit may not be cordoned yet.
   if (walk.admitted && !walk.unit.empty()) {

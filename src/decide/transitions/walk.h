@@ -233,6 +233,9 @@ std::optional<Progress> ReleaseMaintenance(Walk& walk);
 bool ClaimsMaintenance(const Walk& walk);
 // Tells the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
+// Removes our name from a failed node in requestor mode whose cordon another client has lifted. The node's next cordon is the
+// maintenance operator's, and other drivers would take it for one of ours.
+void ForgetLiftedCordon(Walk& walk);
 
 // Whether the validation pods among `pods` prove the node's driver.
 Validation Validate(const Walk& walk, const std::vector<Pod>& pods);

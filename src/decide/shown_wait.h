@@ -1,5 +1,5 @@
-// What a planner remembers of a node for the annotation that shows its gate (DriverIdentity::WaitingForAnnotation). A
-// node shows since when it is in its state, but not since when it has had its gate.
+// Remembers since when a node has had its gate, for the annotation that shows the gate (DriverIdentity::WaitingForAnnotation).
+// The node itself shows only since when it is in its state.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_SHOWN_WAIT_H_
 #define DRIVERUPGRADE_SRC_DECIDE_SHOWN_WAIT_H_
 

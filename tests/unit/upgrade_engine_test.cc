@@ -85,7 +85,7 @@ TEST_CASE("A disruption budget that allows nothing fails its node at the drain d
   CHECK(plan.gates[0].gate.reason == GateReason::kFailed);
 }
 
-TEST_CASE("A node that is stuck costs one patch for its gate, and nodes that are not stuck cost none") {
+TEST_CASE("A gate that is shown costs one patch, and only on the node that is stuck") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
   world.cluster->AddPod(

@@ -9,7 +9,7 @@
 namespace driverupgrade {
 namespace {
 
-// How long a node is not annotated after a patch of it was refused: the server may refuse this very annotation, and each
+// How long a node is not annotated after a patch of it was refused. The server may refuse this very annotation, and each
 // refusal delays the patches that the upgrade needs.
 constexpr absl::Duration kAfterRefusal = absl::Minutes(5);
 

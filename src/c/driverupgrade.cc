@@ -30,7 +30,7 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("identity", text, {"domain", "driver"}));
   const absl::StatusOr<DriverIdentity> identity = IdentityOf(document);
   if (!identity.ok()) return Named("identity", identity.status());
-  const std::array<std::pair<const char*, std::string>, 18> keys = {{
+  const std::array<std::pair<const char*, std::string>, 19> keys = {{
       {"stateLabel", identity->StateLabel()},
       {"skipUpgradeLabel", identity->SkipUpgradeLabel()},
       {"skipDrainPodLabel", identity->SkipDrainPodLabel()},
@@ -44,6 +44,7 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
       {"failedRevisionAnnotation", identity->FailedRevisionAnnotation()},
       {"failuresAnnotation", identity->FailuresAnnotation()},
       {"failureCauseAnnotation", identity->FailureCauseAnnotation()},
+      {"waitingForAnnotation", identity->WaitingForAnnotation()},
       {"restartPodAnnotation", identity->RestartPodAnnotation()},
       {"restartOnlyAnnotation", identity->RestartOnlyAnnotation()},
       {"unitAnnotation", identity->UnitAnnotation()},

@@ -9,6 +9,7 @@
 #include "decide/admission/limits.h"
 #include "decide/incremental_planner_impl.h"
 #include "decide/marks_of_view.h"
+#include "decide/transitions/walk.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -26,6 +27,7 @@ bool SameForJudge(const DriverFacts& a, const DriverFacts& b) {
 
 void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
   AdmissionLimits limits = policy;
+  if (shows_waits_ && limits.paused != limits_.paused) Sweep();
   const bool other_rollout = limits.rollout != limits_.rollout || limits.failures_by_class != limits_.failures_by_class;
   limits_ = std::move(limits);
   if (other_rollout) rollout_.SetPolicy(limits_);
@@ -87,6 +89,7 @@ void IncrementalPlanner::Impl::Update(std::shared_ptr<const NodeView> view) {
   rollout_.NodeChanged(planned);
   const std::shared_ptr<const NodeView> before = std::exchange(planned.view, std::move(view));
   if (before != nullptr && before->node.uid == node.uid) return;
+  planned.shown_wait = {};
   names_.insert({node.uid, name});
   Locate(node.uid);
   if (before == nullptr) return;
@@ -209,7 +212,7 @@ PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>&
 
 void IncrementalPlanner::Impl::JudgeNode(const std::string& name, PlannedNode& node, bool admitted) {
   Withdraw(name, node);
-  Verdict verdict = machine_.Judge(*node.view, *driver_, rules_, now_, active_since_, admitted, node.unit);
+  Verdict verdict = Judge(node, admitted);
   node.share = ShareOf(grants_, *node.view, verdict);
   if (verdict.candidate) verdict.candidate->has_grant = node.share.first;
   const Tally tally = verdict.tally;
@@ -217,6 +220,17 @@ void IncrementalPlanner::Impl::JudgeNode(const std::string& name, PlannedNode& n
          std::make_shared<JudgedNode>(
              JudgedNode{.name = name, .view = node.view, .verdict = Keep(std::move(verdict)), .tally = tally}));
   node.judgement = ++judgements_;
+}
+
+Verdict IncrementalPlanner::Impl::Judge(PlannedNode& node, bool admitted) const {
+  Verdict verdict;
+  const JudgeContext context(machine_, rules_, *driver_, now_, active_since_);
+  if (shows_waits_) node.shown_wait.Read(*MarksOfView(*node.view, *identity_), now_);
+  // While the policy is paused, nodes get only the patches that their upgrades need.
+  const ShownWait* shown_wait = shows_waits_ && !limits_.paused ? &node.shown_wait : nullptr;
+  JudgeInto(context, *node.view, {.admitted = admitted, .unit = node.unit}, shown_wait, verdict);
+  if (shows_waits_) node.shown_wait.Judged(verdict, now_);
+  return verdict;
 }
 
 void IncrementalPlanner::Impl::Enlist(const std::string& name, PlannedNode& node,
@@ -259,6 +273,7 @@ std::vector<std::string> IncrementalPlanner::Impl::UnavailableNodes() const {
 
 IncrementalPlanner::IncrementalPlanner(StateMachine machine) : impl_(std::make_unique<Impl>(std::move(machine))) {}
 IncrementalPlanner::~IncrementalPlanner() = default;
+void IncrementalPlanner::ShowWaits() { impl_->ShowWaits(); }
 void IncrementalPlanner::SetPolicy(const UpgradePolicy& policy) { impl_->SetPolicy(policy); }
 void IncrementalPlanner::SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings) {
   impl_->SetDriver(std::move(driver), std::move(findings));

@@ -33,6 +33,7 @@ class IncrementalPlanner::Impl {
         identity_(std::make_shared<const DriverIdentity>(machine_.identity())),
         rollout_(machine_.identity()) {}
 
+  void ShowWaits() { shows_waits_ = true; }
   void SetPolicy(const UpgradePolicy& policy);
   void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
   void SetActiveSince(absl::Time active_since);
@@ -58,6 +59,7 @@ class IncrementalPlanner::Impl {
   // Marks all nodes to be judged again.
   void Sweep() { due_.Sweep(judgements_); }
   void JudgeNode(const std::string& name, PlannedNode& node, bool admitted);
+  Verdict Judge(PlannedNode& node, bool admitted) const;
   void AdmitNodes(Names& touched);
   void AdmitByRollout(const Sums& sums, Names& touched);
   void JoinInterests();
@@ -83,6 +85,7 @@ class IncrementalPlanner::Impl {
 
   const StateMachine machine_;
   const std::shared_ptr<const DriverIdentity> identity_;  // for plans that outlive this object
+  bool shows_waits_ = false;
   NodeRules rules_ = {};
   AdmissionLimits limits_ = {};
   std::shared_ptr<const DriverFacts> driver_ = std::make_shared<const DriverFacts>();

@@ -11,6 +11,7 @@
 
 #include "decide/admission/grants.h"
 #include "decide/judged_nodes.h"
+#include "decide/shown_wait.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/upgrade_state.h"
@@ -37,6 +38,7 @@ struct PlannedNode {
   std::size_t member = 0;
   // Unit as whose part it starts (RolloutNode::unit).
   std::string unit = {};
+  ShownWait shown_wait = {};
 };
 using PlannedNodes = std::map<std::string, PlannedNode>;  // by name
 

@@ -97,8 +97,10 @@ void NoteDriverPods(Walk& walk) {
                         internal::WhyPodNotReady(pod), internal::KeyOfRequest(walk.in.identity)));
 }
 
-// Judge, into a fresh `verdict`: that is 1.2 kB, which Step would otherwise move about for each node.
-void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& admission, Verdict& verdict) {
+}  // namespace
+
+void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& admission,
+               const internal::ShownWait* shown_wait, Verdict& verdict) {
   Walk walk(in, view, admission, verdict);
   verdict.tally = internal::TallyByMarks(view, walk.before(), in.identity, in.policy);
   NoteDriverPods(walk);
@@ -116,14 +118,17 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
       if (walk.state() == UpgradeState::kPodRestartRequired) RestartOnEntry(walk);
       break;
     }
-    if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) ReportFailedMaintenance(walk);
+    if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) {
+      ReportFailedMaintenance(walk);
+      ForgetLiftedCordon(walk);
+    }
   }
   // The other nodes of the unit may not be cordoned yet.
   if (walk.admitted && !walk.unit.empty()) {
     verdict.plan.evict.clear();
     verdict.plan.remove.clear();
   }
-  walk.Finish(acts);
+  walk.Finish(acts, shown_wait);
   // A failed node that somebody has uncordoned asks for nothing when it recovers, and is cordoned all the same: whoever
   // starts in the same pass has to reckon with it.
   if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {
@@ -131,15 +136,14 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   }
 }
 
-}  // namespace
-
 StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options)
     : identity_(std::move(identity)), options_(std::move(options)) {}
 
 Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules, absl::Time now,
                             absl::Time active_since, bool admitted, const std::string& unit) const {
   Verdict verdict;
-  JudgeInto(JudgeContext(*this, rules, driver, now, active_since), view, {.admitted = admitted, .unit = unit}, verdict);
+  JudgeInto(JudgeContext(*this, rules, driver, now, active_since), view, {.admitted = admitted, .unit = unit},
+            /*shown_wait=*/nullptr, verdict);
   return verdict;
 }
 

@@ -19,7 +19,9 @@ struct Pool {
   explicit Pool(const StateMachine& machine)
       : planner(machine),
         finding_events(machine.identity(), machine.options().own_pod),
-        gang_events(machine.identity()) {}
+        gang_events(machine.identity()) {
+    planner.ShowWaits();
+  }
 
   IncrementalPlanner planner;
   FindingEvents finding_events;

@@ -58,6 +58,7 @@ struct DriverIdentity::Keys {
   const std::string failures_annotation = Key(".failures");
   const std::string failure_class_annotation = Key(".failure-class");
   const std::string failure_cause_annotation = Key(".failure-cause");
+  const std::string waiting_for_annotation = Key(".waiting-for");
   const std::string approved_annotation = Key(".approved");
   const std::string policy_annotation = Key(".policy");
   const std::string restart_pod_annotation = Key(".restart-pod");
@@ -113,6 +114,7 @@ const std::string& DriverIdentity::FailedRevisionAnnotation() const { return key
 const std::string& DriverIdentity::FailuresAnnotation() const { return keys_->failures_annotation; }
 const std::string& DriverIdentity::FailureClassAnnotation() const { return keys_->failure_class_annotation; }
 const std::string& DriverIdentity::FailureCauseAnnotation() const { return keys_->failure_cause_annotation; }
+const std::string& DriverIdentity::WaitingForAnnotation() const { return keys_->waiting_for_annotation; }
 const std::string& DriverIdentity::ApprovedAnnotation() const { return keys_->approved_annotation; }
 const std::string& DriverIdentity::PolicyAnnotation() const { return keys_->policy_annotation; }
 const std::string& DriverIdentity::RestartPodAnnotation() const { return keys_->restart_pod_annotation; }

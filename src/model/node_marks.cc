@@ -93,6 +93,7 @@ constexpr std::tuple kAnnotations{
     Row<Failures>{&NodeMarks::failures, &DriverIdentity::FailuresAnnotation, ParseFailures},
     Row<std::string>{&NodeMarks::failure_class, &DriverIdentity::FailureClassAnnotation, ParseText},
     Row<std::string>{&NodeMarks::failure_cause, &DriverIdentity::FailureCauseAnnotation, ParseText},
+    Row<std::string>{&NodeMarks::waiting_for, &DriverIdentity::WaitingForAnnotation, ParseText},
     Row<std::string>{&NodeMarks::restart_pod, &DriverIdentity::RestartPodAnnotation, ParseText},
     Row<RestartOnly>{&NodeMarks::restart_only, &DriverIdentity::RestartOnlyAnnotation, ParseRestartOnly},
     Row<std::string>{&NodeMarks::unit, &DriverIdentity::UnitAnnotation, ParseText},

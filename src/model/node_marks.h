@@ -5,6 +5,7 @@
 #ifndef DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
 #define DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
@@ -105,6 +106,7 @@ struct NodeMarks {
   Mark<Failures> failures = {};
   Mark<std::string> failure_class = {};
   Mark<std::string> failure_cause = {};
+  Mark<std::string> waiting_for = {};
   Mark<RestartOnly> restart_only = {};
   Mark<std::string> unit = {};
   // Names of drivers, ours among them.
@@ -141,6 +143,9 @@ struct MarkChanges {
   std::optional<bool> unschedulable = std::nullopt;
 };
 MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity);
+
+// Size limit, in bytes, of marks that are texts for users.
+inline constexpr std::size_t kMarkTextMax = 256;
 
 // Values as they are written.
 std::string Spell(Flag flag);

@@ -11,6 +11,7 @@
 #include "c/engine_world.h"
 #include "simulation/world/random.h"
 #include "support/catch.h"
+#include "support/node_under_test.h"
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -144,6 +145,24 @@ TEST_CASE("wakeAt alone, and changes of the cluster, drive a rollout to its end"
     world.cluster->RunUntil(next);
   }
   CHECK(world.End() == NativeEnd(2));
+}
+
+TEST_CASE("A node that is stuck for a minute shows its gate, woken by wakeAt alone") {
+  World world(2);
+  world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
+  EngineHost host = world.Host();
+  const std::string& stuck = world.fleet.node_names[0];
+  const std::string key = Gpu().WaitingForAnnotation();
+  const absl::Time end = world.clock->Now() + absl::Minutes(3);
+  while (world.clock->Now() < end && !world.cluster->node(stuck)->annotations.contains(key)) {
+    while (host.Pass(std::nullopt, kPolicy, world.clock->Now())) {
+    }
+    const absl::Time next = std::min(host.wake_at().value_or(end), world.cluster->NextEventTime());
+    world.cluster->RunUntil(std::min(next, end));
+  }
+  CHECK(world.cluster->node(stuck)->annotations[key] ==
+        "DisruptionBudget: team-b/training: refused by disruption budget never");
+  CHECK_FALSE(world.cluster->node(world.fleet.node_names[1])->annotations.contains(key));
 }
 
 TEST_CASE("Release gives every node back in the middle of an upgrade") {

@@ -1,9 +1,14 @@
 // An upgrade that cannot come to its end on one node.
 #include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "gpu_operator.h"
 #include "rollout_expectations.h"
+#include "support.h"
 #include "support/catch.h"
 #include "world.h"
 
@@ -59,6 +64,43 @@ TEST_CASE(
   CHECK(std::any_of(events.begin(), events.end(), [&](const NodeEvent& event) {
     return event.node == blocked && event.type == "Warning" && Names(event.message, workload.name, pod);
   }));
+}
+
+constexpr std::string_view kPatient = R"(
+autoUpgrade: true
+maxParallelUpgrades: 2
+maxUnavailable: 2
+drain: {enable: true, timeoutSeconds: 3000}
+)";
+
+constexpr std::string_view kWaitingFor = "nvidia.com/gpu-driver-upgrade.waiting-for";
+
+TEST_CASE("A node that is stuck for a minute shows its gate, and no other node does", "[upgrade]") {
+  World world(ControlPlane::Shared(), "waiting-for", kNodes);
+  world.DeployDriver();
+  const std::string blocked = world.nodes()[1];
+  Workload workload;
+  workload.name = "untouchable";
+  workload.node = blocked;
+  workload.unavailable_max = 0;
+  world.Deploy(workload);
+  const std::string pod = *world.WorkloadPods().begin();
+  world.ChangeDriver("driver:2");
+
+  GpuOperator gpu_operator(world, kPatient);
+  gpu_operator.set_timeout(std::chrono::seconds(300));
+  const std::unique_ptr<Process> process = gpu_operator.Start();
+  const std::string key(kWaitingFor);
+  REQUIRE(Eventually(std::chrono::seconds(150), [&] { return world.Nodes().at(blocked).annotations.contains(key); }));
+  const std::map<std::string, NodeVersion> nodes = world.Nodes();
+  const std::string& shown = nodes.at(blocked).annotations.at(key);
+  INFO(shown);
+  CHECK(shown.starts_with("DisruptionBudget: "));
+  CHECK(Names(shown, workload.name, pod));
+  for (const auto& [name, node] : nodes) {
+    INFO(name);
+    CHECK(node.annotations.contains(key) == (name == blocked));
+  }
 }
 
 }  // namespace

@@ -11,12 +11,13 @@
 namespace driverupgrade::tests {
 namespace {
 
-std::array<std::string, 13> Keys(const DriverIdentity& identity) {
+std::array<std::string, 14> Keys(const DriverIdentity& identity) {
   return {identity.StateLabel(),
           identity.SkipUpgradeLabel(),
           identity.StageAnnotation(),
           identity.FailuresAnnotation(),
           identity.FailureCauseAnnotation(),
+          identity.WaitingForAnnotation(),
           identity.FailedRevisionAnnotation(),
           identity.RestartPodAnnotation(),
           identity.RestartOnlyAnnotation(),

@@ -47,7 +47,7 @@ std::string BrokenKeys(const PatchNodeParams& patch, const DriverIdentity& ident
                                       identity.ValidationStartAnnotation(), identity.InitiallyUnschedulableAnnotation(),
                                       identity.RestartPodAnnotation(),      identity.FailedRevisionAnnotation(),
                                       identity.FailuresAnnotation(),        identity.FailureCauseAnnotation(),
-                                      identity.RequestorModeAnnotation(),
+                                      identity.RequestorModeAnnotation(),   identity.WaitingForAnnotation(),
                                       identity.RestartOnlyAnnotation(),     std::string(kCordonedByAnnotation)};
   const std::set<std::string> removable = {identity.SafeLoadAnnotation(), identity.UpgradeRequestedAnnotation()};
   for (const auto& [key, value] : patch.labels) {
@@ -85,7 +85,8 @@ std::string BrokenEnd(const NodeView& view, const NodePlan& plan, const DriverId
   for (const std::string& key :
        {identity.StageAnnotation(), identity.PodCompletionStartAnnotation(), identity.ValidationStartAnnotation(),
         identity.InitiallyUnschedulableAnnotation(), identity.RestartPodAnnotation(),
-        identity.FailedRevisionAnnotation(), identity.FailuresAnnotation(), identity.FailureCauseAnnotation()}) {
+        identity.FailedRevisionAnnotation(), identity.FailuresAnnotation(), identity.FailureCauseAnnotation(),
+        identity.WaitingForAnnotation()}) {
     if (after.annotations.contains(key)) return fmt::format("dep-F6: {} is left behind", key);
   }
   const auto set = after.annotations.find(std::string(kCordonedByAnnotation));

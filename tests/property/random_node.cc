@@ -47,7 +47,10 @@ void AddRequests(SeededRandom& random, const DriverIdentity& identity, Node& nod
 void AddFailures(SeededRandom& random, const DriverIdentity& identity, bool failed, StringMap& annotations) {
   const int chance = failed ? 70 : 8;
   if (random.Chance(chance)) annotations[identity.FailedRevisionAnnotation()] = random.Pick({"new", "new", "old", ""});
-  if (random.Chance(chance)) annotations[identity.FailureCauseAnnotation()] = "Failed to drain the node";
+  if (random.Chance(chance)) {
+    annotations[identity.FailureCauseAnnotation()] = "Failed to drain the node";
+    annotations[identity.WaitingForAnnotation()] = "Failed: the driver pod is missing or out of date";
+  }
   if (!random.Chance(chance)) return;
   annotations[identity.FailuresAnnotation()] =
       random.Chance(80) ? fmt::format("{}@{}", random.Between(0, 4), RandomSeconds(random))

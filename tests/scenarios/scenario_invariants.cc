@@ -89,6 +89,7 @@ std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
           identity.FailedRevisionAnnotation(),
           identity.FailuresAnnotation(),
           identity.FailureCauseAnnotation(),
+          identity.WaitingForAnnotation(),
           identity.RestartPodAnnotation(),
           identity.InitiallyUnschedulableAnnotation(),
           identity.PodCompletionStartAnnotation(),

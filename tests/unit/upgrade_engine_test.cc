@@ -85,6 +85,31 @@ TEST_CASE("A disruption budget that allows nothing fails its node at the drain d
   CHECK(plan.gates[0].gate.reason == GateReason::kFailed);
 }
 
+TEST_CASE("A gate that is shown costs one patch, and only on the node that is stuck") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
+  world.cluster->AddPod(
+      testing::PodBuilder("team-b", "pinned").OnNode("node-1").WithLabel("app", "pinned").OwnedByJob("j").Build());
+  world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.policy.drain->timeout = absl::InfiniteDuration();
+  world.Start(fleet);
+  world.RunUntilAll("upgrade-done", absl::Seconds(59));
+  // Three for the node that is done, and one for the node that drains.
+  CHECK(world.cluster->CallCount(Operation::kPatchNode) == 4);
+  world.RunUntilAll("upgrade-done", absl::Hours(1));
+  CHECK(world.cluster->CallCount(Operation::kPatchNode) == 5);
+  const std::string key = Gpu().WaitingForAnnotation();
+  CHECK(world.nodes.at("node-1").annotations.at(key) ==
+        "DisruptionBudget: team-b/pinned: refused by disruption budget never");
+  CHECK_FALSE(world.nodes.at("node-2").annotations.contains(key));
+
+  REQUIRE(world.cluster->RemoveDisruptionBudget("team-b", "never"));
+  world.RunUntilAll("upgrade-done");
+  CHECK(world.cluster->CallCount(Operation::kPatchNode) == 7);
+  CHECK_FALSE(world.nodes.at("node-1").annotations.contains(key));
+}
+
 TEST_CASE("defect-D16: a refused eviction is paced, not hammered") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});

@@ -36,6 +36,7 @@ void RemoveOurAnnotations(NodeMarks& marks) {
   marks.failures.Remove();
   marks.failure_class.Remove();
   marks.failure_cause.Remove();
+  marks.waiting_for.Remove();
   marks.restart_only.Remove();
   marks.unit.Remove();
   marks.requestor_mode.Remove();

@@ -6,6 +6,7 @@
 
 #include "decide/gate_subject.h"
 #include "decide/transitions/walk.h"
+#include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
 
 namespace driverupgrade {
@@ -95,6 +96,11 @@ void ReportFailedMaintenance(Walk& walk) {
   const absl::Time due = tried ? NextMaintenanceCallDue(attempt->second, *call) : absl::InfinitePast();
   if (due > walk.in.now) return walk.WakeAt(due);  // the gate stays: the node waits for something else
   walk.verdict.plan.maintenance.push_back(*std::move(call));
+}
+
+void ForgetLiftedCordon(Walk& walk) {
+  if (walk.view.node.unschedulable || !internal::IsInCordonSet(walk.before(), walk.in.identity)) return;
+  internal::SetCordonNames(LiveCordonNames(walk.view.node, walk.in.identity.Name()), walk.Edit());
 }
 
 bool ClaimsMaintenance(const Walk& walk) {

@@ -1,7 +1,6 @@
 #include "decide/transitions/walk.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <set>
 #include <utility>
 
@@ -21,8 +20,6 @@ constexpr absl::Duration kReadRetry = absl::Seconds(5);
 constexpr absl::Duration kActiveMin = absl::Seconds(60);
 // Beyond that the number on the node is somebody's garbage, to which one can still be added.
 constexpr int kFailuresCounted = 1'000'000;
-// Bytes of a failure's cause on the node. The whole text is in the Event.
-constexpr std::size_t kFailureCauseMax = 256;
 
 // As a mark can say it.
 absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToUnixSeconds(time)); }
@@ -111,6 +108,7 @@ bool Walk::RestartsOnly() const {
 
 Progress Walk::Enter(UpgradeState next, std::string reason) {
   DropStage();
+  Remove(&NodeMarks::waiting_for);
   // A node that has failed does not hold up the nodes that started with it.
   if (next == UpgradeState::kFailed) Remove(&NodeMarks::unit);
   verdict.wake_at.reset();
@@ -144,7 +142,8 @@ std::optional<FailureClass> ClassOfFailure(UpgradeState state, const NodeView& v
 Progress Walk::Fail(std::string_view what, std::string why) {
   // A Warning before the transition, so that the Events read in the order of cause and effect.
   std::string cause = fmt::format("{}, {}", what, why);
-  Write(&NodeMarks::failure_cause, std::string(internal::CutUtf8(cause, kFailureCauseMax)));
+  // The whole text is in the Event.
+  Write(&NodeMarks::failure_cause, std::string(internal::CutUtf8(cause, internal::kMarkTextMax)));
   Event(true, std::move(cause));
   const std::string revision = TargetRevision();
   if (in.policy.classify_failures) {
@@ -353,9 +352,10 @@ void Walk::UpdateCordonSet() {
   internal::SetCordonNames(std::move(names), Edit());
 }
 
-void Walk::Finish(bool acts) {
+void Walk::Finish(bool acts, const internal::ShownWait* shown_wait) {
   if (const auto timeout = StageTimeout(); entered_ && timeout) WriteStage(in.now);
   if (acts && IsInProgress(state_) && !after().HasLabel()) Edit().state.Write(state_);
+  if (acts && shown_wait != nullptr) ShowWait(*shown_wait);
   if (edited_) {
     if (PatchNodeParams patch = PatchBetween(before(), *edited_, in.identity); !patch.empty()) {
       UpdateCordonSet();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "decide/marks_of_view.h"
+#include "decide/shown_wait.h"
 #include "driverupgrade/drain_manager.h"
 #include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/pod_manager.h"
@@ -163,8 +164,9 @@ class Walk {
   bool RestartsOnly() const;
 
   // Ends the walk and completes its plan: the patch, the joined cordon, the last timers, and a label that another client
-  // has removed. `acts`: the node may be written to.
-  void Finish(bool acts);
+  // has removed. `acts`: the node may be written to. `shown_wait`: for the annotation that shows the node's gate; nullptr:
+  // it stays as it is.
+  void Finish(bool acts, const internal::ShownWait* shown_wait);
 
  private:
   absl::Time StageBegan(absl::Duration timeout);
@@ -177,6 +179,8 @@ class Walk {
   void Resume();
   void NoteLabelLoss();
   void PaceLabel();
+  void ShowWait(const internal::ShownWait& wait);
+  bool HasPatch() const;
   bool OnlyWritesLabel() const;
   bool RunsOldDriver() const;
 
@@ -185,6 +189,11 @@ class Walk {
   UpgradeState state_;
   bool entered_ = false;  // `state_` was entered in this walk
 };
+
+// Same as StateMachine::Judge, into `judged`, a fresh one: it has 1.2 kB, and is not moved for each node. `shown_wait`: see
+// Walk::Finish.
+void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& admission,
+               const internal::ShownWait* shown_wait, Verdict& judged);
 
 // The timeout of the evacuation that the policy prescribes (pod deletion or drain); nullopt if it prescribes none.
 std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
@@ -224,6 +233,9 @@ std::optional<Progress> ReleaseMaintenance(Walk& walk);
 bool ClaimsMaintenance(const Walk& walk);
 // Tells the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
+// Removes our name from a failed node in requestor mode whose cordon another client has lifted. The node's next cordon is the
+// maintenance operator's, and other drivers would take it for one of ours.
+void ForgetLiftedCordon(Walk& walk);
 
 // Whether the validation pods among `pods` prove the node's driver.
 Validation Validate(const Walk& walk, const std::vector<Pod>& pods);

@@ -132,8 +132,8 @@ Keys::Keys(const DriverIdentity& identity)
       failed_revision(identity.FailedRevisionAnnotation()),
       written({initial, stage, restart_only, cordoned_by, identity.PodCompletionStartAnnotation(),
                identity.ValidationStartAnnotation(), requestor_mode, identity.FailedRevisionAnnotation(),
-               identity.FailuresAnnotation(), identity.FailureCauseAnnotation(), identity.UnitAnnotation(), restart_pod,
-               failure_class}),
+               identity.FailuresAnnotation(), identity.FailureCauseAnnotation(), identity.WaitingForAnnotation(),
+               identity.UnitAnnotation(), restart_pod, failure_class}),
       removed({safe_load, identity.UpgradeRequestedAnnotation()}) {}
 
 bool HasLabel(const Node& node, const Keys& keys) {

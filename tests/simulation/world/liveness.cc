@@ -139,7 +139,7 @@ std::string WhatIsOurs(const World& world, const Node& node) {
   for (const std::string* key :
        {&identity.StageAnnotation(), &identity.InitiallyUnschedulableAnnotation(), &identity.RestartPodAnnotation(),
         &identity.RestartOnlyAnnotation(), &identity.FailedRevisionAnnotation(), &identity.FailuresAnnotation(),
-        &identity.FailureClassAnnotation(), &identity.FailureCauseAnnotation(),
+        &identity.FailureClassAnnotation(), &identity.FailureCauseAnnotation(), &identity.WaitingForAnnotation(),
         &identity.PodCompletionStartAnnotation(), &identity.ValidationStartAnnotation(),
         &identity.RequestorModeAnnotation()}) {
     if (node.annotations.contains(*key)) return "annotation " + *key;

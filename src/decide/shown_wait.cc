@@ -1,0 +1,61 @@
+#include "decide/shown_wait.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+// How long a gate must last until the node shows it.
+constexpr absl::Duration kHeldMin = absl::Minutes(1);
+// How long an annotation stays as it is while the node stays in its state.
+constexpr absl::Duration kUnchangedMin = absl::Minutes(5);
+
+// Whether nodes often have the gate for a moment: until a patch is answered, or until the pods of the node are read. An engine
+// without a cache reads these in each pass.
+bool IsPassing(GateReason reason) { return reason == GateReason::kUnsettled || reason == GateReason::kPodsUnknown; }
+
+}  // namespace
+
+void ShownWait::Read(const NodeMarks& marks, absl::Time now) {
+  // The clock may have been set back.
+  for (absl::Time* time : {&held_.since, &passing_.since, &changed_}) *time = std::min(*time, now);
+  if (marks.waiting_for.value() == text_) return;
+  text_ = marks.waiting_for.value();
+  changed_ = now;
+}
+
+void ShownWait::Judged(const Verdict& verdict, absl::Time now) {
+  // The patch that leaves a state removes the annotation, and the next state may be shown after a minute again.
+  if (!verdict.plan.path.empty()) {
+    *this = {};
+    return;
+  }
+  const bool has_moved = std::exchange(state_, verdict.plan.from) != verdict.plan.from;
+  if (has_moved || !verdict.gate) held_ = passing_ = {};
+  if (!verdict.gate) return;
+  const GateReason reason = verdict.gate->reason;
+  if (!IsPassing(reason)) passing_ = {};
+  Held& held = IsPassing(reason) ? passing_ : held_;
+  if (held.reason != reason) held = {.reason = reason, .since = now};
+}
+
+absl::Time ShownWait::DueAt(UpgradeState state, const std::optional<Gate>& gate, absl::Time now) const {
+  const absl::Time may_change = changed_ + kUnchangedMin;
+  if (!gate) return may_change;
+  const Held& held = IsPassing(gate->reason) ? passing_ : held_;
+  const bool is_same = state == state_ && held.reason == gate->reason;
+  return std::max(may_change, (is_same ? held.since : now) + kHeldMin);
+}
+
+std::string WaitText(const Gate& gate) {
+  const std::string_view reason = ToString(gate.reason);
+  if (gate.detail.empty()) return std::string(reason);
+  const std::string text = fmt::format("{}: {}", reason, gate.detail);
+  return std::string(CutUtf8(text, kMarkTextMax));
+}
+
+}  // namespace driverupgrade::internal

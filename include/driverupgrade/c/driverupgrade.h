@@ -73,8 +73,9 @@ void du_free(void *memory);
 du_code du_keys(du_str identity, du_buf *out);
 
 /*
- * An upgrade policy with every field spelled out. In: the policy as a custom resource has it, in JSON or YAML. Out: one JSON object.
- * Errors: 3 with the path of every field that is wrong.
+ * An upgrade policy with every field spelled out. In: the policy as a custom resource has it, in JSON or YAML. Or, with tables of the time
+ * zones that it names, {"policy":...,"timeZones":[...]}: the zones as du_engine_put_time_zone takes them, and the policy in JSON. Without
+ * tables the machine's own time zones count. Out: one JSON object. Errors: 3 with the path of every field that is wrong.
  */
 du_code du_policy_normalize(du_str policy, du_buf *out);
 

@@ -73,7 +73,11 @@ void LedgerExchange::Answer(const absl::StatusOr<HttpResponse>& response, absl::
   if (std::holds_alternative<ListNodesParams>(asked.request)) {
     asked.ledger->TakeUids(DecodedUids(asked.rest, response));
   } else {
-    asked.ledger->Take(Decoded(asked.request, asked.rest, response), now);
+    const absl::StatusOr<ConfigMap> answer = Decoded(asked.request, asked.rest, response);
+    asked.ledger->Take(answer, now);
+    for (auto& [owner, ledger] : ledgers_) {
+      if (answer.ok() && &ledger != asked.ledger) ledger.Saw(*answer);
+    }
   }
   announced_ = IsPending();
 }

@@ -16,7 +16,7 @@
 
 namespace driverupgrade::internal {
 
-// Neither sends nor waits. Gives one request at a time.
+// Neither sends nor waits. Gives one request at a time, so that the change of one ledger is not a conflict for another.
 //
 //     if (exchange.Announce()) ...;  // the host is told once that there are requests
 //     while (const HttpRequest* request = exchange.Next(encoder, now)) exchange.Answer(Send(*request), now);

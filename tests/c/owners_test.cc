@@ -49,7 +49,11 @@ struct World {
     seam.list_version = [cluster = cluster] { return std::to_string(cluster->revision()); };
     return std::make_unique<EngineHost>(
         HostedDriver{.options = std::string(kOptions), .ns = kNamespace, .driver_labels = "app=driver"},
-        std::make_shared<ApiServer>(std::move(seam)));
+        std::make_shared<ApiServer>(std::move(seam)), [this](const auto& send) {
+          const HttpAnswer answer = send();
+          conflicts += answer.status == 409;
+          return answer;
+        });
   }
   // Passes for both owners, two seconds apart.
   void Run(EngineHost& host, absl::Duration time = absl::Minutes(10)) {
@@ -79,6 +83,7 @@ struct World {
   const DriverIdentity identity = *DriverIdentity::Create("nvidia.com", "gpu");
   std::map<std::string, std::set<std::string>> nodes = {};  // by owner
   std::map<std::string, std::string> last = {};             // answers of the last passes, by owner
+  int conflicts = 0;
 };
 
 TEST_CASE("Each owner has a rollout of its own through the C interface, with its own record and approval") {
@@ -114,6 +119,7 @@ TEST_CASE("Each owner has a rollout of its own through the C interface, with its
     CHECK(ledger->data.contains(std::string("nvidia.com_gpu_") + owner));
   }
   CHECK_FALSE(ledger->data.contains("_rollout_nvidia.com_gpu"));
+  CHECK(world.conflicts == 0);
 }
 
 TEST_CASE("A new driver of one owner is not a new rollout of another") {

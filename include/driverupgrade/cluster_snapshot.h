@@ -118,6 +118,9 @@ struct RolloutFacts {
   std::string sick = {};
   /// How long nodes took that have been done since the record was read.
   std::vector<absl::Duration> took = {};
+  /// Whether other policies roll the driver on other nodes. If so, only the DaemonSets that want one of the nodes make up
+  /// the revision, so that a new driver of another policy does not start this rollout again.
+  bool shares_driver = false;
   friend bool operator==(const RolloutFacts&, const RolloutFacts&) = default;
 };
 

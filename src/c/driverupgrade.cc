@@ -58,8 +58,16 @@ absl::StatusOr<std::string> Keys(std::string_view text) {
   return writer.Take();
 }
 
+// A policy has no member `policy`, so a document that has one is a request.
 absl::StatusOr<UpgradePolicy> PolicyOf(std::string_view text) {
-  absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(text);
+  const absl::StatusOr<Document> request = Document::Parse("request", text, {"policy", "timeZones"});
+  absl::StatusOr<UpgradePolicy> policy = absl::UnknownError("");
+  if (request.ok() && request->Has("policy")) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string embedded, request->Embedded("policy"));
+    policy = ParsePolicy(*request, embedded, {});
+  } else {
+    policy = ParseUpgradePolicy(text);
+  }
   if (!policy.ok()) return Named("policy", policy.status());
   return policy;
 }

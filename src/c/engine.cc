@@ -110,10 +110,22 @@ absl::StatusOr<ObjectKind> KindOf(std::int32_t kind) {
   return static_cast<ObjectKind>(kind);
 }
 
-absl::StatusOr<std::optional<std::set<std::string>>> NodesOf(std::string_view text) {
-  if (text.empty()) return std::optional<std::set<std::string>>();
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<std::string> names, ParseTexts("nodes", text));
-  return std::optional(std::set<std::string>(names.begin(), names.end()));
+// Nothing, an array of names, or an object with an owner and names.
+absl::StatusOr<Part> PartOf(std::string_view text) {
+  Part part;
+  if (text.empty()) return part;
+  std::vector<std::string> names;
+  if (text.front() == '{') {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("nodes", text, {"owner", "names"}));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(part.owner, document.Text("owner"));
+    if (part.owner.empty()) return document.Wrong("owner", "must not be empty");
+    if (!document.Has("names")) return document.Wrong("names", "is missing");
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(names, document.Texts("names"));
+  } else {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(names, ParseTexts("nodes", text));
+  }
+  part.nodes.emplace(names.begin(), names.end());
+  return part;
 }
 
 absl::Status TakeTimeZone(du_engine& host, std::string_view text) {
@@ -260,9 +272,9 @@ du_code du_engine_put_time_zone(du_engine* engine, du_str zone, du_buf* out) {
 
 du_code du_engine_apply(du_engine* engine, du_str nodes, du_str policy, int64_t now_ms, du_buf* out) {
   return Guarded(engine, out, {nodes, policy}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> names, NodesOf(View(nodes)));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Part part, PartOf(View(nodes)));
     DRIVERUPGRADE_RETURN_IF_ERROR(TakePolicy(*engine, View(policy)));
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(HostPass pass, host.Apply(names, engine->policy, At(now_ms)));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(HostPass pass, host.Apply(part, engine->policy, At(now_ms)));
     pass.warnings = engine->warnings;
     return FormatPass(pass);
   });
@@ -270,8 +282,8 @@ du_code du_engine_apply(du_engine* engine, du_str nodes, du_str policy, int64_t 
 
 du_code du_engine_release(du_engine* engine, du_str nodes, int64_t now_ms, du_buf* out) {
   return Guarded(engine, out, {nodes}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> names, NodesOf(View(nodes)));
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const HostPass pass, host.Release(names, At(now_ms)));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Part part, PartOf(View(nodes)));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const HostPass pass, host.Release(part.nodes, At(now_ms)));
     return FormatPass(pass);
   });
 }
@@ -306,7 +318,9 @@ du_code du_engine_explain(du_engine* engine, du_str node, du_buf* out) {
 
 du_code du_engine_everything(du_engine* engine, du_buf* out) {
   return Guarded(engine, out, {}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
-    return FormatPass({.plan = host.Everything(), .warnings = engine->warnings});
+    HostPass everything = host.Everything();
+    everything.warnings = engine->warnings;
+    return FormatPass(everything);
   });
 }
 

@@ -79,6 +79,8 @@ class PublishedPlan {
   [[nodiscard]] Plan Full() const;
   // O(N log N).
   [[nodiscard]] FleetStatus Status() const;
+  // nullopt: the policy has no rollout.
+  const std::optional<RolloutStatus>& Rollout() const;
 
  private:
   std::vector<const JudgedNode*> ByName() const;

@@ -123,6 +123,8 @@ Plan PublishedPlan::Full() const {
   return plan;
 }
 
+const std::optional<RolloutStatus>& PublishedPlan::Rollout() const { return parts_->plan.rollout; }
+
 FleetStatus PublishedPlan::Status() const {
   const std::map<std::string_view, int> places = Places();
   const Plan& plan = parts_->plan;

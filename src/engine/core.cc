@@ -54,7 +54,9 @@ Core::Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& ob
       objects_(objects),
       hooks_(hooks),
       views_(identity, scope_) {
-  if (options.ledger) ledger_.emplace(*std::move(options.ledger));
+  if (!options.ledger) return;
+  ledger_options_ = options.ledger->options();
+  ledgers_.try_emplace(ledger_options_->owner, *std::move(options.ledger));
 }
 
 absl::Status Core::Look(absl::Time now) {
@@ -62,16 +64,18 @@ absl::Status Core::Look(absl::Time now) {
   return NoteChanges();
 }
 
-absl::StatusOr<CorePass> Core::Apply(const Names& nodes, const UpgradePolicy& policy, const PassFacts& facts,
+absl::StatusOr<CorePass> Core::Apply(const Part& part, const UpgradePolicy& policy, const PassFacts& facts,
                                      absl::Time now) {
-  DRIVERUPGRADE_RETURN_IF_ERROR(CheckPolicy(policy, ledger_ || facts.dry_run));
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckPolicy(policy, ledger_options_ || facts.dry_run));
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
   NoteTime(now);
   DRIVERUPGRADE_RETURN_IF_ERROR(NoteChanges());
   // A list of nodes may have shown that the cluster was restored from a backup. Then everything else has to be read again first.
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
-  Pool& pool = PoolFor(nodes);
-  Assign(pool, nodes);
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(LedgerSteps* const ledger, LedgerFor(part.owner));
+  Pool& pool = PoolFor(part);
+  pool.ledger = ledger;
+  Assign(pool, part.nodes);
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckLedgerPool(pool));
   SetFacts(pool, policy, facts, now);
   CorePass pass{.plan = Advance(pool, now), .pool = &pool};
@@ -98,20 +102,24 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
   const absl::Time active_since = pool.active_since.value_or(absl::InfinitePast());
   pool.planner.SetActiveSince(facts.dry_run ? facts.dry_run->active_since : active_since);
   pool.planner.SetSharedSlots(facts.shared_slots);
-  if (facts.dry_run) pool.planner.SetRollout({.record = facts.dry_run->record});
+  const bool shares = SharesDriver(pool);
+  if (facts.dry_run) pool.planner.SetRollout({.record = facts.dry_run->record, .shares_driver = shares});
   if (!UsesLedger(pool)) return;
-  ledger_->Begin(now);
+  LedgerSteps& ledger = *pool.ledger;
+  ledger.Begin(now);
   // Only a core that has seen all nodes knows whether the node of a grant exists.
   if (touched_.empty()) {
     const auto is_managed = [&](const std::string& node) {
       return pool.nodes.contains(node) || pool.guests.contains(node);
     };
-    pool.planner.SetGrants(ledger_->Standing(is_managed, now));
-    pool.planner.SetGrantsMax(ledger_->grants_max());
+    pool.planner.SetGrants(ledger.Standing(is_managed, now));
+    pool.planner.SetGrantsMax(ledger.grants_max());
   }
   const bool rolls = policy.rollout && policy.auto_upgrade;
-  pool.planner.SetRollout(rolls ? RolloutFacts{.record = ledger_->record(), .sick = facts.sick, .took = ledger_->took()}
-                                : RolloutFacts{});
+  pool.planner.SetRollout(
+      rolls
+          ? RolloutFacts{.record = ledger.record(), .sick = facts.sick, .took = ledger.took(), .shares_driver = shares}
+          : RolloutFacts{});
 }
 
 Plan Core::Advance(Pool& pool, absl::Time now) {
@@ -191,7 +199,7 @@ void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool 
 // the unit. A node that cannot be cordoned does not hold up the others for longer than HoldMax.
 void Core::WithholdEvictions(Pool& pool, const UpgradePolicy& policy, Plan& plan, absl::Time now) {
   const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
-  const bool knows_grants = !UsesLedger(pool) || ledger_->WasRead();
+  const bool knows_grants = !UsesLedger(pool) || pool.ledger->WasRead();
   const bool knows_units = knows_grants && pool.planner.has_round() && pool.planner.of_unknown_units().empty();
   std::erase_if(pool.held_since, [&](const auto& held) { return UnitOf(held.first).empty(); });
   std::map<std::string, Gate> held;
@@ -234,21 +242,13 @@ void Core::LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan)
   });
 }
 
-absl::Status Core::CheckLedgerPool(const Pool& pool) const {
-  if (!ledger_ || pool.nodes.empty()) return absl::OkStatus();
-  for (const auto& other : pools_) {
-    if (other.get() == &pool || other->nodes.empty()) continue;
-    return absl::FailedPreconditionError("nodes: an engine with a ledger takes one policy for all of its nodes");
-  }
-  return absl::OkStatus();
-}
-
 bool Core::Settle(CorePass& pass, absl::Time now) {
   if (!UsesLedger(*pass.pool)) return false;
-  ledger_->NoteFailures(pass.plan);
+  LedgerSteps& ledger = *pass.pool->ledger;
+  ledger.NoteFailures(pass.plan);
   if (!pass.plan.finished) return false;
-  pass.withheld = ledger_->Settle(pass.plan, now);
-  return ledger_->Next() != nullptr;
+  pass.withheld = ledger.Settle(pass.plan, now);
+  return ledger.Next() != nullptr;
 }
 
 // arch-A12: what starts a node is sent only once its grant is stored.
@@ -256,7 +256,7 @@ void Core::Withhold(CorePass& pass, absl::Time now) {
   if (!UsesLedger(*pass.pool) || !pass.plan.finished) return;
   WithholdNodes(pass.pool->planner, pass.withheld, pass.plan);
   LeaveOut(*pass.pool, pass.wanted_pods, pass.plan);
-  ledger_->Report(pass.plan, now);
+  pass.pool->ledger->Report(pass.plan, now);
 }
 
 // ----- reports
@@ -302,7 +302,7 @@ std::vector<RecordEventParams> Core::EventsOf(CorePass& pass, absl::Time now) {
   return told;
 }
 
-std::shared_ptr<const PublishedPlan> Core::Publish() { return PoolFor(std::nullopt).planner.Publish(); }
+std::shared_ptr<const PublishedPlan> Core::Publish() { return PoolFor({}).planner.Publish(); }
 
 std::optional<Gate> Core::Explain(const std::string& node) const {
   const auto pool = pool_of_.find(node);
@@ -322,16 +322,6 @@ Plan Core::Everything() const {
   }
   std::sort(all.gates.begin(), all.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
   return all;
-}
-
-std::vector<FleetStatus> Core::Statuses() const {
-  std::vector<FleetStatus> statuses;
-  for (const auto& pool : pools_) {
-    FleetStatus status = pool->planner.Publish()->Status();
-    std::erase_if(status.nodes, [&](const NodeStatus& node) { return pool->guests.contains(node.name); });
-    if (!status.nodes.empty() || pools_.size() == 1) statuses.push_back(std::move(status));
-  }
-  return statuses;
 }
 
 std::uint64_t Core::judgements() const {
@@ -357,8 +347,9 @@ NodeOutcome Core::End(const NodeRequests& requests, absl::Time now) {
   NodeOutcome outcome = under_way_.End(requests, log_);
   if (outcome.node_after) objects_.NodeWritten(*outcome.node_after);
   written_.insert(outcome.node);
-  if (const auto pool = pool_of_.find(outcome.node); ledger_ && pool != pool_of_.end()) {
-    ledger_->NoteOutcomes({outcome}, machine_.identity(), pool->second->rollout_since, now);
+  const auto pool = pool_of_.find(outcome.node);
+  if (pool != pool_of_.end() && pool->second->ledger != nullptr) {
+    pool->second->ledger->NoteOutcomes({outcome}, machine_.identity(), pool->second->rollout_since, now);
   }
   return outcome;
 }
@@ -382,7 +373,7 @@ absl::StatusOr<Plan> Core::Release(const Names& nodes, absl::Time now) {
 }
 
 void Core::Resume() {
-  if (ledger_) ledger_->Distrust();
+  for (auto& [owner, ledger] : ledgers_) ledger.Distrust();
   for (const auto& pool : pools_) {
     pool->active_since.reset();
     pool->rollout_since = absl::InfiniteFuture();

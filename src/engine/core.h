@@ -78,6 +78,16 @@ struct CorePass {
   Pool* pool = nullptr;
 };
 
+// The status of a pool, and the pool's owner.
+struct OwnedStatus {
+  std::string owner = {};
+  FleetStatus status = {};
+};
+struct OwnedRollout {
+  std::string owner = {};
+  RolloutStatus rollout = {};
+};
+
 // Not thread-safe.
 class Core {
  public:
@@ -96,10 +106,10 @@ class Core {
   // Takes how a read of wanted pods has ended. After a failure the node is wanted again, after a pause that begins at `now`.
   void PodsRead(const std::string& node, const absl::Status& status, absl::Time now);
 
-  // Makes a pass over the nodes that `policy` is for. Errors: as for Validate; FailedPrecondition for a rollout without a ledger,
-  // and for a second pool with a ledger, which has the record of one rollout; as for ObjectSource::Ready and Driver.
-  absl::StatusOr<CorePass> Apply(const Names& nodes, const UpgradePolicy& policy, const PassFacts& facts,
-                                 absl::Time now);
+  // Makes a pass over the part that `policy` is for. Errors: as for Validate, and for ObjectSource::Ready and Driver. InvalidArgument
+  // for an owner that the ledger does not accept. FailedPrecondition for a rollout without a ledger, and for a second part that would
+  // share the record of another one.
+  absl::StatusOr<CorePass> Apply(const Part& part, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now);
   // Asks the ledger which nodes of the plan may start. Returns true if it has requests: once they are answered, the same plan, or
   // a newer one, is settled again.
   bool Settle(CorePass& pass, absl::Time now);
@@ -119,8 +129,10 @@ class Core {
   NodeOutcome End(const NodeRequests& requests, absl::Time now);
   bool InFlight(const std::string& node) const { return under_way_.Contains(node); }
 
-  // nullptr without a ledger.
-  LedgerSteps* ledger() { return ledger_ ? &*ledger_ : nullptr; }
+  // Returns the ledger of parts without an owner; nullptr: the engine has no ledger.
+  LedgerSteps* ledger() { return ledger_options_ ? &ledgers_.at(ledger_options_->owner) : nullptr; }
+  // Returns the ledgers of all owners by name. The engine adds more as it gets to know owners, and removes none.
+  std::map<std::string, LedgerSteps>& ledgers() { return ledgers_; }
   AttemptLog& log() { return log_; }
   const StateMachine& machine() const { return machine_; }
   bool SeesDaemonSet() const { return !driver_.facts->daemon_sets.empty(); }
@@ -135,7 +147,9 @@ class Core {
   // Returns the plans of all pools together.
   Plan Everything() const;
   // Returns the status of each pool with nodes, without nodes that callers no longer name.
-  std::vector<FleetStatus> Statuses() const;
+  std::vector<OwnedStatus> Statuses() const;
+  // Returns the rollouts of all pools, in order of their owners.
+  std::vector<OwnedRollout> Rollouts() const;
 
  private:
   // Describes a failure about a node, and when to try again.
@@ -164,7 +178,9 @@ class Core {
   std::string UidOf(const std::string& node) const;
 
   // ----- pools (core_pools.cc)
-  Pool& PoolFor(const Names& nodes);
+  Pool& PoolFor(const Part& part);
+  // Returns the ledger with the entry of the owner; nullptr: the engine has no ledger. Errors: as for AdmissionLedger::Create.
+  absl::StatusOr<LedgerSteps*> LedgerFor(const std::string& owner);
   // Makes `nodes` those of the pool.
   void Assign(Pool& pool, const Names& nodes);
   void Move(const std::string& node, Pool& pool);
@@ -184,9 +200,13 @@ class Core {
   void WithholdEvictions(Pool& pool, const UpgradePolicy& policy, Plan& plan, absl::Time now);
   // Returns the unit as whose part the node has started (RolloutPolicy::gangs); empty: none.
   std::string UnitOf(const std::string& node) const;
-  // The ledger has the record of one rollout, so one pool uses it. Errors: FailedPrecondition if `pool` is another one.
+  // A ledger has the record of one rollout, so one pool uses it. Errors: FailedPrecondition if `pool` is another one.
   absl::Status CheckLedgerPool(const Pool& pool) const;
-  bool UsesLedger(const Pool& pool) const { return ledger_ && (!pool.nodes.empty() || pools_.size() == 1); }
+  bool UsesLedger(const Pool& pool) const {
+    return pool.ledger != nullptr && (!pool.nodes.empty() || pools_.size() == 1);
+  }
+  // Whether other pools or engines have nodes of the same driver.
+  bool SharesDriver(const Pool& pool) const { return !pool.owner.empty() || !scope_.node_selector.empty(); }
   void AddWakeUps(const Pool& pool, Plan& plan) const;
 
   const StateMachine machine_;
@@ -195,7 +215,8 @@ class Core {
   ObjectSource& objects_;
   NodeHooks& hooks_;
   NodeViews views_;
-  std::optional<LedgerSteps> ledger_;
+  std::optional<AdmissionLedgerOptions> ledger_options_;  // nullopt: there is no ledger
+  std::map<std::string, LedgerSteps> ledgers_;            // by owner
   AttemptLog log_;
   NodesUnderWay under_way_;
 

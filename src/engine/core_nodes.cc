@@ -46,7 +46,7 @@ absl::Status Core::NoteChanges() {
   // After this, as after a restart, only the nodes show which of our requests were carried out.
   if (changes.set_back) {
     log_.KeepOnly({});
-    if (ledger_) ledger_->Forget(now_);
+    for (auto& [owner, ledger] : ledgers_) ledger.Forget(now_);
   }
   if (changes.everything) {
     TouchManaged();
@@ -111,7 +111,7 @@ void Core::RefreshTouched() {
 void Core::Refresh(const std::string& name) {
   findings_.erase(name);
   std::optional<Node> node = objects_.FindNode(name);
-  if (ledger_) ledger_->NodeSeen(name, node ? &*node : nullptr);
+  for (auto& [owner, ledger] : ledgers_) ledger.NodeSeen(name, node ? &*node : nullptr);
   NodeParts parts{.driver_pods = objects_.DriverPods(name)};
   if (!node) {
     if (!parts.driver_pods.empty()) findings_[name] = {NodeMissing(name, parts.driver_pods.front())};

@@ -1,10 +1,13 @@
-// Members of Core that assign nodes to pools.
+// Members of Core that assign nodes to pools, and report on them.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/status_macros.h"
 #include "decide/marks_of_view.h"
 #include "driverupgrade/upgrade_state.h"
 #include "engine/core.h"
@@ -24,23 +27,47 @@ bool HasLabel(const NodeView& view, const DriverIdentity& identity) { return Mar
 
 }  // namespace
 
-// The pool that these nodes are in, or were in when they had their driver pods.
-Pool& Core::PoolFor(const Names& nodes) {
+// The pool of the owner. Without one: the pool that these nodes are in, or were in when they had their driver pods.
+Pool& Core::PoolFor(const Part& part) {
   for (const auto& pool : pools_) {
-    if (!nodes && pool->has_all) return *pool;
+    const bool is_same = part.owner.empty() ? !part.nodes && pool->has_all : pool->owner == part.owner;
+    if (is_same) return *pool;
   }
-  if (nodes) {
+  if (part.nodes && part.owner.empty()) {
     for (const auto* known : {&pool_of_, &left_}) {
-      for (const std::string& node : *nodes) {
+      for (const std::string& node : *part.nodes) {
         const auto found = known->find(node);
-        if (found != known->end() && !found->second->has_all) return *found->second;
+        if (found == known->end() || found->second->has_all || !found->second->owner.empty()) continue;
+        return *found->second;
       }
     }
   }
   Pool& pool = *pools_.emplace_back(std::make_unique<Pool>(machine_));
-  pool.has_all = !nodes;
+  pool.owner = part.owner;
+  pool.has_all = !part.nodes;
   pool.planner.SetDriver(driver_.facts, driver_.findings);
   return pool;
+}
+
+absl::StatusOr<LedgerSteps*> Core::LedgerFor(const std::string& owner) {
+  if (!ledger_options_) return nullptr;
+  AdmissionLedgerOptions options = *ledger_options_;
+  if (!owner.empty()) options.owner = owner;
+  if (const auto known = ledgers_.find(options.owner); known != ledgers_.end()) return &known->second;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(AdmissionLedger ledger, AdmissionLedger::Create(machine_.identity(), options));
+  LedgerSteps& made = ledgers_.try_emplace(options.owner, std::move(ledger)).first->second;
+  for (const auto& [name, view] : managed_) made.NodeSeen(name, &view->node);
+  return &made;
+}
+
+absl::Status Core::CheckLedgerPool(const Pool& pool) const {
+  if (pool.ledger == nullptr || pool.nodes.empty()) return absl::OkStatus();
+  for (const auto& other : pools_) {
+    if (other.get() == &pool || other->nodes.empty() || other->ledger != pool.ledger) continue;
+    return absl::FailedPreconditionError(
+        "nodes: with a ledger, all nodes need one policy, or each part needs an owner of its own");
+  }
+  return absl::OkStatus();
 }
 
 void Core::Move(const std::string& node, Pool& pool) {
@@ -97,6 +124,27 @@ void Core::SetGuests(Pool& pool) {
     if (!pool.guests.contains(name)) pool.planner.Update(managed_.at(name));
   }
   pool.guests = std::move(guests);
+}
+
+std::vector<OwnedStatus> Core::Statuses() const {
+  std::vector<OwnedStatus> statuses;
+  for (const auto& pool : pools_) {
+    FleetStatus status = pool->planner.Publish()->Status();
+    std::erase_if(status.nodes, [&](const NodeStatus& node) { return pool->guests.contains(node.name); });
+    if (status.nodes.empty() && pools_.size() > 1) continue;
+    statuses.push_back({.owner = pool->owner, .status = std::move(status)});
+  }
+  return statuses;
+}
+
+std::vector<OwnedRollout> Core::Rollouts() const {
+  std::vector<OwnedRollout> rollouts;
+  for (const auto& pool : pools_) {
+    const std::shared_ptr<const PublishedPlan> plan = pool->planner.Publish();
+    if (plan->Rollout()) rollouts.push_back({.owner = pool->owner, .rollout = *plan->Rollout()});
+  }
+  std::sort(rollouts.begin(), rollouts.end(), [](const auto& a, const auto& b) { return a.owner < b.owner; });
+  return rollouts;
 }
 
 }  // namespace driverupgrade::internal

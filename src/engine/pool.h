@@ -10,10 +10,19 @@
 #include "absl/time/time.h"
 #include "decide/incremental_planner.h"
 #include "driverupgrade/state_machine.h"
+#include "ledger/ledger_steps.h"
 #include "tell/finding_events.h"
 #include "tell/gang_events.h"
 
 namespace driverupgrade::internal {
+
+// Names the nodes that a policy is for.
+struct Part {
+  std::optional<std::set<std::string>> nodes = std::nullopt;  // nullopt: all
+  // Name of the custom resource with the policy, if several share the driver's nodes: its rollout has a record of its own.
+  // Empty: the part is recognized by its nodes.
+  std::string owner = {};
+};
 
 struct Pool {
   explicit Pool(const StateMachine& machine)
@@ -26,6 +35,9 @@ struct Pool {
   IncrementalPlanner planner;
   FindingEvents finding_events;
   GangEvents gang_events;
+  std::string owner = {};
+  // nullptr: the engine has no ledger. Pools of different owners have different ones.
+  LedgerSteps* ledger = nullptr;
   // Whether it has every managed node that no other pool has.
   bool has_all = false;
   std::set<std::string> nodes = {};

@@ -96,25 +96,23 @@ void WriteGangs(const RolloutGangs& gangs, JsonWriter& writer) {
 
 // Members without a value are absent.
 void WriteRollout(const RolloutStatus& rollout, JsonWriter& writer) {
-  writer.ObjectMember("rollout", [&] {
-    const auto open = static_cast<std::size_t>(rollout.open);
-    writer.Member("revision", rollout.revision);
-    if (rollout.began) TimeMember("began", rollout.began, writer);
-    writer.Member("stage", open < rollout.stages.size() ? rollout.stages[open].name : std::string());
-    Objects("stages", rollout.stages, writer, [&](const RolloutStageStatus& stage) {
-      writer.Member("name", stage.name);
-      writer.Member("nodes", stage.nodes);
-      writer.Member("underWay", stage.under_way);
-      writer.Member("done", stage.done);
-      writer.Member("failed", stage.failed);
-      writer.Member("leftOut", stage.left_out);
-    });
-    if (rollout.rollback) writer.Member("rollback", ToString(*rollout.rollback));
-    if (rollout.gangs) WriteGangs(*rollout.gangs, writer);
-    GateMember("waitsFor", rollout.next, writer);
-    GateMember("halted", rollout.halted, writer);
-    GateMember("closed", rollout.closed, writer);
+  const auto open = static_cast<std::size_t>(rollout.open);
+  writer.Member("revision", rollout.revision);
+  if (rollout.began) TimeMember("began", rollout.began, writer);
+  writer.Member("stage", open < rollout.stages.size() ? rollout.stages[open].name : std::string());
+  Objects("stages", rollout.stages, writer, [&](const RolloutStageStatus& stage) {
+    writer.Member("name", stage.name);
+    writer.Member("nodes", stage.nodes);
+    writer.Member("underWay", stage.under_way);
+    writer.Member("done", stage.done);
+    writer.Member("failed", stage.failed);
+    writer.Member("leftOut", stage.left_out);
   });
+  if (rollout.rollback) writer.Member("rollback", ToString(*rollout.rollback));
+  if (rollout.gangs) WriteGangs(*rollout.gangs, writer);
+  GateMember("waitsFor", rollout.next, writer);
+  GateMember("halted", rollout.halted, writer);
+  GateMember("closed", rollout.closed, writer);
 }
 
 void WriteEvent(const RecordEventParams& event, JsonWriter& writer) {
@@ -193,7 +191,13 @@ std::string FormatPass(const HostPass& pass) {
     });
     Texts("warnings", pass.warnings, writer);
     WriteTotals(pass.plan.totals, writer);
-    if (pass.plan.rollout) WriteRollout(*pass.plan.rollout, writer);
+    if (pass.plan.rollout) writer.ObjectMember("rollout", [&] { WriteRollout(*pass.plan.rollout, writer); });
+    if (!pass.rollouts.empty()) {
+      Objects("rollouts", pass.rollouts, writer, [&](const OwnedRollout& owned) {
+        writer.Member("owner", owned.owner);
+        WriteRollout(owned.rollout, writer);
+      });
+    }
     TimeMember("wakeAt", pass.plan.wake_at, writer);
   });
   return writer.Take();

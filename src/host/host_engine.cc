@@ -17,7 +17,7 @@ namespace driverupgrade::internal {
 HostEngine::HostEngine(const DriverIdentity& identity, HostOptions options)
     : encoder_(options.field_manager, options.field_manager),
       core_(identity, std::move(options.core), objects_, hooks_) {
-  if (LedgerSteps* ledger = core_.ledger()) ledger_.emplace(*ledger);
+  if (core_.ledger() != nullptr) ledger_.emplace(core_.ledgers());
 }
 
 absl::StatusOr<std::vector<ManagedNode>> HostEngine::Read(absl::Time now) {
@@ -35,9 +35,8 @@ void HostEngine::Tell(const std::string& id, absl::StatusOr<bool> answer) {
   if (const std::string node = hooks_.Tell(id, std::move(answer)); !node.empty()) core_.LookAt(node);
 }
 
-absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::string>>& nodes,
-                                           const UpgradePolicy& policy, absl::Time now) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(CorePass pass, core_.Apply(nodes, policy, {}, now));
+absl::StatusOr<HostPass> HostEngine::Apply(const Part& part, const UpgradePolicy& policy, absl::Time now) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(CorePass pass, core_.Apply(part, policy, {}, now));
   core_.Settle(pass, now);
   core_.Withhold(pass, now);
   std::vector<RecordEventParams> events = core_.EventsOf(pass, now);
@@ -104,11 +103,12 @@ void HostEngine::EndIfOver(const std::string& node, absl::Time now) {
 std::string HostEngine::Rollout(RolloutReport facts, absl::Time now) {
   facts.last_pass = last_pass_;
   std::set<std::string> nodes;
-  for (FleetStatus& status : core_.Statuses()) {
+  for (auto& [owner, status] : core_.Statuses()) {
     for (const NodeStatus& node : status.nodes) nodes.insert(node.name);
-    // Policies have no names here.
+    // Only owners have names here.
     const std::string number = facts.pools.empty() ? "" : fmt::format("-{}", facts.pools.size() + 1);
-    facts.pools.push_back({.name = "policy" + number, .status = std::move(status), .histories = histories_});
+    const std::string name = owner.empty() ? "policy" + number : owner;
+    facts.pools.push_back({.name = name, .status = std::move(status), .histories = histories_});
   }
   histories_->Keep(nodes);
   return AtTime(FormatRolloutDocument(facts), now);

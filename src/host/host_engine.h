@@ -44,6 +44,8 @@ struct HostPass {
   std::set<std::string> pod_interest = {};
   // See Warnings; of the policy.
   std::vector<std::string> warnings = {};
+  // See Core::Rollouts; of all pools, for a report.
+  std::vector<OwnedRollout> rollouts = {};
   // The ledger has requests, which Next(kLedger) returns.
   bool ledger_begins = false;
 };
@@ -79,8 +81,7 @@ class HostEngine {
   void Tell(const std::string& id, absl::StatusOr<bool> answer);
 
   // Makes one pass. Errors: see Core::Apply; Unavailable until every kind has been put.
-  absl::StatusOr<HostPass> Apply(const std::optional<std::set<std::string>>& nodes, const UpgradePolicy& policy,
-                                 absl::Time now);
+  absl::StatusOr<HostPass> Apply(const Part& part, const UpgradePolicy& policy, absl::Time now);
   // Errors: see Core::Release.
   absl::StatusOr<HostPass> Release(const std::optional<std::set<std::string>>& nodes, absl::Time now);
 
@@ -94,7 +95,7 @@ class HostEngine {
 
   std::optional<Gate> Explain(const std::string& node) const { return core_.Explain(node); }
   // Returns the plans of all pools together.
-  Plan Everything() const { return core_.Everything(); }
+  HostPass Everything() const { return {.plan = core_.Everything(), .rollouts = core_.Rollouts()}; }
   // Returns the document of the rollout (docs/rollout.schema.json). `facts`: what only the host knows; the rest is filled in.
   std::string Rollout(RolloutReport facts, absl::Time now);
 

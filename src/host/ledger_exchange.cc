@@ -37,22 +37,32 @@ absl::StatusOr<std::vector<std::string>> DecodedUids(const RestRequest& rest,
 
 }  // namespace
 
+LedgerSteps* LedgerExchange::FindPending() const {
+  for (auto& [owner, ledger] : ledgers_) {
+    if (ledger.Next() != nullptr) return &ledger;
+  }
+  return nullptr;
+}
+
 bool LedgerExchange::Announce() {
-  if (announced_ || steps_.Next() == nullptr) return false;
+  if (announced_ || !IsPending()) return false;
   announced_ = true;
   return true;
 }
 
 const HttpRequest* LedgerExchange::Next(const RestEncoder& encoder, absl::Time now) {
   while (!asked_) {
-    const LedgerRequest* request = steps_.Next();
-    announced_ = request != nullptr;
-    if (request == nullptr) return nullptr;
-    absl::StatusOr<RestRequest> rest = Encode(encoder, *request);
+    LedgerSteps* const ledger = FindPending();
+    announced_ = ledger != nullptr;
+    if (ledger == nullptr) return nullptr;
+    const LedgerRequest request = *ledger->Next();
+    absl::StatusOr<RestRequest> rest = Encode(encoder, request);
     if (rest.ok()) {
-      asked_ = Asked{.request = *request, .rest = *std::move(rest)};
+      asked_ = Asked{.ledger = ledger, .request = request, .rest = *std::move(rest)};
+    } else if (std::holds_alternative<ListNodesParams>(request)) {
+      ledger->TakeUids(rest.status());
     } else {
-      Fail(*request, rest.status(), now);
+      ledger->Take(rest.status(), now);
     }
   }
   return &asked_->rest.http;
@@ -61,16 +71,15 @@ const HttpRequest* LedgerExchange::Next(const RestEncoder& encoder, absl::Time n
 void LedgerExchange::Answer(const absl::StatusOr<HttpResponse>& response, absl::Time now) {
   const Asked asked = *std::exchange(asked_, std::nullopt);
   if (std::holds_alternative<ListNodesParams>(asked.request)) {
-    steps_.TakeUids(DecodedUids(asked.rest, response));
+    asked.ledger->TakeUids(DecodedUids(asked.rest, response));
   } else {
-    steps_.Take(Decoded(asked.request, asked.rest, response), now);
+    const absl::StatusOr<ConfigMap> answer = Decoded(asked.request, asked.rest, response);
+    asked.ledger->Take(answer, now);
+    for (auto& [owner, ledger] : ledgers_) {
+      if (answer.ok() && &ledger != asked.ledger) ledger.Saw(*answer);
+    }
   }
-  announced_ = steps_.Next() != nullptr;
-}
-
-void LedgerExchange::Fail(const LedgerRequest& request, const absl::Status& status, absl::Time now) {
-  if (std::holds_alternative<ListNodesParams>(request)) return steps_.TakeUids(status);
-  steps_.Take(status, now);
+  announced_ = IsPending();
 }
 
 }  // namespace driverupgrade::internal

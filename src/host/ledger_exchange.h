@@ -1,8 +1,10 @@
-// The ledger's requests as HTTP requests, for a host that sends them itself.
+// The requests of an engine's ledgers as HTTP requests, for a host that sends them itself. All of them concern one ConfigMap.
 #ifndef DRIVERUPGRADE_SRC_HOST_LEDGER_EXCHANGE_H_
 #define DRIVERUPGRADE_SRC_HOST_LEDGER_EXCHANGE_H_
 
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -14,18 +16,20 @@
 
 namespace driverupgrade::internal {
 
-// Neither sends nor waits.
+// Neither sends nor waits. Gives one request at a time, so that the change of one ledger is not a conflict for another.
 //
 //     if (exchange.Announce()) ...;  // the host is told once that there are requests
 //     while (const HttpRequest* request = exchange.Next(encoder, now)) exchange.Answer(Send(*request), now);
 class LedgerExchange {
  public:
-  // `steps` outlives this object.
-  explicit LedgerExchange(LedgerSteps& steps) : steps_(steps) {}
+  using Ledgers = std::map<std::string, LedgerSteps>;
+
+  // `ledgers` outlives this object, and may get more members.
+  explicit LedgerExchange(Ledgers& ledgers) : ledgers_(ledgers) {}
 
   // Returns true if there is a request, and the host does not know that yet.
   bool Announce();
-  bool IsPending() const { return steps_.Next() != nullptr; }
+  bool IsPending() const { return FindPending() != nullptr; }
   // The request to send; the same until it is answered; nullptr: none.
   const HttpRequest* Next(const RestEncoder& encoder, absl::Time now);
   bool IsAsked() const { return asked_.has_value(); }
@@ -36,13 +40,15 @@ class LedgerExchange {
 
  private:
   struct Asked {
+    LedgerSteps* ledger;
     LedgerRequest request;
     RestRequest rest;
   };
 
-  void Fail(const LedgerRequest& request, const absl::Status& status, absl::Time now);
+  // Returns a ledger with a request; nullptr: none has one.
+  LedgerSteps* FindPending() const;
 
-  LedgerSteps& steps_;
+  Ledgers& ledgers_;
   bool announced_ = false;
   std::optional<Asked> asked_ = std::nullopt;
 };

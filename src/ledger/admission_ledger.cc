@@ -92,7 +92,8 @@ absl::StatusOr<GrantDecision> AdmissionLedger::Settle(const std::vector<NodeRead
     if (record) record_ = record;
   } else {
     asked_ = Asked{.purpose = Purpose::kStore,
-                   .request = StoreRequest(std::move(entries)),
+                   .request = StoreRequest(entries),
+                   .entries = std::move(entries),
                    .grants = decision.grants,
                    .record = record};
   }
@@ -112,6 +113,17 @@ internal::LedgerRequest AdmissionLedger::StoreRequest(std::map<std::string, std:
                               .uid = stored_->uid,
                               .resource_version = stored_->resource_version,
                               .data = {entries.begin(), entries.end()}};
+}
+
+void AdmissionLedger::Saw(const ConfigMap& config_map) {
+  if (!known_) return;
+  const auto is_unchanged = [&](const std::string& key) {
+    const auto entry = config_map.data.find(key);
+    return Has(key, entry == config_map.data.end() ? std::string() : entry->second);
+  };
+  if (!is_unchanged(key_) || !is_unchanged(record_key_)) return;
+  stored_ = config_map;
+  if (asked_ && asked_->purpose == Purpose::kStore) asked_->request = StoreRequest(asked_->entries);
 }
 
 absl::Status AdmissionLedger::TakeStored(const Asked& asked, const absl::StatusOr<ConfigMap>& written) {

@@ -81,6 +81,10 @@ class AdmissionLedger {
   // stored nevertheless, and it counts.
   [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
 
+  // Takes the ConfigMap as another ledger of this process has just read or stored it. If our own entries are unchanged, our next
+  // request is for that version, so that the other ledger's change is not a conflict. Next must not have been sent yet.
+  void Saw(const ConfigMap& config_map);
+
   // Drops everything, because the cluster was restored from a backup. The next Read reads; the answer to a request in progress is ignored.
   void Forget();
 
@@ -99,6 +103,7 @@ class AdmissionLedger {
   struct Asked {
     Purpose purpose;
     internal::LedgerRequest request;
+    std::map<std::string, std::string> entries = {};   // to store
     Grants grants = {};                                // they hold once they are stored
     std::optional<std::string> record = std::nullopt;  // likewise
     bool ignored = false;

@@ -89,6 +89,8 @@ class LedgerSteps {
   // Take an answer. Without a request of its kind, they do nothing.
   void TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes);
   void Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now);
+  // See AdmissionLedger::Saw.
+  void Saw(const ConfigMap& config_map) { ledger_.Saw(config_map); }
 
  private:
   struct SeenNode {
@@ -118,7 +120,7 @@ class LedgerSteps {
   std::optional<Storing> storing_ = std::nullopt;
   std::optional<absl::Time> confirmed_at_ = std::nullopt;  // the record; of no plan yet
   bool was_read_ = false;
-  bool record_stored_ = false;                             // since the last plan was settled
+  bool record_stored_ = false;  // since the last plan was settled
   NodeDurations durations_;
   std::size_t told_ = 0;  // number of them in the record of the last plan
   std::string nonsense_;  // in the ConfigMap, as it was read

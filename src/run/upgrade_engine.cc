@@ -249,13 +249,13 @@ absl::StatusOr<internal::CorePass> UpgradeEngine::Impl::MakePlan(const CallConte
   internal::PassFacts facts;
   if (shared_slots_) facts.shared_slots = shared_slots_();
   if (rollout_sick_ && policy.rollout && policy.auto_upgrade) facts.sick = rollout_sick_();
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass pass, core_->Apply(std::nullopt, policy, facts, clock_->Now()));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass pass, core_->Apply({}, policy, facts, clock_->Now()));
   for (int plans = 1; Read(context, policy, pass); ++plans) {
     if (plans == kPlansMax) {
       pass.plan.wake_at = clock_->Now();
       break;
     }
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass again, core_->Apply(std::nullopt, policy, facts, clock_->Now()));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass again, core_->Apply({}, policy, facts, clock_->Now()));
     internal::CarryGates(pass.plan, again.plan);
     pass = std::move(again);
   }

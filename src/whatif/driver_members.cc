@@ -1,10 +1,12 @@
 #include "whatif/driver_members.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "driverupgrade/drain_manager.h"
+#include "fmt/format.h"
 
 namespace driverupgrade::internal {
 
@@ -74,13 +76,7 @@ absl::StatusOr<TimeZoneTable> TimeZoneOf(const Document& zone) {
   return TimeZoneTable::Create(name, std::move(offsets));
 }
 
-}  // namespace
-
-absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("zone", text, {"name", "offsets"}));
-  return TimeZoneOf(document);
-}
-
+// An absent member gives an empty list.
 absl::StatusOr<std::vector<TimeZoneTable>> TimeZonesMember(const Document& document) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> items, document.Objects("timeZones", {"name", "offsets"}));
   std::vector<TimeZoneTable> zones;
@@ -89,6 +85,24 @@ absl::StatusOr<std::vector<TimeZoneTable>> TimeZonesMember(const Document& docum
     zones.push_back(std::move(zone));
   }
   return zones;
+}
+
+}  // namespace
+
+absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("zone", text, {"name", "offsets"}));
+  return TimeZoneOf(document);
+}
+
+absl::StatusOr<UpgradePolicy> ParsePolicy(const Document& request, std::string_view text,
+                                          const PolicyDefaults& defaults) {
+  if (!request.Has("timeZones")) return ParseUpgradePolicy(text, defaults);
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<TimeZoneTable> zones, TimeZonesMember(request));
+  return ParseUpgradePolicyJson(text, defaults, [&](std::string_view name) -> absl::StatusOr<TimeZoneTable> {
+    const auto zone = std::find_if(zones.begin(), zones.end(), [&](const auto& one) { return one.name() == name; });
+    if (zone != zones.end()) return *zone;
+    return absl::InvalidArgumentError(fmt::format("time zone {} is not in timeZones", name));
+  });
 }
 
 void SpareSkippedPods(const DriverIdentity& identity, UpgradePolicy& policy) {

@@ -31,8 +31,9 @@ absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& 
 
 // Reads a time zone: its name, and its offsets from UTC.
 absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text);
-// Reads `timeZones`. An absent member gives an empty list.
-absl::StatusOr<std::vector<TimeZoneTable>> TimeZonesMember(const Document& document);
+// Reads a policy with the time zones of the request's `timeZones`. Without this member the machine's own time zones count.
+absl::StatusOr<UpgradePolicy> ParsePolicy(const Document& request, std::string_view text,
+                                          const PolicyDefaults& defaults);
 
 // Drains leave pods alone that have the driver's skip-drain label.
 void SpareSkippedPods(const DriverIdentity& identity, UpgradePolicy& policy);

@@ -1,6 +1,5 @@
 #include "whatif/question_document.h"
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,17 +27,6 @@ absl::StatusOr<absl::Time> TimeOf(const Document& request, std::string_view memb
   const bool digit = !text.empty() && text[0] >= '0' && text[0] <= '9';
   if (digit && absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return time;
   return request.Wrong(member, "must be an RFC 3339 time such as 2026-01-02T03:04:05Z");
-}
-
-absl::StatusOr<UpgradePolicy> ParsePolicy(const Document& request, std::string_view text,
-                                          const PolicyDefaults& defaults) {
-  if (!request.Has("timeZones")) return ParseUpgradePolicy(text, defaults);
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<TimeZoneTable> zones, TimeZonesMember(request));
-  return ParseUpgradePolicyJson(text, defaults, [&](std::string_view name) -> absl::StatusOr<TimeZoneTable> {
-    const auto zone = std::find_if(zones.begin(), zones.end(), [&](const auto& one) { return one.name() == name; });
-    if (zone != zones.end()) return *zone;
-    return absl::InvalidArgumentError(fmt::format("time zone {} is not in timeZones", name));
-  });
 }
 
 absl::Status ReadDriver(const Document& request, Question& question) {

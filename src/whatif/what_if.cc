@@ -56,8 +56,7 @@ absl::StatusOr<Report> Answer(Question question) {
   internal::Core core(question.identity, {.machine = std::move(question.machine), .scope = scope}, objects, hooks);
   const internal::PassFacts facts{
       .dry_run = internal::DryRun{.active_since = question.active_since, .record = std::move(question.rollout_record)}};
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass pass,
-                                 core.Apply(std::nullopt, question.policy, facts, question.at));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass pass, core.Apply({}, question.policy, facts, question.at));
   Plan plan = core.Publish()->Full();
   plan.findings = std::move(pass.plan.findings);
   return ByNode(core.managed(), question.identity, std::move(plan));

@@ -89,6 +89,16 @@ static void TestPolicy(void) {
   EXPECT(du_policy_normalize, "{\"colour\":1}", 3, "policy: colour");
   EXPECT(du_policy_normalize, "{", 3, "policy: ");
   EXPECT(du_policy_normalize, "null", 3, "the document is empty");
+#define ZONED(zone, tables) \
+  "{\"policy\":{\"rollout\":{\"closedTimeZone\":\"" zone "\"}},\"timeZones\":[" tables "]}"
+#define BERLIN "{\"name\":\"Europe/Berlin\",\"offsets\":[{\"from\":0,\"seconds\":3600}]}"
+  EXPECT(du_policy_normalize, ZONED("Europe/Berlin", BERLIN), 0, "\"closedTimeZone\":\"Europe/Berlin\"");
+  EXPECT(du_policy_normalize, ZONED("UTC", ""), 0, "\"closedTimeZone\":\"UTC\"");
+  EXPECT(du_policy_normalize, ZONED("Europe/Paris", BERLIN), 3,
+         "policy: rollout.closedTimeZone: time zone Europe/Paris is not in timeZones");
+  EXPECT(du_policy_normalize, ZONED("X", "{\"name\":\"X\"}"), 3, "time zone X: there are no offsets");
+  EXPECT(du_policy_normalize, "{\"policy\":\"autoUpgrade: true\"}", 0, "\"autoUpgrade\":true");
+  EXPECT(du_policy_warnings, ZONED("Europe/Berlin", BERLIN), 0, "closedTimeZone");
   EXPECT(du_policy_warnings, "autoUpgrade: true\n", 0, "[]");
   EXPECT(du_policy_warnings, "retry: {backoffSeconds: 90}\n", 0, "[\"retry.backoffSeconds: has no effect without maxAttempts\"]");
   EXPECT(du_policy_warnings, "{\"colour\":1}", 3, "policy: colour");

@@ -184,8 +184,10 @@ void EngineHost::AnswerQuestions(absl::Time now, const RestartOnly& restart_only
   }
 }
 
-bool EngineHost::Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now) {
-  const std::string names = nodes ? fmt::format("[\"{}\"]", fmt::join(*nodes, "\",\"")) : std::string();
+bool EngineHost::Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now,
+                      std::string_view owner) {
+  std::string names = nodes ? fmt::format("[\"{}\"]", fmt::join(*nodes, "\",\"")) : std::string();
+  if (!owner.empty()) names = fmt::format(R"({{"owner":"{}","names":{}}})", owner, names);
   const auto apply = [&] {
     const absl::Time at = driver_.clock ? driver_.clock->Now() : now;
     last_ = Must(Call(du_engine_apply, engine(), Str(names), Str(policy), absl::ToUnixMillis(at)));

@@ -62,8 +62,9 @@ class EngineHost {
       HostedDriver driver, std::shared_ptr<HttpTransport> server,
       Network network = [](const auto& send) { return send(); });
 
-  // One pass over these nodes, nullopt: all, with all that follows from it at once. Whether anything was sent.
-  bool Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now);
+  // One pass over these nodes, nullopt: all, with all that follows from it at once. Whether anything was sent. `owner`: of a part.
+  bool Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now,
+            std::string_view owner = "");
   // Gives all nodes back; whether anything was sent.
   bool Release(absl::Time now);
   // Put one time zone, or all time zones of the policy, for this engine and for the engines after a Restart.

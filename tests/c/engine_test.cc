@@ -417,8 +417,9 @@ TEST_CASE("What makes no sense is an error that says what, and changes nothing")
   CHECK(Call(du_engine_apply, host.engine(), Str(""), Str(kPolicy), now).code == 14);
   host.Read();
   CHECK(Call(du_engine_apply, host.engine(), Str(""), Str("{"), now).code == 3);
-  CHECK(Call(du_engine_apply, host.engine(), Str("{}"), Str(kPolicy), now).text ==
-        "nodes: must be an array of strings");
+  CHECK(Call(du_engine_apply, host.engine(), Str("{}"), Str(kPolicy), now).text == "nodes.owner: is missing");
+  CHECK(Call(du_engine_apply, host.engine(), Str(R"({"owner":"gold"})"), Str(kPolicy), now).text ==
+        "nodes.names: is missing");
   const std::string rollout = R"({"autoUpgrade":true,"rollout":{"stages":[{"name":"canary","nodes":1}]}})";
   CHECK(Call(du_engine_apply, host.engine(), Str(""), Str(rollout), now).code == 9);
   CHECK(Call(du_engine_put, host.engine(), 7, Str("{}")).text == "kind: 7 is none");

@@ -267,6 +267,8 @@ TEST_CASE("Options, time zones and parts of the nodes that an engine with a ledg
   const std::string first = world.fleet.node_names[0], second = world.fleet.node_names[1];
   CHECK(apply("[\"" + first + "\"]") == 0);
   CHECK(apply("[\"" + second + "\"]") == static_cast<du_code>(absl::StatusCode::kFailedPrecondition));
+  CHECK(apply(R"({"owner":"Not_A_Name","names":[")" + second + "\"]}") ==
+        static_cast<du_code>(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

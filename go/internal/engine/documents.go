@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Options of New.
 type Options struct {
@@ -76,6 +79,22 @@ type Question struct {
 	Wanted  string
 }
 
+// Part names nodes, for Apply and Release. With an Owner, the part has its own rollout with an own record in the ledger.
+type Part struct {
+	Owner string   `json:"owner"`
+	Names []string `json:"names"`
+}
+
+// Text returns the document of the part.
+func (p Part) Text() []byte {
+	var document any = p
+	if p.Owner == "" {
+		document = p.Names
+	}
+	text, _ := json.Marshal(document)
+	return text
+}
+
 // Answer is one to a Question; with an Error, the answer is not known.
 type Answer struct {
 	ID     string `json:"id"`
@@ -100,11 +119,13 @@ type Pass struct {
 	Warnings    []string // about the policy
 	Totals      Totals
 	Rollout     *Rollout
+	Rollouts    []Rollout // rollouts of all parts, by owner; only Everything returns them
 	WakeAt      *int64
 }
 
 // Rollout is where a rollout in stages stands.
 type Rollout struct {
+	Owner    string // owner of the part; only in Rollouts
 	Revision string
 	Began    *int64
 	Stage    string // the one that is open

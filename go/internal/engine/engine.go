@@ -60,7 +60,7 @@ type Engine interface {
 	Tell(answers []Answer) error
 	// PutTimeZone brings a time zone that a policy's rollout names, and replaces an earlier table of it.
 	PutTimeZone(zone timezones.Zone) error
-	// Apply and Release act on the nodes of a JSON array of names; empty: on all.
+	// Apply and Release act on the nodes of Part.Text; empty: on all.
 	Apply(nodes, policy []byte, now time.Time) (Pass, error)
 	Release(nodes []byte, now time.Time) (Pass, error)
 	// Next gives a request without a verb if nothing is left.

@@ -7,8 +7,15 @@ import (
 )
 
 // AddNode has a driver pod of the newest revision.
-func (c *Cluster) AddNode(name string) {
-	c.put("nodes", Object{"metadata": Object{"name": name, "labels": Object{"kubernetes.io/hostname": name}}, "spec": Object{},
+func (c *Cluster) AddNode(name string) { c.AddOwnedNode(name, "") }
+
+// AddOwnedNode is AddNode with an owner, whose driver it gets.
+func (c *Cluster) AddOwnedNode(name, owner string) {
+	labels := Object{"kubernetes.io/hostname": name}
+	if owner != "" {
+		labels[OwnerLabel] = owner
+	}
+	c.put("nodes", Object{"metadata": Object{"name": name, "labels": labels}, "spec": Object{},
 		"status": Object{"conditions": []any{Object{"type": "Ready", "status": "True"}}}})
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,35 +189,48 @@ func (c *Cluster) Maintain(node string) {
 	}
 }
 
-// NewDriver is another revision of the driver, with the digest of the one before.
+// NewDriver is another revision of each driver, with the digest of the one before.
 func (c *Cluster) NewDriver() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.newDriver()
+	for _, of := range c.drivers {
+		c.newDriver(of)
+	}
+}
+
+// NewDriverFor is another revision of the owner's driver.
+func (c *Cluster) NewDriverFor(owner string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, of := range c.drivers {
+		if of.owner == owner {
+			c.newDriver(of)
+		}
+	}
 }
 
 // NewDriverOf is another revision of the driver, which has this digest of its configuration; none if empty.
 func (c *Cluster) NewDriverOf(digest string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.digest = digest
-	c.newDriver()
+	c.drivers[0].digest = digest
+	c.newDriver(c.drivers[0])
 }
 
-func (c *Cluster) newDriver() {
-	c.revision++
-	template := c.podTemplate()
+func (c *Cluster) newDriver(of *driver) {
+	of.revision++
+	template := of.podTemplate()
 	template["$patch"] = "replace" // as the DaemonSet controller has it
 	c.putLocked("controllerrevisions", Object{
-		"metadata": Object{"name": fmt.Sprintf("driver-%d", c.revision), "namespace": Namespace,
-			"labels":          Object{"app": "driver", "controller-revision-hash": c.hash()},
-			"ownerReferences": []any{c.owner()}},
-		"revision": c.revision, "data": Object{"spec": Object{"template": template}},
+		"metadata": Object{"name": fmt.Sprintf("%s-%d", of.name(), of.revision), "namespace": Namespace,
+			"labels":          Object{"app": "driver", "controller-revision-hash": of.hash()},
+			"ownerReferences": []any{c.setOf(of)}},
+		"revision": of.revision, "data": Object{"spec": Object{"template": template}},
 	})
-	set := clone(c.objects["daemonsets"][Namespace+"/driver"])
-	meta(set)["generation"] = c.revision
-	set["spec"].(Object)["template"] = c.podTemplate()
-	set["status"] = Object{"observedGeneration": c.revision}
+	set := clone(c.objects["daemonsets"][Namespace+"/"+of.name()])
+	meta(set)["generation"] = of.revision
+	set["spec"].(Object)["template"] = of.podTemplate()
+	set["status"] = Object{"observedGeneration": of.revision}
 	c.putLocked("daemonsets", set)
 }
 
@@ -232,29 +252,32 @@ func (c *Cluster) LoseTemplate(revision int) {
 	c.putLocked("controllerrevisions", changed)
 }
 
-func (c *Cluster) podTemplate() Object {
-	container := Object{"name": "driver", "image": fmt.Sprintf("driver:%d", c.revision)}
-	if c.digest != "" {
-		container["env"] = []any{Object{"name": "DRIVER_CONFIG_DIGEST", "value": c.digest}}
-	}
-	return Object{"metadata": Object{"labels": Object{"app": "driver"}}, "spec": Object{"containers": []any{container}}}
+// setOf is the reference to the DaemonSet of a driver.
+func (c *Cluster) setOf(of *driver) Object {
+	uid := text(meta(c.objects["daemonsets"][Namespace+"/"+of.name()]), "uid")
+	return Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": of.name(), "uid": uid, "controller": true}
 }
 
-func (c *Cluster) hash() string { return fmt.Sprintf("hash-%d", c.revision) }
-
-func (c *Cluster) owner() Object {
-	uid := text(meta(c.objects["daemonsets"][Namespace+"/driver"]), "uid")
-	return Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "driver", "uid": uid, "controller": true}
+// driverOf is the driver of the node's owner.
+func (c *Cluster) driverOf(node string) *driver {
+	labels, _ := meta(c.objects["nodes"]["/"+node])["labels"].(Object)
+	for _, of := range c.drivers {
+		if of.owner == text(labels, OwnerLabel) {
+			return of
+		}
+	}
+	return c.drivers[0]
 }
 
 func (c *Cluster) addDriverPod(node string) {
+	of := c.driverOf(node)
 	c.uids++
-	spec := c.podTemplate()["spec"].(Object)
+	spec := of.podTemplate()["spec"].(Object)
 	spec["nodeName"] = node
 	c.putLocked("pods", Object{
 		"metadata": Object{"name": fmt.Sprintf("driver-%d", c.uids), "namespace": Namespace, "uid": fmt.Sprintf("uid-%d", c.uids),
-			"labels":          Object{"app": "driver", "controller-revision-hash": c.hash()},
-			"ownerReferences": []any{c.owner()}},
+			"labels":          Object{"app": "driver", "controller-revision-hash": of.hash()},
+			"ownerReferences": []any{c.setOf(of)}},
 		"spec": spec,
 		"status": Object{"phase": "Running",
 			"containerStatuses": []any{Object{"name": "driver", "ready": !c.unready, "restartCount": 0}}},

@@ -51,7 +51,7 @@ type Cluster struct {
 	news     chan struct{} // closed with the next event
 	requests []Request
 	closing  chan struct{}
-	revision int
+	drivers  []*driver
 	uids     int
 	before   func(verb, path string) bool
 	unready  bool // new driver pods
@@ -61,7 +61,6 @@ type Cluster struct {
 	ended    int  // version at which all watches were ended
 	watches  int  // that are open
 	held     string
-	digest   string // configuration digest of the newest driver
 	lag      func(resource string) time.Duration
 }
 
@@ -75,15 +74,17 @@ var apiOf = map[string][2]string{
 }
 
 // New has no nodes, and a driver of revision 1.
-func New() *Cluster {
+func New() *Cluster { return NewOwned("") }
+
+// NewOwned has no nodes, and a driver for each owner.
+func NewOwned(owners ...string) *Cluster {
 	c := &Cluster{objects: map[string]map[string]Object{}, news: make(chan struct{}), closing: make(chan struct{})}
 	c.server = httptest.NewServer(http.HandlerFunc(c.serve))
-	c.put("daemonsets", Object{
-		"metadata": Object{"name": "driver", "namespace": Namespace, "labels": Object{"app": "driver"}, "generation": 1},
-		"spec": Object{"selector": Object{"matchLabels": Object{"app": "driver"}}, "updateStrategy": Object{"type": "OnDelete"},
-			"template": Object{}},
-		"status": Object{"observedGeneration": 1},
-	})
+	for _, owner := range owners {
+		of := &driver{owner: owner}
+		c.drivers = append(c.drivers, of)
+		c.put("daemonsets", of.daemonSet())
+	}
 	c.NewDriver()
 	return c
 }

@@ -22,15 +22,15 @@ func approvalsOn(set *appsv1.DaemonSet, key string) []string {
 	return strings.FieldsFunc(set.Annotations[key], func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// Approve adds the approval of a stage to the driver's DaemonSets. Errors: the rollout does not wait for this approval; a DaemonSet has
-// changed since it was read, or the server refuses the patch; the approval was there before the rollout was halted, so that it does not
-// lift the halt. In the last case, the approval is removed.
-func (h *Host) Approve(ctx context.Context, stage string) error {
+// Approve adds the approval of a stage to the driver's DaemonSets. owner: of the part with the rollout; nil: whatever part waits. Errors: no
+// rollout waits for this approval, or several owners' rollouts do. A DaemonSet has changed since it was read, or the server refuses the
+// patch. The approval was there before the rollout was halted, so that it does not lift the halt; it is removed then.
+func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	if err := h.begins(); err != nil {
 		return err
 	}
 	defer h.ends()
-	approval, halted, err := h.awaited(stage)
+	approval, halted, err := h.awaited(owner, stage)
 	if err != nil {
 		return err
 	}
@@ -58,21 +58,33 @@ func (h *Host) Approve(ctx context.Context, stage string) error {
 	return nil
 }
 
-// awaited returns the approval of the stage that the rollout waits for.
-func (h *Host) awaited(stage string) (approval string, halted bool, err error) {
+// awaited returns the approval of the stage that a rollout waits for.
+func (h *Host) awaited(owner *string, stage string) (approval string, halted bool, err error) {
 	found, err := h.engine.Everything()
 	if err != nil {
 		return "", false, err
 	}
-	if found.Rollout == nil {
+	rollouts := slices.DeleteFunc(found.Rollouts, func(one engine.Rollout) bool { return owner != nil && one.Owner != *owner })
+	if len(rollouts) == 0 {
 		return "", false, errors.New("there is no rollout: the last ApplyState or ApplyPolicy had a policy without one")
 	}
-	for _, gate := range []*engine.Gate{found.Rollout.Halted, found.Rollout.WaitsFor} {
-		if gate != nil && gate.Subject.Kind == "Approval" && strings.HasPrefix(gate.Subject.Name, stage+"@") {
-			return gate.Subject.Name, gate == found.Rollout.Halted, nil
+	var owners []string
+	for _, one := range rollouts {
+		for _, gate := range []*engine.Gate{one.Halted, one.WaitsFor} {
+			if gate == nil || gate.Subject.Kind != "Approval" || !strings.HasPrefix(gate.Subject.Name, stage+"@") {
+				continue
+			}
+			approval, halted, owners = gate.Subject.Name, gate == one.Halted, append(owners, one.Owner)
+			break
 		}
 	}
-	return "", false, errors.New("the rollout does not wait for an approval of this stage")
+	switch len(owners) {
+	case 0:
+		return "", false, errors.New("the rollout does not wait for an approval of this stage")
+	case 1:
+		return approval, halted, nil
+	}
+	return "", false, fmt.Errorf("the rollouts of several owners wait for it (%s): approve each with ApprovePart", strings.Join(owners, ", "))
 }
 
 // annotate does nothing if the annotation has this value already. An empty value removes it.

@@ -28,7 +28,7 @@ func TestAClosedHostKeepsNoOrders(t *testing.T) {
 	h.Close()
 	h.running.Wait()
 	for range 3 {
-		if err := h.Apply(t.Context(), []string{"n"}, nil, []byte(`{}`), false); !errors.Is(err, ErrClosed) {
+		if err := h.Apply(t.Context(), Part{Nodes: []string{"n"}}, []byte(`{}`), false); !errors.Is(err, ErrClosed) {
 			t.Errorf("got %v", err)
 		}
 	}

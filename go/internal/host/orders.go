@@ -3,7 +3,6 @@ package host
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -30,6 +29,7 @@ var ErrClosed = errors.New("the upgrade manager is closed")
 type order struct {
 	ctx    context.Context // of the call: nothing is sent after its end
 	forget func() bool
+	owner  string // owner of the part; empty: the part has no owner
 	nodes  map[string]bool
 	names  []byte
 	policy []byte // nil: the nodes are released
@@ -51,27 +51,35 @@ type order struct {
 	errors []error         // for the call
 }
 
+// Part is the nodes of a call.
+type Part struct {
+	Owner string // each owner has a rollout of its own; empty: the part has no owner
+	Nodes []string
+	// Nodes that were without a driver pod when the others were read; they stay where an order of the same owner with the same policy has
+	// them.
+	Podless []string
+}
+
 // Apply makes one pass on these nodes, and leaves an order behind. It waits until what the pass sends is answered, and for nothing
 // else. Errors: what the engine does not take, and up to three requests of that pass that were refused.
-// podless: nodes that were without a driver pod when the others were read; they stay where an order with the same policy has them.
 // once: without an order behind it.
-func (h *Host) Apply(ctx context.Context, nodes, podless []string, policy []byte, once bool) error {
-	return h.order(ctx, nodes, podless, policy, once)
+func (h *Host) Apply(ctx context.Context, part Part, policy []byte, once bool) error {
+	return h.order(ctx, part, policy, once)
 }
 
 // Release gives the nodes back, for an operator that goes.
 func (h *Host) Release(ctx context.Context, nodes []string) error {
-	return h.order(ctx, nodes, nil, nil, true)
+	return h.order(ctx, Part{Nodes: nodes}, nil, true)
 }
 
-func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte, once bool) error {
+func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	done := make(chan struct{})
-	made := &order{ctx: ctx, nodes: map[string]bool{}, policy: policy, once: once,
+	made := &order{ctx: ctx, owner: part.Owner, nodes: map[string]bool{}, policy: policy, once: once,
 		until: h.options.Clock.Now().Add(intervalsMax * h.options.Interval), findings: map[engine.Finding]noted{}, done: done}
-	for _, node := range nodes {
+	for _, node := range part.Nodes {
 		made.nodes[node] = true
 	}
 	h.mu.Lock()
@@ -81,7 +89,7 @@ func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte
 	}
 	h.calledAt = h.options.Clock.Now()
 	made.forget, made.held = context.AfterFunc(ctx, h.ring), h.hold
-	h.replace(made, podless)
+	h.replace(made, part.Podless)
 	made.name()
 	h.mu.Unlock()
 	alert(h.ordered)
@@ -111,11 +119,11 @@ func (h *Host) replace(made *order, podless []string) {
 	}
 	// Also of an order that is no more, or whose pass is being made.
 	for task := range h.underWay {
-		if named[task.node] && !bytes.Equal(task.order.policy, made.policy) {
+		if named[task.node] && !task.order.isLike(made) {
 			task.withdraw()
 		}
 	}
-	if h.passing != nil && h.passing.hasOneOf(named) && !bytes.Equal(h.passing.policy, made.policy) {
+	if h.passing != nil && h.passing.hasOneOf(named) && !h.passing.isLike(made) {
 		h.passing.void = true
 	}
 	for _, other := range h.orders {
@@ -124,7 +132,7 @@ func (h *Host) replace(made *order, podless []string) {
 		}
 		other.end()
 		maps.Copy(made.findings, other.findings)
-		if bytes.Equal(other.policy, made.policy) {
+		if other.isLike(made) {
 			for _, node := range podless {
 				if other.nodes[node] {
 					made.nodes[node] = true
@@ -153,7 +161,12 @@ func keysOf(of map[string]bool) []string {
 }
 
 // name tells the engine of the nodes, after each change of them.
-func (o *order) name() { o.names, _ = json.Marshal(keysOf(o.nodes)) }
+func (o *order) name() { o.names = engine.Part{Owner: o.owner, Names: keysOf(o.nodes)}.Text() }
+
+// isLike returns whether both orders are for the same owner and by the same policy.
+func (o *order) isLike(other *order) bool {
+	return o.owner == other.owner && bytes.Equal(o.policy, other.policy)
+}
 
 func (o *order) hasOneOf(nodes map[string]bool) bool {
 	for node := range o.nodes {

@@ -13,9 +13,10 @@ import (
 
 // podFollower has all pods on one node while the engine wants them: a list, and a watch from there on.
 type podFollower struct {
-	host *Host
-	node string
-	end  context.CancelFunc
+	host  *Host
+	node  string
+	owner string // owner of the part that needs the pods
+	end   context.CancelFunc
 	// After this nobody wants the pods, unless an order does. Of the goroutine that makes the rounds.
 	until time.Time
 
@@ -27,9 +28,9 @@ type podFollower struct {
 	stopped bool // the engine has pods of a newer list by now, or wants none
 }
 
-func (h *Host) followPods(node string, until time.Time) *podFollower {
+func (h *Host) followPods(node, owner string, until time.Time) *podFollower {
 	ctx, end := context.WithCancel(h.ctx)
-	f := &podFollower{host: h, node: node, end: end, until: until, pods: map[string]*corev1.Pod{}}
+	f := &podFollower{host: h, node: node, owner: owner, end: end, until: until, pods: map[string]*corev1.Pod{}}
 	pods := h.source(h.connection.core.CoreV1().RESTClient(), "pods")
 	pods.namespace, pods.labels = "", ""
 	pods.fields = fields.OneTermEqualSelector("spec.nodeName", node)
@@ -136,13 +137,13 @@ func (f *podFollower) outdated() bool {
 	return f.stale
 }
 
-// follow the pods that the engine wants, and no others. until: of the order for which it was asked.
-func (h *Host) follow(pass engine.Pass, until time.Time) {
+// follow the pods that the engine wants, and no others. owner and until belong to the order of the pass.
+func (h *Host) follow(pass engine.Pass, owner string, until time.Time) {
 	interest := map[string]bool{}
 	for _, node := range pass.PodInterest {
 		interest[node] = true
 		if h.followers[node] == nil {
-			h.followers[node] = h.followPods(node, until)
+			h.followers[node] = h.followPods(node, owner, until)
 		}
 	}
 	for node, follower := range h.followers {
@@ -154,7 +155,7 @@ func (h *Host) follow(pass engine.Pass, until time.Time) {
 	for _, node := range pass.WantedPods {
 		if follower := h.followers[node]; follower != nil && follower.outdated() {
 			follower.stop()
-			h.followers[node] = h.followPods(node, follower.until)
+			h.followers[node] = h.followPods(node, follower.owner, follower.until)
 		}
 	}
 }

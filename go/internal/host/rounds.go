@@ -1,7 +1,6 @@
 package host
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -97,31 +96,29 @@ func (h *Host) round() time.Duration {
 // has a context of its own, the next call finds the pods.
 func (h *Host) rest(now time.Time) {
 	h.mu.Lock()
-	var left []string
+	left := map[string][]string{} // by owner
 	for node, follower := range h.followers {
 		for _, o := range h.orders {
 			if o.nodes[node] && o.until.After(follower.until) {
-				follower.until = o.until
+				follower.until, follower.owner = o.until, o.owner
 			}
 		}
 		if now.After(follower.until) {
-			left = append(left, node)
+			left[follower.owner] = append(left[follower.owner], node)
 		}
 	}
 	h.mu.Unlock()
-	if len(left) == 0 {
-		return
-	}
-	names, _ := json.Marshal(left)
-	found, err := h.engine.Apply(names, []byte(`{"autoUpgrade":false}`), now)
-	if err != nil {
-		return // a defect: the host ends
-	}
-	h.beginLedger(h.ctx, found)
-	before := len(h.followers)
-	h.follow(found, now)
-	if len(h.followers) < before {
-		h.ring() // the engine may have taken them for a part of an order: its next pass follows again what it needs
+	for owner, nodes := range left {
+		found, err := h.engine.Apply(engine.Part{Owner: owner, Names: nodes}.Text(), []byte(`{"autoUpgrade":false}`), now)
+		if err != nil {
+			return // a defect: the host ends
+		}
+		h.beginLedger(h.ctx, found)
+		before := len(h.followers)
+		h.follow(found, owner, now)
+		if len(h.followers) < before {
+			h.ring() // the engine may have taken them for a part of an order: its next pass follows again what it needs
+		}
 	}
 }
 
@@ -173,7 +170,7 @@ func (h *Host) pass(o *order) {
 		found, err = h.engine.Apply(names, policy, now)
 	}
 	if err == nil && policy != nil {
-		h.follow(found, o.until)
+		h.follow(found, o.owner, o.until)
 	}
 	if o.begun == nil {
 		h.settle() // a node may be in this pass because a request of an order before has just ended: that is not a failure of this call

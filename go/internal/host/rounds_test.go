@@ -49,7 +49,7 @@ func TestWhatFailedUnderAnOrderBeforeIsNoErrorOfTheCall(t *testing.T) {
 	if _, _, err := h.Members(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Apply(t.Context(), []string{"n"}, nil, []byte(`{"autoUpgrade":true}`), false); err != nil {
+	if err := h.Apply(t.Context(), Part{Nodes: []string{"n"}}, []byte(`{"autoUpgrade":true}`), false); err != nil {
 		t.Error(err)
 	}
 	if work.Load() == 0 {
@@ -103,7 +103,7 @@ func TestNoNodeStartsByAPassDuringWhichAStateLabelIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy := []byte(`{"autoUpgrade":true,"maxParallelUpgrades":0,"drain":{"enable":true}}`)
-	if err := h.Apply(t.Context(), nodes, nil, policy, false); err != nil {
+	if err := h.Apply(t.Context(), Part{Nodes: nodes}, policy, false); err != nil {
 		t.Fatal(err)
 	}
 	<-unmarked
@@ -167,7 +167,7 @@ func TestChangesThatComeInABurstShareRounds(t *testing.T) {
 	if _, _, err := h.Members(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Apply(t.Context(), []string{"n"}, nil, []byte(`{"autoUpgrade":true}`), false); err != nil {
+	if err := h.Apply(t.Context(), Part{Nodes: []string{"n"}}, []byte(`{"autoUpgrade":true}`), false); err != nil {
 		t.Fatal(err)
 	}
 	before, began := passes.Load(), time.Now()

@@ -42,6 +42,18 @@ func ZonesOf(policy []byte) (names []string) {
 	return names
 }
 
+// TablesOf returns the time zones in the policy, with their offsets in a span of time. Errors: as for ZoneOf.
+func TablesOf(policy []byte, from, until time.Time) (zones []Zone, err error) {
+	for _, name := range ZonesOf(policy) {
+		zone, err := ZoneOf(name, from, until)
+		if err != nil {
+			return nil, err
+		}
+		zones = append(zones, zone)
+	}
+	return zones, nil
+}
+
 // ZoneOf returns the offsets of a time zone in a span of time. Errors: this machine does not know the zone.
 func ZoneOf(name string, from, until time.Time) (Zone, error) {
 	location, err := time.LoadLocation(name)

@@ -2,7 +2,12 @@
 // needs no cgo and reaches nothing of the outside world.
 package wasm
 
-import "driverupgrade.example/go/internal/instance"
+import (
+	"encoding/json"
+
+	"driverupgrade.example/go/internal/instance"
+	"driverupgrade.example/go/internal/timezones"
+)
 
 // Instance is the module with a memory of its own.
 type Instance = instance.Instance[*Module]
@@ -15,8 +20,16 @@ func Keys(identity []byte) ([]byte, error) {
 	return instance.Alone(New, [][]byte{identity}, func(m *Module, t []int32, out int32) int32 { return m.Xdu_keys(t[0], out) })
 }
 
-func NormalizePolicy(policy []byte) ([]byte, error) {
-	return instance.Alone(New, [][]byte{policy}, func(m *Module, t []int32, out int32) int32 {
+// The module knows no time zone but UTC. zones: the ones that the policy names, as timezones.TablesOf returns them.
+func NormalizePolicy(policy []byte, zones ...timezones.Zone) ([]byte, error) {
+	request := policy
+	if len(zones) > 0 {
+		var err error
+		if request, err = json.Marshal(map[string]any{"policy": json.RawMessage(policy), "timeZones": zones}); err != nil {
+			return nil, err
+		}
+	}
+	return instance.Alone(New, [][]byte{request}, func(m *Module, t []int32, out int32) int32 {
 		return m.Xdu_policy_normalize(t[0], out)
 	})
 }

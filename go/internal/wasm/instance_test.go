@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"driverupgrade.example/go/internal/instance"
+	"driverupgrade.example/go/internal/timezones"
 	"driverupgrade.example/go/internal/wasm"
 	"driverupgrade.example/go/pkg/upgrade"
 )
@@ -49,6 +51,30 @@ func TestAnErrorIsTheNativeOne(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || err.(*instance.Error).Code != 3 {
 			t.Errorf("%s: %v", document, err)
 		}
+	}
+}
+
+func TestAPolicyWithATimeZoneIsNormalized(t *testing.T) {
+	policy := []byte(`{"rollout":{"closedTimeZone":"Asia/Tokyo","windows":[{"start":"22:00","durationSeconds":3600,"timeZone":"Europe/Berlin"}]}}`)
+	now := time.Unix(1_800_000_000, 0)
+	zones, err := timezones.TablesOf(policy, now, now.AddDate(1, 0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := wasm.NormalizePolicy(policy, zones...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), `"timeZone":"Europe/Berlin"`) || !strings.Contains(string(text), `"closedTimeZone":"Asia/Tokyo"`) {
+		t.Errorf("the policy is %s", text)
+	}
+	again, err := wasm.NormalizePolicy(text, zones...)
+	if err != nil || string(again) != string(text) {
+		t.Errorf("again it is %s, %v", again, err)
+	}
+	_, err = wasm.NormalizePolicy(policy, zones[:1]...)
+	if err == nil || !strings.Contains(err.Error(), "time zone Europe/Berlin is not in timeZones") {
+		t.Errorf("without the table of a zone: %v", err)
 	}
 }
 

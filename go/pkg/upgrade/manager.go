@@ -316,10 +316,10 @@ func (m *Manager) read(ctx context.Context, namespace string, driverLabels map[s
 	}
 }
 
-// part is what a state has of one host.
+// part is what a state has of one host and one owner.
 type part struct {
-	host           *host.Host
-	nodes, podless []string
+	host *host.Host
+	host.Part
 }
 
 // partsOf: a state may have been put together of several. Nodes that BuildState has not read are told apart.
@@ -327,32 +327,50 @@ func partsOf(state *ClusterUpgradeState) (parts []*part, foreign []string, err e
 	if state == nil {
 		return nil, nil, errors.New("currentState should not be empty")
 	}
-	of, seen := map[*host.Host]*part{}, map[*reading]bool{}
+	type key struct {
+		host  *host.Host
+		owner string
+	}
+	of, seen := map[key]*part{}, map[*reading]bool{}
+	partFor := func(read *reading) *part {
+		mine := key{read.host, read.owner}
+		if of[mine] == nil {
+			of[mine] = &part{host: read.host, Part: host.Part{Owner: read.owner}}
+		}
+		if !seen[read] {
+			seen[read] = true
+			of[mine].add(read)
+		}
+		return of[mine]
+	}
 	for _, nodes := range state.NodeStates {
 		for _, node := range nodes {
-			if node == nil || node.Node == nil {
-				continue
-			}
-			read := node.read
-			if read == nil {
+			switch {
+			case node == nil || node.Node == nil:
+			case node.read == nil:
 				foreign = append(foreign, node.Node.Name)
-				continue
-			}
-			if of[read.host] == nil {
-				of[read.host] = &part{host: read.host}
-			}
-			of[read.host].nodes = append(of[read.host].nodes, node.Node.Name)
-			if !seen[read] {
-				seen[read] = true
-				of[read.host].podless = append(of[read.host].podless, read.podless...)
+			default:
+				mine := partFor(node.read)
+				mine.Nodes = append(mine.Nodes, node.Node.Name)
 			}
 		}
 	}
-	if read := state.read; read != nil && of[read.host] == nil {
-		of[read.host] = &part{host: read.host, podless: read.podless} // of all its nodes the driver pod is missing just now
+	if state.read != nil && !seen[state.read] {
+		partFor(state.read) // every node is without a driver pod at the moment
 	}
-	parts = slices.SortedFunc(maps.Values(of), func(a, b *part) int { return cmp.Compare(a.host.Selection(), b.host.Selection()) })
+	parts = slices.SortedFunc(maps.Values(of), func(a, b *part) int {
+		return cmp.Or(cmp.Compare(a.host.Selection(), b.host.Selection()), cmp.Compare(a.Owner, b.Owner))
+	})
 	return parts, foreign, nil
+}
+
+// add takes the nodes of a reading that are without a driver pod. Of an owner's it is known that they are the owner's.
+func (p *part) add(read *reading) {
+	if p.Owner != "" {
+		p.Nodes = append(p.Nodes, read.podless...)
+		return
+	}
+	p.Podless = append(p.Podless, read.podless...)
 }
 
 func checkOurs(foreign []string) error {
@@ -386,7 +404,7 @@ func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState
 	}
 	var failures []error
 	for _, of := range parts {
-		failures = append(failures, of.host.Release(ctx, of.nodes))
+		failures = append(failures, of.host.Release(ctx, of.Nodes))
 	}
 	return errors.Join(failures...)
 }

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,14 +64,7 @@ func isPodReady(pod *corev1.Pod) bool {
 
 // keysOf returns the keys of the Manager that built the state.
 func keysOf(state *ClusterUpgradeState) Keys {
-	read := state.read
-	for _, nodes := range state.NodeStates {
-		for _, node := range nodes {
-			if node != nil && node.read != nil {
-				read = node.read
-			}
-		}
-	}
+	read := cmp.Or(state.read, anyReading(state))
 	if read == nil {
 		return Keys{defaultDomain, DriverName}
 	}

@@ -18,7 +18,8 @@ import (
 // it, budgets hold although two replicas may believe that they lead. Native operators and this module may share a ConfigMap; one that
 // does not exist is created. The operator needs the rights to get, create and patch it, and to list nodes.
 //
-// BuildState must have all of the driver's nodes then, because the record is about all of them.
+// BuildState must have all of the driver's nodes then, because the record is about all of them. With several policies, the record is about
+// the nodes of a part: see PartOf.
 func WithLedger(namespace, name string) Option {
 	return func(m *Manager) { m.options.Ledger = &engine.Ledger{Namespace: namespace, Name: name} }
 }
@@ -60,11 +61,21 @@ func (m *Manager) hold(reason string) {
 
 // Approve lets the stage after this one begin, or lifts the halt of this one, by an annotation on the driver's DaemonSet: the operator needs
 // the right to patch it. Errors: no rollout waits for this approval; the server refuses the write. An approval that was given before the
-// halt does not lift it: Approve removes it then, and returns an error that asks to call again.
+// halt does not lift it: Approve removes it then, and returns an error that asks to call again. If the rollouts of several owners wait for
+// an approval of a stage with this name, Approve gives none: use ApprovePart.
 func (m *Manager) Approve(ctx context.Context, stage string) error {
+	return m.approve(ctx, nil, stage)
+}
+
+// ApprovePart is Approve for the rollout of an owner's part: see PartOf.
+func (m *Manager) ApprovePart(ctx context.Context, owner, stage string) error {
+	return m.approve(ctx, &owner, stage)
+}
+
+func (m *Manager) approve(ctx context.Context, owner *string, stage string) error {
 	err := errors.New("no rollout was applied")
 	for _, one := range m.allHosts() {
-		if err = one.Approve(ctx, stage); err == nil {
+		if err = one.Approve(ctx, owner, stage); err == nil {
 			return nil
 		}
 	}
@@ -102,6 +113,7 @@ func (m *Manager) everything() []engine.Pass {
 
 // Rollout is where a rollout stands, for the status of a custom resource.
 type Rollout struct {
+	Owner    string    // owner of the part (PartOf); empty: the part has no owner
 	Revision string    // the driver's, as approvals name it
 	Began    time.Time // zero: not known
 	Stage    string    // the open one
@@ -118,26 +130,41 @@ type RolloutStage = engine.RolloutStage
 // RolloutGangs counts the interruptions of gangs that are still to come; nil: the policy takes no account of gangs.
 type RolloutGangs = engine.RolloutGangs
 
-// Rollout returns where the rollout of the last pass stands; false: the policy had no rollout.
+// Rollout returns where the rollout of the last pass stands; false: the policy had no rollout. Of several owners' rollouts, it is one that is
+// halted, or the first by owner: see Rollouts.
 func (m *Manager) Rollout() (Rollout, bool) {
-	if rollout := rolloutIn(m.everything()); rollout != nil {
+	if rollout := firstOf(m.Rollouts()); rollout != nil {
 		return *rollout, true
 	}
 	return Rollout{}, false
 }
 
-func rolloutIn(all []engine.Pass) *Rollout {
+// Rollouts returns where the rollouts of all parts stand, by owner.
+func (m *Manager) Rollouts() []Rollout { return rolloutsIn(m.everything()) }
+
+func rolloutsIn(all []engine.Pass) (rollouts []Rollout) {
 	for _, found := range all {
-		if found.Rollout != nil {
-			made := rolloutOf(*found.Rollout)
-			return &made
+		for _, one := range found.Rollouts {
+			rollouts = append(rollouts, rolloutOf(one))
 		}
 	}
-	return nil
+	return rollouts
+}
+
+func firstOf(rollouts []Rollout) *Rollout {
+	for i := range rollouts {
+		if rollouts[i].Halted != nil {
+			return &rollouts[i]
+		}
+	}
+	if len(rollouts) == 0 {
+		return nil
+	}
+	return &rollouts[0]
 }
 
 func rolloutOf(of engine.Rollout) Rollout {
-	made := Rollout{Revision: of.Revision, Stage: of.Stage, Stages: of.Stages, Gangs: of.Gangs}
+	made := Rollout{Owner: of.Owner, Revision: of.Revision, Stage: of.Stage, Stages: of.Stages, Gangs: of.Gangs}
 	if of.Began != nil {
 		made.Began = time.UnixMilli(*of.Began)
 	}
@@ -172,7 +199,7 @@ func (m *Manager) apply(ctx context.Context, currentState *ClusterUpgradeState, 
 	}
 	var failures []error
 	for _, of := range parts {
-		err := of.host.Apply(ctx, of.nodes, of.podless, policy, off)
+		err := of.host.Apply(ctx, of.Part, policy, off)
 		if off && errors.Is(err, host.ErrClosed) {
 			continue // nothing is left to be switched off
 		}

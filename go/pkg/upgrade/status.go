@@ -23,7 +23,7 @@ const (
 // LastTransitionTime nor ObservedGeneration.
 func (m *Manager) Conditions() []metav1.Condition {
 	all := m.everything()
-	return conditionsOf(m.Stats(), rolloutIn(all), warningsOf(all))
+	return conditionsOf(m.Stats(), firstOf(rolloutsIn(all)), warningsOf(all))
 }
 
 func conditionsOf(stats Stats, rollout *Rollout, warnings []string) []metav1.Condition {

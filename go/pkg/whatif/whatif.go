@@ -195,12 +195,12 @@ func policyOf(text []byte, at time.Time, zones map[string]timezones.Zone) (json.
 	if err != nil {
 		return nil, fmt.Errorf("the upgrade policy: %w", err)
 	}
-	for _, name := range timezones.ZonesOf(policy) {
-		zone, err := timezones.ZoneOf(name, at.AddDate(-1, 0, 0), at.AddDate(3, 0, 0))
-		if err != nil {
-			return nil, err
-		}
-		zones[name] = zone
+	of, err := timezones.TablesOf(policy, at.AddDate(-1, 0, 0), at.AddDate(3, 0, 0))
+	if err != nil {
+		return nil, err
+	}
+	for _, zone := range of {
+		zones[zone.Name] = zone
 	}
 	return policy, nil
 }

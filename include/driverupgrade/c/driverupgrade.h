@@ -73,8 +73,9 @@ void du_free(void *memory);
 du_code du_keys(du_str identity, du_buf *out);
 
 /*
- * An upgrade policy with every field spelled out. In: the policy as a custom resource has it, in JSON or YAML. Out: one JSON object.
- * Errors: 3 with the path of every field that is wrong.
+ * An upgrade policy with every field spelled out. In: the policy as a custom resource has it, in JSON or YAML. Or, with tables of the time
+ * zones that it names, {"policy":...,"timeZones":[...]}: the zones as du_engine_put_time_zone takes them, and the policy in JSON. Without
+ * tables the machine's own time zones count. Out: one JSON object. Errors: 3 with the path of every field that is wrong.
  */
 du_code du_policy_normalize(du_str policy, du_buf *out);
 
@@ -176,12 +177,13 @@ du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
 
 /*
  * Makes one pass. `nodes`: a JSON array of the names that `policy` is for, or empty: all. Several parts of the nodes may each have a
- * policy of their own; budgets count the part's nodes. A node without a driver pod stays in its part. A node in progress that no part
+ * policy of their own; budgets count the part's nodes. {"owner":"gold","names":[...]}: a part with an owner, whose rollout has a record
+ * of its own in the ledger. `owner`: a DNS subdomain, such as the name of the custom resource with the policy. A node without a driver pod stays in its part. A node in progress that no part
  * names any longer still counts in the part that it was in, and waits. Out: "work", the nodes whose requests du_engine_next returns now
  * ("" stands for the ledger); "wantedPods", nodes that wait until their pods have been put; gates, counts, findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call it
  * again when an object was put, when a node's or the ledger's requests have been answered, and at wakeAt. `now_ms`: milliseconds since
- * 1970. Errors: 3 for a policy that makes no sense, or that names a time zone that was not put; 9 for a rollout without a ledger, and for a
- * second part with a ledger, which has the record of one rollout; 14 until each kind has been put once.
+ * 1970. Errors: 3 for a policy or an owner that makes no sense, or a time zone that was not put. 9 for a rollout without a ledger;
+ * with a ledger, for a second part without an owner. 14 until each kind has been put once.
  */
 du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
 
@@ -209,7 +211,7 @@ du_code du_engine_settle(du_engine *engine, int64_t now_ms, du_buf *out);
 /* Why a node waits, as the last pass found it: {"node":...,"gate":{...}}; "gate" is null if it does not wait, or is not known. */
 du_code du_engine_explain(du_engine *engine, du_str node, du_buf *out);
 
-/* What the last passes found of all nodes: as du_engine_apply, with every gate. */
+/* The state of all nodes after the last passes: as du_engine_apply, with every gate, and the "rollouts" of all parts by "owner". */
 du_code du_engine_everything(du_engine *engine, du_buf *out);
 
 /*

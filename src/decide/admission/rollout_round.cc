@@ -19,12 +19,29 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Of all DaemonSets of the driver; none: of one it cannot be told.
-std::set<std::string> RevisionsOf(const DriverFacts& driver) {
-  std::set<std::string> revisions;
+bool WantsAny(const DaemonSet& daemon_set, const std::vector<RolloutNode>& nodes) {
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](const RolloutNode& node) { return Wants(daemon_set, *node.node); });
+}
+
+// Returns the DaemonSets of the driver that this rollout is about.
+std::vector<const DriverDaemonSet*> DaemonSetsOf(const DriverFacts& driver, bool shares_driver,
+                                                 const std::vector<RolloutNode>& nodes) {
+  std::vector<const DriverDaemonSet*> all;
+  std::vector<const DriverDaemonSet*> wanting;
   for (const auto& [uid, daemon_set] : driver.daemon_sets) {
-    if (!daemon_set.wanted_revision) return {};
-    revisions.insert(*daemon_set.wanted_revision);
+    all.push_back(&daemon_set);
+    if (shares_driver && WantsAny(daemon_set.daemon_set, nodes)) wanting.push_back(&daemon_set);
+  }
+  return wanting.empty() ? all : wanting;
+}
+
+// None: the revision of a DaemonSet is not known.
+std::set<std::string> RevisionsOf(const std::vector<const DriverDaemonSet*>& daemon_sets) {
+  std::set<std::string> revisions;
+  for (const DriverDaemonSet* daemon_set : daemon_sets) {
+    if (!daemon_set->wanted_revision) return {};
+    revisions.insert(*daemon_set->wanted_revision);
   }
   return revisions;
 }
@@ -145,7 +162,7 @@ class RolloutRounds {
     members.Settle(policy_, RoomForUnits());
     budgets_ = CountGroups(std::move(budgets_), elsewhere);
     if (input.grants_max) budgets_.ledger = {.max = *input.grants_max, .kept = sums.kept};
-    view_.revisions = RevisionsOf(input.driver);
+    view_.revisions = RevisionsOf(DaemonSetsOf(input.driver, input.facts.shares_driver, view_.nodes));
     view_.revision = RevisionOf(view_.revisions);
     view_.approvals = ApprovalsOf(input.driver, input.machine.identity());
     view_.sick = input.facts.sick;

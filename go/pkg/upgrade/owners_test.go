@@ -1,0 +1,177 @@
+package upgrade
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+
+	"driverupgrade.example/go/internal/fakecluster"
+)
+
+var owners = []string{"gold", "silver"}
+
+// newOwners has three nodes and a driver for each owner, all current, and a Manager with a ledger.
+func newOwners(t *testing.T) *world {
+	t.Helper()
+	SetDriverName("gpu")
+	w := &world{t: t, cluster: fakecluster.NewOwned(owners...), clock: testclock.NewFakeClock(time.Unix(1_700_000_000, 0)), events: &recorder{}}
+	t.Cleanup(w.cluster.Close)
+	for _, owner := range owners {
+		for _, number := range []string{"-0", "-1", "-2"} {
+			w.nodes = append(w.nodes, owner+number)
+			w.cluster.AddOwnedNode(owner+number, owner)
+		}
+	}
+	w.manageWithLedger()
+	w.applyOwned()
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	return w
+}
+
+func (w *world) partOf(state *ClusterUpgradeState, owner string) *ClusterUpgradeState {
+	return PartOf(state, owner, func(_ string, labels map[string]string) bool { return labels[fakecluster.OwnerLabel] == owner })
+}
+
+// applyOwned applies the same policy to the part of each owner.
+func (w *world) applyOwned() {
+	w.t.Helper()
+	state := w.build(w.t.Context())
+	for _, owner := range owners {
+		if err := w.manager.ApplyPolicy(w.t.Context(), w.partOf(state, owner), []byte(canaryFirst)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// upgradedTo counts the nodes that are done with this revision of their driver.
+func (w *world) upgradedTo(revision string) (nodes int) {
+	for _, node := range w.nodes {
+		if w.cluster.Revision(node) == revision && w.cluster.State(node) == UpgradeStateDone {
+			nodes++
+		}
+	}
+	return nodes
+}
+
+func (w *world) waitsFor(owner, approval string) bool {
+	return slices.ContainsFunc(w.manager.Rollouts(), func(one Rollout) bool {
+		return one.Owner == owner && one.WaitsFor != nil && one.WaitsFor.Subject == GateSubject{Kind: "Approval", Name: approval}
+	})
+}
+
+// awaitApprovals lets the canaries of both owners soak.
+func (w *world) awaitApprovals(gold, silver string) {
+	w.t.Helper()
+	w.eventually("the canaries", func() bool {
+		w.applyOwned()
+		return w.upgradedTo(gold) == 1 && w.upgradedTo(silver) == 1
+	})
+	w.eventually("the gates of the approvals", func() bool {
+		w.applyOwned()
+		w.clock.Step(10 * time.Second)
+		return w.waitsFor("gold", "canary@"+gold) && w.waitsFor("silver", "canary@"+silver)
+	})
+}
+
+func TestEachOwnerHasARolloutOfItsOwn(t *testing.T) {
+	w := newOwners(t)
+	w.awaitApprovals("gold-2", "silver-2")
+	if err := w.manager.Approve(t.Context(), "canary"); err == nil || !contains(err.Error(), "gold, silver", "ApprovePart") {
+		t.Errorf("an approval that may be of either: %v", err)
+	}
+	if err := w.manager.ApprovePart(t.Context(), "bronze", "canary"); err == nil || !contains(err.Error(), "there is no rollout") {
+		t.Errorf("the approval of an owner that there is not: %v", err)
+	}
+	if err := w.manager.ApprovePart(t.Context(), "gold", "canary"); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the other nodes of gold", func() bool { w.applyOwned(); return w.upgradedTo("gold-2") == 3 })
+	w.applyOwned()
+	if upgraded := w.upgradedTo("silver-2"); upgraded != 1 || !w.waitsFor("silver", "canary@silver-2") {
+		t.Errorf("%d nodes of silver are upgraded before its approval: %+v", upgraded, w.manager.Rollouts())
+	}
+	if err := w.manager.Approve(t.Context(), "canary"); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the other nodes of silver", func() bool { w.applyOwned(); return w.upgradedTo("silver-2") == 3 })
+	data := w.cluster.ConfigMap("driver-upgrades")
+	for _, entry := range []string{"_rollout_nvidia.com_gpu_gold", "_rollout_nvidia.com_gpu_silver"} {
+		if data[entry] == nil {
+			t.Errorf("the ledger has no %s: %v", entry, data)
+		}
+	}
+	if data["_rollout_nvidia.com_gpu"] != nil {
+		t.Errorf("the ledger has a record without an owner: %v", data)
+	}
+}
+
+func TestANewDriverOfOneOwnerIsNoNewRolloutOfAnother(t *testing.T) {
+	w := newOwners(t)
+	w.awaitApprovals("gold-2", "silver-2")
+	w.cluster.NewDriverFor("silver")
+	if err := w.manager.ApprovePart(t.Context(), "gold", "canary"); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the new drivers", func() bool {
+		w.applyOwned()
+		return w.upgradedTo("gold-2") == 3 && w.upgradedTo("silver-3") == 1
+	})
+}
+
+func TestAManagerThatTakesOverGoesByTheRecordOfEachOwner(t *testing.T) {
+	w := newOwners(t)
+	w.awaitApprovals("gold-2", "silver-2")
+	w.manageWithLedger()
+	w.applyOwned()
+	w.awaitApprovals("gold-2", "silver-2")
+	if err := w.manager.ApprovePart(t.Context(), "silver", "canary"); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the other nodes of silver", func() bool { w.applyOwned(); return w.upgradedTo("silver-2") == 3 })
+	if upgraded := w.upgradedTo("gold-2"); upgraded != 1 {
+		t.Errorf("%d nodes of gold are upgraded before its approval", upgraded)
+	}
+}
+
+func TestAPartHasItsNodesWithoutDriverPods(t *testing.T) {
+	w := newOwners(t)
+	w.cluster.LoseDriverPod("gold-0")
+	var part *ClusterUpgradeState
+	w.eventually("the state without the pod", func() bool {
+		part = w.partOf(w.build(t.Context()), "gold")
+		return len(part.podless) == 1
+	})
+	parts, foreign, err := partsOf(part)
+	if err != nil || len(foreign) > 0 || len(parts) != 1 || parts[0].Owner != "gold" {
+		t.Fatalf("the parts are %+v, %v, %v", parts, foreign, err)
+	}
+	if nodes := slices.Sorted(slices.Values(parts[0].Nodes)); !slices.Equal(nodes, []string{"gold-0", "gold-1", "gold-2"}) {
+		t.Errorf("the part has %v", nodes)
+	}
+	if other := w.partOf(w.build(t.Context()), "silver"); len(other.podless) > 0 {
+		t.Errorf("the part of the other owner has %v", other.podless)
+	}
+}
+
+func TestPartsWithoutAnOwnerAreRefusedWithALedger(t *testing.T) {
+	w := newOwners(t)
+	w.manageWithLedger()
+	state := w.build(t.Context())
+	half := NewClusterUpgradeState()
+	for name, nodes := range state.NodeStates {
+		half.NodeStates[name] = nodes[:len(nodes)/2]
+		state.NodeStates[name] = nodes[len(nodes)/2:]
+	}
+	first := w.manager.ApplyPolicy(t.Context(), &half, []byte(canaryFirst))
+	second := w.manager.ApplyPolicy(t.Context(), state, []byte(canaryFirst))
+	if first != nil || second == nil || !contains(second.Error(), "each part needs an owner of its own") {
+		t.Errorf("the first: %v, the second: %v", first, second)
+	}
+	err := w.manager.ApplyPolicy(t.Context(), w.partOf(w.build(t.Context()), "gold"), []byte(canaryFirst))
+	if err != nil {
+		t.Errorf("a part with an owner beside: %v", err)
+	}
+}

@@ -27,7 +27,6 @@ bool SameForJudge(const DriverFacts& a, const DriverFacts& b) {
 
 void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
   AdmissionLimits limits = policy;
-  if (shows_waits_ && limits.paused != limits_.paused) Sweep();
   const bool other_rollout = limits.rollout != limits_.rollout || limits.failures_by_class != limits_.failures_by_class;
   limits_ = std::move(limits);
   if (other_rollout) rollout_.SetPolicy(limits_);
@@ -226,8 +225,7 @@ Verdict IncrementalPlanner::Impl::Judge(PlannedNode& node, bool admitted) const 
   Verdict verdict;
   const JudgeContext context(machine_, rules_, *driver_, now_, active_since_);
   if (shows_waits_) node.shown_wait.Read(*MarksOfView(*node.view, *identity_), now_);
-  // While the policy is paused, nodes get only the patches that their upgrades need.
-  const ShownWait* shown_wait = shows_waits_ && !limits_.paused ? &node.shown_wait : nullptr;
+  const ShownWait* shown_wait = shows_waits_ ? &node.shown_wait : nullptr;
   JudgeInto(context, *node.view, {.admitted = admitted, .unit = node.unit}, shown_wait, verdict);
   if (shows_waits_) node.shown_wait.Judged(verdict, now_);
   return verdict;

@@ -9,8 +9,15 @@
 namespace driverupgrade::internal {
 namespace {
 
-// How long a gate must last until the node shows it.
+// How long a gate must last until the node shows it. A driver that is compiled or validated takes minutes and is not stuck: its node
+// costs no more requests than any other.
 constexpr absl::Duration kHeldMin = absl::Minutes(1);
+constexpr absl::Duration kHeldMinOfDriver = absl::Minutes(10);
+
+absl::Duration HeldMin(GateReason reason) {
+  return TraitsOf(reason).opener == GateOpener::kDriver ? kHeldMinOfDriver : kHeldMin;
+}
+
 // How long an annotation stays as it is while the node stays in its state.
 constexpr absl::Duration kUnchangedMin = absl::Minutes(5);
 
@@ -48,7 +55,7 @@ absl::Time ShownWait::DueAt(UpgradeState state, const std::optional<Gate>& gate,
   if (!gate) return may_change;
   const Held& held = IsPassing(gate->reason) ? passing_ : held_;
   const bool is_same = state == state_ && held.reason == gate->reason;
-  return std::max(may_change, (is_same ? held.since : now) + kHeldMin);
+  return std::max(may_change, (is_same ? held.since : now) + HeldMin(gate->reason));
 }
 
 std::string WaitText(const Gate& gate) {

@@ -200,6 +200,23 @@ TEST_CASE("W23: the gate of a drain says when the node fails, unless the pods ar
   CHECK_FALSE(node.Judge().gate->fails_at);
 }
 
+TEST_CASE(
+    "W23: the gate of a pod deletion says when the node fails, unless a drain is tried or the pods are deleted then") {
+  auto node = NodeUnderTest("pod-deletion-required")
+                  .CordonedByUs()
+                  .WithPods({WebPod().Build()})
+                  .StageBegan("pod-deletion-required", absl::Seconds(100));
+  node.policy.pod_deletion = PodDeletionPolicy{.pod_selector = Selector("app=web"), .timeout = absl::Seconds(300)};
+  const std::optional<Gate> gate = node.Judge().gate;
+  REQUIRE(gate);
+  CHECK(gate->fails_at == node.now + absl::Seconds(200));
+  node.policy.drain = DrainPolicy{};
+  CHECK_FALSE(node.Judge().gate->fails_at);
+  node.policy.drain.reset();
+  node.policy.pod_deletion->on_timeout = OnTimeout::kDelete;
+  CHECK_FALSE(node.Judge().gate->fails_at);
+}
+
 TEST_CASE("W23: the cause of a failure stays on the node, in 256 bytes, until the next attempt") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(300));
   node.view.attempts.pods["web-uid"] = {.count = 3,
@@ -209,7 +226,8 @@ TEST_CASE("W23: the cause of a failure stays on the node, in 256 bytes, until th
                                         .message = std::string(300, 'x')};
   const Node failed = node.After(node.Judge());
   const std::string& cause = failed.annotations.at(Gpu().FailureCauseAnnotation());
-  CHECK(cause.starts_with("Failed to drain the node, drain timed out after 300 s: team-a/web (the request failed: xxx"));
+  CHECK(
+      cause.starts_with("Failed to drain the node, drain timed out after 300 s: team-a/web (the request failed: xxx"));
   CHECK(cause.size() == 256);
 
   auto again = NodeUnderTest("upgrade-required", "old").CordonedByUs();
@@ -413,8 +431,8 @@ TEST_CASE("doc-D2: with onTimeout Delete, pods that are left at the deadline are
 
 TEST_CASE("dep-F21: a terminating pod is waited for, whatever the policy allows") {
   const auto terminating = [](PodBuilder pod) { return pod.Terminating(kNow + absl::Seconds(20)).Build(); };
-  auto node = DrainingNode().WithPods({terminating(PodBuilder("lab", "bare").WithUid("bare")),
-                                       terminating(WebPod().WithEmptyDir())});
+  auto node = DrainingNode().WithPods(
+      {terminating(PodBuilder("lab", "bare").WithUid("bare")), terminating(WebPod().WithEmptyDir())});
   node.policy.drain->force = node.policy.drain->delete_empty_dir = false;
   CHECK(GateOf(node.Judge()) == "PodsTerminating");
   CHECK(node.Judge().plan.evict.empty());

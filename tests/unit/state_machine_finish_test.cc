@@ -21,6 +21,20 @@ testing::PodBuilder Validator(std::string name) {
   return testing::PodBuilder("operators", name).WithUid(name).OnNode("n1").WithLabel("app", "validator");
 }
 
+TEST_CASE("W23: the gate names a container that crashes again and again, by a text that does not change with each restart") {
+  const auto detail = [](testing::PodBuilder pod) {
+    auto node = NodeUnderTest("pod-restart-required").CordonedByUs().WithDriverPods({pod.Build()});
+    const std::optional<Gate> gate = node.Judge().gate;
+    return gate ? gate->detail : "";
+  };
+  CHECK(detail(DriverPod("new").NotReady()) == "drivers/driver-1 is not ready");
+  CHECK(detail(DriverPod("new").Crashing(2)) == "drivers/driver-1 is not ready");
+  const std::string crashing = detail(DriverPod("new").Crashing(3));
+  CHECK(crashing.starts_with("drivers/driver-1 is not ready: container "));
+  CHECK(crashing.ends_with(" crashes again and again"));
+  CHECK(detail(DriverPod("new").Crashing(7)) == crashing);
+}
+
 TEST_CASE("T37, T38: a driver pod that is out of date is deleted once, and one that is terminating is waited for") {
   auto node = Restarting("old");
   Verdict verdict = node.Judge();
@@ -256,10 +270,10 @@ TEST_CASE("W11: a driver pod that cannot be started is a finding as soon as it i
     CHECK(verdict.findings[0].code == FindingCode::kDriverPodCannotStart);
     return verdict.findings[0].message;
   };
-  CHECK(finding("ErrImagePull") == "driver pod drivers/driver-1: container main: the image driver:typo cannot be pulled");
+  CHECK(finding("ErrImagePull") ==
+        "driver pod drivers/driver-1: container main: the image driver:typo cannot be pulled");
   CHECK(finding("ImagePullBackOff") == finding("ErrImagePull"));
-  CHECK(finding("RunContainerError") ==
-        "driver pod drivers/driver-1: container main cannot start (RunContainerError)");
+  CHECK(finding("RunContainerError") == "driver pod drivers/driver-1: container main cannot start (RunContainerError)");
 }
 
 TEST_CASE("dep-F4: validation has a deadline even if there is no validation pod") {

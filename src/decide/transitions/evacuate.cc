@@ -115,7 +115,8 @@ Progress LeavePodDeletion(Walk& walk) {
       const std::string remaining = walk.drains.Remaining(selection.evict, walk.view, walk.in.now);
       return FallBackToDrain(walk, policy->on_failure, TimedOut("pod deletion", policy->timeout, remaining));
     }
-    return walk.Evict(std::move(round), deadline);
+    const bool fails = policy->on_timeout == OnTimeout::kFail && !walk.in.policy.drain;
+    return walk.Evict(std::move(round), deadline, fails ? deadline : absl::InfiniteFuture());
   }
   const auto& [pod, error] = *walk.view.hook_errors.begin();
   std::string unknown = fmt::format("{}: {}", pod, error);

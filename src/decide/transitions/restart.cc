@@ -244,6 +244,21 @@ std::string StartError(const Walk& walk) {
   return {};
 }
 
+// Returns which container of the driver pod has been restarted again and again; empty if none has. Without the count, which would make
+// each restart a new text.
+std::string Crashing(const Walk& walk) {
+  constexpr int kRestartsMin = 3;
+  if (walk.driver.not_ready == nullptr) return {};
+  const Pod& pod = *walk.driver.not_ready;
+  for (const auto* statuses : {&pod.init_container_statuses, &pod.container_statuses}) {
+    for (const ContainerStatus& status : *statuses) {
+      if (status.ready || status.restart_count < kRestartsMin) continue;
+      return fmt::format("container {} crashes again and again", status.name);
+    }
+  }
+  return {};
+}
+
 // Reports such a pod, and returns why the driver pod, which is called `name`, is not ready.
 std::string WhyNotReady(Walk& walk, std::string_view name) {
   const std::string error = StartError(walk);
@@ -297,7 +312,9 @@ Progress LeavePodRestart(Walk& walk) {
     return walk.Fail("Failed to restart driver pod",
                      fmt::format("{} keeps restarting", driver.failing->ref.ToString()));
   }
-  return WaitForDriver(walk, GateReason::kDriverPodNotReady, WhyNotReady(walk, driver.not_ready->ref.ToString()));
+  std::string why = WhyNotReady(walk, driver.not_ready->ref.ToString());
+  if (const std::string crashing = Crashing(walk); !crashing.empty()) why += ": " + crashing;
+  return WaitForDriver(walk, GateReason::kDriverPodNotReady, std::move(why));
 }
 
 // A failed node that nothing has repaired: taken back after a pause, as often as the policy says (retry).

@@ -76,11 +76,11 @@ absl::StatusOr<WireFigures> MeasureWire(int nodes, int pods_per_node, int reader
 struct PageFigures {
   int nodes = 0;
   int rounds = 0;
-  // Of the thread that steps the service: the processor's time, the wall clock, and the longest round.
+  // Times of the thread that steps the service: the processor's time, the wall clock, and the longest round.
   absl::Duration round_work = {};
   absl::Duration rounds_time = {};
   absl::Duration slowest_round = {};
-  // Of one document.
+  // Figures of one document.
   absl::Duration document_work = {};
   std::size_t document_bytes = 0;
   std::size_t compressed_bytes = 0;  // with gzip, as a browser gets it

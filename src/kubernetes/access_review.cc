@@ -23,7 +23,7 @@ using internal::JsonWriter;
 
 constexpr std::size_t kTokensRemembered = 256;
 
-// Of a TokenReview.
+// The owner of a token, as a TokenReview has it.
 struct User {
   std::string name = {};
   std::string uid = {};
@@ -89,7 +89,7 @@ Review OfAccess(const User& user, const std::string& path) {
           .spec = spec.Take()};
 }
 
-// nullopt: the token is nobody's.
+// nullopt: the token is not valid.
 std::optional<User> ReadUser(const JsonField& status) {
   const JsonField authenticated = status.Member("authenticated");
   if (!authenticated.Bool()) return std::nullopt;

@@ -63,7 +63,7 @@ class NodeHistories {
   const NodeHistory* Find(std::string_view node) const;
 
  private:
-  // Of a new copy of the node's history, until the next call.
+  // Returns a new copy of the node's history, which may be changed until the next call.
   NodeHistory& Edit(const std::string& node);
 
   std::map<std::string, std::shared_ptr<const NodeHistory>, std::less<>> nodes_;

@@ -68,7 +68,8 @@ std::string Manual::Fill(const std::string& name, const Words& words) const {
   for (const auto& [word, value] : all) {
     text = std::regex_replace(text, std::regex("\\b" + word + "\\b(?!:)"), value);
   }
-  static const std::regex kWords("\\b(NODE|NAMESPACE|NAME|POD|DAEMONSET|DEPLOYMENT|SELECTOR|VERSION|REPOSITORY|CHART)\\b(?!:)");
+  static const std::regex kWords(
+      "\\b(NODE|NAMESPACE|NAME|POD|DAEMONSET|DEPLOYMENT|SELECTOR|VERSION|REPOSITORY|CHART)\\b(?!:)");
   std::smatch unfilled;
   if (std::regex_search(text, unfilled, kWords)) {
     throw std::runtime_error(name + ": " + unfilled.str() + " is left in it:\n" + text);
@@ -83,7 +84,8 @@ std::string Manual::Run(const std::string& name, const Words& words) const {
   options.err = folder_ / "err";
   options.folder = folder_;
   const char* path = std::getenv("PATH");
-  options.environment = {{"PATH", folder_.string() + ":" + (path == nullptr ? "" : path)}};
+  options.environment = {{"PATH", folder_.string() + ":" + (path == nullptr ? "" : path)},
+                         {"KUBECONFIG", (world_.control_plane().folder() / "admin.kubeconfig").string()}};
   Process process({"bash", "-euo", "pipefail", "-c", text}, options);
   const std::optional<int> exit_code = process.Wait(kLimit);
   process.Kill();

@@ -155,6 +155,7 @@ Advice OfRefusal(const NodeStatus& node) {
 
 // Nothing replaces the driver pod of a node that is done: it is up to date.
 Advice OfDone(const Commands& commands, const NodeStatus& node) {
+  if (node.moves) return {.text = "Nothing is needed: the next pass of the operator moves the node."};
   if (node.state != driverupgrade::UpgradeState::kDone || node.pod.empty() || node.pod_ready) {
     return {.text = "Nothing is needed."};
   }
@@ -174,11 +175,12 @@ void AddDeadline(const Request& request, const Gate& gate, Advice& help) {
                            Age(left));
 }
 
-// The advice about the gate helps only once an operator runs.
-void AddOperator(const Request& request, const Commands& commands, Advice& help) {
+// Other advice helps only once an operator runs. `any`: there is other advice.
+void AddOperator(const Request& request, const Commands& commands, bool any, Advice& help) {
   const std::string trouble = OperatorTrouble(request);
   if (trouble.empty()) return;
-  help.text = fmt::format("First start the operator: {}. Then: {}", trouble, help.text);
+  help.text = any ? fmt::format("First start the operator: {}. Then: {}", trouble, help.text)
+                  : fmt::format("Start the operator: {}.", trouble);
   help.commands.insert(help.commands.begin(), commands.Operator());
 }
 
@@ -206,7 +208,7 @@ Advice HelpFor(const Request& request, const NodeStatus& node) {
                 : node.gate           ? OfGate(request, commands, node)
                                       : OfDone(commands, node);
   if (node.gate) AddDeadline(request, *node.gate, help);
-  if (node.gate) AddOperator(request, commands, help);
+  AddOperator(request, commands, /*any=*/node.gate.has_value() || !help.commands.empty(), help);
   if (help.commands.empty() && !node.gate) return help;
   for (std::string& command : help.commands) {
     if (command.starts_with("kubectl ")) command += OptionsOfKubectl(request);

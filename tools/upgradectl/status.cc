@@ -116,7 +116,7 @@ Phase PhaseOf(const Tally& totals) {
 // Nodes that have no label yet, or that are done and have an old pod, wait as well.
 Phase PhaseOf(const RolloutStatus& status) {
   const bool waits = std::any_of(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
-    return node.gate && !driverupgrade::TraitsOf(node.gate->reason).ends_rollout;
+    return node.moves || (node.gate && !driverupgrade::TraitsOf(node.gate->reason).ends_rollout);
   });
   const Phase phase = PhaseOf(status.totals);
   return phase == Phase::kDone && waits ? Phase::kUnderWay : phase;
@@ -146,6 +146,7 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
   for (const NodeReport& node_report : report.nodes) {
     NodeStatus row{
         .name = node_report.plan.node, .state = node_report.plan.from, .gate = TrueGate(request, node_report)};
+    row.moves = !row.gate && !node_report.plan.path.empty();
     if (const auto node = nodes.find(row.name); node != nodes.end()) {
       row.since = Since(*node->second, row.state, request, history);
       row.cordoned = node->second->unschedulable;
@@ -221,6 +222,7 @@ std::string_view ToString(Phase phase) {
 bool HasEnded(const RolloutStatus& status) {
   if (status.phase != Phase::kFailed) return status.phase == Phase::kDone;
   return std::all_of(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
+    if (node.moves) return false;
     if (!node.gate) return node.state == UpgradeState::kDone && (node.pod.empty() || node.pod_ready);
     const driverupgrade::GateTraits& traits = driverupgrade::TraitsOf(node.gate->reason);
     // A turn comes by a node that moves, which is one of the others here.
@@ -232,6 +234,9 @@ bool HasEnded(const RolloutStatus& status) {
 }
 
 std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
+  // The node would move, and only an operator reads its pods then.
+  const bool would_read = report.gate && report.gate->reason == GateReason::kPodsUnknown && !report.plan.path.empty();
+  if (would_read) return std::nullopt;
   if (report.plan.evict.empty() || !report.gate || report.gate->reason != GateReason::kPodsTerminating) {
     return report.gate;
   }

@@ -27,6 +27,8 @@ struct NodeStatus {
   driverupgrade::UpgradeState state = driverupgrade::UpgradeState::kUnknown;
   std::optional<absl::Time> since = std::nullopt;
   std::optional<driverupgrade::Gate> gate = std::nullopt;
+  /// It waits for nothing but the next pass of an operator, as far as a pass of upgradectl's own can tell.
+  bool moves = false;
   /// Of the driver pod; empty without one.
   std::string revision = {};
   std::string pod = {};

@@ -71,6 +71,10 @@ TableRow RowOf(const NodeStatus& node, absl::Time at, bool wide) {
     row.push_back({Printable(fmt::format("the API server refuses: {}", node.refusal)), Colour::kRed});
     return row;
   }
+  if (node.moves) {
+    row.push_back({"the next pass"});
+    return row;
+  }
   row.push_back({GateCell(node.gate, at, wide, node.failure_cause), node.gate ? ColourOf(*node.gate) : Colour::kNone});
   return row;
 }

@@ -1,5 +1,5 @@
-/// Asks the API server whose token this is, and whether its owner may read a path: how a page over the network finds out who may
-/// see it, as the metrics filter of controller-runtime does.
+/// Asks the API server who owns a token, and whether the owner may read a path. A page over the network checks its readers so, as the
+/// metrics filter of controller-runtime does.
 ///
 /// Defines AccessReview.
 ///
@@ -37,10 +37,12 @@ class AccessReview {
                std::shared_ptr<const Clock> clock = SystemClock());
   ~AccessReview();
 
-  /// Whether the owner of the token may `get` the path. Without a remembered answer, at most two requests: a TokenReview, and
-  /// a SubjectAccessReview. Errors: Unauthenticated, if the token is nobody's; PermissionDenied, if its owner may not read the
-  /// path; ResourceExhausted, if too many tokens are reviewed; those of the requests, which are not remembered. No text
-  /// has the token.
+  /// Returns OK if the owner of the token may `get` the path. Without a remembered answer, it sends at most two requests: a
+  /// TokenReview, and a SubjectAccessReview. Errors, none of which has the token in its text:
+  ///  - Unauthenticated: the token is not valid.
+  ///  - PermissionDenied: the owner may not read the path.
+  ///  - ResourceExhausted: too many tokens are reviewed now.
+  ///  - Unavailable and others: a request failed. Such an answer is not remembered.
   [[nodiscard]] absl::Status Check(const CallContext& context, std::string_view token);
 
  private:

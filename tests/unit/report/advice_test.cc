@@ -56,7 +56,7 @@ TEST_CASE("Advice goes by the cause, not only by the name of the gate") {
                                  "kubectl delete pod -n team-a web-1"});
 }
 
-TEST_CASE("Who waits for a turn needs no advice, unless the turn never comes") {
+TEST_CASE("A node that waits for its turn needs no advice, unless the turn never comes") {
   Gate turn{.reason = GateReason::kMaxParallel, .detail = "", .count = GateCount{.used = 3, .limit = 3}};
   CHECK(internal::OpensByItself(turn));
   turn.subject.emplace(GateSubjectKind::kGroup, "", "");

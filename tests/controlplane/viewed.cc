@@ -1,0 +1,172 @@
+#include "viewed.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <array>
+#include <optional>
+#include <regex>
+
+#include "service_account.h"
+#include "steps.h"
+#include "support.h"
+#include "support/catch.h"
+#include "upgradectl_picture.h"
+#include "upgradectl_program.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// The operator's pod as far as the API server's proxy needs it. No scheduler takes it, so that its address is the machine's.
+constexpr std::string_view kPod = R"(
+apiVersion: v1
+kind: Pod
+metadata: {name: op-1, namespace: $NS}
+spec: {schedulerName: none, containers: [{name: operator, image: operator}]}
+)";
+
+constexpr std::string_view kAlice = R"(
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: alice, namespace: $NS}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: alice-views}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: driver-upgrade-view}
+subjects: [{kind: ServiceAccount, name: alice, namespace: $NS}]
+)";
+
+constexpr std::string_view kAliceMayRead = R"(
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: alice-reads, namespace: $NS}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: driver-upgrade-page}
+subjects: [{kind: ServiceAccount, name: alice, namespace: $NS}]
+)";
+
+// A webhook of a change freeze whose server is away: it refuses what the operator wants to do, and nobody else.
+constexpr std::string_view kWebhook = R"(
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: freeze}
+webhooks:
+- name: freeze.example.com
+  clientConfig: {url: "https://127.0.0.1:1/"}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [$OPERATION], resources: [$RESOURCE]}]
+  matchConditions: [{name: operator, expression: 'request.userInfo.username.endsWith(":driver-upgrade")'}]
+  failurePolicy: Fail
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  timeoutSeconds: 1
+)";
+
+// Of this machine: the API server's proxy takes no loopback address. nullopt: it has no other.
+std::optional<std::string> MachineAddress() {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return std::nullopt;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(all, freeifaddrs);
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET || (one->ifa_flags & IFF_LOOPBACK) != 0)
+      continue;
+    std::array<char, INET_ADDRSTRLEN> text = {};
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, text.data(), text.size());
+    return std::string(text.data());
+  }
+  return std::nullopt;
+}
+
+std::string PortOf(const std::string& url) { return url.substr(url.rfind(':') + 1); }
+
+}  // namespace
+
+std::unique_ptr<Viewed> Viewed::Make(const std::string& name, int nodes, std::string_view policy) {
+  if (const std::optional<std::string> address = MachineAddress()) {
+    return std::unique_ptr<Viewed>(new Viewed(name, *address, nodes, policy));
+  }
+  WARN("skipped: this machine has no address but loopback, which the API server's proxy refuses");
+  return nullptr;
+}
+
+Viewed::Viewed(const std::string& name, const std::string& address, int nodes, std::string_view policy)
+    : world_(ControlPlane::Shared(), name, nodes), port_(PortOf(ControlPlane::UnusedUrl())) {
+  admin().Create(ReadFile(RbacFolder() / "viewer/reviews.yaml"));
+  admin().Create(InNamespace(ReadFile(RbacFolder() / "viewer/viewer.yaml")));
+  ApplyRights(world_.control_plane(), RbacFolder().parent_path().parent_path() / "tools/upgradectl/rbac.yaml");
+  admin().Create(Substitute(std::string(kAlice), {{"$NS", ns()}}));
+  admin().Create(Substitute(std::string(kPod), {{"$NS", ns()}}));
+  admin().Must({"patch", "pod", "op-1", "-n", ns(), "--subresource=status", "--type=merge", "-p",
+                R"({"status":{"podIP":")" + address + R"(","podIPs":[{"ip":")" + address + R"("}]}})"});
+  alice_ = KubeconfigOf(world_.control_plane(), ns(), "alice").string();
+  WriteFile(world_.control_plane().folder() / "view.yaml", policy);
+  world_.DeployDriver();
+}
+
+Viewed::~Viewed() {
+  for (const char* object : {"clusterrole/driver-upgrade-reviews", "clusterrolebinding/driver-upgrade-reviews",
+                             "clusterrole/driver-upgrade-viewer", "clusterrolebinding/driver-upgrade-viewer",
+                             "clusterrolebinding/alice-views", "validatingwebhookconfiguration/freeze"}) {
+    admin().Run({"delete", object, "--ignore-not-found"});
+  }
+}
+
+void Viewed::StartOperator() {
+  operator_ = std::make_unique<OperatorProgram>(
+      world_.control_plane(), "gpu_operator", world_.control_plane().operator_kubeconfig(),
+      Words{"--namespace", ns(), "--driver-labels", "app=driver", "--policy",
+            (world_.control_plane().folder() / "view.yaml").string(), "--leader-elect", "--identity", "op-1_7",
+            "--ledger", "--rollout-secure-address", "0.0.0.0:" + port_});
+}
+
+void Viewed::LetAliceRead() const { admin().Create(Substitute(std::string(kAliceMayRead), {{"$NS", ns()}})); }
+
+void Viewed::Begin() {
+  StartOperator();
+  LetAliceRead();
+  const std::string all = std::to_string(world_.nodes().size());
+  REQUIRE(Tells({"status"}, ", last pass "));
+  REQUIRE(Tells({"status"}, all + " of " + all + " done"));
+}
+
+void Viewed::Freeze(const std::string& operation, const std::string& resource) const {
+  admin().Create(Substitute(std::string(kWebhook), {{"$OPERATION", operation}, {"$RESOURCE", resource}}));
+}
+
+std::string Viewed::Show(Words words) const {
+  const Words options = UpgradectlOptions(world_, alice_);
+  words.insert(words.end(), options.begin(), options.end());
+  const KubectlResult answer = RunUpgradectl(world_.control_plane(), words);
+  return answer.out + answer.err;
+}
+
+bool Viewed::Tells(const Words& words, const std::string& text, int times) const {
+  std::string last;
+  const bool told = Eventually(kStepLimit, [&] {
+    last = Show(words);
+    int count = 0;
+    for (std::size_t at = 0; (at = last.find(text, at)) != std::string::npos; at += text.size()) ++count;
+    return count >= times;
+  });
+  INFO(last << (operator_ ? operator_->Log() : ""));
+  CHECK(told);
+  return told;
+}
+
+void Viewed::CheckPictures(const std::string& name, const Words& more) const {
+  Words options = UpgradectlOptions(world_, alice_);
+  options.insert(options.end(), more.begin(), more.end());
+  CheckPicture(name, PictureOf(world_, {{"status"}, {"explain", node()}}, options));
+}
+
+KubectlResult Viewed::Raw() const {
+  return admin().Run({"get", "--raw", "/api/v1/namespaces/" + ns() + "/pods/https:op-1:" + port_ + "/proxy/rollout"});
+}
+
+std::string Viewed::InNamespace(const std::string& manifest) const {
+  return std::regex_replace(manifest, std::regex("namespace: gpu-operator"), "namespace: " + ns());
+}
+
+}  // namespace driverupgrade::e2e

@@ -1,0 +1,67 @@
+// A rollout whose operator serves its page, and alice, who looks at it through the API server with the rights of deploy/rbac/viewer and
+// tools/upgradectl/rbac.yaml.
+#ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_VIEWED_H_
+#define DRIVERUPGRADE_TESTS_CONTROLPLANE_VIEWED_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kubectl.h"
+#include "operator_program.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+
+class Viewed {
+ public:
+  // nullptr: this machine has no address that the API server's proxy reaches, which is said. The nodes have a driver.
+  static std::unique_ptr<Viewed> Make(const std::string& name, int nodes = 2, std::string_view policy = kPatient);
+  ~Viewed();
+  Viewed(const Viewed&) = delete;
+  Viewed& operator=(const Viewed&) = delete;
+
+  // Two nodes at a time, which wait for their pods for five minutes.
+  static constexpr std::string_view kPatient = R"(
+autoUpgrade: true
+maxParallelUpgrades: 2
+maxUnavailable: 100%
+podDeletion: {timeoutSeconds: 300}
+)";
+
+  const World& world() const { return world_; }
+  const Kubectl& admin() const { return world_.control_plane().admin(); }
+  const std::string& ns() const { return world_.driver_ns(); }
+  const std::string& node() const { return world_.nodes()[0]; }
+
+  void StartOperator();
+  void KillOperator() { operator_.reset(); }
+  void LetAliceRead() const;
+  // With all rights, and after a first pass over the nodes.
+  void Begin();
+  // A webhook of a change freeze whose server is away: it refuses what the operator wants to do, and nobody else.
+  void Freeze(const std::string& operation, const std::string& resource) const;
+
+  // What alice's upgradectl says.
+  std::string Show(std::vector<std::string> words) const;
+  // Whether it says `text` so often in time.
+  bool Tells(const std::vector<std::string>& words, const std::string& text, int times = 1) const;
+  // The same as in troubles/`name`.txt, of `status` and `explain`.
+  void CheckPictures(const std::string& name, const std::vector<std::string>& more = {}) const;
+  // What the page answers through the proxy to who has no token of a viewer.
+  KubectlResult Raw() const;
+
+ private:
+  Viewed(const std::string& name, const std::string& address, int nodes, std::string_view policy);
+  std::string InNamespace(const std::string& manifest) const;
+
+  World world_;
+  const std::string port_;
+  std::string alice_;
+  std::unique_ptr<OperatorProgram> operator_;
+};
+
+}  // namespace driverupgrade::e2e
+
+#endif  // DRIVERUPGRADE_TESTS_CONTROLPLANE_VIEWED_H_

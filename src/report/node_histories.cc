@@ -43,7 +43,8 @@ void NodeHistories::Follow(const Plan& plan, absl::Time now) {
 }
 
 void NodeHistories::Follow(const NodePlan& plan, const NodeOutcome& outcome, absl::Time now) {
-  if (!outcome.status.ok()) {
+  // A conflict only says that the node has changed meanwhile: the next pass patches its new version.
+  if (!outcome.status.ok() && !absl::IsAborted(outcome.status)) {
     Append(NodeHistory::FailedRequest{.at = now,
                                       .code = absl::StatusCodeToString(outcome.status.code()),
                                       .message = std::string(outcome.status.message())},

@@ -1,5 +1,5 @@
-// docs/on-call-exercise.md: each broken rollout is told by the tool, and mended by the page's commands. With
-// DRIVERUPGRADE_EXERCISE set, a person mends it instead (scripts/exercise.sh).
+// docs/on-call-exercise.md: the tool shows the cause of each broken rollout, and the page's commands repair it. With
+// DRIVERUPGRADE_EXERCISE set, the user repairs it instead (scripts/exercise.sh).
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -22,7 +22,7 @@ constexpr std::string_view kHasty = R"(
 autoUpgrade: true
 maxParallelUpgrades: 1
 maxUnavailable: 100%
-podDeletion: {timeoutSeconds: 3}
+podDeletion: {timeoutSeconds: 10}
 )";
 
 constexpr std::string_view kCanary = R"(

@@ -40,7 +40,7 @@ podDeletion: {timeoutSeconds: 300}
   void LetAliceRead() const;
   // With all rights, and after a first pass over the nodes.
   void Begin();
-  // A webhook of a change freeze whose server is away: it refuses what the operator wants to do, and nobody else.
+  // A webhook of a change freeze whose server is away: it refuses requests of the operator only.
   void Freeze(const std::string& operation, const std::string& resource) const;
 
   // What alice's upgradectl says.

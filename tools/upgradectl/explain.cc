@@ -94,7 +94,7 @@ Section GateOf(const Request& request, const NodeStatus& status) {
   }
   const driverupgrade::Gate& gate = *status.gate;
   section.lines.push_back(Printable(fmt::format("{}: {}", driverupgrade::ToString(gate.reason), gate.detail)));
-  if (gate.not_before && gate.not_before != gate.fails_at) {
+  if (gate.not_before && gate.not_before != gate.fails_at && *gate.not_before > request.question.at) {
     section.lines.push_back(fmt::format("until {}", Moment(*gate.not_before, request.question.at)));
   }
   if (gate.fails_at) {

@@ -105,9 +105,13 @@ PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard) {
   return [&board, guard = std::move(guard)](const PageRequest& request) -> Page {
     if (std::optional<Page> refusal = guard(request)) return WithCommonHeaders(*std::move(refusal));
     if (request.watch) {
+      // A reader may lose the right while the stream goes on.
       return WithCommonHeaders(
           {.content_type = "text/event-stream",
-           .next = [&board, stream = std::make_shared<Stream>()] { return NextEvent(board, *stream); }});
+           .next = [&board, guard, request, stream = std::make_shared<Stream>()]() -> std::optional<std::string> {
+             if (guard(request)) return std::nullopt;
+             return NextEvent(board, *stream);
+           }});
     }
     const RolloutBoard::Document document = board.Tell();
     return WithCommonHeaders({.body = AtTime(*document.text, board.clock().Now()),

@@ -175,8 +175,9 @@ class WebServer::Impl {
     response.set_chunked_content_provider(
         page.content_type.c_str(),
         [this, next = std::move(page.next)](std::size_t, httplib::DataSink& sink) {
-          const std::string piece = next();
-          return !ends_ && (piece.empty() || sink.write(piece.data(), piece.size()));
+          const std::optional<std::string> piece = next();
+          if (!piece) sink.done();
+          return !ends_ && (!piece || piece->empty() || sink.write(piece->data(), piece->size()));
         },
         [this](bool) { --streams_; });
   }

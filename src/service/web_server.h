@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,8 @@ struct Page {
   std::string etag = {};
   std::map<std::string, std::string> headers = {};
   // Returns the next piece of a stream, which replaces `body`; called again until the client or the server ends. It may wait for
-  // a second before it returns. An empty piece is not sent.
-  std::function<std::string()> next = nullptr;
+  // a second before it returns. An empty piece is not sent; nullopt ends the stream.
+  std::function<std::optional<std::string>()> next = nullptr;
 };
 /// Called by several threads at once.
 using PageMaker = std::function<Page(const PageRequest&)>;

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <map>
 #include <string>
 #include <vector>
@@ -70,6 +71,23 @@ TEST_CASE("Over the network the page and its document are for readers with a tok
   REQUIRE(document);
   CHECK(document->status == 200);
   CHECK(document->body.find(R"("kind":"Rollout")") != std::string::npos);
+}
+
+TEST_CASE("A stream ends when its reader loses the right") {
+  std::atomic<bool> may_read = true;
+  SecureWorld world([&](const std::string&) {
+    return may_read ? absl::OkStatus() : absl::PermissionDeniedError("bob may not get /rollout");
+  });
+  httplib::SSLClient client("127.0.0.1", world.port);
+  client.enable_server_certificate_verification(false);
+  std::string text;
+  const httplib::Result stream = client.Get("/rollout?watch=true", [&](const char* data, std::size_t size) {
+    text.append(data, size);
+    may_read = false;
+    return true;
+  });
+  REQUIRE(stream);  // it has ended by itself
+  CHECK(text.find("event: rollout\n") != std::string::npos);
 }
 
 TEST_CASE("Through the API server's proxy the token comes in a header of its own") {

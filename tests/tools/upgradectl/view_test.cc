@@ -1,4 +1,5 @@
 // What `status` and `explain` show of a rollout is what its operator has found (see-it), wherever that can be read.
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -95,6 +96,25 @@ TEST_CASE("explain names the webhook that refuses the operator's patches") {
                                          "date"));
   const Answer other = Show(server, {"explain", "n0001"});
   CHECK_THAT(other.out, Catch::Contains("since 2026-01-02T12:02:00Z (3m ago)"));
+}
+
+TEST_CASE("status -w shows the operator's view, too, with one token for all pictures") {
+  const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
+  std::string done = kDocument;
+  const std::size_t nodes = done.find("\"nodes\":[");
+  done = done.substr(0, nodes) + R"("nodes":[]})";
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>{R"("pending":1,"inProgress":1)", R"("pending":0,"inProgress":0)"},
+        {R"("done":0,"notReady")", R"("done":2,"notReady")"}}) {
+    done.replace(done.find(from), from.size(), to);
+  }
+  server->AnswerAt(kRollout, {.status = 200, .body = done});
+  const Answer answer = Show(server, {"status", "-w"});
+  CHECK(answer.exit_code == kExitDone);
+  CHECK_THAT(answer.out,
+             Catch::StartsWith("nvidia.com/gpu done: 2 of 2 done") && Catch::Contains(", last pass 3s ago"));
+  const std::vector<std::string> paths = server->paths();
+  CHECK(std::count(paths.begin(), paths.end(), kToken) == 1);
 }
 
 TEST_CASE("A refusal that the node has moved on from is history") {

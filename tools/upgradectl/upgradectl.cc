@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "driverupgrade/wire/kubernetes_json.h"
+#include "fmt/format.h"
 #include "upgradectl/options.h"
 #include "upgradectl/report.h"
 #include "upgradectl/reported.h"

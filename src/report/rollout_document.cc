@@ -1,9 +1,10 @@
 #include "report/rollout_document.h"
 
+#include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
-#include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 #include "driverupgrade/upgrade_state.h"
 #include "driverupgrade/version.h"
@@ -14,12 +15,26 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Documents have tens of thousands of times, and absl::FormatTime takes ten times as long.
-std::string TimeText(absl::Time time) {
-  const absl::CivilSecond utc = absl::ToCivilSecond(time, absl::UTCTimeZone());
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.year(), utc.month(), utc.day(), utc.hour(),
-                     utc.minute(), utc.second());
-}
+// Documents have tens of thousands of times, most of the same few minutes.
+class TimeTexts {
+ public:
+  // Valid until the next call.
+  const std::string& Of(absl::Time time) {
+    const std::int64_t seconds = absl::ToUnixSeconds(time);
+    const std::int64_t second = ((seconds % 60) + 60) % 60;
+    if (const std::int64_t minute = seconds - second; minute != minute_) {
+      minute_ = minute;
+      text_ = absl::FormatTime("%Y-%m-%dT%H:%M:00Z", absl::FromUnixSeconds(minute), absl::UTCTimeZone());
+    }
+    text_[text_.size() - 3] = static_cast<char>('0' + second / 10);
+    text_[text_.size() - 2] = static_cast<char>('0' + second % 10);
+    return text_;
+  }
+
+ private:
+  std::int64_t minute_ = std::numeric_limits<std::int64_t>::max();
+  std::string text_ = {};
+};
 
 std::string_view ToString(GateOpener opener) {
   switch (opener) {
@@ -63,7 +78,7 @@ class DocumentWriter {
 
  private:
   void Time(std::string_view key, const std::optional<absl::Time>& time) {
-    if (time) writer_.Member(key, TimeText(*time));
+    if (time) writer_.Member(key, times_.Of(*time));
   }
 
   void Pool(const PoolReport& pool) {
@@ -228,22 +243,12 @@ class DocumentWriter {
   }
 
   void History(const NodeHistory& history) {
-    if (!history.transitions.empty()) {
-      writer_.ArrayMember("transitions", [&] {
-        for (const NodeHistory::Transition& transition : history.transitions) {
-          writer_.Object([&] {
-            writer_.Member("at", TimeText(transition.at));
-            writer_.Member("state", ToLabelValue(transition.state));
-            writer_.MemberIfAny("reason", transition.reason);
-          });
-        }
-      });
-    }
+    if (!history.transitions.empty()) Transitions(history.transitions);
     if (history.failed_requests.empty()) return;
     writer_.ArrayMember("requests", [&] {
       for (const NodeHistory::FailedRequest& request : history.failed_requests) {
         writer_.Object([&] {
-          writer_.Member("at", TimeText(request.at));
+          writer_.Member("at", times_.Of(request.at));
           writer_.Member("code", request.code);
           writer_.Member("message", request.message);
         });
@@ -251,6 +256,25 @@ class DocumentWriter {
     });
   }
 
+  // Ten of each node are most of a document. Their texts need no escapes, so they are put together without the writer.
+  void Transitions(const std::vector<NodeHistory::Transition>& transitions) {
+    std::string text = "[";
+    for (const NodeHistory::Transition& transition : transitions) {
+      text.append(text.size() > 1 ? R"(,{"at":")" : R"({"at":")").append(times_.Of(transition.at));
+      text.append(R"(","state":")").append(ToLabelValue(transition.state)).append("\"");
+      if (!transition.reason.empty()) text.append(R"(,"reason":)").append(Quoted(transition.reason));
+      text.append("}");
+    }
+    writer_.RawMember("transitions", text.append("]"));
+  }
+
+  static std::string Quoted(const std::string& text) {
+    JsonWriter writer;
+    writer.String(text);
+    return writer.Take();
+  }
+
+  TimeTexts times_;
   const DriverIdentity* identity_ = nullptr;
   JsonWriter writer_;
 };
@@ -260,7 +284,7 @@ class DocumentWriter {
 std::string FormatRolloutDocument(const RolloutReport& report) { return DocumentWriter().Write(report); }
 
 std::string AtTime(const std::string& document, absl::Time now) {
-  return fmt::format(R"({{"at":"{}",{})", TimeText(now), std::string_view(document).substr(1));
+  return fmt::format(R"({{"at":"{}",{})", TimeTexts().Of(now), std::string_view(document).substr(1));
 }
 
 }  // namespace driverupgrade::internal

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <set>
 #include <utility>
@@ -14,13 +13,6 @@ namespace driverupgrade::internal {
 namespace {
 
 constexpr absl::Duration kMadeAnewAfter = absl::Seconds(1);
-
-// 64-bit FNV-1a.
-std::uint64_t DigestOf(const std::string& text) {
-  std::uint64_t digest = 0xcbf29ce484222325;
-  for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return digest;
-}
 
 }  // namespace
 
@@ -84,7 +76,8 @@ auto RolloutBoard::Tell() -> Document {
   made_at_ = now;
   std::string text = Format();
   if (document_.text != nullptr && *document_.text == text) return document_;
-  document_.etag = fmt::format("\"{:016x}\"", DigestOf(text));
+  // No document of another process has the same tag.
+  document_.etag = fmt::format("\"{:x}-{:x}\"", absl::ToUnixNanos(began_), ++version_);
   document_.text = std::make_shared<const std::string>(std::move(text));
   return document_;
 }

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/driver_identity.h"
@@ -65,6 +66,8 @@ class RolloutBoard {
   std::mutex document_mutex_;
   Document document_;
   absl::Time made_at_ = absl::InfinitePast();
+  const absl::Time began_ = absl::Now();
+  int version_ = 0;
 };
 
 }  // namespace driverupgrade::internal

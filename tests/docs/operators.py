@@ -16,7 +16,7 @@ CONTROL_PLANE = "tests/controlplane"
 # By page: the numbers of its rows, and of these those that only a real control plane or a real kubelet can show.
 PAGES = {
     "operators": (range(1, 23), {3, 4, 14, 15, 17, 18, 21, 22}),
-    "upgradectl": (range(1, 9), {1, 2, 3, 5, 6, 7}),
+    "upgradectl": (range(1, 10), {1, 2, 3, 5, 6, 7, 9}),
 }
 ROW = re.compile(r"^\| (\d+)(?:\.(\d+))? \|(.*)\|$", re.M)
 

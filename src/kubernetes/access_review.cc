@@ -109,7 +109,7 @@ bool ReadAllowed(const JsonField& status) {
   return allowed.Bool();
 }
 
-// What `read` makes of the status of a review that was answered.
+// Returns the result of `read` for the status in the answer to a review.
 template <typename F>
 auto ReadAnswer(const Review& review, const std::string& body, F&& read)
     -> absl::StatusOr<decltype(read(std::declval<JsonField>()))> {
@@ -183,7 +183,7 @@ class AccessReview::Impl {
     return absl::PermissionDeniedError(fmt::format("{} may not get {}", user->name, path_));
   }
 
-  // The body of the answer. That this process may not review is no answer about the token: Unavailable.
+  // Returns the body of the answer. Unavailable if the review itself failed, which says nothing about the token.
   absl::StatusOr<std::string> Post(const CallContext& context, const Review& review) {
     const std::string attempted = fmt::format("create {}", review.kind);
     absl::StatusOr<HttpResponse> response = transport_->Send(context, RequestOf(review));

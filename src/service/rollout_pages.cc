@@ -147,4 +147,13 @@ absl::Status AddSecureRolloutPages(const std::string& address, ReaderCheck check
   return absl::OkStatus();
 }
 
+absl::Status AddAllRolloutPages(const ServiceOptions& options, RolloutBoard& board, PagesByAddress& pages) {
+  if (!options.rollout_address.empty()) {
+    const absl::Status added = AddRolloutPages(options.rollout_address, board, pages);
+    if (!added.ok()) return added;
+  }
+  if (options.rollout_secure_address.empty()) return absl::OkStatus();
+  return AddSecureRolloutPages(options.rollout_secure_address, options.rollout_readers, board, pages);
+}
+
 }  // namespace driverupgrade::internal

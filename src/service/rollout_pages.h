@@ -36,6 +36,9 @@ absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, Pa
 absl::Status AddSecureRolloutPages(const std::string& address, ReaderCheck check, RolloutBoard& board,
                                    PagesByAddress& pages);
 
+// Adds the pages at both addresses of the options, as far as they are set. Errors: as for the two functions above.
+absl::Status AddAllRolloutPages(const ServiceOptions& options, RolloutBoard& board, PagesByAddress& pages);
+
 }  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_SERVICE_ROLLOUT_PAGES_H_

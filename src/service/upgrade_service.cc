@@ -318,13 +318,8 @@ class UpgradeService::Impl {
         return {.body = Metrics(), .content_type = MetricsCollector::kContentType};
       };
     }
-    if (!options_.rollout_address.empty()) {
-      const absl::Status added = internal::AddRolloutPages(options_.rollout_address, *board_, pages);
-      if (!added.ok()) return added;
-    }
-    if (!options_.rollout_secure_address.empty()) {
-      const absl::Status added =
-          internal::AddSecureRolloutPages(options_.rollout_secure_address, options_.rollout_readers, *board_, pages);
+    if (board_ != nullptr) {
+      const absl::Status added = internal::AddAllRolloutPages(options_, *board_, pages);
       if (!added.ok()) return added;
     }
     auto servers = internal::StartServers(std::move(pages), options_.log);

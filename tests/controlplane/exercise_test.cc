@@ -113,7 +113,7 @@ TEST_CASE("on-call-exercise.md: 2, nothing moves", "[exercise][exercise-2]") {
   exercise->Begin();
   exercise->viewed().Freeze("UPDATE", "nodes");
   exercise->viewed().world().ChangeDriver("driver:2");
-  exercise->Solve("the API server refuses: ", "exercise-webhook");
+  exercise->Solve("the operator's request failed: ", "exercise-webhook");
 }
 
 TEST_CASE("on-call-exercise.md: 3, it stops after one node", "[exercise][exercise-3]") {

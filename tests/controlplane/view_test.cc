@@ -54,7 +54,7 @@ TEST_CASE("A webhook that refuses the operator's patches of nodes is named, and 
 
   viewed->admin().Must({"delete", "validatingwebhookconfiguration", "freeze"});
   CHECK(viewed->Tells({"status"}, "nvidia.com/gpu done: 2 of 2 done"));
-  CHECK(viewed->Show({"status"}).find("the API server refuses") == std::string::npos);
+  CHECK(viewed->Show({"status"}).find("the operator's request failed") == std::string::npos);
 }
 
 TEST_CASE("A webhook that refuses evictions is named", "[view]") {

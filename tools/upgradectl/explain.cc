@@ -86,10 +86,9 @@ Section StateOf(const Request& request, const NodeStatus& status, const Node& no
 Section GateOf(const Request& request, const NodeStatus& status) {
   Section section{.title = "Waits for"};
   if (!status.gate) {
-    section.lines.emplace_back(status.moves ? "the next pass of the operator"
-                               : status.refusal.empty()
-                                   ? "nothing"
-                                   : "the API server, which refuses what the operator wants to change");
+    section.lines.emplace_back(status.moves                     ? "the next pass of the operator"
+                               : status.request_failure.empty() ? "nothing"
+                                                                : "a request of the operator to succeed");
     return section;
   }
   const driverupgrade::Gate& gate = *status.gate;

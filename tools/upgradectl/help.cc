@@ -142,15 +142,14 @@ std::optional<Advice> OfStuckContainer(const PodFacts& facts, const Commands& co
 }
 
 // Waiting does not help either.
-Advice OfRefusal(const NodeStatus& node) {
-  return {
-      .text = fmt::format(
-          "The API server refuses what the operator wants to change: {}. A webhook, an admission policy or a missing "
-          "right is the cause.",
-          Printable(node.refusal)),
-      .commands = {"kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
-                   "kubectl get validatingadmissionpolicies"},
-      .page = "docs/operations.md#a-node-does-not-move"};
+Advice OfFailedRequest(const NodeStatus& node) {
+  return {.text = fmt::format("The operator's last request failed: {}. If it is refused, a webhook, an admission "
+                              "policy or a missing right is the "
+                              "cause.",
+                              Printable(node.request_failure)),
+          .commands = {"kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
+                       "kubectl get validatingadmissionpolicies"},
+          .page = "docs/operations.md#a-node-does-not-move"};
 }
 
 // Nothing replaces the driver pod of a node that is done: it is up to date.
@@ -204,9 +203,9 @@ Advice OfGate(const Request& request, const Commands& commands, const NodeStatus
 
 Advice HelpFor(const Request& request, const NodeStatus& node) {
   const Commands commands(request, node);
-  Advice help = !node.refusal.empty() ? OfRefusal(node)
-                : node.gate           ? OfGate(request, commands, node)
-                                      : OfDone(commands, node);
+  Advice help = !node.request_failure.empty() ? OfFailedRequest(node)
+                : node.gate                   ? OfGate(request, commands, node)
+                                              : OfDone(commands, node);
   if (node.gate) AddDeadline(request, *node.gate, help);
   AddOperator(request, commands, /*any=*/node.gate.has_value() || !help.commands.empty(), help);
   if (help.commands.empty() && !node.gate) return help;

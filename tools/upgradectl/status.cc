@@ -162,12 +162,16 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
   return rows;
 }
 
-// Empty if the node has moved since. The times are whole seconds: of a request and a transition in one second the transition counts.
-std::string RefusalOf(const NodeView& node) {
-  if (node.failed_requests.empty()) return "";
+// Returns the failure of the last request about the node, while nothing else says why the node does not move; empty if it has moved
+// since. The times are whole seconds: of a request and a transition in one second the transition counts.
+std::string FailureOf(const NodeView& node, absl::Time at) {
+  // No pause between two attempts is that long: after it, another request has succeeded.
+  constexpr absl::Duration kRecent = absl::Minutes(15);
+  const std::optional<Gate>& gate = node.status.gate;
+  if (node.failed_requests.empty() || (gate && gate->reason != GateReason::kUnsettled)) return "";
   const FailedRequest& last = node.failed_requests.back();
   const bool has_moved = !node.transitions.empty() && node.transitions.back().at >= last.at;
-  return has_moved ? "" : last.message;
+  return has_moved || at - last.at > kRecent ? "" : last.message;
 }
 
 // Adds the facts that a pass of our own does not have.
@@ -180,7 +184,7 @@ void AddView(const OperatorView& view, RolloutStatus& status) {
     const NodeView* seen = view.Find(node.name);
     if (seen == nullptr) continue;
     if (!node.since) node.since = seen->status.since;
-    node.refusal = RefusalOf(*seen);
+    node.request_failure = FailureOf(*seen, view.at);
   }
 }
 

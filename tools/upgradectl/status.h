@@ -37,9 +37,9 @@ struct NodeStatus {
   bool ready = true;
   /// Cause of the failure, from the annotation on a failed node; empty without one.
   std::string failure_cause = {};
-  /// The answer of the API server when the operator last tried to change the node; empty if it has succeeded since, or if the operator
-  /// was not asked.
-  std::string refusal = {};
+  /// The failure of the operator's last request about the node, if nothing else says why the node does not move. Empty if there is none,
+  /// or if the operator was not asked.
+  std::string request_failure = {};
 };
 
 enum class Phase : std::uint8_t { kDone, kUnderWay, kFailed };

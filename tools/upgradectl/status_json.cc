@@ -174,7 +174,7 @@ class StatusDocument {
       AddOptional(row, "revision", node.revision);
       AddGate(row, "gate", node.gate);
       if (!node.failure_cause.empty()) Add(row, "failureCause", node.failure_cause);
-      if (!node.refusal.empty()) Add(row, "refusal", node.refusal);
+      if (!node.request_failure.empty()) Add(row, "requestFailure", node.request_failure);
       rows.PushBack(row, allocator());
     }
     document_.AddMember("nodes", rows, allocator());

@@ -67,8 +67,8 @@ TableRow RowOf(const NodeStatus& node, absl::Time at, bool wide) {
     row.push_back({node.pod.empty() ? "-" : Printable(node.pod) + (node.pod_ready ? "" : " (not ready)")});
   }
   row.push_back({node.revision.empty() ? "-" : CutTo(Printable(node.revision), wide ? 0 : 8)});
-  if (!node.refusal.empty()) {
-    row.push_back({Printable(fmt::format("the API server refuses: {}", node.refusal)), Colour::kRed});
+  if (!node.request_failure.empty()) {
+    row.push_back({Printable(fmt::format("the operator's request failed: {}", node.request_failure)), Colour::kRed});
     return row;
   }
   if (node.moves) {

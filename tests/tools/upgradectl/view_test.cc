@@ -76,7 +76,8 @@ TEST_CASE("status shows what the operator has found, with a token that may do no
                              "slots 1 of 1, unavailable 1 of 2\n"));
   CHECK_THAT(answer.out, Catch::Contains("stage canary, 1 of 2: 0 of 1 done"));
   CHECK_THAT(answer.out, Catch::Contains("operator op-1_42, seen 2s ago, last pass 3s ago"));
-  CHECK_THAT(answer.out, Catch::Contains("the API server refuses: patch node n0000: 403 Forbidden: admission webhook"));
+  CHECK_THAT(answer.out,
+             Catch::Contains("the operator's request failed: patch node n0000: 403 Forbidden: admission webhook"));
   CHECK_THAT(answer.out, Catch::Contains("DisruptionBudget: shop/web-1: budget shop/web allows none"));
   CHECK_THAT(answer.out, Catch::Contains("finding ReadFailed on n0001: pods cannot be read"));
 }
@@ -87,10 +88,9 @@ TEST_CASE("explain names the webhook that refuses the operator's patches") {
   CHECK_THAT(answer.out,
              Catch::Contains("Failed requests of the operator\n  2026-01-02T12:04:00Z (60s ago): patch node "
                              "n0000: 403 Forbidden: admission webhook"));
+  CHECK_THAT(answer.out, Catch::Contains("Waits for\n  a request of the operator to succeed\n"));
   CHECK_THAT(answer.out,
-             Catch::Contains("Waits for\n  the API server, which refuses what the operator wants to change\n"));
-  CHECK_THAT(answer.out,
-             Catch::Contains("The API server refuses what the operator wants to change: patch node n0000: 403") &&
+             Catch::Contains("The operator's last request failed: patch node n0000: 403") &&
                  Catch::Contains("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"));
   CHECK_THAT(answer.out, Catch::Contains("History\n  2026-01-02T12:00:00Z  upgrade-required: the driver pod is out of "
                                          "date"));
@@ -122,7 +122,25 @@ TEST_CASE("A refusal that the node has moved on from is history") {
   document.replace(document.find("2026-01-02T12:04:00Z"), 20, "2026-01-02T11:59:00Z");
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
   server->AnswerAt(kRollout, {.status = 200, .body = document});
-  CHECK(Show(server, {"status"}).out.find("the API server refuses") == std::string::npos);
+  CHECK(Show(server, {"status"}).out.find("the operator's request failed") == std::string::npos);
+}
+
+TEST_CASE("A failed request does not hide the gate, and is not told for hours") {
+  // Node n0001 waits for a budget; an eviction has failed once.
+  std::string document = kDocument;
+  const std::string failed =
+      R"("requests":[{"at":"2026-01-02T12:04:30Z","code":"UNAVAILABLE","message":"evict pod shop/web-1: 503"}],)";
+  document.insert(document.find(R"("gate":{"reason":"DisruptionBudget")"), failed);
+  const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
+  server->AnswerAt(kRollout, {.status = 200, .body = document});
+  const std::string out = Show(server, {"status"}).out;
+  CHECK_THAT(out, Catch::Contains("DisruptionBudget: shop/web-1") && !Catch::Contains("request failed: evict"));
+  // Node n0000 has no gate.
+  std::string old = kDocument;
+  old.replace(old.find("2026-01-02T12:00:00Z\",\"state"), 20, "2026-01-02T08:00:00Z");
+  old.replace(old.find("2026-01-02T12:04:00Z"), 20, "2026-01-02T11:30:00Z");
+  server->AnswerAt(kRollout, {.status = 200, .body = old});
+  CHECK_THAT(Show(server, {"status"}).out, !Catch::Contains("request failed"));
 }
 
 TEST_CASE("Where the operator's view is not to be had, the first line says so, and why") {

@@ -9,8 +9,8 @@
 /// AdmissionLimits. All of it is a const function of its arguments: no facade, clock, lock, log, random
 /// number or environment. Immutable; thread-safe.
 ///
-/// docs/state-machine.md lists the transitions: those of the Go library, with the departures that
-/// docs/evidence/compatibility.md gives the reasons of.
+/// docs/state-machine.md lists the transitions. They are the transitions of the Go library, with the departures in
+/// docs/compatibility.md.
 #ifndef DRIVERUPGRADE_STATE_MACHINE_H_
 #define DRIVERUPGRADE_STATE_MACHINE_H_
 

@@ -1,9 +1,9 @@
-# Checks docs/evidence/compatibility.md: every rule, departure, contradiction, defect and hazard has one row, and each row names
+# Checks tests/docs/compatibility.md: every rule, departure, contradiction, defect and hazard has one row, and each row names
 # tests that ctest would run, or says why the matter is not ours.
 #
 #   cmake -DPAGE=... -DBUILD_DIR=... -DWORK_DIR=... -DCTEST=... -DCONFIG=... -DCOMPLETE=ON -P compatibility_table.cmake
 #
-# A row is `| T1 | about | ours | tests |`, whatever stands between the first and the last two cells. Tests are
+# A row is `| T1 | about | ours | tests |`, with any cells between the first and the last two cells. Tests are
 # `scenario:NAME` or `PROGRAM: TEST CASE`, in backticks. With COMPLETE off, as where a part of the library is not built,
 # a program of which ctest knows no test at all may be named.
 cmake_minimum_required(VERSION 3.23)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks docs/evidence/documents.md: the files and tests in its rows exist, and the counts at its top match its rows.
+"""Checks tests/docs/documents.md: the files and tests in its rows exist, and the counts at its top match its rows.
 
 A row is `| G1 | statement | where | shown by |`. Tests are `scenario:NAME`, `field:NAME`, `FILE_test.cc: TEST CASE` or
 `FILE.py`, in backticks. The third cell of a deliberate difference begins with `otherwise: ` and links to
@@ -9,7 +9,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/evidence/documents.md"
+PAGE = ROOT / "tests/docs/documents.md"
 SOURCES = ("examples", "tests", "tools")
 ROW = re.compile(r"^\| ([A-Z])(\d+) \|(.*)\|$", re.M)
 COUNTS = re.compile(r"^\| [^|]+ \| ([A-Z]) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", re.M)
@@ -51,7 +51,7 @@ def mistakes_of_row(cells, known):
         yield "names more than tests in its last cell"
     if kind(where) == "done" and not names:
         yield "names no test"
-    if kind(where) == "otherwise" and "](../compatibility.md#" not in where:
+    if kind(where) == "otherwise" and "](../../docs/compatibility.md#" not in where:
         yield "does not lead to the reason"
     for name in names:
         if not exists(name, known):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks docs/evidence/operators.md and docs/evidence/upgradectl.md: the tests that their rows name exist, those of the fourth
+"""Checks tests/docs/operators.md and tests/docs/upgradectl.md: the tests that their rows name exist, tests of the fourth
 column, and no others, run on a control plane, and no number is left out.
 
     operators.py PAGE
@@ -68,7 +68,7 @@ def mistakes(page, numbers, need_control_plane):
 
 
 def main():
-    page = documents.ROOT / f"docs/evidence/{sys.argv[1]}.md"
+    page = documents.ROOT / f"tests/docs/{sys.argv[1]}.md"
     found = list(mistakes(page, *PAGES[sys.argv[1]]))
     for mistake in found:
         print(f"{page.relative_to(documents.ROOT)}: {mistake}")

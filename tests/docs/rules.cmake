@@ -1,4 +1,4 @@
-# Checks docs/evidence/rules.md: every rule of its families that a source cites has one row, and each row is cited.
+# Checks tests/docs/rules.md: every rule of its families that a source cites has one row, and each row is cited.
 #
 #   cmake -DPAGE=... -DSOURCE_DIR=... -P rules.cmake
 cmake_minimum_required(VERSION 3.23)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Defects planted in the engine's own code are found by the tests: docs/evidence/planted-defects.md.
+# Defects planted in the engine's own code are found by the tests: tests/planted/README.md.
 #   scripts/planted.sh          each is still found, by the quickest of the tests that found it
 #   scripts/planted.sh --renew  after a change of the simulation: looks for seeds where those of the page find nothing any more
 #   scripts/planted.sh --all    every suite with every defect, and the page: some hours; goes on from where it was stopped

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws the figures of docs/evidence/performance.md. Needs nothing but Python's standard library.
+"""Draws the figures of docs/evidence.md. Needs only Python's standard library.
 
-  plots.py                    writes docs/img/*.svg and the table of single operations from docs/figures/*.csv
+  plots.py                    writes docs/img/*.svg from docs/figures/*.csv
   plots.py --take FILE        before that, writes docs/figures/micro_bench.csv from what
                               micro_bench --benchmark_format=json has printed
   plots.py --check            writes nothing, and fails if something is not that of its figures
@@ -181,34 +181,10 @@ def requests():
     )
 
 
-def duration(microseconds):
-    for unit, factor in (("ms", 1e3), ("µs", 1.0), ("ns", 1e-3)):
-        if microseconds >= factor or unit == "ns":
-            return f"{float(f'{microseconds / factor:.3g}'):,g} {unit}"
-
-
-def table():
-    lines = ["| operation | size | processor time | allocations |", "|---|---|---|---|"]
-    for row in rows("micro_bench.csv"):
-        size = number(int(row["size"])) if row["size"] else ""
-        time, allocations = duration(float(row["microseconds"])), number(int(row["allocations"]))
-        lines.append(f"| `{row['operation']}` | {size} | {time} | {allocations} |")
-    return "\n".join(lines)
-
-
-def page():
-    """docs/evidence/performance.md with the table as the figures have it."""
-    text = (DOCS / "evidence" / "performance.md").read_text(encoding="utf-8")
-    begin = text.index(TABLE) + len(TABLE)
-    return text[:begin] + table() + text[text.index("\n\n", begin) :]
-
-
-TABLE = "<!-- written by scripts/plots.py -->\n"
 MADE = {
     "img/decisions.svg": decisions,
     "img/rollouts.svg": rollouts,
     "img/requests.svg": requests,
-    "evidence/performance.md": page,
 }
 
 

@@ -18,7 +18,7 @@ TAG = re.compile(
     r"|(?<![\w`\"/-])[EILRS]\d{1,2}(?![\w%])"
 )
 # Pages for authors: what tags mean, what was shown by them, how to cite them, and what was decided or changed.
-FOR_AUTHORS = ("docs/evidence/", "docs/adr/", "docs/README.md", "tests/", "CONTRIBUTING.md", "CHANGELOG.md")
+FOR_AUTHORS = ("docs/evidence.md", "docs/adr/", "docs/README.md", "tests/", "CONTRIBUTING.md", "CHANGELOG.md")
 
 
 def without_code(text):

@@ -17,7 +17,7 @@ constexpr bool kOptimised = true;
 constexpr bool kOptimised = false;
 #endif
 
-// Prints the figures, which docs/evidence/reliability.md quotes.
+// Prints the number of states and edges.
 CheckResult Checked(const ModelOptions& options) {
   CheckResult result = Check(options);
   std::cout << Describe(options, result);

@@ -14,7 +14,7 @@ constexpr bool kOptimised = true;
 constexpr bool kOptimised = false;
 #endif
 
-// Prints the figures, which docs/evidence/reliability.md quotes.
+// Prints the number of states and edges.
 void CheckHolds(const StageOptions& options) {
   const StageResult result = CheckStages(options);
   std::cout << Describe(options, result);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/evidence/planted-defects.md from the lists of defects and found.json; `page.py --check` writes nothing,
+"""Writes the tables of tests/planted/README.md from the lists of defects and found.json; `page.py --check` writes nothing,
 and fails if the page has other ones."""
 import collections
 import sys
@@ -8,7 +8,7 @@ from defects import LISTS, ROOT, read_all, read_list
 from run import read_found
 from suites import SEEDS, SUITES
 
-PAGE = ROOT / "docs/evidence/planted-defects.md"
+PAGE = ROOT / "tests/planted/README.md"
 BEGIN, END = "<!-- written by tests/planted/page.py -->\n", "<!-- end -->\n"
 PARTS = {"decides": "decides", "rollout": "decides a rollout in stages", "ring": "reads, writes, tells", "wire": "bytes and the API server",
          "host": "the C interface"}
@@ -126,7 +126,7 @@ def main():
     if "--check" not in sys.argv:
         PAGE.write_text(wanted)
     elif wanted != text:
-        sys.exit("docs/evidence/planted-defects.md has other tables than tests/planted/page.py writes: run it")
+        sys.exit("tests/planted/README.md has other tables than tests/planted/page.py writes: run it")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which tests find which planted defects: docs/evidence/planted-defects.md.
+"""Which tests find which planted defects: tests/planted/README.md.
 
   run.py off      passes if the programs with the defects pass while none is switched on
   run.py check    passes if each defect is still found, by the quickest of the tests that found it; if the seeds in the column of

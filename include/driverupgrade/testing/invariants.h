@@ -8,7 +8,7 @@
 ///     ...                                          // faults, passes, time
 ///     REQUIRE(checker.Report() == "");
 ///
-/// A Violation names its invariant, and docs/evidence/reliability.md explains each. Every commit is checked for budgets and
+/// A Violation names its invariant, and docs/testing-your-operator.md explains each. Every commit is checked for budgets and
 /// grants (`I1`), driver restarts under workloads (`I2`), owners of cordons (`I3`), ways of removing pods (`I4`),
 /// preconditions (`I5`), changes of foreign objects (`I6`), legal transitions (`I7`), skip and pause (`I8`), Leases that
 /// are taken over (`I9`), timers that survive a replaced node (`I10`), cost (`I13`), rollouts (`I14`), and the number of

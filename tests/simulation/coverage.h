@@ -21,8 +21,6 @@ struct Totals {
   std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges = {};
   std::map<GateReason, std::int64_t> gates = {};
   std::int64_t checks_of_gates = 0;
-  std::int64_t plans_judged = 0;
-  std::int64_t rollouts_judged = 0;
   std::int64_t bad_nodes = 0;
   std::int64_t upgrades = 0;
   std::int64_t passes = 0;

@@ -89,19 +89,12 @@ class Simulation {
     const Pod* gone = change.pod.after == nullptr ? change.pod.before : nullptr;
     const bool of_driver = gone != nullptr && gone->ref.ns == kDriverNs && world_.driver_labels.Matches(gone->labels);
     if (of_driver) world_.driver_left[gone->node_name] = change.time;
-    if (IsOfDriver(change)) world_.driver_changed_at = change.time;
     world_.trace.Hash(static_cast<std::uint64_t>(change.revision));
     world_.trace.Hash(static_cast<std::uint64_t>(absl::ToUnixMillis(change.time)));
     if (change.node.after != nullptr) Hash(*change.node.after);
     if (change.pod.after != nullptr) world_.trace.Hash(change.pod.after->ref.name);
     if (world_.trace.on()) Tell(change);
     for (const auto& replica : replicas_) replica->OnChange();
-  }
-
-  static bool IsOfDriver(const Change& change) {
-    const Pod* pod = change.pod.after != nullptr ? change.pod.after : change.pod.before;
-    return (pod != nullptr && pod->ref.ns == kDriverNs) || change.daemon_set.after != nullptr ||
-           change.daemon_set.before != nullptr || change.controller_revision.after != nullptr;
   }
 
   void NoteCordon(const Versions<Node>& node, std::int64_t revision) {
@@ -237,7 +230,6 @@ class Simulation {
   void Calm() {
     world_.trace.Line("--- calm");
     world_.chaos = false;
-    world_.calm_since = world_.Now();
     SetClocksBack();
     // What was late comes now, and what was broken is mended.
     world_.NoteFault();

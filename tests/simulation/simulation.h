@@ -35,7 +35,7 @@
 
 namespace driverupgrade::testing {
 
-/// What may go wrong: fault-F1 to fault-F28 of docs/evidence/reliability.md.
+/// Faults fault-F1 to fault-F28 of tests/simulation/README.md.
 enum class Fault : std::uint8_t {
   kConflict,         ///< F1: 409.
   kThrottled,        ///< F2: 429, with and without Retry-After.
@@ -69,7 +69,7 @@ enum class Fault : std::uint8_t {
 inline constexpr int kFaultCount = 28;
 std::string_view ToString(Fault fault);
 
-/// How a seed is run beside its faults, in the chaos phase and in the calm one; docs/evidence/reliability.md, Modes.
+/// Modes of a seed, in the chaos phase and in the calm phase; tests/simulation/README.md.
 enum class Mode : std::uint8_t {
   kRelease,     ///< The operator is removed in the midst, and installed again.
   kTwoDrivers,  ///< Two drivers of this library on the same nodes.
@@ -151,9 +151,6 @@ struct SimulationResult {
   std::map<GateReason, std::int64_t> gates = {};
   /// How often all gates and totals of a replica were compared with the cluster (L5, L6), and whether L4 was looked at.
   std::int64_t checks_of_gates = 0;
-  /// Plans of nodes that were held against a second opinion.
-  std::int64_t plans_judged = 0;
-  std::int64_t rollouts_judged = 0;
   bool bad_node = false;
 
   // Size.

@@ -1,7 +1,6 @@
 // Slots, unavailable nodes and drivers that are restarted: I1 and I2, each broken on purpose, by a request that no engine
 // of ours would make.
-#include "driverupgrade/testing/invariants.h"
-
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -10,6 +9,7 @@
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/testing/invariants.h"
 #include "simulation/invariants/world.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
@@ -157,10 +157,8 @@ TEST_CASE("I1: a start that is repeated after the policy has changed has to keep
 
 TEST_CASE("I1: a start of a node that somebody has cordoned takes no room, and does not make the cordon older") {
   for (const bool known : {false, true}) {
-    World world({.auto_upgrade = true,
-                 .max_parallel = std::nullopt,
-                 .max_unavailable = Count{2},
-                 .drain = DrainPolicy{}});
+    World world(
+        {.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = Count{2}, .drain = DrainPolicy{}});
     if (!known) world.Ask(0);
     for (const std::size_t i : {1, 2}) {
       world.Put(i, "upgrade-required", [](Node& node) {
@@ -243,10 +241,11 @@ TEST_CASE("I2: a pod that was there when the node was cordoned is known, read or
 TEST_CASE("I2: by old labels a drain may have taken over, and leaves pods that only pod deletion would wait for") {
   for (const bool relabelled : {false, true}) {
     INFO(relabelled);
-    World world({.auto_upgrade = true,
-                 .max_parallel = 1,
-                 .pod_deletion = PodDeletionPolicy{.pod_selector = LabelSelector::FromMatchLabels({{"uses", "driver"}})},
-                 .drain = DrainPolicy{.pod_selector = LabelSelector::FromMatchLabels({{"app", "none"}})}});
+    World world(
+        {.auto_upgrade = true,
+         .max_parallel = 1,
+         .pod_deletion = PodDeletionPolicy{.pod_selector = LabelSelector::FromMatchLabels({{"uses", "driver"}})},
+         .drain = DrainPolicy{.pod_selector = LabelSelector::FromMatchLabels({{"app", "none"}})}});
     const auto add = [&](const char* name, bool bare) {
       PodBuilder pod("team-a", name);
       pod.WithLabel("uses", "driver").OnNode(world.NodeName(0));
@@ -287,10 +286,8 @@ TEST_CASE("I2: a pod is lost a second after its grace, unless clocks differ") {
 
 TEST_CASE("I2: what is lost goes by the sender's clock, and by the node as the sender has read it") {
   enum class Why { kNothing, kClockIsBehind, kReadyAgain, kReadyAsRead };
-  for (const auto& [why, broken] : std::vector<std::pair<Why, std::string>>{{Why::kNothing, ""},
-                                                                            {Why::kClockIsBehind, "I2"},
-                                                                            {Why::kReadyAgain, ""},
-                                                                            {Why::kReadyAsRead, "I2"}}) {
+  for (const auto& [why, broken] : std::vector<std::pair<Why, std::string>>{
+           {Why::kNothing, ""}, {Why::kClockIsBehind, "I2"}, {Why::kReadyAgain, ""}, {Why::kReadyAsRead, "I2"}}) {
     INFO(static_cast<int>(why));
     World world;
     world.Start(0);
@@ -318,9 +315,8 @@ TEST_CASE("I2: what is lost goes by the sender's clock, and by the node as the s
     world.JudgeBy({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}},
                   [](InvariantOptions& options) { options.clock_skew_max = absl::Minutes(9); });
     world.Start(0);
-    REQUIRE(world.cluster->EditPod("team-a", world.WebPodOn(0).name, [&](Pod& pod) {
-      pod.deletion_timestamp = world.clock->Now() + absl::Minutes(2);
-    }));
+    REQUIRE(world.cluster->EditPod("team-a", world.WebPodOn(0).name,
+                                   [&](Pod& pod) { pod.deletion_timestamp = world.clock->Now() + absl::Minutes(2); }));
     world.cluster->SetNodeReady(world.NodeName(0), false);
     world.guarded->NoteClock(absl::Minutes(3));
     if (before) {
@@ -330,6 +326,40 @@ TEST_CASE("I2: what is lost goes by the sender's clock, and by the node as the s
     REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
     CHECK(world.Broken() == (before ? "I2" : ""));
   }
+}
+
+TEST_CASE("I1, I6: a node starts with a grant of its version, and only if the operator selects it") {
+  World world;
+  const auto judge = [&](InvariantOptions options) {
+    options.identity = Gpu();
+    options.driver_ns = world.fleet.ns;
+    options.driver_labels = LabelSelector::FromMatchLabels({{"app", world.fleet.daemon_set}});
+    options.policy = {.auto_upgrade = true, .max_parallel = 4, .drain = DrainPolicy{}};
+    world.checker.reset();
+    world.checker = std::make_unique<InvariantChecker>(world.cluster, options);
+    world.guarded = world.checker->Guard("engine");
+    world.observer = world.checker->MakeObserver();
+  };
+  const auto grant = [&](std::size_t i) { return world.NodeAt(i).uid + " " + world.NodeAt(i).resource_version + "\n"; };
+  const std::string ns = world.fleet.ns;
+  const InvariantOptions with_ledger{.identity = Gpu(), .grants_max = 1};
+  judge(with_ledger);
+  REQUIRE(
+      world.guarded->CreateConfigMap({}, {.ns = ns, .name = "grants", .data = {{"nvidia.com_gpu", grant(0)}}}).ok());
+  world.Start(0);
+  CHECK(world.Broken() == "");
+  world.Start(1);
+  CHECK(world.Broken() == "I1");
+
+  judge(with_ledger);
+  REQUIRE(
+      world.guarded->CreateConfigMap({}, {.ns = ns, .name = "two", .data = {{"nvidia.com_gpu", grant(1) + grant(2)}}})
+          .ok());
+  CHECK(world.Broken() == "I1");
+
+  judge({.identity = Gpu(), .node_selector = *LabelSelector::Parse("driver!=gpu")});
+  world.Start(3);
+  CHECK(world.Broken() == "I6");
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // Requests that go too far, come too often, or say the wrong thing: I4 to I13, each broken on purpose.
-#include "driverupgrade/testing/invariants.h"
-
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +7,7 @@
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/testing/invariants.h"
 #include "simulation/invariants/world.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
@@ -77,8 +76,8 @@ class DeafSink final : public WatchSink<Node> {
 };
 
 TEST_CASE("I4: who follows nodes goes by his watch, and by a list once he gives back") {
-  for (const auto& [follows, releases, broken] : std::vector<std::tuple<bool, bool, std::string>>{
-           {false, false, "I4"}, {true, false, ""}, {true, true, "I4"}}) {
+  for (const auto& [follows, releases, broken] :
+       std::vector<std::tuple<bool, bool, std::string>>{{false, false, "I4"}, {true, false, ""}, {true, true, "I4"}}) {
     INFO(follows << " " << releases);
     World world;
     PutDraining(world, 0, world.clock->Now());
@@ -109,8 +108,8 @@ TEST_CASE("I4: who is given an old list of nodes goes by it") {
 
 TEST_CASE("I4: who has read a pod goes by its labels until he reads it, or a cordon that is younger than the change") {
   enum class Reads { kNothing, kPods, kNodes };
-  for (const auto& [reads, broken] : std::vector<std::pair<Reads, std::string>>{
-           {Reads::kNothing, ""}, {Reads::kPods, "I4"}, {Reads::kNodes, "I4"}}) {
+  for (const auto& [reads, broken] :
+       std::vector<std::pair<Reads, std::string>>{{Reads::kNothing, ""}, {Reads::kPods, "I4"}, {Reads::kNodes, "I4"}}) {
     INFO(static_cast<int>(reads));
     PodDeletionPolicy deletion;
     deletion.pod_selector = LabelSelector::FromMatchLabels({{"uses", "driver"}});
@@ -388,6 +387,18 @@ TEST_CASE("I13: however many pods a drain has to delete, each is one request mor
   CHECK(world.Broken() == "");
   for (int i = 0; i < 20; ++i) REQUIRE(world.guarded->DeletePod({}, {.pod = last.ref}).ok());
   CHECK(world.Broken() == "I13");
+}
+
+TEST_CASE("I9: a Lease is not taken over before its time") {
+  for (const absl::Duration waited : {absl::Seconds(5), absl::Seconds(20)}) {
+    World world;
+    Lease lease{.ns = world.fleet.ns, .name = "driver-upgrade", .holder = "a", .duration = absl::Seconds(15)};
+    lease = *world.cluster->CreateLease({}, lease);
+    world.cluster->Advance(waited);
+    lease.holder = "b";
+    REQUIRE(world.guarded->UpdateLease({}, lease).ok());
+    CHECK(world.Broken() == (waited < lease.duration ? "I9" : ""));
+  }
 }
 
 }  // namespace

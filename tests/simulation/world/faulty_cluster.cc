@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "fmt/format.h"
-#include "simulation/opinion/pass_opinion.h"
 #include "simulation/world/faulty_call.h"
 
 namespace driverupgrade::testing::internal {
@@ -14,6 +13,8 @@ namespace {
 // Of 100,000 calls.
 constexpr int kCrashes = 150;
 constexpr int kStalls = 60;
+// WatchCache::Health distrusts a watch that has failed for a minute, and a pass takes two at most.
+constexpr absl::Duration kWatchesMayFail = absl::Minutes(4);
 
 enum class CallKind : std::uint8_t { kRead, kWrite, kWatch };
 
@@ -226,8 +227,12 @@ bool FaultyCluster::IsHeldBack(Operation watch) {
 
 void FaultyCluster::JudgeWatches(Operation operation) {
   if (!world_.setup.cache || world_.releasing || world_.setup.ClocksJump() || !IsUpgradeWrite(operation)) return;
-  const std::string wrong = WhyTooOld(failing_since_, clock_->Now());
-  if (!wrong.empty()) checker_.Fail("I16", fmt::format("{}: {} while {}", name_, ToString(operation), wrong));
+  for (const auto& [watch, since] : failing_since_) {
+    const absl::Duration failing = clock_->Now() - since;
+    if (failing <= kWatchesMayFail) continue;
+    checker_.Fail("I16", fmt::format("{}: {} while {} has been failing for {}", name_, ToString(operation),
+                                     ToString(watch), absl::FormatDuration(failing)));
+  }
 }
 
 // Not where a clock jumps, or is set right every few minutes; nor of Release, which asks as often as it is called.

@@ -18,8 +18,6 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/forwarding_facade.h"
-#include "driverupgrade/node_outcome.h"
-#include "driverupgrade/plan.h"
 #include "driverupgrade/testing/invariants.h"
 #include "simulation/world/patience.h"
 #include "simulation/world/random.h"
@@ -52,14 +50,6 @@ class FaultyCluster final : public ForwardingFacade {
   bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
   // How many calls have gone wrong.
   std::int64_t troubles() const { return troubles_; }
-  // When pods could last not be listed or judged by a hook, or bytes broke that may have been theirs. A pass goes on
-  // without them.
-  absl::Time pods_failed() const { return pods_failed_; }
-  void NotePodsFailed() { pods_failed_ = world_.Now(); }
-  // The ledger as it was last answered, one that is not there without a version; nullopt: nobody knows. How often an
-  // answer was news.
-  const std::optional<ConfigMap>& ledger() const { return ledger_; }
-  std::int64_t ledger_news() const { return ledger_news_; }
   // From now on all that is written gives something back; there is nobody else, so that no lease matters.
   void BeginRelease() {
     releases_ = true;
@@ -74,8 +64,6 @@ class FaultyCluster final : public ForwardingFacade {
     const auto found = pods_listed_.find(node);
     return found == pods_listed_.end() ? 0 : found->second;
   }
-  // What evictions were answered last, by the UID of the pod.
-  const std::map<std::string, EvictionAnswer>& evictions() const { return evictions_; }
   // For who looks at the same watch through bytes.
   void NoteWatchTrouble() { watch_trouble_ = true; }
   // Who sends what is sent now, by what he knew when it was decided; nullopt: by what is known now. Returns the one
@@ -173,7 +161,6 @@ class FaultyCluster final : public ForwardingFacade {
   template <class T, class F>
   absl::StatusOr<T> OfLedger(F call);
   bool WasLeft(const std::string& name) const;
-  void NoteLedger(const absl::StatusOr<ConfigMap>& answer, bool read);
   // I13; `wrong`: what is wrong, or nothing.
   void JudgePatience(const std::string& wrong);
   void Note(Operation operation, const absl::Status& answer);
@@ -207,9 +194,6 @@ class FaultyCluster final : public ForwardingFacade {
   std::optional<absl::Duration> renew_deadline_;
   absl::Time renewed_at_ = absl::InfinitePast();
   Patience patience_;
-  std::optional<ConfigMap> ledger_;
-  std::int64_t ledger_news_ = 0;
-  absl::Time pods_failed_ = absl::InfinitePast();
   // With Mode::kWatchOrder, by a stream of its own.
   Random order_;
   std::map<Operation, absl::Time> held_back_until_;
@@ -221,8 +205,6 @@ class FaultyCluster final : public ForwardingFacade {
   std::set<Operation> followed_;
   bool releases_ = false;
   bool knows_maintenances_ = true;
-  // By UID of the pod.
-  std::map<std::string, EvictionAnswer> evictions_;
   // By node: the cluster's revision when its pods were listed.
   std::map<std::string, std::int64_t> pods_listed_;
 };

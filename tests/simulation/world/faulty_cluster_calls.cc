@@ -96,7 +96,6 @@ absl::StatusOr<std::vector<Pod>> FaultyCluster::ListPods(const CallContext& cont
     read_at = world_.cluster->revision();
     return next_->ListPods(at, params);
   });
-  if (!pods.ok()) NotePodsFailed();
   if (pods.ok() && params.ns.empty() && params.label_selector == LabelSelector())
     pods_listed_[params.node_name] = read_at;
   return pods;
@@ -274,25 +273,11 @@ absl::StatusOr<T> FaultyCluster::OfLedger(F call) {
   return answer;
 }
 
-// What is stored is no news to whoever has stored it.
-void FaultyCluster::NoteLedger(const absl::StatusOr<ConfigMap>& answer, bool read) {
-  std::optional<ConfigMap> now;
-  if (answer.ok()) {
-    now = *answer;
-  } else if (read && absl::IsNotFound(answer.status())) {
-    now.emplace();
-  }
-  ledger_news_ += read && now != ledger_;
-  ledger_ = std::move(now);
-}
-
 absl::StatusOr<ConfigMap> FaultyCluster::GetConfigMap(const CallContext& context, const GetConfigMapParams& params) {
-  auto answer = OfLedger<ConfigMap>([&] {
+  return OfLedger<ConfigMap>([&] {
     return Run<absl::StatusOr<ConfigMap>>(context, Operation::kGetConfigMap,
                                           [&](const CallContext& at) { return next_->GetConfigMap(at, params); });
   });
-  NoteLedger(answer, /*read=*/true);
-  return answer;
 }
 
 // Whether the patch takes the node from rest into an upgrade: the only label that we write is that of the state.
@@ -349,11 +334,6 @@ absl::StatusOr<EvictionAnswer> FaultyCluster::EvictPod(const CallContext& contex
       context, Operation::kEvictPod,
       [next = next_, params](const CallContext& at) { return next->EvictPod(at, params); });
   next_->NoteEvictionAnswer(params, answer.ok() && !is_lost ? std::optional(answer->refusal) : std::nullopt);
-  if (answer.ok() && !is_lost) {
-    evictions_.insert_or_assign(params.pod.uid, *answer);
-  } else {
-    evictions_.erase(params.pod.uid);
-  }
   if (answer.ok() && !is_lost && pod) patience_.Evicted(pod->node_name, params, *answer, clock_->Now());
   return answer;
 }
@@ -385,24 +365,20 @@ absl::StatusOr<Lease> FaultyCluster::UpdateLease(const CallContext& context, con
 }
 
 absl::StatusOr<ConfigMap> FaultyCluster::CreateConfigMap(const CallContext& context, const ConfigMap& config_map) {
-  auto answer = OfLedger<ConfigMap>([&] {
+  return OfLedger<ConfigMap>([&] {
     return Write<absl::StatusOr<ConfigMap>>(
         context, Operation::kCreateConfigMap,
         [next = next_, config_map](const CallContext& at) { return next->CreateConfigMap(at, config_map); });
   });
-  NoteLedger(answer, /*read=*/false);
-  return answer;
 }
 
 absl::StatusOr<ConfigMap> FaultyCluster::PatchConfigMap(const CallContext& context,
                                                         const PatchConfigMapParams& params) {
-  auto answer = OfLedger<ConfigMap>([&] {
+  return OfLedger<ConfigMap>([&] {
     return Write<absl::StatusOr<ConfigMap>>(
         context, Operation::kPatchConfigMap,
         [next = next_, params](const CallContext& at) { return next->PatchConfigMap(at, params); });
   });
-  NoteLedger(answer, /*read=*/false);
-  return answer;
 }
 
 absl::Status FaultyCluster::RecordEvent(const CallContext& context, const RecordEventParams& params) {

@@ -29,22 +29,14 @@ constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
 constexpr absl::Duration kFastTurnPauseMax = absl::Seconds(10);
 constexpr absl::Duration kReleaseTimeout = absl::Minutes(2);
 constexpr absl::Duration kReleasePause = absl::Seconds(1);
-// How long what went wrong with a call may be felt in what an engine knows.
-constexpr absl::Duration kTroublesAreFelt = absl::Minutes(3);
 constexpr char kValidatorPods[] = "app=validator";
 
 // Counts what nodes wait for, and remembers what has been told of it.
 class GateObserver final : public Observer {
  public:
-  using JudgeOutcome = std::function<void(const NodePlan&, const NodeOutcome&)>;
   GateObserver(World& world, const Clock& clock, bool& knows_all, ToldReasons& told,
-               std::function<void(const Plan&)> judge, JudgeOutcome judge_outcome)
-      : world_(world),
-        clock_(clock),
-        knows_all_(knows_all),
-        told_(told),
-        judge_(std::move(judge)),
-        judge_outcome_(std::move(judge_outcome)) {}
+               std::function<void(const Plan&)> judge)
+      : world_(world), clock_(clock), knows_all_(knows_all), told_(told), judge_(std::move(judge)) {}
   void OnPlan(const Plan& plan) override {
     judge_(plan);
     knows_all_ = plan.finished;
@@ -55,7 +47,6 @@ class GateObserver final : public Observer {
       for (const NodePlan& node : plan.nodes) world_.trace.Line("  plan {}", driverupgrade::Describe(node));
     }
   }
-  void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome) override { judge_outcome_(plan, outcome); }
   void OnPassEnded(const PassOutcome&) override { ++world_.result.passes; }
 
  private:
@@ -64,23 +55,7 @@ class GateObserver final : public Observer {
   bool& knows_all_;
   ToldReasons& told_;
   const std::function<void(const Plan&)> judge_;
-  const JudgeOutcome judge_outcome_;
 };
-
-OperatorFacts FactsOfOperator(const Driver& driver) {
-  OperatorFacts facts = FactsOf(driver.identity);
-  facts.ns = driver.ns;
-  facts.driver_labels = driver.labels;
-  facts.filters = driver.setup.hooks;
-  facts.compares_images = driver.setup.restart_only;
-  if (driver.setup.validation) facts.validation = *LabelSelector::Parse(kValidatorPods);
-  if (driver.setup.own_pod) facts.own_pod = PodRef{.ns = kDriverNs, .name = kOperatorPod};
-  if (driver.setup.requestor) {
-    facts.requestor = kRequestor;
-    facts.maintenance_ns = kMaintenanceNs;
-  }
-  return facts;
-}
 
 // I11: whatever stands on nodes, a log line is one line of printable characters.
 LogSink MakeSuspiciousSink(InvariantChecker& checker) {
@@ -123,7 +98,6 @@ Replica::Replica(World& world, const Driver& driver, LateRequests& late, int num
       hook_random_(world.seed, fmt::format("hooks-{}", number)),
       wire_random_(world.seed, fmt::format("wire-{}", number)),
       clock_(MakeClock(world, random_)),
-      facts_(FactsOfOperator(driver)),
       due_(world.Now() + random_.Between(absl::ZeroDuration(), absl::Seconds(3))) {
   if (world.setup.Has(Fault::kClockSkew)) world.Fired(Fault::kClockSkew);
   if (world.setup.Has(Mode::kClockRates)) world.CameBy(Mode::kClockRates);
@@ -148,10 +122,8 @@ void Replica::MakeElection(const std::string& name) {
 EngineOptions Replica::MakeEngineOptions() {
   told_ = {};
   std::vector<std::shared_ptr<Observer>> observers = {
-      driver_.checker.MakeObserver(),
-      std::make_shared<GateObserver>(
-          world_, *clock_, plan_finished_, told_, [this](const Plan& plan) { Judge(plan); },
-          [this](const NodePlan& plan, const NodeOutcome& outcome) { JudgeOutcome(plan, outcome); })};
+      driver_.checker.MakeObserver(), std::make_shared<GateObserver>(world_, *clock_, plan_finished_, told_,
+                                                                     [this](const Plan& plan) { Judge(plan); })};
   if (driver_.setup.Has(Fault::kGarbage)) {
     observers.push_back(MakeLoggingObserver(driver_.identity, MakeSuspiciousSink(driver_.checker)));
   }
@@ -189,7 +161,6 @@ EngineOptions Replica::MakeEngineOptions() {
     options.snapshot.uses_driver = [this](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
       if (world_.May(Fault::kHooks) && hook_random_.Percent(10)) {
         world_.Fired(Fault::kHooks);
-        process_->cluster->NotePodsFailed();
         if (hook_random_.Percent(50)) throw std::runtime_error("thrown on purpose");
         return absl::UnavailableError("the hook has failed on purpose");
       }
@@ -215,7 +186,6 @@ WireSeam Replica::MakeSeam() {
     const bool breaks = world_.May(Fault::kBytes) && wire_random_.PerMille(driver_.setup.call_faults_per_mille);
     if (breaks) world_.Fired(Fault::kBytes);
     if (breaks && process_->wire) process_->wire->NoteBreak();
-    if (breaks) process_->cluster->NotePodsFailed();
     return breaks;
   };
   if (mutant_ != nullptr) {
@@ -238,9 +208,6 @@ void Replica::Begin() {
   const std::string name = fmt::format("replica-{}.{}", number_, ++incarnation_);
   world_.trace.Line("{}: begins", name);
   process_ = std::make_unique<Process>();
-  // It has not been told anything that could be wrong.
-  if (world_.chaos) settled_at_ = absl::InfinitePast();
-  unread_.clear();
   world_.processes += of_operator_;
   process_->guarded = driver_.checker.Guard(name);
   process_->cluster =
@@ -287,8 +254,6 @@ void Replica::End() {
   if (process_) world_.processes -= of_operator_;
   if (process_ && process_->tasks) process_->tasks->Drop();
   process_.reset();
-  active_since_.reset();
-  term_ = 0;
   turn_due_ = absl::InfiniteFuture();
 }
 
@@ -301,13 +266,13 @@ absl::Time Replica::due() const { return AnyTask() ? world_.Now() : std::min(due
 
 void Replica::Wake() {
   due_ = world_.Now();
-  if (driver_.setup.AnyFault()) next_check_ = settled_at_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
+  if (driver_.setup.AnyFault()) next_check_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
 }
 
 void Replica::SetClockBack() {
   clock_->Jump(-kSetBack);
   // What was answered before counts as answered now.
-  next_check_ = settled_at_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
+  next_check_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
   world_.CameBy(Mode::kClockSetBack);
 }
 
@@ -339,20 +304,9 @@ absl::Time Replica::Turn() {
   }
   if (process.cluster->crashed()) return absl::InfiniteFuture();
   pass_policy_ = Believed(driver_.policy);
-  pass_began_ = clock_->Now();
   process.controller->SetPolicy(pass_policy_);
   process.guarded->BeginPass();
-  const ControllerStatus before = process.controller->status();
-  const std::int64_t term = Term();
-  outcomes_ = 0;
-  const absl::Time next = clock_->ToBase(process.controller->Step({}));
-  JudgeHaste(before, Term() != term, next);
-  // One that has failed counts, too, unless the engine has refused the policy.
-  const bool passed = process.controller->status().passes > before.passes && !IsInvalid(pass_policy_);
-  if (passed) NotePass();
-  // What no pass has been made by, the engine does not know.
-  if ((passed && !pass_policy_.auto_upgrade) || !process.controller->status().leading) active_since_.reset();
-  return next;
+  return clock_->ToBase(process.controller->Step({}));
 }
 
 absl::Time Replica::HostedTurn() {
@@ -410,16 +364,13 @@ void Replica::MakePass() {
   if (world_.Broken()) return;
   if (world_.May(Fault::kClockSkew) && random_.PerMille(2))
     clock_->Jump(random_.Between(-kClockJumpMax, kClockJumpMax));
-  const std::int64_t revision = pass_revision_ = driver_.checker.revision();
-  const std::int64_t troubles = pass_troubles_ = process_->cluster->troubles();
-  pass_ledger_ = process_->cluster->ledger();
-  pass_ledger_news_ = process_->cluster->ledger_news();
+  const std::int64_t revision = driver_.checker.revision();
+  const std::int64_t troubles = process_->cluster->troubles();
   const int passes = process_->controller ? process_->controller->status().passes : 0;
   // A pass beside a call in flight knows what is known now.
   const std::optional<Writer> outer = process_->cluster->ExchangeSender(std::nullopt);
   const absl::Time next = Turn();
   const bool undisturbed = driver_.checker.revision() == revision && process_->cluster->troubles() == troubles;
-  NoteTroubles(troubles);
   const bool in_flight = process_->tasks && !process_->tasks->idle();
   process_->cluster->ExchangeSender(outer);
   if (undisturbed && !in_flight && process_->controller && process_->controller->status().passes > passes)
@@ -427,18 +378,8 @@ void Replica::MakePass() {
   due_ = std::max(IsRemoved() ? world_.Now() : next, world_.Now() + absl::Milliseconds(1));
 }
 
-// What went wrong since there were as many is felt for a while.
-void Replica::NoteTroubles(std::int64_t before) {
-  if (process_->cluster->troubles() == before) return;
-  unread_.clear();
-  troubled_at_ = world_.Now();
-  settled_at_ = std::max(settled_at_, world_.Now() + driver_.setup.ByClocks(kTroublesAreFelt));
-}
-
 void Replica::RunTask() {
-  const std::int64_t troubles = process_->cluster->troubles();
   process_->tasks->RunNext();
-  NoteTroubles(troubles);
   due_ = std::min(due_, world_.Now());
   if (!busy_) BuryTheDead();
 }

@@ -15,8 +15,6 @@
 #include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
-#include "simulation/opinion/rollout_opinion.h"
-#include "simulation/opinion/second_opinion.h"
 #include "simulation/wire/clear_wire.h"
 #include "simulation/world/faulty_cluster.h"
 #include "simulation/world/mutants.h"
@@ -116,7 +114,6 @@ class Replica {
   bool HasCallsInFlight() const { return process_ && process_->tasks && process_->tasks->running(); }
   bool IsRemoved() const { return of_operator_ && world_.releasing; }
   void Sleep(absl::Time until);
-  void NoteTroubles(std::int64_t before);
   void RunTask();
   void BuryTheDead();
   void MakePass();
@@ -135,22 +132,8 @@ class Replica {
   absl::Time HostedTurn();
   // L5, L6: what it says, if it knows all there is, now and then.
   void CheckWhatItSays();
-  // What it is about to do, and that it has nothing to do, held against a second opinion.
-  bool SeesAll() const;
-  bool SeesNodes() const;
-  EngineTime TimeOfEngine() const;
   void Judge(const Plan& plan);
-  // The engine is at work since this pass, if it was not before.
-  void NotePass();
-  void JudgeAge(const Plan& plan);
   void JudgePodsRead(const Plan& plan);
-  void JudgeRollout(const Plan& plan);
-  bool KnowsRecord(const Plan& plan) const;
-  std::vector<RolloutNodeSeen> SeeNodes(const Plan& plan, const WantedRevisions& wanted) const;
-  void JudgeOutcome(const NodePlan& plan, const NodeOutcome& outcome);
-  void JudgeHaste(const ControllerStatus& before, bool term_begins, absl::Time next);
-  std::int64_t Term() const { return process_->election ? process_->election->terms() : 0; }
-  void CheckRest();
 
   World& world_;
   const Driver driver_;
@@ -162,7 +145,6 @@ class Replica {
   Random hook_random_;
   Random wire_random_;
   std::shared_ptr<SkewedClock> clock_;
-  const OperatorFacts facts_;
   std::shared_ptr<Observer> observer_;
   std::unique_ptr<Process> process_;
   int incarnation_ = 0;
@@ -172,25 +154,9 @@ class Replica {
   absl::Time trouble_until_ = absl::InfinitePast();
   absl::Duration turn_pause_ = absl::Seconds(1);
   absl::Time next_check_ = absl::InfinitePast();
-  absl::Time settled_at_ = absl::InfinitePast();
-  absl::Time troubled_at_ = absl::InfinitePast();
-  absl::Time next_rest_check_ = absl::InfinitePast();
-  absl::Time next_rollout_check_ = absl::InfinitePast();
-  // Nodes of which the engine says that it has not read their pods, and since when.
-  std::map<std::string, absl::Time> unread_;
-  // Of the pass under way: when it began, by its clock, what was at the server then, and its policy.
-  absl::Time pass_began_ = absl::InfinitePast();
-  std::int64_t pass_revision_ = 0;
-  std::int64_t pass_troubles_ = 0;  // until then
-  std::optional<ConfigMap> pass_ledger_ = std::nullopt;
-  std::int64_t pass_ledger_news_ = 0;
-  UpgradePolicy pass_policy_ = {};
-  // Since when the engine has worked without a break, by its clock; nullopt: it does not.
-  std::optional<absl::Time> active_since_ = std::nullopt;
-  std::int64_t term_ = 0;
-  int outcomes_ = 0;            // of the pass
-  bool plan_finished_ = false;  // the last one
-  ToldReasons told_;            // by the plans of the process
+  UpgradePolicy pass_policy_ = {};  // current pass
+  bool plan_finished_ = false;      // the last one
+  ToldReasons told_;                // by the plans of the process
 };
 
 }  // namespace driverupgrade::testing::internal

@@ -111,9 +111,6 @@ struct World {
   bool chaos = true;
   // F26: until then nobody reaches the API server.
   absl::Time outage_until = absl::InfinitePast();
-  absl::Time calm_since = absl::InfiniteFuture();
-  // When a pod, a DaemonSet or a revision in the driver's namespace last changed.
-  absl::Time driver_changed_at = absl::InfinitePast();
   // The operator is being removed; when it is there again; and how many processes of it there are.
   bool releasing = false;
   absl::Time installed_at = absl::InfinitePast();

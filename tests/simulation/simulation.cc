@@ -86,9 +86,6 @@ class Simulation {
     if (world_.peer) world_.peer->See(change);
     ++world_.result.commits;
     NoteCordon(change.node, change.revision);
-    const Pod* gone = change.pod.after == nullptr ? change.pod.before : nullptr;
-    const bool of_driver = gone != nullptr && gone->ref.ns == kDriverNs && world_.driver_labels.Matches(gone->labels);
-    if (of_driver) world_.driver_left[gone->node_name] = change.time;
     world_.trace.Hash(static_cast<std::uint64_t>(change.revision));
     world_.trace.Hash(static_cast<std::uint64_t>(absl::ToUnixMillis(change.time)));
     if (change.node.after != nullptr) Hash(*change.node.after);

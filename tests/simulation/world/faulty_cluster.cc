@@ -43,11 +43,6 @@ Operation WatchOf(Operation list) {
   }
 }
 
-bool IsOfLease(Operation operation) {
-  return operation == Operation::kGetLease || operation == Operation::kCreateLease ||
-         operation == Operation::kUpdateLease;
-}
-
 }  // namespace
 
 bool IsUpgradeWrite(Operation operation) {
@@ -151,18 +146,14 @@ FaultyCluster::Fate FaultyCluster::Draw(Operation operation) {
     }
     if (IsForbiddenAlone(operation)) {
       world_.Fired(Fault::kForbidden);
-      const int things = alone_ == Alone::kPodLists ? world_.setup.nodes : 1;
-      JudgePatience(patience_alone_.Unserved(clock_->Now(), things, operation));
       return {.kind = Fate::Kind::kRefused, .answer = absl::PermissionDeniedError("403 it alone is forbidden")};
     }
   }
   if (world_.Now() < world_.outage_until) {
     world_.Fired(Fault::kOutage);
-    if (!IsOfLease(operation)) JudgePatience(patience_.Unserved(clock_->Now(), 1, operation));
     if (world_.setup.Has(Mode::kLongOutage)) world_.CameBy(Mode::kLongOutage);
     return {.kind = Fate::Kind::kRefused, .answer = absl::UnavailableError("connection refused")};
   }
-  patience_.Served();
   if (world_.May(Fault::kCrash) &&
       random_.Below(100'000) < kCrashes * (KindOf(operation) == CallKind::kWrite ? 6 : 1)) {
     world_.Fired(Fault::kCrash);
@@ -233,12 +224,6 @@ void FaultyCluster::JudgeWatches(Operation operation) {
     checker_.Fail("I16", fmt::format("{}: {} while {} has been failing for {}", name_, ToString(operation),
                                      ToString(watch), absl::FormatDuration(failing)));
   }
-}
-
-// Not where a clock jumps, or is set right every few minutes; nor of Release, which asks as often as it is called.
-void FaultyCluster::JudgePatience(const std::string& wrong) {
-  if (wrong.empty() || world_.setup.ClocksJump() || world_.releasing) return;
-  checker_.Fail("I13", fmt::format("{}: {}", name_, wrong));
 }
 
 void FaultyCluster::NoteClock() {

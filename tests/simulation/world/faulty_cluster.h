@@ -19,7 +19,6 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/testing/invariants.h"
-#include "simulation/world/patience.h"
 #include "simulation/world/random.h"
 #include "simulation/world/world.h"
 
@@ -151,18 +150,11 @@ class FaultyCluster final : public ForwardingFacade {
                      F call);
   template <class P>
   void NoteSent(const P& params);
-  bool Begins(const PatchNodeParams& params) const;
   void JudgeLease(Operation operation);
   void JudgeWatches(Operation operation);
   void NoteListed(Operation operation);
   // With Mode::kWatchOrder: the watch reports what has happened later than the others do.
   bool IsHeldBack(Operation watch);
-  // A call about the ledger of grants, which is not asked for again at once.
-  template <class T, class F>
-  absl::StatusOr<T> OfLedger(F call);
-  bool WasLeft(const std::string& name) const;
-  // I13; `wrong`: what is wrong, or nothing.
-  void JudgePatience(const std::string& wrong);
   void Note(Operation operation, const absl::Status& answer);
 
   World& world_;
@@ -185,7 +177,6 @@ class FaultyCluster final : public ForwardingFacade {
   enum class Alone : std::uint8_t { kLedger, kWatches, kNodeWatch, kDriver, kPodLists };
   Alone alone_ = Alone::kLedger;
   absl::Time alone_until_ = absl::InfinitePast();
-  Patience patience_alone_;
   // Watches that fail, by its own clock.
   std::map<Operation, absl::Time> failing_since_;
   std::vector<Node> nodes_before_;
@@ -193,7 +184,6 @@ class FaultyCluster final : public ForwardingFacade {
   std::int64_t nodes_before_version_ = 0;
   std::optional<absl::Duration> renew_deadline_;
   absl::Time renewed_at_ = absl::InfinitePast();
-  Patience patience_;
   // With Mode::kWatchOrder, by a stream of its own.
   Random order_;
   std::map<Operation, absl::Time> held_back_until_;

@@ -10,8 +10,6 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-constexpr absl::Duration kLeftOfLate = absl::Seconds(30);
-
 // Gives events on until the watch breaks, and bookmarks only if told.
 template <class T>
 class LimitedSink final : public WatchSink<T> {
@@ -82,8 +80,6 @@ absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& co
   world_.Fired(Fault::kStaleRead);
   nodes_before_ = stale;
   nodes_before_version_ = list_version_ = stale_version;
-  // Only bytes carry the version of a list.
-  if (world_.setup.wire && world_.setup.cache) patience_.ClusterSetBack();
   // An engine with a cache goes by its watch until it gives back: until then the list is the ledger's, which asks whether
   // a node is there.
   if (!world_.setup.cache || world_.releasing) next_->NoteOldNodes(stale_version);
@@ -260,47 +256,9 @@ absl::StatusOr<Lease> FaultyCluster::GetLease(const CallContext& context, const 
                                     [&](const CallContext& at) { return next_->GetLease(at, params); });
 }
 
-// A conflict, or that there is none yet, is an answer like another.
-template <class T, class F>
-absl::StatusOr<T> FaultyCluster::OfLedger(F call) {
-  JudgePatience(patience_.AskingLedger(clock_->Now()));
-  absl::StatusOr<T> answer = call();
-  const absl::Status& status = answer.status();
-  const bool failed = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-                      absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status) ||
-                      absl::IsResourceExhausted(status);
-  if (failed) patience_.LedgerFailed(clock_->Now());
-  return answer;
-}
-
 absl::StatusOr<ConfigMap> FaultyCluster::GetConfigMap(const CallContext& context, const GetConfigMapParams& params) {
-  return OfLedger<ConfigMap>([&] {
-    return Run<absl::StatusOr<ConfigMap>>(context, Operation::kGetConfigMap,
-                                          [&](const CallContext& at) { return next_->GetConfigMap(at, params); });
-  });
-}
-
-// Whether the patch takes the node from rest into an upgrade: the only label that we write is that of the state.
-bool FaultyCluster::Begins(const PatchNodeParams& params) const {
-  if (params.labels.empty()) return false;
-  const auto& [key, after] = *params.labels.begin();
-  const auto is_busy = [](std::string_view label) {
-    const auto state = ParseUpgradeState(label);
-    return state && IsInProgress(*state);
-  };
-  const std::optional<Node> node = world_.cluster->node(params.name);
-  if (!node || !after || !is_busy(*after)) return false;
-  const auto before = node->labels.find(key);
-  return before == node->labels.end() || !is_busy(before->second);
-}
-
-// Whether the node, which carries no label, may have been without a driver pod of late.
-bool FaultyCluster::WasLeft(const std::string& name) const {
-  const std::optional<Node> node = world_.cluster->node(name);
-  const auto left = world_.driver_left.find(name);
-  if (!node || left == world_.driver_left.end() || left->second < world_.Now() - kLeftOfLate) return false;
-  return std::none_of(node->labels.begin(), node->labels.end(),
-                      [](const auto& label) { return label.first.ends_with("-driver-upgrade-state"); });
+  return Run<absl::StatusOr<ConfigMap>>(context, Operation::kGetConfigMap,
+                                        [&](const CallContext& at) { return next_->GetConfigMap(at, params); });
 }
 
 absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const PatchNodeParams& params) {
@@ -310,40 +268,30 @@ absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const 
     return absl::UnavailableError("503 this node cannot be written");
   }
   const bool is_lost = loses_answer_;
-  if (WasLeft(params.name)) patience_.NodeLeft(params.uid);
-  JudgePatience(patience_.Patching(params, clock_->Now()));
   if (releases_ && !knows_maintenances_) {
     checker_.Fail("L2", fmt::format("{}: node {} is given back, though the NodeMaintenances could not be read", name_,
                                     params.name));
   }
-  if (Begins(params)) patience_.UpgradeBegins(params.name);
   const Writer before = next_->writer();
   auto answer = Write<absl::StatusOr<Node>>(
       context, Operation::kPatchNode,
       [next = next_, params](const CallContext& at) { return next->PatchNode(at, params); });
-  if (absl::IsAborted(answer.status()) && !is_lost) patience_.MetConflict(params, clock_->Now());
   if (is_lost || !answer.ok()) next_->NoteAnswerLost(params.name, before);
   return answer;
 }
 
 absl::StatusOr<EvictionAnswer> FaultyCluster::EvictPod(const CallContext& context, const EvictPodParams& params) {
-  JudgePatience(patience_.Evicting(params, clock_->Now()));
   const bool is_lost = loses_answer_;
-  const std::optional<Pod> pod = world_.cluster->pod(params.pod.ns, params.pod.name);
   auto answer = Write<absl::StatusOr<EvictionAnswer>>(
       context, Operation::kEvictPod,
       [next = next_, params](const CallContext& at) { return next->EvictPod(at, params); });
   next_->NoteEvictionAnswer(params, answer.ok() && !is_lost ? std::optional(answer->refusal) : std::nullopt);
-  if (answer.ok() && !is_lost && pod) patience_.Evicted(pod->node_name, params, *answer, clock_->Now());
   return answer;
 }
 
 absl::Status FaultyCluster::DeletePod(const CallContext& context, const DeletePodParams& params) {
-  absl::Status answer =
-      Write<absl::Status>(context, Operation::kDeletePod,
-                          [next = next_, params](const CallContext& at) { return next->DeletePod(at, params); });
-  patience_.Deleted(params);
-  return answer;
+  return Write<absl::Status>(context, Operation::kDeletePod,
+                             [next = next_, params](const CallContext& at) { return next->DeletePod(at, params); });
 }
 
 absl::StatusOr<Lease> FaultyCluster::CreateLease(const CallContext& context, const Lease& lease) {
@@ -365,20 +313,16 @@ absl::StatusOr<Lease> FaultyCluster::UpdateLease(const CallContext& context, con
 }
 
 absl::StatusOr<ConfigMap> FaultyCluster::CreateConfigMap(const CallContext& context, const ConfigMap& config_map) {
-  return OfLedger<ConfigMap>([&] {
-    return Write<absl::StatusOr<ConfigMap>>(
-        context, Operation::kCreateConfigMap,
-        [next = next_, config_map](const CallContext& at) { return next->CreateConfigMap(at, config_map); });
-  });
+  return Write<absl::StatusOr<ConfigMap>>(
+      context, Operation::kCreateConfigMap,
+      [next = next_, config_map](const CallContext& at) { return next->CreateConfigMap(at, config_map); });
 }
 
 absl::StatusOr<ConfigMap> FaultyCluster::PatchConfigMap(const CallContext& context,
                                                         const PatchConfigMapParams& params) {
-  return OfLedger<ConfigMap>([&] {
-    return Write<absl::StatusOr<ConfigMap>>(
-        context, Operation::kPatchConfigMap,
-        [next = next_, params](const CallContext& at) { return next->PatchConfigMap(at, params); });
-  });
+  return Write<absl::StatusOr<ConfigMap>>(
+      context, Operation::kPatchConfigMap,
+      [next = next_, params](const CallContext& at) { return next->PatchConfigMap(at, params); });
 }
 
 absl::Status FaultyCluster::RecordEvent(const CallContext& context, const RecordEventParams& params) {

@@ -119,8 +119,6 @@ struct World {
     std::int64_t revision = 0;  // of the cluster
     std::string version;        // of the node
   };
-  // By node: when a driver pod last went from it.
-  std::map<std::string, absl::Time> driver_left = {};
   // By node: when it was last cordoned.
   std::map<std::string, Cordon> cordoned = {};
   // L4: patches of this node fail.

@@ -72,7 +72,7 @@ struct Outcome {
   /// The cluster when nothing is to be done any more, without what is made up or depends on the time: versions, UIDs,
   /// generated names, times, on which node a workload runs.
   std::string end = {};
-  /// What was broken on the way (I1, I2, I3, I14); empty: nothing.
+  /// The first violation of I1, I2, I3 or I20; empty if the run broke none of them.
   std::string broken = {};
   std::int64_t calls = 0;
   /// Which of the calls are writes.

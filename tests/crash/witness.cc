@@ -49,7 +49,7 @@ void Witness::WatchNode(const Change& change) {
     if (StateOf(after) != UpgradeState::kDone) done_at_ = absl::InfiniteFuture();
     if (StateOf(before) != UpgradeState::kDone && StateOf(after) == UpgradeState::kDone) done_at_ = change.time;
   } else if (IsInProgress(StateOf(after)) && (change.time < done_at_ + soak_ || !approved_)) {
-    broken_ = fmt::format("I14: {} starts before the first stage is done, has soaked and is approved", after.name);
+    broken_ = fmt::format("I20: {} starts before the first stage is done, has soaked and is approved", after.name);
   }
 }
 

@@ -1,6 +1,6 @@
-// Looks at every commit of a FakeCluster in which the driver gpu/driver is upgraded: at most so many upgrades under way
-// (I1), no driver pod deleted beside a workload (I2), no administrator's cordon lifted (I3), no node started before the
-// first stage of a rollout lets it (I14). For engines with threads, too: the cluster tells of one commit after the other.
+// Checks every commit of a FakeCluster in which the driver gpu/driver is upgraded: a limit of upgrades in progress (I1), no
+// driver pod is deleted while a workload runs (I2), no administrator's cordon is lifted (I3), no node starts before the
+// first stage of a rollout allows it (I20). Also for engines with threads: the cluster reports commits one at a time.
 #ifndef DRIVERUPGRADE_TESTS_CRASH_WITNESS_H_
 #define DRIVERUPGRADE_TESTS_CRASH_WITNESS_H_
 

@@ -11,9 +11,9 @@
 /// A Violation names its invariant, and docs/testing-your-operator.md explains each. Every commit is checked for budgets and
 /// grants (`I1`), driver restarts under workloads (`I2`), owners of cordons (`I3`), ways of removing pods (`I4`),
 /// preconditions (`I5`), changes of foreign objects (`I6`), legal transitions (`I7`), skip and pause (`I8`), Leases that
-/// are taken over (`I9`), timers that survive a replaced node (`I10`), cost (`I13`), rollouts (`I14`), and the number of
-/// nodes in the hands of engines, whatever other clients do to the labels (`I19`). A check costs the same in a cluster of
-/// ten nodes and of ten thousand. On request the checker also judges writes without a Lease (`I9`), log lines (`I11`), rest
+/// are taken over (`I9`), timers that survive a replaced node (`I10`), cost (`I13`), rollouts (`I14`, `I20` to `I22`), and
+/// the number of nodes in the hands of engines, whatever other clients do to the labels (`I19`). A check costs the same
+/// for ten nodes and for ten thousand. On request the checker also judges writes without a Lease (`I9`), log lines (`I11`), rest
 /// (`I12`), one bad node (`L4`), gates (`L5`), totals (`L6`).
 ///
 /// Not thread-safe: for engines with `calls_in_flight = 1`, in the thread that drives them. It observes the cluster's

@@ -58,8 +58,8 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
   if (busy && !truth.busy) truth.busy_since = time;
   truth.busy = busy;
   const bool ours = internal::WillBeCordoned(state) || (after.unschedulable && truth.cordon == Maker::kEngine);
-  const bool unavailable = ours || after.unschedulable || !after.ready ||
-                           !driverupgrade::internal::WhyLeaving(after).empty();
+  const bool unavailable =
+      ours || after.unschedulable || !after.ready || !driverupgrade::internal::WhyLeaving(after).empty();
   if (unavailable && !truth.unavailable) {
     truth.unavailable_since = revision;
     // A start of a node that is unavailable already takes no room: since when others know is still what counts.
@@ -204,7 +204,7 @@ std::optional<FailureClass> InvariantChecker::Impl::ClassPastFailures(const Upgr
   return std::nullopt;
 }
 
-// I8, and I14 of one class. As in JudgeBudget the policy of the first try may have allowed it.
+// I8, and I20 of one class. As in JudgeBudget the policy of the first try may have allowed it.
 void InvariantChecker::Impl::JudgeFailures(const Node& started) {
   const Attempt* first = FirstAttempt(started);
   if (IsPastFailures(PolicyOf(writer), started) && (first == nullptr || IsPastFailures(*first->policy, started))) {
@@ -212,7 +212,7 @@ void InvariantChecker::Impl::JudgeFailures(const Node& started) {
   }
   const std::optional<FailureClass> failure = ClassPastFailures(PolicyOf(writer), started);
   if (!failure || (first != nullptr && !ClassPastFailures(*first->policy, started))) return;
-  Fail("I14", fmt::format("node {} was started although {} nodes had failed of {}", started.name,
+  Fail("I20", fmt::format("node {} was started although {} nodes had failed of {}", started.name,
                           FailedKnown(started, failure), ToString(*failure)));
 }
 

@@ -107,7 +107,7 @@ class InvariantChecker::Impl {
   void NoteMaintained(const NodeMaintenance& object, bool is_there);
   void JudgeMaintenance(const Node& before, const Node& after, internal::NodeTruth& truth);
   bool Claims(const NodeMaintenance& object) const;
-  // I14: rollouts.cc and durations.cc.
+  // I14, I20, I21: rollouts.cc; I22: durations.cc.
   struct RolloutMember;
   void NoteMember(const Node& after);
   void NoteTry(const Node& before, const Node& after);

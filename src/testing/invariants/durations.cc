@@ -1,4 +1,4 @@
-// How long nodes take, as the record of a rollout says, held against what the checker has seen (I14).
+// How long nodes take, as the record of a rollout says, held against what the checker has seen (I22).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -75,7 +75,7 @@ void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const 
     if (is_seen) continue;
     std::string took;
     for (const Try& one : tries_) took += absl::FormatDuration(one.ended - one.began) + " ";
-    Fail("I14", fmt::format("the record says that a node took {}, and those that ended took {}",
+    Fail("I22", fmt::format("the record says that a node took {}, and those that ended took {}",
                             absl::FormatDuration(longest), took));
   }
 }

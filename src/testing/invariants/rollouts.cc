@@ -1,5 +1,5 @@
-// Rollouts (I14): the record goes on to the next stage only when the one before is done, soaked and approved, and a node
-// starts only if the record, the windows, the limit of its stage and the rules for its group allow it.
+// Rollouts: the record reaches the next stage only when the previous one is done, soaked and approved (I14), and a node
+// starts only if the record and the windows (I20), the limit of its stage and the rules for its group (I21) allow it.
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -340,7 +340,7 @@ void InvariantChecker::Impl::JudgeStartedGroups() {
         return attempt.first.second == waiting.uid && attempt.second.resource_version == waiting.resource_version;
       });
       if (!is_as_it_was || was_asked) continue;
-      Fail("I14", fmt::format("a group that starts together was started without node {}", waiting.name));
+      Fail("I21", fmt::format("a group that starts together was started without node {}", waiting.name));
     }
   }
 }
@@ -352,18 +352,19 @@ void InvariantChecker::Impl::JudgeRollout(const Node& before) {
   if (!its_policy.rollout) return;
   const RolloutPolicy& rollout = *its_policy.rollout;
   const absl::Time asked = first != nullptr ? first->time : cluster->Now();
-  std::string why = WhyNotStarted(rollout, before, asked);
+  if (const std::string why = WhyNotStarted(rollout, before, asked); !why.empty()) {
+    return Fail("I20", fmt::format("node {} was started, but {}", before.name, why));
+  }
+  if (!options.check_budget) return;
   // Who holds a slot of the maintenance operator is under way: others may wait for that slot.
   const bool is_under_way = KeepsMaintenance(before, asked);
-  if (why.empty() && options.check_budget) {
-    const std::vector<const Node*> under_way = is_under_way ? std::vector<const Node*>() : UnderWay(its_policy, before);
-    why = WhyBeyondStage(rollout, before, under_way);
-    if (why.empty() && rollout.groups) why = WhyNotBeside(*rollout.groups, before, under_way);
-    // What an upgrade before has left cordoned, with no other node under way, may hold the room for all the others.
-    const bool may_go_alone = before.unschedulable && internal::IsMarked(before, keys) && under_way.empty();
-    if (StartsTogether(rollout) && !may_go_alone) ExpectWholeGroup(its_policy, before);
-  }
-  if (!why.empty()) Fail("I14", fmt::format("node {} was started, but {}", before.name, why));
+  const std::vector<const Node*> under_way = is_under_way ? std::vector<const Node*>() : UnderWay(its_policy, before);
+  std::string why = WhyBeyondStage(rollout, before, under_way);
+  if (why.empty() && rollout.groups) why = WhyNotBeside(*rollout.groups, before, under_way);
+  // A node that an earlier upgrade left cordoned may hold the room for all others if no other node is in progress.
+  const bool may_go_alone = before.unschedulable && internal::IsMarked(before, keys) && under_way.empty();
+  if (StartsTogether(rollout) && !may_go_alone) ExpectWholeGroup(its_policy, before);
+  if (!why.empty()) Fail("I21", fmt::format("node {} was started, but {}", before.name, why));
 }
 
 }  // namespace driverupgrade::testing

@@ -1,4 +1,4 @@
-// At which times nodes of a rollout may start: windows, closed days, and how long a node takes (I14, I15). Written anew
+// At which times nodes of a rollout may start: windows, closed days, and how long a node takes (I20). Written again
 // from docs/rollout-policies.md.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_

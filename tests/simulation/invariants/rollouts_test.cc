@@ -1,4 +1,4 @@
-// The checker checks rollouts (I14): each rule is broken on purpose.
+// The checker checks rollouts (I14, I20 to I22): each rule is broken on purpose.
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,9 +74,7 @@ struct RackWorld : RecordedWorld {
     clock->Advance(absl::Minutes(6));
   }
   static RolloutStage Canary(std::optional<int> max_parallel = std::nullopt) {
-    return {.name = "canary",
-            .nodes = LabelSelector::FromMatchLabels({{"rack", "a"}}),
-            .max_parallel = max_parallel};
+    return {.name = "canary", .nodes = LabelSelector::FromMatchLabels({{"rack", "a"}}), .max_parallel = max_parallel};
   }
   void Begin(std::size_t i) {
     Ask(i);
@@ -89,9 +87,9 @@ struct RackWorld : RecordedWorld {
   }
 };
 
-TEST_CASE("I14: the record says that a node took a time that none did") {
+TEST_CASE("I22: the record says that a node took a time that none did") {
   for (const auto& [told, broken] : std::vector<std::pair<absl::Duration, std::string>>{
-           {absl::Minutes(5), ""}, {absl::Minutes(4), "I14"}, {absl::Minutes(8), "I14"}}) {
+           {absl::Minutes(5), ""}, {absl::Minutes(4), "I22"}, {absl::Minutes(8), "I22"}}) {
     INFO(absl::FormatDuration(told));
     RecordedWorld world({});
     world.Record("");
@@ -120,9 +118,9 @@ TEST_CASE("I14: a record of no revision is stored by an engine") {
   }
 }
 
-TEST_CASE("I14: a duration is stored once the server answers again") {
+TEST_CASE("I22: a duration is stored once the server answers again") {
   for (const auto& [fault_after, broken] : std::vector<std::pair<std::optional<absl::Duration>, std::string>>{
-           {std::nullopt, "I14"}, {absl::Minutes(9), ""}, {absl::Minutes(11), "I14"}}) {
+           {std::nullopt, "I22"}, {absl::Minutes(9), ""}, {absl::Minutes(11), "I22"}}) {
     INFO(absl::FormatDuration(fault_after.value_or(absl::ZeroDuration())));
     RecordedWorld world({});
     world.Record("");
@@ -140,17 +138,17 @@ TEST_CASE("I14: a duration is stored once the server answers again") {
   }
 }
 
-TEST_CASE("I14: a node starts that is of no stage which the record has reached") {
+TEST_CASE("I20: a node starts that is of no stage which the record has reached") {
   RolloutWorld early({});
   early.Record("canary");
   early.Start(0);
   CHECK(early.checker->Report() == "");
   early.Start(1);
-  CHECK(early.Broken() == "I14");
+  CHECK(early.Broken() == "I20");
 
   RolloutWorld unrecorded({});
   unrecorded.Start(0);
-  CHECK(unrecorded.Broken() == "I14");
+  CHECK(unrecorded.Broken() == "I20");
 
   // An upgrade before has left it cordoned.
   RolloutWorld cordoned({});
@@ -163,15 +161,15 @@ TEST_CASE("I14: a node starts that is of no stage which the record has reached")
   CHECK(cordoned.checker->Report() == "");
 }
 
-TEST_CASE("I14: a node starts while the rollout is halted") {
+TEST_CASE("I20: a node starts while the rollout is halted") {
   RolloutWorld world({});
   world.Record("canary", R"(,"halt":{"stage":"canary","reason":"sick","policy":"p","seen":[]})");
   world.cluster->Advance(absl::Minutes(10));
   world.Start(0);
-  CHECK(world.Broken() == "I14");
+  CHECK(world.Broken() == "I20");
 }
 
-TEST_CASE("I14: a node starts while no window is open") {
+TEST_CASE("I20: a node starts while no window is open") {
   const auto start_at = [](absl::Duration begins) {
     RolloutWorld world({}, {{.start = begins, .duration = absl::Minutes(30)}});
     world.Record("canary");
@@ -180,8 +178,8 @@ TEST_CASE("I14: a node starts while no window is open") {
     return world.Broken();
   };
   CHECK(start_at(absl::Hours(2) - absl::Minutes(10)) == "");
-  CHECK(start_at(absl::Hours(1)) == "I14");
-  CHECK(start_at(absl::Hours(3)) == "I14");
+  CHECK(start_at(absl::Hours(1)) == "I20");
+  CHECK(start_at(absl::Hours(3)) == "I20");
 }
 
 /// A rollout in force at two o'clock of Thursday, 2026-01-01, and a node that starts then.
@@ -193,7 +191,7 @@ std::string StartAtTwo(const RolloutPolicy& rollout, const std::string& duration
   return world.Broken();
 }
 
-TEST_CASE("I14: a start is judged since it was asked for, not since the node was to get a label") {
+TEST_CASE("I20: a start is judged since it was requested, not since the node had to get a label") {
   const auto start_after_asking_for = [](const std::string& state) {
     RolloutWorld world({}, {{.start = absl::Hours(1), .duration = absl::Minutes(30)}});
     world.Record("canary");
@@ -205,25 +203,25 @@ TEST_CASE("I14: a start is judged since it was asked for, not since the node was
   };
   // The window was open when the patch without an answer was sent.
   CHECK(start_after_asking_for("cordon-required") == "");
-  CHECK(start_after_asking_for("upgrade-done") == "I14");
+  CHECK(start_after_asking_for("upgrade-done") == "I20");
 }
 
-TEST_CASE("I14: a node starts on a closed day") {
+TEST_CASE("I20: a node starts on a closed day") {
   const absl::CivilDay today(2026, 1, 1);
   CHECK(StartAtTwo({.closed = {{.first = today - 3, .last = today - 1}}}) == "");
   CHECK(StartAtTwo({.closed = {{.first = today + 1, .last = today + 3}}}) == "");
-  CHECK(StartAtTwo({.closed = {{.first = today - 3, .last = today}}}) == "I14");
-  CHECK(StartAtTwo({.closed = {{.first = today, .last = today}}}) == "I14");
+  CHECK(StartAtTwo({.closed = {{.first = today - 3, .last = today}}}) == "I20");
+  CHECK(StartAtTwo({.closed = {{.first = today, .last = today}}}) == "I20");
   // In New York it is the evening before, and the days are those of the window.
   const RolloutWindow always{.duration = absl::Hours(24), .time_zone = absl::FixedTimeZone(-5 * 3600)};
   CHECK(StartAtTwo({.windows = {always}, .closed = {{.first = today, .last = today}}}) == "");
-  CHECK(StartAtTwo({.windows = {always}, .closed = {{.first = today - 1, .last = today - 1}}}) == "I14");
+  CHECK(StartAtTwo({.windows = {always}, .closed = {{.first = today - 1, .last = today - 1}}}) == "I20");
   // One of two windows is open.
   const RolloutWindow also{.duration = absl::Hours(24)};
   CHECK(StartAtTwo({.windows = {always, also}, .closed = {{.first = today - 1, .last = today - 1}}}) == "");
 }
 
-TEST_CASE("I14: a node starts that will not be done in time") {
+TEST_CASE("I20: a node starts that will not be done in time") {
   const auto finish_by = [](absl::Duration expected, std::vector<RolloutWindow> windows,
                             std::vector<ClosedDays> closed = {}) {
     return RolloutPolicy{.windows = std::move(windows),
@@ -234,54 +232,51 @@ TEST_CASE("I14: a node starts that will not be done in time") {
   // Until half past two. What a sender has read may be five minutes old.
   const RolloutWindow window{.start = absl::Hours(1), .duration = absl::Minutes(90)};
   CHECK(StartAtTwo(finish_by(absl::Minutes(29), {window})) == "");
-  CHECK(StartAtTwo(finish_by(absl::Minutes(36), {window})) == "I14");
+  CHECK(StartAtTwo(finish_by(absl::Minutes(36), {window})) == "I20");
   // Another window begins before it ends, or with its end.
   const RolloutWindow next{.start = absl::Minutes(150), .duration = absl::Minutes(30)};
   CHECK(StartAtTwo(finish_by(absl::Minutes(59), {window, next})) == "");
-  CHECK(StartAtTwo(finish_by(absl::Minutes(66), {window, next})) == "I14");
+  CHECK(StartAtTwo(finish_by(absl::Minutes(66), {window, next})) == "I20");
   const RolloutWindow later{.start = absl::Minutes(151), .duration = absl::Minutes(30)};
-  CHECK(StartAtTwo(finish_by(absl::Minutes(36), {window, later})) == "I14");
+  CHECK(StartAtTwo(finish_by(absl::Minutes(36), {window, later})) == "I20");
   // A closed day ends the time, too.
   const ClosedDays tomorrow{.first = absl::CivilDay(2026, 1, 2), .last = absl::CivilDay(2026, 1, 2)};
   CHECK(StartAtTwo(finish_by(absl::Hours(21), {}, {tomorrow})) == "");
-  CHECK(StartAtTwo(finish_by(absl::Hours(23), {}, {tomorrow})) == "I14");
+  CHECK(StartAtTwo(finish_by(absl::Hours(23), {}, {tomorrow})) == "I20");
   // By what was measured, once there is enough: more than an hour, and less than ten minutes.
-  CHECK(StartAtTwo(finish_by(absl::Minutes(1), {window}, {}), R"("45":5)") == "I14");
+  CHECK(StartAtTwo(finish_by(absl::Minutes(1), {window}, {}), R"("45":5)") == "I20");
   CHECK(StartAtTwo(finish_by(absl::Minutes(1), {window}, {}), R"("45":4)") == "");
   CHECK(StartAtTwo(finish_by(absl::Hours(2), {window}, {}), R"("20":5)") == "");
 }
 
-TEST_CASE("I14: a node starts although a class of failures is used up") {
+TEST_CASE("I20: a node starts although a class of failures is used up") {
   const auto start = [](FailureBudgets budgets, const std::vector<const char*>& failures) {
     World world({.auto_upgrade = true,
                  .max_parallel = 4,
                  .failure_policy = FailurePolicy{.max_failures = Count{4}, .by_class = std::move(budgets)}});
     for (std::size_t i = 0; i < failures.size(); ++i) {
-      world.Put(i, "upgrade-failed", [&](Node& node) {
-        node.annotations[Gpu().FailureClassAnnotation()] = failures[i];
-      });
+      world.Put(i, "upgrade-failed",
+                [&](Node& node) { node.annotations[Gpu().FailureClassAnnotation()] = failures[i]; });
     }
     world.Ask(3);
     world.StartUnread(3);
     return world.Broken();
   };
   const FailureBudgets one_image{{FailureClass::kImagePull, Count{1}}};
-  CHECK(start(one_image, {"ImagePull"}) == "I14");
+  CHECK(start(one_image, {"ImagePull"}) == "I20");
   CHECK(start(one_image, {"DriverCrash", "Validation", "no class"}) == "");
   CHECK(start({{FailureClass::kNodeLost, Count{2}}}, {"NodeLost"}) == "");
-  CHECK(start({{FailureClass::kNodeLost, Count{2}}}, {"NodeLost", "NodeLost"}) == "I14");
+  CHECK(start({{FailureClass::kNodeLost, Count{2}}}, {"NodeLost", "NodeLost"}) == "I20");
   // Of four nodes.
   CHECK(start({{FailureClass::kNodeLost, Percent{75}}}, {"NodeLost", "NodeLost"}) == "");
-  CHECK(start({{FailureClass::kNodeLost, Percent{50}}}, {"NodeLost", "NodeLost"}) == "I14");
+  CHECK(start({{FailureClass::kNodeLost, Percent{50}}}, {"NodeLost", "NodeLost"}) == "I20");
 
   // One that had been asked for before the node failed.
   World asked({.auto_upgrade = true,
                .max_parallel = 4,
                .failure_policy = FailurePolicy{.max_failures = Count{4}, .by_class = one_image}});
   asked.Ask(3);
-  asked.Put(0, "upgrade-failed", [](Node& node) {
-    node.annotations[Gpu().FailureClassAnnotation()] = "ImagePull";
-  });
+  asked.Put(0, "upgrade-failed", [](Node& node) { node.annotations[Gpu().FailureClassAnnotation()] = "ImagePull"; });
   asked.StartUnread(3);
   CHECK(asked.checker->Report() == "");
 }
@@ -332,25 +327,24 @@ TEST_CASE("I14: the first record of a pass is judged by the policy with which th
     const std::string record =
         R"({"version":1,"revision":"rev-1","stages":"s","stage":"rest","waived":[],"durations":{}})";
     REQUIRE(world.guarded
-                ->CreateConfigMap({}, {.ns = world.fleet.ns,
-                                       .name = "ledger",
-                                       .data = {{"_rollout_nvidia.com_gpu", record}}})
+                ->CreateConfigMap(
+                    {}, {.ns = world.fleet.ns, .name = "ledger", .data = {{"_rollout_nvidia.com_gpu", record}}})
                 .ok());
     CHECK(world.Broken() == (began_before ? "" : "I14"));
   }
 }
 
-TEST_CASE("I14: more nodes of a stage in progress than it allows") {
+TEST_CASE("I21: more nodes of a stage in progress than it allows") {
   CHECK(RackWorld(std::nullopt, 1).After({0, 2, 3}) == "");
-  CHECK(RackWorld(std::nullopt, 1).After({0, 1}) == "I14");
+  CHECK(RackWorld(std::nullopt, 1).After({0, 1}) == "I21");
   CHECK(RackWorld(std::nullopt, 2).After({0, 1}) == "");
   // A group that starts together counts as one.
   CHECK(RackWorld(NodeGroups{.by = "rack", .mode = GroupMode::kTogether}, 1).After({0, 1}) == "");
 }
 
-TEST_CASE("I14: a node that has just been moved may not be known where it is") {
-  for (const auto& [since, broken] : std::vector<std::pair<absl::Duration, std::string>>{{absl::Minutes(4), ""},
-                                                                                         {absl::Minutes(6), "I14"}}) {
+TEST_CASE("I21: a node that has just been moved may not be known where it is") {
+  for (const auto& [since, broken] :
+       std::vector<std::pair<absl::Duration, std::string>>{{absl::Minutes(4), ""}, {absl::Minutes(6), "I21"}}) {
     INFO(absl::FormatDuration(since));
     RackWorld world(std::nullopt, 1);
     world.Begin(2);
@@ -360,13 +354,13 @@ TEST_CASE("I14: a node that has just been moved may not be known where it is") {
   }
 }
 
-TEST_CASE("I14: more nodes of a group in progress than may be") {
+TEST_CASE("I21: more nodes of a group in progress than may be") {
   const auto spread = [](CountOrPercent max) {
     return NodeGroups{.by = "rack", .mode = GroupMode::kSpread, .max_per_group = max};
   };
   CHECK(RackWorld(spread(Count{1})).After({0, 2}) == "");
-  CHECK(RackWorld(spread(Count{1})).After({0, 2, 1}) == "I14");
-  CHECK(RackWorld(spread(Percent{50})).After({0, 1}) == "I14");
+  CHECK(RackWorld(spread(Count{1})).After({0, 2, 1}) == "I21");
+  CHECK(RackWorld(spread(Percent{50})).After({0, 1}) == "I21");
   CHECK(RackWorld(spread(Percent{51})).After({0, 1}) == "");
   // A node without the label is alone.
   RackWorld alone(spread(Count{1}));
@@ -376,7 +370,7 @@ TEST_CASE("I14: more nodes of a group in progress than may be") {
   CHECK(alone.After({0, 1}) == "");
 }
 
-TEST_CASE("I14: a grant keeps its place in the group when another client puts a node in progress later") {
+TEST_CASE("I21: a grant keeps its place in the group when another client puts a node in progress later") {
   for (const bool granted : {false, true}) {
     RackWorld world(NodeGroups{.by = "rack", .mode = GroupMode::kSpread, .max_per_group = Count{1}});
     if (granted) {
@@ -392,14 +386,14 @@ TEST_CASE("I14: a grant keeps its place in the group when another client puts a 
     }
     world.Put(0, "no-state");
     world.Begin(1);
-    CHECK(world.Broken() == (granted ? "" : "I14"));
+    CHECK(world.Broken() == (granted ? "" : "I21"));
   }
 }
 
-TEST_CASE("I14: a second group starts before the first is done") {
+TEST_CASE("I21: a second group starts before the first is done") {
   const NodeGroups one{.by = "rack", .mode = GroupMode::kOneAtATime};
   CHECK(RackWorld(one).After({0, 1}) == "");
-  CHECK(RackWorld(one).After({0, 2}) == "I14");
+  CHECK(RackWorld(one).After({0, 2}) == "I21");
   for (const char* end : {"upgrade-done", "upgrade-failed"}) {
     RackWorld world(one);
     world.Begin(0);
@@ -408,22 +402,24 @@ TEST_CASE("I14: a second group starts before the first is done") {
   }
 }
 
-TEST_CASE("I14: a node that keeps its NodeMaintenance waits for no stage and no group, until it has been given back") {
+TEST_CASE(
+    "I20, I21: a node that keeps its NodeMaintenance waits for no stage and no group, until it has been given back") {
   enum class Claim { kNone, kKept, kAnothers, kGivenBackJustNow, kGivenBackLongAgo };
-  for (const auto& [claim, broken] : std::vector<std::pair<Claim, std::string>>{{Claim::kNone, "I14"},
-                                                                                {Claim::kKept, ""},
-                                                                                {Claim::kAnothers, "I14"},
-                                                                                {Claim::kGivenBackJustNow, ""},
-                                                                                {Claim::kGivenBackLongAgo, "I14"}}) {
-    for (const std::string& stage : {std::string("canary"), std::string("rest")}) {
+  for (const auto& [claim, waits] : std::vector<std::pair<Claim, bool>>{{Claim::kNone, true},
+                                                                        {Claim::kKept, false},
+                                                                        {Claim::kAnothers, true},
+                                                                        {Claim::kGivenBackJustNow, false},
+                                                                        {Claim::kGivenBackLongAgo, true}}) {
+    for (const auto& [stage, broken] :
+         std::vector<std::pair<std::string, std::string>>{{"canary", "I20"}, {"rest", "I21"}}) {
       INFO(static_cast<int>(claim) << " " << stage);
       RackWorld world(NodeGroups{.by = "rack", .mode = GroupMode::kOneAtATime});
-      const UpgradePolicy policy{.auto_upgrade = true,
-                                 .max_parallel = std::nullopt,
-                                 .drain = DrainPolicy{},
-                                 .rollout = RolloutPolicy{.stages = {RackWorld::Canary()},
-                                                          .groups = NodeGroups{.by = "rack",
-                                                                               .mode = GroupMode::kOneAtATime}}};
+      const UpgradePolicy policy{
+          .auto_upgrade = true,
+          .max_parallel = std::nullopt,
+          .drain = DrainPolicy{},
+          .rollout = RolloutPolicy{.stages = {RackWorld::Canary()},
+                                   .groups = NodeGroups{.by = "rack", .mode = GroupMode::kOneAtATime}}};
       world.JudgeRequestor("us", policy);
       const std::string node = world.NodeName(2);
       if (claim != Claim::kNone) {
@@ -442,12 +438,12 @@ TEST_CASE("I14: a node that keeps its NodeMaintenance waits for no stage and no 
       // Of the first stage and the other rack.
       if (stage == "rest") world.Begin(0);
       world.Begin(2);
-      CHECK(world.Broken() == broken);
+      CHECK(world.Broken() == (waits ? broken : ""));
     }
   }
 }
 
-TEST_CASE("I14: a group that starts together is started in part") {
+TEST_CASE("I21: a group that starts together is started in part") {
   const NodeGroups together{.by = "rack", .mode = GroupMode::kTogether};
   // What has become of it when there was time for all.
   const auto later = [](RackWorld& world) {
@@ -459,7 +455,7 @@ TEST_CASE("I14: a group that starts together is started in part") {
   RackWorld part(together);
   part.Begin(0);
   CHECK(part.Broken() == "");
-  CHECK(later(part) == "I14");
+  CHECK(later(part) == "I21");
 
   // An upgrade before has left it cordoned, and nobody is under way: it may hold the room that the others need.
   const auto cordoned = [](RackWorld& world) {
@@ -477,7 +473,7 @@ TEST_CASE("I14: a group that starts together is started in part") {
   beside.Begin(2);
   beside.Begin(3);
   beside.Begin(0);
-  CHECK(later(beside) == "I14");
+  CHECK(later(beside) == "I21");
 
   RackWorld whole(together);
   whole.Begin(0);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what building and testing needs from Debian's packages; with --fuzz, --tidy, --coverage, --docs, --image or
-# --node what the script of that name needs, with --browser Chromium, too. Does nothing where it is all there already.
+# Installs the Debian packages for building and testing. --fuzz, --tidy, --coverage, --docs, --image and --node add the
+# packages of the script with that name, --format those of scripts/changed.sh, --browser Chromium. Does nothing if
+# everything is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +18,7 @@ packages=(
 )
 
 [ "${1:-}" != --fuzz ] || packages+=(clang-14 libclang-rt-14-dev)
+[ "${1:-}" != --format ] || packages+=(clang-format-14 git)
 [ "${1:-}" != --tidy ] || packages+=(clang-14 clang-tidy-14)
 [ "${1:-}" != --coverage ] || packages+=(gcovr)
 # The test of the page that `upgradectl timeline` writes; without it that test is skipped. 350 MB, hence not for every build.

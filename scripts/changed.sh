@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Checks changed lines: formats C and C++ with clang-format, and checks English with scripts/prose.py. Takes seconds.
+#   scripts/changed.sh [COMMIT]   lines that differ from this commit (default: the merge base with main, or 20 commits ago if
+#                                 the branch has no other base)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Prints the merge base of HEAD with main; fails if main is unknown, or if HEAD is part of it.
+merge_base() {
+  local branch commit
+  for branch in origin/main main; do
+    commit=$(git merge-base HEAD "$branch" 2>/dev/null) || continue
+    [ "$commit" != "$(git rev-parse HEAD)" ] || return
+    echo "$commit"
+    return
+  done
+  return 1
+}
+
+# Prints the twentieth ancestor of HEAD, or the oldest one of a shorter history.
+twenty_ago() { git rev-list --first-parent --max-count 21 HEAD | tail -n 1; }
+
+base=${1:-$(merge_base || twenty_ago)}
+echo "changed: lines that differ from $(git log -1 --format='%h %s' "$base")"
+
+failed=0
+diff=$(git-clang-format-14 --binary clang-format-14 --extensions c,cc,h --diff --quiet "$base")
+if [ -n "$diff" ]; then
+  echo "$diff"
+  echo "changed: run git-clang-format-14 --binary clang-format-14 --extensions c,cc,h $base" >&2
+  failed=1
+fi
+scripts/prose.py --changed "$base" --max-share 0 || failed=1
+exit "$failed"

@@ -105,7 +105,7 @@ PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard) {
   return [&board, guard = std::move(guard)](const PageRequest& request) -> Page {
     if (std::optional<Page> refusal = guard(request)) return WithCommonHeaders(*std::move(refusal));
     if (request.watch) {
-      // A reader may lose the right while the stream goes on.
+      // A reader may lose the permission while the stream continues.
       return WithCommonHeaders(
           {.content_type = "text/event-stream",
            .next = [&board, guard, request, stream = std::make_shared<Stream>()]() -> std::optional<std::string> {

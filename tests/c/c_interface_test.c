@@ -89,8 +89,7 @@ static void TestPolicy(void) {
   EXPECT(du_policy_normalize, "{\"colour\":1}", 3, "policy: colour");
   EXPECT(du_policy_normalize, "{", 3, "policy: ");
   EXPECT(du_policy_normalize, "null", 3, "the document is empty");
-#define ZONED(zone, tables) \
-  "{\"policy\":{\"rollout\":{\"closedTimeZone\":\"" zone "\"}},\"timeZones\":[" tables "]}"
+#define ZONED(zone, tables) "{\"policy\":{\"rollout\":{\"closedTimeZone\":\"" zone "\"}},\"timeZones\":[" tables "]}"
 #define BERLIN "{\"name\":\"Europe/Berlin\",\"offsets\":[{\"from\":0,\"seconds\":3600}]}"
   EXPECT(du_policy_normalize, ZONED("Europe/Berlin", BERLIN), 0, "\"closedTimeZone\":\"Europe/Berlin\"");
   EXPECT(du_policy_normalize, ZONED("UTC", ""), 0, "\"closedTimeZone\":\"UTC\"");

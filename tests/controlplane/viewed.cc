@@ -64,7 +64,7 @@ webhooks:
   timeoutSeconds: 1
 )";
 
-// Returns an address of this machine that is not loopback, which the API server's proxy refuses. nullopt: there is none.
+// Returns an address of this machine that is not loopback, which the API server's proxy refuses; nullopt without one.
 std::optional<std::string> MachineAddress() {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return std::nullopt;

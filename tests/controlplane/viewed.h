@@ -16,7 +16,7 @@ namespace driverupgrade::e2e {
 
 class Viewed {
  public:
-  // nullptr: this machine has no address that the API server's proxy reaches, which is said. The nodes have a driver.
+  // Returns nullptr, with a message, if the API server's proxy reaches no address of this machine. The nodes have a driver.
   static std::unique_ptr<Viewed> Make(const std::string& name, int nodes = 2, std::string_view policy = kPatient);
   ~Viewed();
   Viewed(const Viewed&) = delete;
@@ -43,13 +43,13 @@ podDeletion: {timeoutSeconds: 300}
   // A webhook of a change freeze whose server is away: it refuses requests of the operator only.
   void Freeze(const std::string& operation, const std::string& resource) const;
 
-  // What alice's upgradectl says.
+  // Returns the output of alice's upgradectl.
   std::string Show(std::vector<std::string> words) const;
   // Whether it says `text` so often in time.
   bool Tells(const std::vector<std::string>& words, const std::string& text, int times = 1) const;
   // The same as in troubles/`name`.txt, of `status` and `explain`.
   void CheckPictures(const std::string& name, const std::vector<std::string>& more = {}) const;
-  // What the page answers through the proxy to who has no token of a viewer.
+  // Returns the response of the page, through the proxy, to a client without a viewer's token.
   KubectlResult Raw() const;
 
  private:

@@ -21,7 +21,8 @@ testing::PodBuilder Validator(std::string name) {
   return testing::PodBuilder("operators", name).WithUid(name).OnNode("n1").WithLabel("app", "validator");
 }
 
-TEST_CASE("W23: the gate names a container that crashes again and again, by a text that does not change with each restart") {
+TEST_CASE(
+    "W23: the gate names a container that crashes again and again, by a text that does not change with each restart") {
   const auto detail = [](testing::PodBuilder pod) {
     auto node = NodeUnderTest("pod-restart-required").CordonedByUs().WithDriverPods({pod.Build()});
     const std::optional<Gate> gate = node.Judge().gate;

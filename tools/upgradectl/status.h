@@ -37,8 +37,8 @@ struct NodeStatus {
   bool ready = true;
   /// Cause of the failure, from the annotation on a failed node; empty without one.
   std::string failure_cause = {};
-  /// The failure of the operator's last request about the node, if nothing else says why the node does not move. Empty if there is none,
-  /// or if the operator was not asked.
+  /// The failure of the operator's last request about the node, if no other cause holds the node. Empty if no request
+  /// failed, or if the operator was not queried.
   std::string request_failure = {};
 };
 

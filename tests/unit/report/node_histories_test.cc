@@ -38,7 +38,7 @@ TEST_CASE("A patch that was not acknowledged is a failure and no transition") {
   REQUIRE(histories.Find("n1")->failed_requests.size() == 1);
   CHECK(histories.Find("n1")->failed_requests[0].code == "UNAVAILABLE");
   CHECK(histories.Find("n1")->failed_requests[0].message == "the server is away");
-  // A conflict is no failure.
+  // A conflict is not a failure.
   histories.Follow(NodePlan{.node = "n2"}, NodeOutcome{.status = absl::AbortedError("409 Conflict")}, kStart);
   CHECK(histories.Find("n2") == nullptr);
 }

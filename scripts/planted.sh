@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Defects planted in the engine's own code are found by the tests: tests/planted/README.md.
-#   scripts/planted.sh          each is still found, by the quickest of the tests that found it
-#   scripts/planted.sh --renew  after a change of the simulation: looks for seeds where those of the page find nothing any more
-#   scripts/planted.sh --all    every suite with every defect, and the page: some hours; goes on from where it was stopped
-# More options go to tests/planted/run.py, as in: scripts/planted.sh --all --fresh --minutes 60 --suites simulation
+# Checks that the tests find the defects planted in the engine's own code: tests/planted/README.md. scripts/test.sh --long runs it.
+#   scripts/planted.sh          runs the quickest test that found each defect
+#   scripts/planted.sh --renew  searches other seeds if the simulation has changed and too few seeds find their defects
+#   scripts/planted.sh --all    runs every suite with every defect, and stores the results; takes hours, and can be continued
+# Further options are passed to tests/planted/run.py: scripts/planted.sh --all --fresh --minutes 60 --suites simulation
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,5 +16,4 @@ case ${1:-} in
   *) exec ctest --preset "$preset" --label-regex planted "$@" ;;
 esac
 shift
-tests/planted/run.py $command --bin "build/$preset/bin" --jobs "$(nproc)" "$@"
-tests/planted/page.py
+exec tests/planted/run.py $command --bin "build/$preset/bin" --jobs "$(nproc)" "$@"

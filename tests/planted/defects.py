@@ -14,9 +14,6 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LISTS = sorted((ROOT / "tests/planted/defects").glob("*.txt"))
-# In each file of these folders a defect is planted, but for those that only have names or pass on.
-DECIDE = ["c", "decide", "engine", "host", "model", "policy", "read", "run", "wire", "write"]
-WITHOUT = {"src/decide/finding.cc", "src/decide/gate.cc", "src/decide/maintenance_call.cc"}
 MARKS = {"- ": "find", "+ ": "instead", "= ": "equivalent"}
 
 
@@ -64,12 +61,6 @@ def read_all():
     if len(set(names)) < len(names):
         raise SystemExit(f"planted defects: the same name twice: {sorted(n for n in set(names) if names.count(n) > 1)}")
     return defects
-
-
-def files_without_any(defects):
-    planted = {defect.source for defect in defects}
-    files = {str(path.relative_to(ROOT)) for folder in DECIDE for path in (ROOT / "src" / folder).rglob("*.cc")}
-    return sorted(files - planted - WITHOUT)
 
 
 def planted_source(source, defects):

@@ -15,15 +15,6 @@ std::string_view Wanted() {
   return wanted;
 }
 
-bool Reached() {
-  // Once is enough, and the code that asks may run millions of times.
-  static const bool noted = [] {
-    if (const char* file = std::getenv("DRIVERUPGRADE_PLANTED_REACHED")) std::ofstream(file) << Wanted() << '\n';
-    return true;
-  }();
-  return noted;
-}
-
 bool NotesWhatIsAsked() {
   static const bool notes = std::getenv("DRIVERUPGRADE_PLANTED_ASKED") != nullptr;
   return notes;

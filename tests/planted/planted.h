@@ -9,16 +9,13 @@ namespace driverupgrade::planted {
 // The defect that DRIVERUPGRADE_PLANTED names; empty: none.
 std::string_view Wanted();
 
-// Writes the file that DRIVERUPGRADE_PLANTED_REACHED names, if any: code asked for a defect that is on. Returns true.
-bool Reached();
-
 // Whether DRIVERUPGRADE_PLANTED_ASKED names a file; each defect that code asks for is a line of it, on or not.
 bool NotesWhatIsAsked();
 void Asked(std::string_view defect);
 
 inline bool IsOn(std::string_view defect) {
   if (NotesWhatIsAsked()) Asked(defect);
-  return defect == Wanted() && Reached();
+  return defect == Wanted();
 }
 
 }  // namespace driverupgrade::planted

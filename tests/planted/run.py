@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
-"""Which tests find which planted defects: tests/planted/README.md.
+"""Runs the tests with planted defects: tests/planted/README.md.
 
   run.py off      passes if the programs with the defects pass while none is switched on
-  run.py check    passes if each defect is still found, by the quickest of the tests that found it; if the seeds in the column of
-                  the simulation still find theirs (see `check_seeds`); if no defect is left that no suite finds, and of which
-                  the list does not say why; and if each file that decides has one
-  run.py reach    of those that the simulation has not found, notes in found.json whether its seeds so much as ask for the defect
-  run.py renew    tries the seeds in the column of the simulation anew, and looks for others where they find nothing any more
-  run.py fill     runs every suite with every defect, as far as found.json does not know the answer, and writes it there
+  run.py check    passes if each defect is still found, by the quickest of the tests that found it, and if most of the seeds
+                  in found.json still find theirs (`check_seeds`)
+  run.py renew    tries the seeds of the simulation again, and replaces those that no longer find their defect
+  run.py fill     runs every suite with every defect, unless found.json has the result, and stores it there
 """
 import argparse
 import collections
@@ -19,7 +17,7 @@ import threading
 import time
 
 import suites
-from defects import files_without_any, read_all
+from defects import read_all
 
 FOUND = pathlib.Path(__file__).resolve().parent / "found.json"
 SEEDS_OFF = 100
@@ -112,7 +110,6 @@ def check(arguments):
     found, defects = read_found(), read_all()
     wrong = [problem for problem in in_parallel(arguments.jobs, lambda d: check_one(arguments, found, d), defects) if problem]
     wrong += check_seeds(arguments, found, defects)
-    wrong += [f"{source}: no defect is planted in it" for source in files_without_any(defects)]
     for problem in wrong:
         print(problem)
     finders = sum(quickest(found.get(defect.name, {})) is not None for defect in defects)
@@ -191,31 +188,9 @@ def renew(arguments):
     return 0
 
 
-def reach(arguments):
-    found, lock = read_found(), threading.Lock()
-    sources = {defect.name: defect.source for defect in read_all()}
-    until = time.monotonic() + 60 * arguments.minutes
-    wanted = [name for name in sources if found.get(name, {}).get("simulation", {}).get("test") == ""]
-
-    def ask(name):
-        if "reached" in found[name]["simulation"] or time.monotonic() > until:
-            return
-        # In the seeds that found nothing.
-        reached = suites.reaches(arguments.bin, name, sources[name], found[name]["simulation"]["tried"])
-        with lock:
-            if reached is None:
-                return print(f"{name:32} was stopped by the time limit", flush=True)
-            found[name]["simulation"]["reached"] = reached
-            write_found(found, list(sources))
-            print(f"{name:32} {'reached' if reached else 'never reached'}", flush=True)
-
-    in_parallel(arguments.jobs, ask, wanted)
-    return 0
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["off", "check", "reach", "renew", "fill"])
+    parser.add_argument("command", choices=["off", "check", "renew", "fill"])
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of the programs")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--suites", nargs="+", choices=suites.SUITES, default=suites.SUITES)
@@ -224,7 +199,7 @@ def main():
     parser.add_argument("--unfound", action="store_true", help="fill: only defects that nothing has found yet")
     parser.add_argument("--fresh", action="store_true", help="fill: as if nothing were known")
     arguments = parser.parse_args()
-    sys.exit({"off": off, "check": check, "reach": reach, "renew": renew, "fill": fill}[arguments.command](arguments))
+    sys.exit({"off": off, "check": check, "renew": renew, "fill": fill}[arguments.command](arguments))
 
 
 if __name__ == "__main__":

@@ -134,26 +134,6 @@ def run_simulation(program, defect, source, test, seeds, tried):
     return Finding("?", seconds)  # an endless loop does not say at which seed
 
 
-def reaches(bin_folder, defect, source, seeds):
-    """Whether code asks for the defect in one of the seeds; None: they did not end well. Stops as soon as it does."""
-    host = ["--c-interface"] if is_of_host(source) else []
-    with tempfile.TemporaryDirectory() as folder:
-        marker = pathlib.Path(folder) / "reached"
-        process = subprocess.Popen(
-            [bin_folder / "planted_simulate", "--first-seed", "1", "--seeds", str(seeds), "--jobs", "1", *host],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env=os.environ | {"DRIVERUPGRADE_PLANTED": defect, "DRIVERUPGRADE_PLANTED_REACHED": str(marker)})
-        until = time.monotonic() + TIMEOUT["simulation"]
-        while process.poll() is None and not marker.exists() and time.monotonic() < until:
-            time.sleep(0.05)
-        ended = process.poll() is not None
-        if not ended:
-            process.kill()
-            process.wait()
-        # Only seeds that all ran to their end show that none asks.
-        return True if marker.exists() else False if ended and process.returncode == 0 else None
-
-
 def asked(bin_folder, suite):
     """The defects that the suite's code asks for while none is on. What it never asks for can make no difference to it."""
     with tempfile.TemporaryDirectory() as folder:

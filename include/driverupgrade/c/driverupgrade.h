@@ -56,7 +56,7 @@ typedef int32_t du_code;
 /* The version of this interface: 1. A function or a document of version N is there, and the same, in every later one. */
 uint32_t du_abi_version(void);
 
-/* The version of the library: "0.1.0". Never null; nobody frees it. */
+/* The version of the library: "0.9.0". Never null; the caller must not free it. */
 const char *du_version(void);
 
 /* Memory that du_free takes, for hosts that have to put documents where this library can read them (WebAssembly). Null: there is none. */

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds the images of deploy/image/Containerfile of the programs in build/release/bin, on a Debian made by mmdebstrap in
-# the place of one from a registry, and runs each program in them once, as the user that the image names.
-#   image.sh --compile: compiles the programs in the recipe's first stage, as who has a registry does. Once for each of the two
-#   images: 43 minutes for one of them on two busy cores, at low priority.
-#   image.sh [FOLDER]: writes them there, too, as `podman load` and `ctr images import` take them, under the names that the
-#   manifests of deploy and of the examples have.
-# Where root's rights or the tools are missing it says so and ends with 77.
+# Builds the images of deploy/image/Containerfile from the programs in build/release/bin. mmdebstrap makes their Debian, in the place of a
+# registry. Runs each program in them once, as the user that the image names.
+#   image.sh --compile: compiles the programs in the recipe's first stage, as users with a registry do. Each of the two images
+#   compiles them: 43 minutes on two busy cores, at low priority.
+#   image.sh [FOLDER]: also writes them there, in the format of `podman load` and `ctr images import`. Their names are those in the
+#   manifests of deploy and of the examples.
+#   image.sh --oci FOLDER: writes them as OCI archives. With SOURCE_DATE_EPOCH they are the same bytes each time.
+# Without root's rights or one of the tools it prints the reason and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unprivileged=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight)
@@ -20,18 +21,10 @@ unavailable() { echo "image: $*" >&2; exit 77; }
 say() { echo "image: $*"; }
 store() { buildah --storage-driver vfs --root "$work/store" --runroot "$work/run" "$@"; }
 
-# packages FILE...: those that have the libraries of the programs.
-packages() {
-  ldd "$@" | awk '$2 == "=>" { print $3 }' | sort -u | while read -r library; do
-    library=$(readlink -f "$library")
-    dpkg -S "$library" 2>/dev/null || dpkg -S "${library#/usr}"
-  done | cut -d: -f1 | sort -u
-}
-
 # The base has what the programs load, and nothing that compiles.
 make_base() {
   local container include
-  include=$(packages "$work"/context/programs/* | paste -sd,),kmod,mount,tzdata
+  include=$(scripts/debian-packages.sh "$work"/context/programs/* | paste -sd,),kmod,mount,tzdata
   if ! cmp -s "$work/base.packages" <<<"$include"; then
     rm -f "$work/base.packages"
     mmdebstrap --quiet --variant=minbase --include="$include" bookworm "$work/base.tar"
@@ -54,6 +47,7 @@ make_plain_base() {
 # build IMAGE FLAG...
 build() {
   store bud --quiet --pull-never --build-arg BASE=localhost/base -t "$registry/$1:$version" "${@:2}" \
+    ${SOURCE_DATE_EPOCH:+--timestamp "$SOURCE_DATE_EPOCH"} \
     -f "$work/context/deploy/image/Containerfile" "$work/context" >/dev/null
 }
 
@@ -87,12 +81,25 @@ try_tools() {
   done
 }
 
+# write_docker NAME FILE: as `podman load` and `ctr images import` take it.
+write_docker() { rm -f "$2" && store push --quiet "$1" "docker-archive:$2:$1"; }
+
+# write_oci NAME FILE
+write_oci() {
+  rm -rf "$work/oci"
+  store push --quiet "$1" "oci:$work/oci:$1"
+  tar --sort=name --mtime="@${SOURCE_DATE_EPOCH:-$(date +%s)}" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+    -C "$work/oci" -cf "$2" blobs index.json oci-layout
+}
+
 [ "$(id -u)" -eq 0 ] || unavailable "needs root's rights"
 for tool in buildah mmdebstrap; do
   command -v $tool >/dev/null || unavailable "there is no $tool: scripts/install-deps.sh --image installs it"
 done
 rm -rf "$work/context" "$work/store" "$work/run"
 mkdir -p "$work/context"
+write=write_docker
+[ "${1:-}" != --oci ] || { write=write_oci && shift; }
 if [ "${1:-}" = --compile ]; then
   shift
   git archive HEAD | tar -x -C "$work/context"
@@ -118,6 +125,6 @@ try_tools
 store rm "$container" >/dev/null
 for image in "${images[@]}"; do
   name=$registry/$image:$version
-  [ $# -eq 0 ] || { rm -f "$1/$image.tar" && store push --quiet "$name" "docker-archive:$1/$image.tar:$name"; }
+  [ $# -eq 0 ] || $write "$name" "$1/$image.tar"
   say "$name is built"
 done

@@ -9,22 +9,9 @@ cd "$(dirname "$0")/../.."
 scripts/install-deps.sh >&2
 work=$PWD/build/conan offline=$PWD/packaging/conan/offline
 mkdir -p "$work/logs"
-if ! "$work/venv/bin/conan" --version >/dev/null 2>&1; then
-  python3 -m venv "$work/venv"
-  "$work/venv/bin/pip" install --quiet "conan>=2.9,<3" || { echo "check: no Conan from PyPI" >&2; exit 77; }
-fi
-conan() { "$work/venv/bin/conan" "$@"; }
-
 export CONAN_HOME=$work/home
-rm -rf "$CONAN_HOME"
-conan remote remove '*' >/dev/null 2>&1
-if [ "$(conan remote list --format=json 2>/dev/null | tr -d '[:space:]')" != "[]" ]; then
-  echo "check: a remote is left" >&2
-  exit 1
-fi
-for name in abseil cpp-httplib cpprestsdk fmt libcurl openssl prometheus-cpp rapidjson yaml-cpp; do
-  conan export "$offline" --name "$name" >/dev/null 2>&1
-done
+conan=$(packaging/conan/home.sh)
+conan() { "$conan" "$@"; }
 
 if command -v ccache >/dev/null; then
   # What one package has compiled is found for the next, although Conan builds each in a folder of its own.

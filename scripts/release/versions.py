@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compares every place that repeats the version with include/driverupgrade/version.h, where it is written once.
 
-  versions.py            prints the version, or each place that differs and exits with 1
-  versions.py VERSION    also compares with this one: CMake's project version, or that of a release
-  versions.py --self-test VERSION   also changes each place in turn, and expects that to be found
+  versions.py [VERSION]   prints the version. VERSION is compared, too: CMake's project version, or that of a release.
+  versions.py --self-test [VERSION]   also changes each place in turn, and expects to notice it.
+
+Exits with 1 if a version differs, and prints where.
 """
 import pathlib
 import re

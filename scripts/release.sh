@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Builds a release of a tag, or tries one: docs/releasing.md.
+#   release.sh VERSION [--sign KEYFILE] [--out FOLDER]   everything of the tag vVERSION, from a clean clone, into FOLDER (build/releases/VERSION)
+#   release.sh --verify FOLDER [--key FILE]              installs each artefact of FOLDER into an empty root or prefix, and runs it
+# KEYFILE is a private key of openssl; FILE the public key that readers trust. RELEASE_URL is where the artefacts will be published.
+# For what cannot be built or tried on this machine it says why, one line each.
+set -euo pipefail
+umask 022
+repository=$(cd "$(dirname "$0")/.." && pwd)
+
+usage() { sed -n '3,4s/^# *//p' "$0" >&2; exit 2; }
+fail() { echo "release: $*" >&2; exit 1; }
+# file PATH: as an absolute path; it exists.
+file() { realpath --canonicalize-existing --quiet "$1" || fail "there is no $1"; }
+
+version='' verify='' out='' RELEASE_KEY='' RELEASE_PUBLIC_KEY=''
+while (($# > 0)); do
+  case $1 in
+    --verify | --sign | --out | --key) (($# > 1)) || usage ;;&
+    --verify) verify=$(file "$2") && shift ;;
+    --sign) RELEASE_KEY=$(file "$2") && shift ;;
+    --out) out=$(realpath -m "$2") && shift ;;
+    --key) RELEASE_PUBLIC_KEY=$(file "$2") && shift ;;
+    -*) usage ;;
+    *) version=$1 ;;
+  esac
+  shift
+done
+export RELEASE_KEY RELEASE_PUBLIC_KEY
+cd "$repository"
+[ -z "$verify" ] || exec scripts/release/verify.sh "$verify"
+[ -n "$version" ] || usage
+
+tag=v$version out=${out:-$repository/build/releases/$version} work=$repository/build/releases/work
+commit=$(git rev-parse --verify --quiet "refs/tags/$tag^{commit}") || fail "git knows no tag $tag"
+scripts/install-deps.sh --image >&2
+rm -rf "$work" "$out"
+mkdir -p "$work" "$out"
+git -c advice.detachedHead=false clone --quiet --depth 1 --branch "$tag" "file://$repository" "$work/source"
+cd "$work/source"
+[ "$(git rev-parse HEAD)" = "$commit" ] || fail "the clone has another commit than $tag"
+scripts/release/versions.py "$version" >/dev/null
+! grep -q "^## Unreleased" CHANGELOG.md || fail "CHANGELOG.md has a section Unreleased"
+# From here on nothing comes from outside the clone, but what the machine has installed.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH RELEASE_VERSION=$version
+exec scripts/release/build.sh "$out"

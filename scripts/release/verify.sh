@@ -1,0 +1,207 @@
+#!/usr/bin/env bash
+# Installs each artefact of a release into an empty root or prefix and runs it: verify.sh FOLDER. scripts/release.sh calls it. Not zero if
+# one failed. Of a release that lacks some artefacts the others are tried.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+release=$1 source=$PWD work=$PWD/build/release-verify
+version=$(basename "$(find "$release" -maxdepth 1 -name 'driverupgrade-*.spdx.json')" .spdx.json)
+version=${version#driverupgrade-}
+arch=$(dpkg --print-architecture)
+consumer=$source/tests/package/consumers/find_package_core
+failed=0
+rm -rf "$work"
+mkdir -p "$work/logs"
+
+unavailable() { echo "$*"; exit 77; }
+# there PATTERN...: the release has these artefacts.
+there() {
+  local pattern
+  for pattern; do compgen -G "$release/$pattern" >/dev/null || unavailable "the release has no $pattern"; done
+}
+
+# check NAME FUNCTION: how it went and how long it took; its last line says what it has seen, or why it could not look.
+check() {
+  local began=$SECONDS log=$work/logs/$2.log status word=failed
+  # Not as a condition, in which the first error would not end it.
+  set +e
+  (set -e && "$2") >"$log" 2>&1 </dev/null
+  status=$?
+  set -e
+  case $status in
+    0) word=passed ;;
+    77) word="not tried" ;;
+    *) failed=1 && tail -n 30 "$log" >&2 ;;
+  esac
+  echo "verify: $1: $word, $((SECONDS - began)) s: $(tail -n 1 "$log")"
+}
+
+checksums() {
+  cd "$release"
+  sha256sum --check --quiet --strict SHA256SUMS
+  # And nothing beside what is listed.
+  diff <(cut -c67- SHA256SUMS) <(find . -type f -printf '%P\n' | grep -vxE 'SHA256SUMS(\.sig)?|signing-key\.pem' | LC_ALL=C sort)
+  echo "$(wc -l <SHA256SUMS) files"
+}
+
+signature() {
+  local key=${RELEASE_PUBLIC_KEY:-$release/signing-key.pem} whose="the public key in the folder, which anybody can have put there: --key FILE"
+  there SHA256SUMS.sig
+  [ -z "$RELEASE_PUBLIC_KEY" ] || whose=$RELEASE_PUBLIC_KEY
+  openssl pkeyutl -verify -rawin -pubin -inkey "$key" -in "$release/SHA256SUMS" -sigfile "$release/SHA256SUMS.sig"
+  echo "by $whose"
+}
+
+sbom() {
+  scripts/release/sbom.py --check "$release"
+  grep -c '"SPDXID": "SPDXRef-[^D]' "$release/driverupgrade-$version.spdx.json" | sed 's/$/ packages/'
+}
+
+# build_consumer PREFIX OPTION...: a program on a library that is installed there.
+build_consumer() {
+  rm -rf "$work/consumer"
+  cmake -G Ninja -S "$consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$1" "${@:2}"
+  cmake --build "$work/consumer"
+}
+
+# The port unpacks, compiles and installs the source archive.
+port() {
+  there "driverupgrade-$version-vcpkg-port.tar.gz" "driverupgrade-$version.tar.gz"
+  mkdir "$work/port"
+  tar -xzf "$release/driverupgrade-$version-vcpkg-port.tar.gz" -C "$work/port"
+  cmake -DPORT="$work/port/driverupgrade" -DDOWNLOADS="$release" -DPREFIX="$work/vcpkg" -DSOURCE="$work/archive" -P scripts/release/vcpkg.cmake
+  build_consumer "$work/vcpkg"
+  "$work/consumer/consumer"
+}
+
+conan() {
+  local conan
+  there "driverupgrade-$version-conan.tgz"
+  export CONAN_HOME=$work/conan
+  conan=$(packaging/conan/home.sh) || unavailable "no Conan from PyPI"
+  "$conan" cache restore "$release/driverupgrade-$version-conan.tgz"
+  CMAKE_CXX_COMPILER_LAUNCHER=$(command -v ccache || true) CCACHE_BASEDIR=$CONAN_HOME CCACHE_NOHASHDIR=1 \
+    "$conan" install "$source/tests/package/consumers/conan" --output-folder "$work/conan-consumer" --build=missing \
+    --profile:all packaging/conan/offline/profile --conf "tools.build:jobs=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
+  build_consumer "" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_TOOLCHAIN_FILE="$work/conan-consumer/conan_toolchain.cmake"
+  "$work/consumer/consumer"
+}
+
+# image NAME PROGRAM...
+image() {
+  local store=(buildah --storage-driver vfs --root "$work/store" --runroot "$work/run") container program
+  container=$("${store[@]}" from --pull "oci-archive:$release/$1-$version-oci-$arch.tar")
+  for program in "${@:2}"; do
+    [ "$("${store[@]}" run "$container" -- "/usr/bin/$program" --version)" = "$version" ]
+  done
+  "${store[@]}" rm "$container"
+}
+
+images() {
+  there "driverupgrade-$version-oci-$arch.tar" "driver-manager-$version-oci-$arch.tar"
+  [ "$(id -u)" -eq 0 ] && command -v buildah || unavailable "needs root's rights and buildah"
+  export BUILDAH_ISOLATION=chroot
+  image driverupgrade gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight
+  image driver-manager driver_manager
+  echo "each program prints $version"
+}
+
+charts() {
+  local helm chart found
+  there "*-driver-upgrade-$version.tgz"
+  helm=$(command -v helm || ls build/tools/helm) || unavailable "no helm: scripts/deploy-tools.sh builds it"
+  export HELM_CACHE_HOME=$work/helm HELM_CONFIG_HOME=$work/helm HELM_DATA_HOME=$work/helm
+  for chart in "$release"/*-driver-upgrade-"$version".tgz; do
+    "$helm" lint --strict "$chart"
+    [ "$("$helm" show chart "$chart" | sed -n 's/^appVersion: //p')" = "$version" ]
+    found=$("$helm" template try "$chart" | grep -c "image: .*:$version") && [ "$found" -eq 1 ]
+  done
+  echo "both render a Deployment of $version; tests/controlplane installs charts on a cluster"
+}
+
+crds() {
+  there "driverupgrade-$version-crds.yaml"
+  python3 - "$release/driverupgrade-$version-crds.yaml" <<'PYTHON'
+import sys
+import yaml
+objects = [each for each in yaml.safe_load_all(open(sys.argv[1], encoding="utf-8")) if each]
+assert {each["kind"] for each in objects} == {"CustomResourceDefinition"}
+assert all(version["schema"]["openAPIV3Schema"] for each in objects for version in each["spec"]["versions"])
+print(*sorted(each["spec"]["names"]["plural"] for each in objects))
+PYTHON
+}
+
+# A root with a shell and apt, and nothing that our programs load.
+make_root() {
+  [ "$(id -u)" -eq 0 ] && command -v mmdebstrap || unavailable "needs root's rights and mmdebstrap"
+  mmdebstrap --quiet --variant=minbase bookworm "$work/root" || unavailable "no Debian from its mirrors"
+  cp tests/tools/upgradectl/testdata/fleet.json "$work/root/"
+  echo "minbase"
+}
+
+# plan PROGRAM...: what upgradectl has to say of a dump in that root.
+plan() { chroot "$work/root" "$@" plan --cluster /fleet.json --namespace gpu-operator --driver-labels app=nvidia-driver-daemonset; }
+
+plugin() {
+  local archive=upgradectl-$version-linux-$arch.tar.gz
+  there "$archive" driverupgrade.yaml
+  [ -d "$work/root" ] || unavailable "no root"
+  grep -q "sha256: $(sha256sum "$release/$archive" | cut -d' ' -f1)\$" "$release/driverupgrade.yaml"
+  # krew links the file of the manifest to a folder of the search path.
+  mkdir -p "$work/root/plugin"
+  tar -xzf "$release/$archive" -C "$work/root/plugin"
+  ln -s "/plugin/$(sed -n 's/^ *bin: //p' "$release/driverupgrade.yaml")" "$work/root/usr/local/bin/kubectl-driverupgrade"
+  [ "$(chroot "$work/root" kubectl-driverupgrade --version)" = "$version" ]
+  plan kubectl-driverupgrade | grep gpu-1
+  ! plan /plugin/lib/upgradectl  # without what came with it
+  rm "$work/root/usr/local/bin/kubectl-driverupgrade"
+  echo "a plan of a dump, in a root without any of its libraries"
+}
+
+debian_packages() {
+  local library=libdriverupgrade${version}_${version}_$arch.deb dev=libdriverupgrade-dev_${version}_$arch.deb
+  there "$library" "$dev" "driverupgrade-tools_${version}_$arch.deb"
+  [ -d "$work/root" ] || unavailable "no root"
+  cp "$release"/*.deb "$work/root/"
+  chroot "$work/root" sh -c "apt-get update -qq && apt-get install -y -qq --no-install-recommends /*.deb" || unavailable "no Debian from its mirrors"
+  [ "$(chroot "$work/root" upgradectl --version)" = "$version" ]
+  plan kubectl-driverupgrade | grep gpu-1
+  chroot "$work/root" sh -c "ldd /usr/lib/*/libdriverupgrade_*.so.*" | (! grep "not found")
+  build_consumer "$work/root/usr"
+  cp "$work/consumer/consumer" "$work/root/"
+  chroot "$work/root" /consumer
+  chroot "$work/root" apt-get remove -y -qq 'driverupgrade-tools' "libdriverupgrade$version"
+  [ -z "$(find "$work/root/usr" -name '*driverupgrade*')" ]
+  echo "installed by apt, run, linked with, and removed"
+}
+
+go_module() {
+  local go proxies
+  there "goproxy/*/*/@v/v$version.zip"
+  go=$(scripts/find-go.sh) || unavailable "no Go toolchain"
+  mkdir "$work/go"
+  # The modules that it needs come from the cache of this machine, else from where Go takes them here.
+  proxies=file://$release/goproxy,file://$("$go" env GOMODCACHE)/cache/download,$("$go" env GOPROXY)
+  export GOPROXY=$proxies GOMODCACHE=$work/go/cache GOSUMDB=off GOFLAGS="-mod=mod -modcacherw" GOTOOLCHAIN=local CGO_ENABLED=0
+  cp scripts/release/consumer.go "$work/go/main.go"
+  cd "$work/go"
+  "$go" mod init consumer
+  "$go" get driverupgrade.example/go@latest
+  grep "driverupgrade.example/go v$version" go.mod
+  "$go" mod tidy
+  "$go" run . "$source/tests/tools/upgradectl/testdata/fleet.json" "$source/tests/tools/upgradectl/testdata/policy.yaml"
+}
+
+echo "verify: driverupgrade $version in $release"
+check "checksums" checksums
+check "signature" signature
+check "SBOM" sbom
+check "vcpkg port, source archive" port
+check "Conan recipe" conan
+check "images" images
+check "charts" charts
+check "CRDs" crds
+check "empty root" make_root
+check "kubectl plugin" plugin
+check "Debian packages" debian_packages
+check "Go module" go_module
+exit $failed

@@ -374,6 +374,10 @@ absl::StatusOr<Plan> Core::Release(const Names& nodes, absl::Time now) {
 
 void Core::Resume() {
   for (auto& [owner, ledger] : ledgers_) ledger.Distrust();
+  Freeze();
+}
+
+void Core::Freeze() {
   for (const auto& pool : pools_) {
     pool->active_since.reset();
     pool->rollout_since = absl::InfiniteFuture();

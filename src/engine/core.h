@@ -122,6 +122,8 @@ class Core {
   absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
   // The passes had a break: another process may have made passes meanwhile.
   void Resume();
+  // A pass with autoUpgrade off has begun. It is a break even if the pass cannot read anything.
+  void Freeze();
 
   // Begins with the requests of `plan`. No node of it is in flight.
   std::vector<NodeRequests> Begin(const Plan& plan, absl::Time now);

@@ -216,6 +216,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
   const std::lock_guard lock(mutex_);
   ReconcileResult result{.outcomes = Collect()};
+  if (!policy.auto_upgrade) core_->Freeze();
   const std::uint64_t before = core_->judgements();
   DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass pass, MakePlan(context, policy));
   result.judged = core_->judgements() - before;

@@ -85,6 +85,28 @@ TEST_CASE("A disruption budget that allows nothing fails its node at the drain d
   CHECK(plan.gates[0].gate.reason == GateReason::kFailed);
 }
 
+TEST_CASE(
+    "dep-F4: no deadline fails a node for a minute after autoUpgrade was off, even if no pass could read meanwhile") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1});
+  world.cluster->AddDisruptionBudget({.ns = "team-a", .name = "never", .max_unavailable = 0});
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.policy.drain->timeout = absl::Minutes(5);
+  world.Start(fleet);
+  world.RunUntilAll("drain-required", absl::Minutes(1));
+  REQUIRE(world.AllIn("drain-required"));
+
+  world.policy.auto_upgrade = false;
+  world.cluster->FailNext(Operation::kListNodes, absl::UnavailableError("connection refused"));
+  CHECK_FALSE(world.engine->Reconcile({}, world.policy).ok());
+  world.cluster->Advance(absl::Minutes(5));
+  world.policy.auto_upgrade = true;
+  world.RunUntilAll("upgrade-failed", absl::Seconds(59));
+  CHECK(world.AllIn("drain-required"));
+  world.RunUntilAll("upgrade-failed", absl::Seconds(2));
+  CHECK(world.AllIn("upgrade-failed"));
+}
+
 TEST_CASE("A gate that is shown costs one patch, and only on the node that is stuck") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});

@@ -203,6 +203,9 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   void NoteEvictionAnswer(const EvictPodParams& params, std::optional<Refusal> refusal);
   /// The list of nodes that the sender was given last is as old as that.
   void NoteOldNodes(std::int64_t revision);
+  /// The sender begins a watch on nodes at this version. So he has read them as they were then, in a list or in the last
+  /// watch, even if this watch fails or tells nothing.
+  void NoteNodesRead(std::int64_t revision);
   /// A pass begins with the policy of now. Without it every request is judged by the policy of its own moment.
   void BeginPass();
   /// The sender's clock is so far ahead of the cluster's now, or behind it: what he holds for over is judged by that.

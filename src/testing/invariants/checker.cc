@@ -217,6 +217,10 @@ void InvariantChecker::GuardedCluster::NoteOldNodes(std::int64_t revision) {
   writer_.nodes_answered.clear();
 }
 
+void InvariantChecker::GuardedCluster::NoteNodesRead(std::int64_t revision) {
+  writer_.nodes_read = std::max(writer_.nodes_read, revision);
+}
+
 void InvariantChecker::GuardedCluster::NoteAnswerLost(const std::string& node, const Writer& before) {
   const auto known = before.nodes_answered.find(node);
   if (known == before.nodes_answered.end()) {
@@ -269,6 +273,7 @@ absl::StatusOr<std::vector<Pod>> InvariantChecker::GuardedCluster::ListPods(cons
 absl::Status InvariantChecker::GuardedCluster::WatchNodes(const CallContext& context, const WatchParams& params,
                                                           WatchSink<Node>& sink) {
   follows_nodes_ = true;
+  NoteNodesRead(RevisionOf(params.resource_version));
   NotingSink<Node> noting(sink, writer_.nodes_read);
   return ForwardingFacade::WatchNodes(context, params, noting);
 }

@@ -93,6 +93,20 @@ TEST_CASE("I4: who follows nodes goes by his watch, and by a list once he gives 
   }
 }
 
+TEST_CASE("I4: who begins a watch at a version has read the nodes as they were then") {
+  for (const bool begins : {false, true}) {
+    World world;
+    DeafSink sink;
+    REQUIRE(world.guarded->WatchNodes({}, {}, sink).ok());
+    world.Put(0, "drain-required", [](Node& node) { node.unschedulable = true; });
+    const std::string version = std::to_string(world.cluster->revision());
+    world.Put(1, "upgrade-done");
+    if (begins) REQUIRE(world.guarded->WatchNodes({}, {.resource_version = version}, sink).ok());
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == (begins ? "" : "I4"));
+  }
+}
+
 TEST_CASE("I4: who is given an old list of nodes goes by it") {
   for (const bool old : {false, true}) {
     World world;

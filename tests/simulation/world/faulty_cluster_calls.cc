@@ -178,6 +178,8 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
 }
 
 absl::Status FaultyCluster::WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) {
+  // Through bytes the list before the watch is a call of its own.
+  next_->NoteNodesRead(VersionOf(params.resource_version));
   return Watch<Node>(Operation::kWatchNodes, context, params, sink,
                      [&](const CallContext& at, WatchSink<Node>& to) { return next_->WatchNodes(at, params, to); });
 }

@@ -24,6 +24,11 @@ int UnavailableLimit(const CountOrPercent& limit, int nodes) {
   return static_cast<int>((std::int64_t{std::get<Percent>(limit).value} * nodes + 99) / 100);
 }
 
+bool NeverLimits(const CountOrPercent& limit) {
+  const Percent* percent = std::get_if<Percent>(&limit);
+  return percent != nullptr && percent->value >= 100;
+}
+
 int FailedLimit(const CountOrPercent& limit, int nodes) {
   if (const Count* count = std::get_if<Count>(&limit)) return count->value;
   return std::max(1, static_cast<int>(std::int64_t{std::get<Percent>(limit).value} * nodes / 100));
@@ -120,7 +125,8 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
   // A request to repair the node does not wait for the node itself.
   const auto requested = before.annotations.find(options.identity.UpgradeRequestedAnnotation());
   const bool repairs = !before.ready && requested != before.annotations.end() && requested->second == "true";
-  if (the_policy.max_unavailable && !before.unschedulable && !repairs) {
+  const bool limits = the_policy.max_unavailable && !NeverLimits(*the_policy.max_unavailable);
+  if (limits && !before.unschedulable && !repairs) {
     const int limit = UnavailableLimit(*the_policy.max_unavailable, NodesWithDriver(Known(before)));
     // Only where there are too many it matters who knew what.
     const int itself = before.ready ? 1 : 0;

@@ -23,6 +23,8 @@ namespace driverupgrade::testing {
 
 // What a percentage is of so many nodes: rounded up, as in the Go library.
 int UnavailableLimit(const CountOrPercent& limit, int nodes);
+// 100 % or more: all nodes may be unavailable. Whoever counts nodes may count some that others do not.
+bool NeverLimits(const CountOrPercent& limit);
 // As many failed nodes let none start: rounded down, to 1 at least.
 int FailedLimit(const CountOrPercent& limit, int nodes);
 

@@ -108,7 +108,7 @@ bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, c
     }
     return its_policy.max_parallel && static_cast<int>(taken.size()) >= *its_policy.max_parallel;
   }
-  if (!its_policy.max_unavailable) return false;
+  if (!its_policy.max_unavailable || NeverLimits(*its_policy.max_unavailable)) return false;
   for (const auto& [name, truth] : nodes) {
     if (truth.unavailable && with_driver_.contains(name)) taken.insert(truth.uid);
   }

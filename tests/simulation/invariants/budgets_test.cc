@@ -193,6 +193,18 @@ TEST_CASE("I1: a percentage is one of the nodes that have the driver, rounded up
   }
 }
 
+TEST_CASE("I1: 100 % never limits, even if all nodes are unavailable") {
+  for (const CountOrPercent& limit :
+       {CountOrPercent(Percent{99}), CountOrPercent(Percent{100}), CountOrPercent(Count{4})}) {
+    World world({.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = limit, .drain = DrainPolicy{}});
+    for (const std::size_t i : {0, 1, 2, 3}) world.Put(i, "upgrade-done", [](Node& node) { node.ready = false; });
+    // What came after the version that is patched may have come after an earlier try.
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
+    world.Start(0);
+    CHECK(world.Broken() == (limit == CountOrPercent(Percent{100}) ? "" : "I1"));
+  }
+}
+
 TEST_CASE("I2: the driver is restarted under a workload") {
   World world;
   world.Start(0);

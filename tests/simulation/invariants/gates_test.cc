@@ -20,6 +20,15 @@ TEST_CASE("L1: ninety minutes, and ten for each round and two more") {
   CHECK(testing::internal::TimeToConverge(world, world.policy) == absl::Minutes(90 + 60));
 }
 
+TEST_CASE("L1: a host of the C interface may need a look for each state of a node, by a slow clock") {
+  testing::internal::Setup setup{.poll_interval = absl::Minutes(1)};
+  CHECK(testing::internal::TimeOfRound(setup) == absl::Minutes(10));
+  setup.hosted = true;
+  CHECK(testing::internal::TimeOfRound(setup) == absl::Minutes(10 + 8));
+  setup.modes[static_cast<std::size_t>(testing::Mode::kClockRates)] = true;
+  CHECK(testing::internal::TimeOfRound(setup) == absl::Minutes(10 + 16));
+}
+
 TEST_CASE("L4: the others wait for one bad node") {
   World world;
   const absl::Duration limit = InvariantChecker::MayTakeBesideBadNode(absl::Minutes(10));

@@ -13,6 +13,8 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Hours(1);
+// From upgrade-required on, each state but upgrade-done may be left only at a host's next look at the cluster.
+constexpr int kLooksPerNode = 8;
 
 void Lengthen(absl::Duration& timeout) { timeout = std::max(timeout, kPatience); }
 
@@ -48,16 +50,22 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
   return policy;
 }
 
-// For each round of nodes: jobs (20 min at most), evictions by budgets one after the other, a driver that is slow.
+// Jobs (20 min at most), evictions by budgets one after the other, a driver that is slow, and the looks of a host.
+absl::Duration TimeOfRound(const Setup& setup) {
+  const absl::Duration looks = kLooksPerNode * setup.ByClocks(setup.poll_interval);
+  return absl::Minutes(10) + (setup.hosted ? looks : absl::ZeroDuration());
+}
+
 absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy) {
+  const absl::Duration round = TimeOfRound(world.setup);
   if (!policy.rollout) {
     const int rounds = world.nodes_made / ParallelOf(policy, world.setup.nodes) + 2;
-    return absl::Minutes(90) + rounds * absl::Minutes(10);
+    return absl::Minutes(90) + rounds * round;
   }
   // One node at a time at worst, in two thirds of the time, and the soaks.
   absl::Duration soaks = absl::ZeroDuration();
   for (const RolloutStage& stage : policy.rollout->stages) soaks += stage.soak;
-  const absl::Duration open = absl::Minutes(90) + (world.nodes_made + 2) * absl::Minutes(10) + soaks;
+  const absl::Duration open = absl::Minutes(90) + (world.nodes_made + 2) * round + soaks;
   return policy.rollout->windows.empty() ? open : 2 * open;
 }
 

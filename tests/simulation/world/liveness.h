@@ -12,6 +12,8 @@ namespace driverupgrade::testing::internal {
 
 // The policy of the calm phase: what was drawn, with timeouts that a healthy cluster keeps.
 UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks);
+// How long one round of nodes may take.
+absl::Duration TimeOfRound(const Setup& setup);
 // L1: how long it may take.
 absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy);
 // L1, L3: a node that is not done, and how; empty if all are.

@@ -367,6 +367,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   DrawOddities(seed, setup);
   const bool hosted = options.host || options.as_hosted;
   if (hosted) MakeHosted(seed, options, setup);
+  setup.hosted = options.host != nullptr;
   if (options.nodes) setup.nodes = *options.nodes;
   if (options.light) MakeLight(setup, options.fault_percent > 0);
   if (setup.Has(Mode::kRollouts)) DrawRollout(seed, setup);

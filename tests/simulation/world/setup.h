@@ -41,6 +41,8 @@ struct Setup {
   bool light = false;
   // Through bytes.
   bool wire = false;
+  // Replicas are hosts of the C interface, which look at the cluster once in each poll_interval.
+  bool hosted = false;
   // The maintenance operator evacuates the nodes.
   bool requestor = false;
   // Some revisions differ in nothing that needs an evacuation.

@@ -109,6 +109,16 @@ struct SharedSlots {
   friend bool operator==(const SharedSlots&, const SharedSlots&) = default;
 };
 
+/// Interruptions of gangs (RolloutPolicy::gangs) that this process has caused.
+struct GangsInterrupted {
+  /// The revision of the rollout that caused them; empty: none.
+  std::string revision = {};
+  /// Number of gangs; each counts once.
+  int gangs = 0;
+  int interruptions = 0;
+  friend bool operator==(const GangsInterrupted&, const GangsInterrupted&) = default;
+};
+
 /// What a rollout (UpgradePolicy::rollout) goes by beside the nodes (ADR 0013).
 struct RolloutFacts {
   /// The record as it was read, by whatever replica it was written; nullopt: there is none, and the rollout begins at its
@@ -121,6 +131,7 @@ struct RolloutFacts {
   /// Whether other policies roll the driver on other nodes. If so, only the DaemonSets that want one of the nodes make up
   /// the revision, so that a new driver of another policy does not start this rollout again.
   bool shares_driver = false;
+  GangsInterrupted gangs_interrupted = {};
   friend bool operator==(const RolloutFacts&, const RolloutFacts&) = default;
 };
 

@@ -73,6 +73,8 @@ struct MetricsSnapshot {
   std::uint64_t evictions_accepted = 0;
   std::uint64_t evictions_refused = 0;
   std::uint64_t driver_pods_deleted = 0;
+  /// Interruptions of gangs (RolloutPolicy::gangs). A gang counts again with each unit, or node by itself, that interrupts it.
+  std::uint64_t gang_interruptions = 0;
   /// Nodes whose plan could not be carried out to the end, by what the first failure was. Each time counts.
   std::map<absl::StatusCode, std::uint64_t> node_errors = {};
   /// Those of them with 409: somebody else had changed the node.

@@ -26,6 +26,8 @@ struct NodeOutcome {
   int evictions_accepted = 0;
   int evictions_refused = 0;
   int pods_deleted = 0;
+  /// Number of gangs (RolloutPolicy::gangs) that these evictions and deletions were the first of their unit to interrupt.
+  int gangs_interrupted = 0;
   /// The node as the patch left it; nullptr without one.
   std::shared_ptr<const Node> node_after = nullptr;
 };

@@ -115,6 +115,10 @@ struct RolloutGangs {
   int interruptions = 0;
   /// Number of interruptions if the nodes started in the order of their names, as many as the limits allow at a time.
   int by_name = 0;
+  /// Number of gangs that this process has interrupted at this revision; each counts once.
+  int interrupted = 0;
+  /// Number of interruptions that this process has caused at this revision. It equals `interrupted` if each gang was interrupted once.
+  int caused = 0;
   friend bool operator==(const RolloutGangs&, const RolloutGangs&) = default;
 };
 

@@ -77,15 +77,17 @@ absl::StatusOr<CorePass> Core::Apply(const Part& part, const UpgradePolicy& poli
   pool.ledger = ledger;
   Assign(pool, part.nodes);
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckLedgerPool(pool));
+  ForgetInterruptions(pool);
   SetFacts(pool, policy, facts, now);
   CorePass pass{.plan = Advance(pool, now), .pool = &pool};
+  if (pass.plan.rollout) pool.gang_interruptions.SetRevision(pass.plan.rollout->revision);
   FollowPods(pool, pass.plan);
   pass.wanted_pods = WantedPods(pool);
   AddFindings(pool, pass.plan);
   if (pass.plan.finished && policy.rollout && StartsTogether(*policy.rollout)) {
-    WithholdUnread(pool, pass.wanted_pods, GangsStartTogether(*policy.rollout), pass.plan);
+    WithholdUnread(pool, pass.wanted_pods, pool.has_gangs, pass.plan);
   }
-  if (policy.rollout && GangsStartTogether(*policy.rollout)) WithholdEvictions(pool, policy, pass.plan, now);
+  if (pool.has_gangs) WithholdEvictions(pool, policy, pass.plan, now);
   LeaveOut(pool, pass.wanted_pods, pass.plan);
   AddWakeUps(pool, pass.plan);
   return pass;
@@ -98,6 +100,7 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
     pool.active_since = now;
   }
   pool.rollout_since = policy.rollout ? pool.active_since.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
+  pool.has_gangs = policy.rollout && GangsStartTogether(*policy.rollout);
   pool.planner.SetPolicy(policy);
   const absl::Time active_since = pool.active_since.value_or(absl::InfinitePast());
   pool.planner.SetActiveSince(facts.dry_run ? facts.dry_run->active_since : active_since);
@@ -116,10 +119,12 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
     pool.planner.SetGrantsMax(ledger.grants_max());
   }
   const bool rolls = policy.rollout && policy.auto_upgrade;
-  pool.planner.SetRollout(
-      rolls
-          ? RolloutFacts{.record = ledger.record(), .sick = facts.sick, .took = ledger.took(), .shares_driver = shares}
-          : RolloutFacts{});
+  pool.planner.SetRollout(rolls ? RolloutFacts{.record = ledger.record(),
+                                               .sick = facts.sick,
+                                               .took = ledger.took(),
+                                               .shares_driver = shares,
+                                               .gangs_interrupted = pool.gang_interruptions.counts()}
+                                : RolloutFacts{});
 }
 
 Plan Core::Advance(Pool& pool, absl::Time now) {
@@ -336,6 +341,7 @@ std::vector<NodeRequests> Core::Begin(const Plan& plan, absl::Time now) {
   std::vector<NodeRequests> begun;
   begun.reserve(plan.nodes.size());
   for (const NodePlan& node : plan.nodes) {
+    NoteInterruptions(node);
     begun.push_back(under_way_.Begin(node, log_, now));
     written_.insert(node.node);
   }
@@ -348,7 +354,9 @@ NodeOutcome Core::End(const NodeRequests& requests, absl::Time now) {
   if (outcome.node_after) objects_.NodeWritten(*outcome.node_after);
   written_.insert(outcome.node);
   const auto pool = pool_of_.find(outcome.node);
-  if (pool != pool_of_.end() && pool->second->ledger != nullptr) {
+  if (pool == pool_of_.end()) return outcome;
+  outcome.gangs_interrupted = pool->second->gang_interruptions.End(outcome.node, requests.stopped());
+  if (pool->second->ledger != nullptr) {
     pool->second->ledger->NoteOutcomes({outcome}, machine_.identity(), pool->second->rollout_since, now);
   }
   return outcome;

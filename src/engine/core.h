@@ -202,6 +202,10 @@ class Core {
   void WithholdEvictions(Pool& pool, const UpgradePolicy& policy, Plan& plan, absl::Time now);
   // Returns the unit as whose part the node has started (RolloutPolicy::gangs); empty: none.
   std::string UnitOf(const std::string& node) const;
+  // Notes the gangs that the plan may interrupt, before it is carried out.
+  void NoteInterruptions(const NodePlan& plan);
+  // Forgets units and nodes that are no longer in progress.
+  void ForgetInterruptions(Pool& pool) const;
   // A ledger has the record of one rollout, so one pool uses it. Errors: FailedPrecondition if `pool` is another one.
   absl::Status CheckLedgerPool(const Pool& pool) const;
   bool UsesLedger(const Pool& pool) const {

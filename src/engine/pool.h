@@ -13,6 +13,7 @@
 #include "ledger/ledger_steps.h"
 #include "tell/finding_events.h"
 #include "tell/gang_events.h"
+#include "tell/gang_interruptions.h"
 
 namespace driverupgrade::internal {
 
@@ -35,6 +36,7 @@ struct Pool {
   IncrementalPlanner planner;
   FindingEvents finding_events;
   GangEvents gang_events;
+  GangInterruptions gang_interruptions = {};
   std::string owner = {};
   // nullptr: the engine has no ledger. Pools of different owners have different ones.
   LedgerSteps* ledger = nullptr;
@@ -44,6 +46,8 @@ struct Pool {
   // Nodes in progress that no caller names. Their driver pod is missing, so that their pool is unknown, or they were in this pool
   // before. They count, and wait.
   std::set<std::string> guests = {};
+  // Whether the policy of the last pass takes account of gangs.
+  bool has_gangs = false;
   // Since when evictions wait for the cordons of other nodes, by node.
   std::map<std::string, absl::Time> held_since = {};
   // The nodes whose pods it needs.

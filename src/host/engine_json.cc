@@ -91,6 +91,8 @@ void WriteGangs(const RolloutGangs& gangs, JsonWriter& writer) {
     writer.Member("units", gangs.units);
     writer.Member("interruptions", gangs.interruptions);
     writer.Member("byName", gangs.by_name);
+    writer.Member("interrupted", gangs.interrupted);
+    writer.Member("caused", gangs.caused);
   });
 }
 
@@ -141,6 +143,7 @@ void WriteOutcome(const NodeOutcome& outcome, JsonWriter& writer) {
   writer.Member("evictionsAccepted", outcome.evictions_accepted);
   writer.Member("evictionsRefused", outcome.evictions_refused);
   writer.Member("podsDeleted", outcome.pods_deleted);
+  writer.Member("gangsInterrupted", outcome.gangs_interrupted);
 }
 
 }  // namespace

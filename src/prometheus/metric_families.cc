@@ -125,6 +125,18 @@ constexpr Description kDescriptions[] = {
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->interruptions);
      }},
+    {Type::kGauge, "driverupgrade_rollout_gang_units", "Units of nodes that wait and start together.",
+     [](const MetricsSnapshot& from, Samples& to) {
+       if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->units);
+     }},
+    {Type::kGauge, "driverupgrade_rollout_gangs_interrupted", "Gangs that this rollout has interrupted.",
+     [](const MetricsSnapshot& from, Samples& to) {
+       if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->interrupted);
+     }},
+    {Type::kGauge, "driverupgrade_rollout_gang_interruptions", "Interruptions of gangs that this rollout has caused.",
+     [](const MetricsSnapshot& from, Samples& to) {
+       if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->caused);
+     }},
     {Type::kGauge, "driverupgrade_leader", "Whether this replica leads.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.leading) to.Add(*from.leading);
@@ -139,6 +151,8 @@ constexpr Description kDescriptions[] = {
     {Type::kCounter, "driverupgrade_evictions_total", "Evictions asked for, by the answer.", AddEvictions},
     {Type::kCounter, "driverupgrade_driver_pods_deleted_total", "Driver pods deleted in order to be replaced.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.driver_pods_deleted)); }},
+    {Type::kCounter, "driverupgrade_gang_interruptions_total", "Interruptions of gangs.",
+     [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.gang_interruptions)); }},
     {Type::kCounter, "driverupgrade_node_errors_total", "Requests for a node that failed, by the status.",
      AddNodeErrors},
     {Type::kCounter, "driverupgrade_conflicts_total", "Requests for a node that met somebody else's change.",

@@ -169,6 +169,8 @@ class DocumentWriter {
       writer_.Member("units", gangs.units);
       writer_.Member("interruptions", gangs.interruptions);
       writer_.Member("byName", gangs.by_name);
+      writer_.Member("interrupted", gangs.interrupted);
+      writer_.Member("caused", gangs.caused);
     });
   }
 

@@ -70,6 +70,7 @@ void AddCounters(const MetricsSnapshot& more, MetricsSnapshot& sum) {
   sum.evictions_accepted += more.evictions_accepted;
   sum.evictions_refused += more.evictions_refused;
   sum.driver_pods_deleted += more.driver_pods_deleted;
+  sum.gang_interruptions += more.gang_interruptions;
   AddCounts(more.node_errors, sum.node_errors);
   sum.conflicts += more.conflicts;
   sum.unknown_outcomes += more.unknown_outcomes;

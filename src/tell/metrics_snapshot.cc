@@ -71,6 +71,7 @@ class MetricsObserver::Impl {
     figures_.evictions_accepted += outcome.evictions_accepted;
     figures_.evictions_refused += outcome.evictions_refused;
     figures_.driver_pods_deleted += outcome.pods_deleted;
+    figures_.gang_interruptions += static_cast<std::uint64_t>(outcome.gangs_interrupted);
     if (outcome.status.ok()) return;
     ++figures_.node_errors[outcome.status.code()];
     if (absl::IsAborted(outcome.status)) {

@@ -118,6 +118,7 @@ absl::Status NodeRequests::Evicted(const PodRef& pod, const NodeAnswer& answer, 
                                                 : AttemptOf(answer.status, now);
   notes_.emplace_back(PodNote{.pod_uid = pod.uid, .sent_at = sent_at, .answer = attempt});
   if (!answer.status.ok()) return answer.status;
+  if (answer.eviction.accepted()) stopped_.push_back(pod.uid);
   ++(attempt.refusal == Refusal::kNone ? outcome_.evictions_accepted : outcome_.evictions_refused);
   return absl::OkStatus();
 }
@@ -126,6 +127,7 @@ absl::Status NodeRequests::Deleted(const PodRef& pod, absl::Status status, absl:
   notes_.emplace_back(PodNote{.pod_uid = pod.uid, .sent_at = sent_at, .answer = AttemptOf(status, now)});
   if (status.ok()) {
     ++outcome_.pods_deleted;
+    stopped_.push_back(pod.uid);
   } else {
     undeleted_ = pod;
   }

@@ -86,6 +86,8 @@ class NodeRequests {
   bool Acknowledged() const { return outcome_.patched || (!plan_.patch && outcome_.status.ok()); }
   // The pod of `plan().remove` whose deletion was the failure.
   const std::optional<PodRef>& undeleted() const { return undeleted_; }
+  // UIDs of the pods that existed and were evicted or deleted.
+  const std::vector<std::string>& stopped() const { return stopped_; }
 
   const NodePlan& plan() const { return plan_; }
 
@@ -111,6 +113,7 @@ class NodeRequests {
   std::size_t next_ = 0;
   NodeOutcome outcome_ = {};
   std::optional<PodRef> undeleted_ = {};
+  std::vector<std::string> stopped_ = {};
   std::vector<AttemptNote> notes_ = {};
 };
 

@@ -56,8 +56,12 @@ class GangWorld {
         engine = MakeEngine();
       }
       if (cache_) cache_->Turn({});
-      const absl::Status status = engine->Reconcile({}, policy).status();
-      REQUIRE((status.ok() || has_cache));
+      const absl::StatusOr<ReconcileResult> result = engine->Reconcile({}, policy);
+      REQUIRE((result.ok() || has_cache));
+      if (result.ok() && result->plan.rollout) status = result->plan.rollout->gangs;
+      if (result.ok()) {
+        for (const NodeOutcome& outcome : result->outcomes) counted += outcome.gangs_interrupted;
+      }
       gangs_.Step();
       cluster_->Advance(absl::Seconds(1));
       gangs_.Step();
@@ -84,6 +88,9 @@ class GangWorld {
                           .drain = DrainPolicy{},
                           .rollout = RolloutPolicy{.gangs = NodeGangs{}}};
   std::vector<std::string> jobs = {};
+  // Number of interruptions that the engines have counted.
+  int counted = 0;
+  std::optional<RolloutGangs> status = std::nullopt;
   const std::shared_ptr<FakeClock> clock_ = std::make_shared<FakeClock>();
   const std::shared_ptr<FakeCluster> cluster_ =
       std::make_shared<FakeCluster>(clock_, testing::FakeClusterOptions{.watches_follow = false});
@@ -136,6 +143,20 @@ TEST_CASE("B-21: each job is interrupted once, also if the operator crashes and 
       CHECK(world.Interruptions(job) == 1);
     }
     for (const Node& node : world.cluster_->nodes()) CHECK_FALSE(node.annotations.contains(Gpu().UnitAnnotation()));
+  }
+}
+
+TEST_CASE("B-20: the engine counts each interruption once") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    GangWorld world(seed);
+    world.Run(0, /*has_cache=*/seed % 2 == 0);
+    const int jobs = static_cast<int>(world.jobs.size());
+    CAPTURE(seed, jobs);
+    CHECK(world.counted == jobs);
+    REQUIRE(world.status);
+    CHECK(world.status->gangs == 0);
+    CHECK(world.status->interrupted == jobs);
+    CHECK(world.status->caused == jobs);
   }
 }
 

@@ -147,7 +147,9 @@ std::optional<driverupgrade::RolloutStatus> RolloutOf(const JsonField& pool) {
     rollout.gangs = driverupgrade::RolloutGangs{.gangs = IntAt(gangs, "gangs"),
                                                 .units = IntAt(gangs, "units"),
                                                 .interruptions = IntAt(gangs, "interruptions"),
-                                                .by_name = IntAt(gangs, "byName")};
+                                                .by_name = IntAt(gangs, "byName"),
+                                                .interrupted = IntAt(gangs, "interrupted"),
+                                                .caused = IntAt(gangs, "caused")};
   }
   return rollout;
 }

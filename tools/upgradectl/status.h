@@ -120,7 +120,8 @@ std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& s
 std::string FormatStatusJson(const RolloutStatus& status);
 std::string FormatStatusYaml(const RolloutStatus& status);
 
-/// "3 gangs, 2 groups of nodes that start together: 3 interruptions; in the order of names there would be 7". Empty without gangs.
+/// "3 gangs, 2 groups of nodes that start together: 3 interruptions; in the order of names there would be 7; so far 2 interruptions of 2 gangs".
+/// Empty without gangs.
 std::string GangsText(const driverupgrade::RolloutStatus& rollout);
 
 }  // namespace upgradectl

@@ -140,7 +140,8 @@ std::string Rollout(const RolloutStatus& status, const Screen& screen) {
         Colour::kNone);
   }
   if (!halted) add(StageLine(*status.rollout, status.at), Colour::kNone);
-  if (status.rollout->gangs && status.rollout->gangs->gangs > 0) add(GangsText(*status.rollout), Colour::kNone);
+  if (const auto& gangs = status.rollout->gangs; gangs && gangs->gangs + gangs->caused > 0)
+    add(GangsText(*status.rollout), Colour::kNone);
   if (status.rollout->closed) add(GateCell(status.rollout->closed, status.at, /*wide=*/false), Colour::kCyan);
   return text;
 }
@@ -178,9 +179,13 @@ std::string GangsText(const driverupgrade::RolloutStatus& rollout) {
   const auto count = [](int number, std::string_view what) {
     return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
   };
-  return fmt::format("{}, {} that start together: {}; in the order of names there would be {}",
-                     count(rollout.gangs->gangs, "gang"), count(rollout.gangs->units, "group") + " of nodes",
-                     count(rollout.gangs->interruptions, "interruption"), rollout.gangs->by_name);
+  std::string text =
+      fmt::format("{}, {} that start together: {}; in the order of names there would be {}",
+                  count(rollout.gangs->gangs, "gang"), count(rollout.gangs->units, "group") + " of nodes",
+                  count(rollout.gangs->interruptions, "interruption"), rollout.gangs->by_name);
+  if (rollout.gangs->caused == 0) return text;
+  return text + fmt::format("; so far {} of {}", count(rollout.gangs->caused, "interruption"),
+                            count(rollout.gangs->interrupted, "gang"));
 }
 
 std::string FormatWarnings(const RolloutStatus& status, const Screen& screen) {

@@ -141,6 +141,8 @@ type Rollout struct {
 // causes, and ByName what the order of names would cause.
 type RolloutGangs struct {
 	Gangs, Units, Interruptions, ByName int
+	// Interrupted counts the gangs that this process has interrupted at this revision, and Caused the interruptions.
+	Interrupted, Caused int
 }
 
 // RolloutStage counts the nodes of a stage. The last one, `rest`, has those that no stage names.
@@ -219,6 +221,8 @@ type Outcome struct {
 	EvictionsAccepted int
 	EvictionsRefused  int
 	PodsDeleted       int
+	// GangsInterrupted counts the gangs that these requests were the first of their unit to interrupt.
+	GangsInterrupted int
 }
 
 // Event is one to record, on the pod or, without one, on the node.

@@ -284,7 +284,7 @@ class RolloutRounds {
     if (step.open < static_cast<int>(policy_.stages.size())) status.next = step.closed;
     status.halted = step.halted;
     if (step.returns) status.rollback = policy_.rollback;
-    if (GangsStartTogether(policy_)) status.gangs = CountGangs(view_.nodes, AtOnce());
+    if (GangsStartTogether(policy_)) status.gangs = Gangs(status.revision);
     if (!start.open) status.closed = WindowGate(start, step.record, policy_);
     // While the revision is not known there is nothing to be noted, and how long nodes took is kept until there is.
     if (std::string text = FormatRecord(step.record); view_.revision && text != input_.facts.record) {
@@ -317,6 +317,15 @@ class RolloutRounds {
     const auto lost = std::count_if(view_.nodes.begin(), view_.nodes.end(),
                                     [&](const RolloutNode& node) { return node.lasts_from <= input_.now; });
     return std::max(1, *budgets_.all.unavailable_max - static_cast<int>(lost));
+  }
+
+  RolloutGangs Gangs(const std::string& revision) const {
+    RolloutGangs gangs = CountGangs(view_.nodes, AtOnce());
+    if (const GangsInterrupted& so_far = input_.facts.gangs_interrupted; so_far.revision == revision) {
+      gangs.interrupted = so_far.gangs;
+      gangs.caused = so_far.interruptions;
+    }
+    return gangs;
   }
 
   // Without gangs, this many nodes are in progress at once.

@@ -34,6 +34,7 @@ MetricsSnapshot Figures() {
   figures.evictions_accepted = 9;
   figures.evictions_refused = 8;
   figures.driver_pods_deleted = 7;
+  figures.gang_interruptions = 11;
   figures.node_errors = {{absl::StatusCode::kAborted, 5}, {absl::StatusCode::kUnavailable, 4}};
   figures.conflicts = 5;
   figures.unknown_outcomes = 4;
@@ -86,6 +87,7 @@ TEST_CASE("The page has every figure under its name") {
            "driverupgrade_evictions_total{driver=\"nvidia.com/gpu\",result=\"accepted\"} 9",
            "driverupgrade_evictions_total{driver=\"nvidia.com/gpu\",result=\"refused\"} 8",
            "driverupgrade_driver_pods_deleted_total{driver=\"nvidia.com/gpu\"} 7",
+           "driverupgrade_gang_interruptions_total{driver=\"nvidia.com/gpu\"} 11",
            "driverupgrade_node_errors_total{driver=\"nvidia.com/gpu\",code=\"ABORTED\"} 5",
            "driverupgrade_conflicts_total{driver=\"nvidia.com/gpu\"} 5",
            "driverupgrade_unknown_outcomes_total{driver=\"nvidia.com/gpu\"} 4",
@@ -101,6 +103,26 @@ TEST_CASE("The page has every figure under its name") {
     CHECK(lines.contains(line));
   }
   CHECK_FALSE(Mentions(lines, "gpu_operator_"));
+}
+
+TEST_CASE("B-20: the page has the counts of gangs if the policy takes account of them") {
+  MetricsSnapshot figures = Figures();
+  CHECK_FALSE(Mentions(LinesOf(figures), "driverupgrade_rollout_gang"));
+  figures.rollout = RolloutStatus{};
+  CHECK_FALSE(Mentions(LinesOf(figures), "driverupgrade_rollout_gang"));
+  figures.rollout->gangs =
+      RolloutGangs{.gangs = 5, .units = 4, .interruptions = 6, .by_name = 20, .interrupted = 3, .caused = 7};
+  const std::set<std::string> lines = LinesOf(figures);
+  for (const char* line : {
+           "driverupgrade_rollout_gangs{driver=\"nvidia.com/gpu\"} 5",
+           "driverupgrade_rollout_gang_units{driver=\"nvidia.com/gpu\"} 4",
+           "driverupgrade_rollout_gang_interruptions_planned{driver=\"nvidia.com/gpu\"} 6",
+           "driverupgrade_rollout_gangs_interrupted{driver=\"nvidia.com/gpu\"} 3",
+           "driverupgrade_rollout_gang_interruptions{driver=\"nvidia.com/gpu\"} 7",
+       }) {
+    CAPTURE(line);
+    CHECK(lines.contains(line));
+  }
 }
 
 TEST_CASE("What is not limited, not known or has not happened is not there") {

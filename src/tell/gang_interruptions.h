@@ -1,0 +1,54 @@
+// Counts how often this process has interrupted gangs. A gang is interrupted by the first of its pods that a unit stops, or a node that has
+// started by itself.
+#ifndef DRIVERUPGRADE_SRC_TELL_GANG_INTERRUPTIONS_H_
+#define DRIVERUPGRADE_SRC_TELL_GANG_INTERRUPTIONS_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/plan.h"
+
+namespace driverupgrade::internal {
+
+// Not thread-safe.
+class GangInterruptions {
+ public:
+  // Starts to count again if the rollout is of another revision. Empty: the revision is not known.
+  void SetRevision(const std::string& revision);
+
+  // Returns the name under which interruptions by the node count. `unit`: empty if it has started by itself.
+  static std::string CauseOf(const std::string& node, const std::string& unit);
+  bool has_causes() const { return !interrupted_by_.empty(); }
+  // Forgets causes that are no longer in progress: a later unit of the same name interrupts its gang again.
+  void KeepCauses(const std::set<std::string>& in_progress);
+
+  // The requests of the node's plan begin.
+  void Begin(const NodePlan& plan, const NodeView& view, const std::string& cause);
+  // The requests of Begin are answered, and have stopped the pods with these UIDs. Returns the number of gangs that the cause had not
+  // interrupted before.
+  int End(const std::string& node, const std::vector<std::string>& stopped);
+
+  // Numbers for RolloutFacts.
+  GangsInterrupted counts() const {
+    return {.revision = revision_, .gangs = static_cast<int>(gangs_.size()), .interruptions = interruptions_};
+  }
+
+ private:
+  struct Sent {
+    std::string cause;
+    std::map<std::string, std::vector<std::string>> gangs;  // by UIDs of pods
+  };
+
+  std::map<std::string, Sent> sent_;                             // by node
+  std::map<std::string, std::set<std::string>> interrupted_by_;  // gangs by cause
+  std::string revision_;
+  std::set<std::string> gangs_;
+  int interruptions_ = 0;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_TELL_GANG_INTERRUPTIONS_H_

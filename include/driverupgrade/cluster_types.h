@@ -5,10 +5,9 @@
 ///
 ///     Node node{.name = "gpu-7", .unschedulable = true};
 ///
-/// If a member of an object has a type that differs from the API's, `unreadable` names the member and the reason, as in
-/// `spec.unschedulable: expected a boolean, got a string`. Such an object has a name and a namespace; if they could be
-/// read, also UID, version, labels, `node_name` and `owner_uid`. All else is at its default and means nothing. Readers
-/// return such objects only if they are asked to (OnUnreadable::kMark in cluster_reads.h).
+/// If a member of an object has a type that differs from the API's, `unreadable` names the member and the reason, as in `spec.unschedulable:
+/// expected a boolean, got a string`. Such an object has a name and a namespace; if they could be read, also UID, version, labels,
+/// `node_name` and `owner_uid`. All else is at its default. Readers return such objects only on request (OnUnreadable::kMark in cluster_reads.h).
 #ifndef DRIVERUPGRADE_CLUSTER_TYPES_H_
 #define DRIVERUPGRADE_CLUSTER_TYPES_H_
 
@@ -21,6 +20,7 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/label_selector.h"
+#include "driverupgrade/taint.h"
 
 namespace driverupgrade {
 
@@ -34,8 +34,8 @@ struct Node {
   bool unschedulable = false;
   /// metadata.deletionTimestamp; set once the node is being deleted.
   std::optional<absl::Time> deletion_timestamp = {};
-  /// Keys of spec.taints, sorted, without duplicates. Values and effects are not read.
-  std::vector<std::string> taints = {};
+  /// spec.taints, in the server's order.
+  std::vector<Taint> taints = {};
   /// False if the condition Ready is present and not `True`; a node without that condition counts as ready.
   bool ready = true;
   /// lastTransitionTime of the condition Ready: the time since when `ready` has its value; nullopt if not known.

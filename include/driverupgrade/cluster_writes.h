@@ -39,8 +39,11 @@ struct PatchNodeParams {
   std::map<std::string, std::optional<std::string>> annotations = {};
   /// spec.unschedulable; nullopt leaves it alone.
   std::optional<bool> unschedulable = {};
+  /// spec.taints as a whole, because servers do not merge this list: the taints of the node at `resource_version`, with the changes.
+  /// Each has a key and an effect, and no other has the same two. nullopt leaves the taints alone.
+  std::optional<std::vector<Taint>> taints = {};
   /// Without a change.
-  bool empty() const { return labels.empty() && annotations.empty() && !unschedulable; }
+  bool empty() const { return labels.empty() && annotations.empty() && !unschedulable && !taints; }
   friend bool operator==(const PatchNodeParams&, const PatchNodeParams&) = default;
 };
 

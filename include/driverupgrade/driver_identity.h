@@ -87,6 +87,10 @@ class DriverIdentity {
   /// Node annotation: the gang because of which the node has started together with others (RolloutPolicy::gangs).
   const std::string& UnitAnnotation() const;
 
+  /// Key of the node taint `pending` with the effect PreferNoSchedule: the node is not upgraded yet, and gangs should restart on other
+  /// nodes (NodeGangs::steer).
+  const std::string& PendingTaint() const { return KeyPrefix(); }
+
   /// What all of these keys begin with.
   const std::string& KeyPrefix() const;
 

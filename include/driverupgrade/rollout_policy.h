@@ -99,9 +99,15 @@ enum class TooBig : std::uint8_t {
   kWait,   ///< Its nodes do not start.
   kSplit,  ///< Its nodes start in several parts; each part interrupts the gang.
 };
+/// Treatment of nodes that are not upgraded yet, while gangs restart.
+enum class Steer : std::uint8_t {
+  kPrefer,  ///< They have the taint DriverIdentity::PendingTaint, so that the scheduler prefers upgraded nodes.
+  kNone,
+};
 struct NodeGangs {
   GangMode mode = GangMode::kTogether;
   TooBig too_big = TooBig::kWait;
+  Steer steer = Steer::kPrefer;
   /// How long a gang may finish, or save its work, once nothing else keeps its nodes from starting. Zero with kTogether: not at
   /// all. The nodes start earlier if all its pods there have ended, or have the annotation `driverupgrade/may-stop: "true"`.
   absl::Duration wait = absl::ZeroDuration();
@@ -216,6 +222,7 @@ std::string_view ToString(FailureClass failure);
 std::string_view ToString(Rollback rollback);
 std::string_view ToString(GangMode mode);
 std::string_view ToString(TooBig too_big);
+std::string_view ToString(Steer steer);
 
 /// The zone of an IANA name such as `Europe/Berlin` or `UTC`, from the time zone files of this machine (those that
 /// abseil reads). Errors: InvalidArgument for a text that is no such name (`localtime` is none: it means something else on

@@ -213,6 +213,8 @@ struct NodeRules {
   /// Whether a node that fails is to carry the class of its failure: with FailurePolicy::by_class.
   bool classify_failures = false;
   RetryPolicy retry = {};
+  /// Whether nodes that are not upgraded get the taint that steers gangs to other nodes.
+  bool steer_gangs = false;
   friend bool operator==(const NodeRules&, const NodeRules&) = default;
 };
 

@@ -34,7 +34,8 @@ bool TouchesTheSame(const std::map<std::string, std::optional<std::string>>& a,
 
 // Of one node at one version: times in annotations apart, which budgets do not look at.
 bool HaveOneEffect(const PatchNodeParams& a, const PatchNodeParams& b) {
-  return a.labels == b.labels && a.unschedulable == b.unschedulable && TouchesTheSame(a.annotations, b.annotations);
+  return a.labels == b.labels && a.unschedulable == b.unschedulable && a.taints == b.taints &&
+         TouchesTheSame(a.annotations, b.annotations);
 }
 
 // Of patches that come to the same two are kept: a clear refusal takes one away, and an unclear one before it has to stay.

@@ -166,7 +166,8 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
   if (plan.from != UpgradeState::kUnknown) plan.path = {UpgradeState::kUnknown};
   NodeMarks after = *marks;
   plan.reason = GiveBack(view.node, identity_, after);
-  if (PatchNodeParams patch = PatchBetween(*marks, after, identity_); !patch.empty()) plan.patch = std::move(patch);
+  if (PatchNodeParams patch = PatchBetween(view.node, *marks, after, identity_); !patch.empty())
+    plan.patch = std::move(patch);
   return plan;
 }
 

@@ -24,6 +24,7 @@ Node Patched(const Node& node, const PatchNodeParams& patch) {
   Apply(patch.labels, result.labels);
   Apply(patch.annotations, result.annotations);
   if (patch.unschedulable) result.unschedulable = *patch.unschedulable;
+  if (patch.taints) result.taints = *patch.taints;
   return result;
 }
 

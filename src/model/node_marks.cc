@@ -17,6 +17,11 @@ namespace internal {
 namespace {
 
 constexpr std::string_view kStateLabelSuffix = "-driver-upgrade-state";
+constexpr std::string_view kSteeringEffect = "PreferNoSchedule";
+
+bool IsSteering(const Taint& taint, const DriverIdentity& identity) {
+  return taint.effect == kSteeringEffect && taint.key == identity.PendingTaint();
+}
 
 // They are two types where abseil was built for C++14.
 absl::string_view ToAbseil(std::string_view text) { return {text.data(), text.size()}; }
@@ -190,6 +195,19 @@ bool RestartOnly::Covers(std::string_view revision) const {
   return fmt::format(",{},", compared).find(fmt::format(",{},", revision)) != std::string::npos;
 }
 
+std::vector<Taint> WithSteering(const Node& node, const DriverIdentity& identity, bool steers) {
+  std::vector<Taint> taints = node.taints;
+  std::erase_if(taints, [&](const Taint& taint) { return IsSteering(taint, identity); });
+  if (steers) {
+    taints.push_back({.key = identity.PendingTaint(), .value = "pending", .effect = std::string(kSteeringEffect)});
+  }
+  return taints;
+}
+
+bool CanWriteTaints(const Node& node) {
+  return std::none_of(node.taints.begin(), node.taints.end(), [](const Taint& taint) { return taint.effect.empty(); });
+}
+
 void RemoveMarks(Node& node, const DriverIdentity& identity) {
   const std::string& skip = identity.SkipUpgradeLabel();
   const bool skipped = node.labels.contains(skip);
@@ -200,6 +218,7 @@ void RemoveMarks(Node& node, const DriverIdentity& identity) {
   // An administrator's cordon stays.
   if (node.annotations.erase(std::string(kCordonedByAnnotation)) > 0) node.unschedulable = false;
   std::erase_if(node.annotations, is_ours);
+  node.taints = WithSteering(node, identity, /*steers=*/false);
   if (skipped) node.labels[skip] = "true";
 }
 
@@ -218,7 +237,10 @@ std::optional<UpgradeState> NodeMarks::State() const {
 }
 
 NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs) {
-  NodeMarks marks{.unreadable = !node.unreadable.empty(), .unschedulable = node.unschedulable};
+  NodeMarks marks{.unreadable = !node.unreadable.empty(),
+                  .unschedulable = node.unschedulable,
+                  .steers = std::any_of(node.taints.begin(), node.taints.end(),
+                                        [&](const Taint& taint) { return IsSteering(taint, identity); })};
   Decode(node.labels, identity, kLabels, marks);
   Decode(node.annotations, identity, kAnnotations, marks);
   if (const std::string* names = FindText(node.annotations, CordonedByKey())) {
@@ -237,6 +259,7 @@ MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const Dri
   std::apply(add_to(changes.annotations), kAnnotations);
   AddChange(from.cordoned_by, to.cordoned_by, CordonedByKey(), changes.annotations);
   if (from.unschedulable != to.unschedulable) changes.unschedulable = to.unschedulable;
+  if (from.steers != to.steers) changes.steers = to.steers;
   return changes;
 }
 

@@ -90,6 +90,8 @@ struct NodeMarks {
   bool unreadable = false;
   // Not a mark, but what the marks are about.
   bool unschedulable = false;
+  // Whether the node has the taint that steers gangs to other nodes (DriverIdentity::PendingTaint).
+  bool steers = false;
   // First what each judgement looks at.
   Mark<UpgradeState> state = {};
   // The UID of a pod.
@@ -128,6 +130,11 @@ struct NodeMarks {
 // node is ready, or nothing is known about its driver pods.
 NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs = true);
 
+// Returns the taints of the node with or without the one that steers gangs to other nodes. All others stay as they are.
+std::vector<Taint> WithSteering(const Node& node, const DriverIdentity& identity, bool steers);
+// Whether all taints of the node are known as a whole, so that they can be written.
+bool CanWriteTaints(const Node& node);
+
 // Removes what upgrades have left on the node, and a cordon of theirs. The label that skips the node stays.
 void RemoveMarks(Node& node, const DriverIdentity& identity);
 
@@ -141,6 +148,7 @@ struct MarkChanges {
   std::map<std::string, std::optional<std::string>> labels = {};
   std::map<std::string, std::optional<std::string>> annotations = {};
   std::optional<bool> unschedulable = std::nullopt;
+  std::optional<bool> steers = std::nullopt;
 };
 MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity);
 

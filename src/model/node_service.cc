@@ -62,9 +62,10 @@ std::string WhyPodNotReady(const Pod& pod) {
 }
 
 std::string WhyLeaving(const Node& node) {
-  if (node.deletion_timestamp) return fmt::format("its deletion was requested at {}", UtcText(*node.deletion_timestamp));
+  if (node.deletion_timestamp)
+    return fmt::format("its deletion was requested at {}", UtcText(*node.deletion_timestamp));
   const auto taint = std::find_if(kLeavingTaints.begin(), kLeavingTaints.end(), [&](const LeavingTaint& one) {
-    return std::find(node.taints.begin(), node.taints.end(), one.key) != node.taints.end();
+    return std::any_of(node.taints.begin(), node.taints.end(), [&](const Taint& has) { return has.key == one.key; });
   });
   return taint == kLeavingTaints.end() ? "" : fmt::format("{} is removing it (taint {})", taint->owner, taint->key);
 }

@@ -47,6 +47,10 @@ const std::array kTooBigNames = {
     std::pair(ToString(TooBig::kWait), TooBig::kWait),
     std::pair(ToString(TooBig::kSplit), TooBig::kSplit),
 };
+const std::array kSteerNames = {
+    std::pair(ToString(Steer::kPrefer), Steer::kPrefer),
+    std::pair(ToString(Steer::kNone), Steer::kNone),
+};
 constexpr std::array kConditionStatusNames = {
     std::pair(std::string_view("True"), std::string_view("True")),
     std::pair(std::string_view("False"), std::string_view("False")),
@@ -124,6 +128,7 @@ void ReadGroups(PolicySection& section, NodeGroups& groups) {
 void ReadGangs(PolicySection& section, NodeGangs& gangs) {
   section.ReadEnum("mode", kGangModeNames, gangs.mode);
   section.ReadEnum("tooBig", kTooBigNames, gangs.too_big);
+  section.ReadEnum("steer", kSteerNames, gangs.steer);
   std::optional<absl::Duration> wait;
   ReadDuration(section, "waitSeconds", wait);
   gangs.wait = wait.value_or(gangs.wait);
@@ -184,6 +189,7 @@ void WriteGangs(const std::optional<NodeGangs>& gangs, FieldWriter& out) {
   out.StartObject("gangs");
   out.Text("mode", EnumName(kGangModeNames, gangs->mode));
   out.Text("tooBig", EnumName(kTooBigNames, gangs->too_big));
+  out.Text("steer", EnumName(kSteerNames, gangs->steer));
   out.Seconds("waitSeconds", gangs->wait);
   out.EndObject();
 }

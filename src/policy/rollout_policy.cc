@@ -132,6 +132,7 @@ std::string_view ToString(FailureClass failure) {
 std::string_view ToString(Rollback rollback) { return rollback == Rollback::kFast ? "Fast" : "Staged"; }
 
 std::string_view ToString(GangMode mode) { return mode == GangMode::kWhenDone ? "WhenDone" : "Together"; }
+std::string_view ToString(Steer steer) { return steer == Steer::kNone ? "None" : "Prefer"; }
 std::string_view ToString(TooBig too_big) { return too_big == TooBig::kSplit ? "Split" : "Wait"; }
 
 void internal::Check(const RolloutPolicy& rollout, FieldChecker& checker) {

@@ -33,7 +33,8 @@ NodeRules::NodeRules(const UpgradePolicy& policy)
       deadlines(DeadlinesOf(policy)),
       failed_hold_slots(!policy.failure_policy),
       classify_failures(policy.failure_policy && !policy.failure_policy->by_class.empty()),
-      retry(policy.retry) {}
+      retry(policy.retry),
+      steer_gangs(policy.rollout && policy.rollout->gangs && policy.rollout->gangs->steer == Steer::kPrefer) {}
 
 AdmissionLimits::AdmissionLimits(const UpgradePolicy& policy)
     : paused(policy.paused),

@@ -32,6 +32,10 @@ auto FieldsOf(Is<PodVolume> auto& volume) {
   auto& [name, kind, host_path] = volume;
   return std::tie(name, kind, host_path);
 }
+auto FieldsOf(Is<Taint> auto& taint) {
+  auto& [key, value, effect, time_added] = taint;
+  return std::tie(key, value, effect, time_added);
+}
 auto FieldsOf(Is<Node> auto& node) {
   auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition, conditions,
          unreadable] = node;

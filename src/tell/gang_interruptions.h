@@ -38,8 +38,8 @@ class GangInterruptions {
 
  private:
   struct Sent {
-    std::string cause;
-    std::map<std::string, std::vector<std::string>> gangs;  // by UIDs of pods
+    std::string cause = {};
+    std::map<std::string, std::vector<std::string>> gangs = {};  // by UIDs of pods
   };
 
   std::map<std::string, Sent> sent_;                             // by node

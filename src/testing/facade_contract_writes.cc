@@ -1,6 +1,9 @@
 // The contract of the writes that every engine makes, and of Events.
 
+#include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/status_macros.h"
@@ -67,6 +70,39 @@ absl::Status PatchChangesWhatItNames(ContractWorld& world) {
   return ExpectPatched(answer);
 }
 
+bool Has(const Node& node, const Taint& taint) {
+  return std::find(node.taints.begin(), node.taints.end(), taint) != node.taints.end();
+}
+
+// Other clients, such as the controllers of Kubernetes, may add taints of their own.
+absl::Status PatchSetsTaintsAsAWhole(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a"}));
+  const Taint kept{.key = "example.com/kept", .value = "v", .effect = "NoSchedule"};
+  const Taint same_key{.key = "example.com/kept", .effect = "PreferNoSchedule"};
+  const Taint ours{.key = "example.com/ours", .value = "pending", .effect = "PreferNoSchedule"};
+  const auto patch_with = [&](std::vector<Taint> taints) {
+    taints.insert(taints.end(), made.taints.begin(), made.taints.end());
+    return PatchNow(world, {.name = made.name, .taints = std::move(taints)});
+  };
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node tainted, patch_with({kept, same_key, ours}));
+  // A patch without taints leaves them alone.
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node labelled, PatchNow(world, {.name = made.name, .labels = {{"new", "1"}}}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node read, ReadNode(world, made.name));
+  for (const Node& node : {tainted, labelled, read}) {
+    EXPECT_THAT(Has(node, kept) && Has(node, same_key) && Has(node, ours), "a node without one of its taints");
+  }
+  const absl::Status twice = patch_with({kept, kept}).status();
+  EXPECT_THAT(absl::IsInvalidArgument(twice), Describe(twice));
+  const absl::Status without_effect = patch_with({{.key = "example.com/kept"}}).status();
+  EXPECT_THAT(absl::IsInvalidArgument(without_effect), Describe(without_effect));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node untainted, patch_with({kept, same_key}));
+  EXPECT_THAT(Has(untainted, kept) && Has(untainted, same_key) && !Has(untainted, ours), "a taint that was removed");
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node emptied,
+                                 PatchNow(world, {.name = made.name, .taints = std::vector<Taint>()}));
+  EXPECT_THAT(!Has(emptied, kept) && !Has(emptied, same_key), "taints that were removed");
+  return absl::OkStatus();
+}
+
 absl::Status PatchOfAnotherVersionIsAborted(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a"}));
   DRIVERUPGRADE_RETURN_IF_ERROR(world.TouchNode(made.name));
@@ -76,6 +112,7 @@ absl::Status PatchOfAnotherVersionIsAborted(ContractWorld& world) {
   patch.labels = {{"x", "1"}};
   patch.annotations = {{"x", "1"}};
   patch.unschedulable = true;
+  patch.taints = std::vector{Taint{.key = "x", .effect = "PreferNoSchedule"}};
   const absl::Status stale = world.facade().PatchNode(world.context(), patch).status();
   EXPECT_THAT(absl::IsAborted(stale), Describe(stale));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, ReadNode(world, made.name));
@@ -87,6 +124,7 @@ absl::Status PatchOfAnotherVersionIsAborted(ContractWorld& world) {
   EXPECT_THAT(!after.labels.contains("x"), Describe(after.labels));
   EXPECT_THAT(!after.annotations.contains("x"), Describe(after.annotations));
   EXPECT_THAT(!after.unschedulable, Describe(after.unschedulable));
+  EXPECT_THAT(after.taints == made.taints, "other taints");
   return absl::OkStatus();
 }
 
@@ -188,6 +226,9 @@ std::vector<NeededCase> WriteCases() {
   using enum Operation;
   return {
       {"a patch changes what it names and nothing else", {{kPatchNode}, NodeReads()}, PatchChangesWhatItNames},
+      {"a patch sets a node's taints as a whole, or leaves them alone",
+       {{kPatchNode}, NodeReads()},
+       PatchSetsTaintsAsAWhole},
       {"a patch of another version or UID is Aborted, and changes nothing",
        {{kPatchNode}, NodeReads()},
        PatchOfAnotherVersionIsAborted},

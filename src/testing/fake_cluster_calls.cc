@@ -23,6 +23,10 @@ std::string PatchText(const PatchNodeParams& params) {
   append("label", params.labels);
   append("annotation", params.annotations);
   if (params.unschedulable.has_value()) text += fmt::format(" unschedulable={}", *params.unschedulable);
+  if (params.taints.has_value()) {
+    text += " taints=";
+    for (const Taint& taint : *params.taints) text += fmt::format("[{}={}:{}]", taint.key, taint.value, taint.effect);
+  }
   return text;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,23 @@
 
 namespace driverupgrade::testing::internal {
 namespace {
+
+// Validates taints as the API server does.
+absl::Status CheckTaints(const std::string& node, const std::vector<Taint>& taints) {
+  static const std::set<std::string>& kEffects =
+      *new std::set<std::string>{"NoSchedule", "PreferNoSchedule", "NoExecute"};
+  std::set<std::pair<std::string, std::string>> unique;
+  for (const Taint& taint : taints) {
+    const auto invalid = [&](std::string_view why) {
+      return absl::InvalidArgumentError(
+          fmt::format("Node \"{}\" is invalid: taint {}:{}: {}", node, taint.key, taint.effect, why));
+    };
+    if (taint.key.empty()) return invalid("a key is required");
+    if (!kEffects.contains(taint.effect)) return invalid("unsupported effect");
+    if (!unique.emplace(taint.key, taint.effect).second) return invalid("taints must be unique by key and effect pair");
+  }
+  return absl::OkStatus();
+}
 
 // `pod` has that name now; nullptr if none has.
 EvictionAnswer GoneAnswer(const PodRef& ref, const Pod* pod) {
@@ -82,6 +100,10 @@ absl::StatusOr<Node> Model::PatchNode(const PatchNodeParams& params) {
   merge(node.labels, params.labels);
   merge(node.annotations, params.annotations);
   if (params.unschedulable.has_value()) node.unschedulable = *params.unschedulable;
+  if (params.taints.has_value()) {
+    if (absl::Status status = CheckTaints(node.name, *params.taints); !status.ok()) return status;
+    node.taints = *params.taints;
+  }
   PutNode(Actor::kClient, std::move(node));
   return *found->second;
 }

@@ -77,9 +77,12 @@ void GangController::Interrupt(const std::string& name, Gang& gang) {
 void GangController::Start(Gang& gang) {
   std::map<std::string, std::string> next;  // node, by the one before
   for (const Pod& pod : gang.pods) next[pod.node_name] = "";
-  std::vector<std::string> free = FreeNodes();
+  std::set<std::string> avoided;
+  std::vector<std::string> free = FreeNodes(avoided);
   if (free.size() < next.size()) return;
   Shuffle(free, random_);
+  // As the scheduler does: nodes that should be avoided are a last resort.
+  std::stable_partition(free.begin(), free.end(), [&](const std::string& node) { return !avoided.contains(node); });
   auto chosen = free.begin();
   for (auto& [before, node] : next) node = *chosen++;
   gang.runs = true;
@@ -94,7 +97,7 @@ void GangController::Start(Gang& gang) {
   }
 }
 
-std::vector<std::string> GangController::FreeNodes() const {
+std::vector<std::string> GangController::FreeNodes(std::set<std::string>& avoided) const {
   std::set<std::string> taken;
   for (const auto& [name, gang] : gangs_) {
     for (const Pod& pod : gang.pods) {
@@ -103,7 +106,11 @@ std::vector<std::string> GangController::FreeNodes() const {
   }
   std::vector<std::string> free;
   for (const Node& node : cluster_->nodes()) {
-    if (node.ready && !node.unschedulable && !taken.contains(node.name)) free.push_back(node.name);
+    if (!node.ready || node.unschedulable || taken.contains(node.name)) continue;
+    free.push_back(node.name);
+    const bool is_avoided = std::any_of(node.taints.begin(), node.taints.end(),
+                                        [](const Taint& taint) { return taint.effect == "PreferNoSchedule"; });
+    if (is_avoided) avoided.insert(node.name);
   }
   return free;
 }
@@ -123,6 +130,14 @@ int GangController::interruptions_peak() const {
   int peak = 0;
   for (const auto& [name, gang] : gangs_) peak = std::max(peak, gang.interruptions);
   return peak;
+}
+
+std::set<std::string> GangController::NodesOf(const std::string& gang) const {
+  std::set<std::string> nodes;
+  const auto found = gangs_.find(gang);
+  if (found == gangs_.end() || !found->second.runs) return nodes;
+  for (const Pod& pod : found->second.pods) nodes.insert(pod.node_name);
+  return nodes;
 }
 
 bool GangController::AllRun() const {

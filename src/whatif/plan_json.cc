@@ -88,7 +88,8 @@ class JsonReport {
                                               .resource_version = plan.resource_version,
                                               .labels = plan.patch->labels,
                                               .annotations = plan.patch->annotations,
-                                              .unschedulable = plan.patch->unschedulable});
+                                              .unschedulable = plan.patch->unschedulable,
+                                              .taints = plan.patch->taints});
     json::Document document;
     document.Parse(body.data(), body.size());
     document.Accept(writer_);

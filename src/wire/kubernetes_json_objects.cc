@@ -9,6 +9,7 @@
 #include "wire/lease_json.h"
 #include "wire/node_maintenance_json.h"
 #include "wire/object_kind.h"
+#include "wire/taint_json.h"
 
 namespace driverupgrade {
 namespace {
@@ -114,15 +115,7 @@ void WriteMembers(JsonWriter& writer, const Node& node) {
   });
   writer.ObjectMember("spec", [&] {
     if (node.unschedulable) writer.Member("unschedulable", true);
-    if (node.taints.empty()) return;
-    writer.ArrayMember("taints", [&] {
-      for (const std::string& key : node.taints) {
-        writer.Object([&] {
-          writer.Member("key", key);
-          writer.Member("effect", "NoSchedule");
-        });
-      }
-    });
+    if (!node.taints.empty()) internal::WriteTaints(writer, node.taints);
   });
   writer.ObjectMember("status", [&] {
     writer.ArrayMember("conditions", [&] {
@@ -166,8 +159,7 @@ void WriteContainerStatuses(JsonWriter& writer, std::string_view member, const s
                                             ? std::string_view("ImagePullBackOff")
                                             : std::string_view(status.start_error);
         if (reason.empty()) return;
-        writer.ObjectMember("state",
-                            [&] { writer.ObjectMember("waiting", [&] { writer.Member("reason", reason); }); });
+        writer.ObjectMember("state", [&] { writer.ObjectMember("waiting", [&] { writer.Member("reason", reason); }); });
       });
     }
   });

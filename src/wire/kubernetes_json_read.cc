@@ -36,10 +36,15 @@ void ReadReadiness(const JsonField& status, Node& node) {
   });
 }
 
-std::vector<std::string> ReadTaints(const JsonField& spec) {
-  std::set<std::string> keys;
-  spec.Member("taints").ForEachItem([&](const JsonField& taint) { keys.insert(taint.Member("key").String()); });
-  return {keys.begin(), keys.end()};
+std::vector<Taint> ReadTaints(const JsonField& spec) {
+  std::vector<Taint> taints;
+  spec.Member("taints").ForEachItem([&](const JsonField& taint) {
+    taints.push_back({.key = taint.Member("key").String(),
+                      .value = taint.Member("value").String(),
+                      .effect = taint.Member("effect").String(),
+                      .time_added = taint.Member("timeAdded").String()});
+  });
+  return taints;
 }
 
 StringMap ReadConditions(const JsonField& status) {

@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "wire/json_writer.h"
 #include "wire/node_maintenance_json.h"
+#include "wire/taint_json.h"
 
 namespace driverupgrade {
 namespace {
@@ -31,6 +32,20 @@ void WriteChanges(JsonWriter& writer, std::string_view member,
         writer.Null();
       }
     }
+  });
+}
+
+// The members of a node's spec that change. A member that goes back to its default is removed.
+void WriteSpec(JsonWriter& writer, const PatchNodeParams& params) {
+  const auto remove = [&](std::string_view member) {
+    writer.Key(member);
+    writer.Null();
+  };
+  writer.ObjectMember("spec", [&] {
+    if (params.unschedulable == true) writer.Member("unschedulable", true);
+    if (params.unschedulable == false) remove("unschedulable");
+    if (params.taints && params.taints->empty()) remove("taints");
+    if (params.taints && !params.taints->empty()) internal::WriteTaints(writer, *params.taints);
   });
 }
 
@@ -113,15 +128,7 @@ std::string FormatNodePatch(const PatchNodeParams& params) {
       WriteChanges(writer, "labels", params.labels);
       WriteChanges(writer, "annotations", params.annotations);
     });
-    if (!params.unschedulable.has_value()) return;
-    writer.ObjectMember("spec", [&] {
-      if (*params.unschedulable) {
-        writer.Member("unschedulable", true);
-      } else {
-        writer.Key("unschedulable");
-        writer.Null();
-      }
-    });
+    if (params.unschedulable || params.taints) WriteSpec(writer, params);
   });
   return writer.Take();
 }

@@ -16,15 +16,21 @@ constexpr std::string_view kAnyOther;
 constexpr WantedMember kCondition[] = {{"type"}, {"status"}, {"lastTransitionTime"}};
 constexpr WantedMember kWaiting[] = {{"reason"}};
 constexpr WantedMember kContainerState[] = {Of("waiting", kWaiting)};
-constexpr WantedMember kContainerStatus[] = {
-    {"name"}, {"ready"}, {"restartCount"}, {"started"}, {"image"}, Of("state", kContainerState)};
+constexpr WantedMember kContainerStatus[] = {{"name"},    {"ready"}, {"restartCount"},
+                                             {"started"}, {"image"}, Of("state", kContainerState)};
 
-constexpr WantedMember kMetadata[] = {
-    {"namespace"},   {"name"},            {"uid"},               {"resourceVersion"}, {"labels"},
-    {"annotations"}, {"ownerReferences"}, {"deletionTimestamp"}, {"finalizers"}};
+constexpr WantedMember kMetadata[] = {{"namespace"},
+                                      {"name"},
+                                      {"uid"},
+                                      {"resourceVersion"},
+                                      {"labels"},
+                                      {"annotations"},
+                                      {"ownerReferences"},
+                                      {"deletionTimestamp"},
+                                      {"finalizers"}};
 
 // `kind`, `code` and the like are those of a Status, which a watch may send in place of an object.
-constexpr WantedMember kTaint[] = {{"key"}};
+constexpr WantedMember kTaint[] = {{"key"}, {"value"}, {"effect"}, {"timeAdded"}};
 constexpr WantedMember kNodeSpec[] = {{"unschedulable"}, Of("taints", kTaint)};
 constexpr WantedMember kNodeStatus[] = {Of("conditions", kCondition)};
 constexpr WantedMember kNode[] = {{"kind"},

@@ -40,6 +40,8 @@ TEST_CASE("The operator changes its own keys and the cordon of a node, and nothi
       {"a taint", R"({"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}})"},
       {"a taint beside the cordon",
        R"({"spec": {"unschedulable": true, "taints": [{"key": "a", "effect": "NoExecute"}]}})"},
+      {"a taint of its key that keeps pods away",
+       R"({"spec": {"taints": [{"key": "nvidia.com/gpu-driver-upgrade", "effect": "NoSchedule"}]}})"},
       {"the provider", R"({"spec": {"providerID": "other://node"}})"},
       {"a finalizer", R"({"metadata": {"finalizers": ["example.com/ours"]}})"},
   };
@@ -60,9 +62,11 @@ TEST_CASE("The operator changes its own keys and the cordon of a node, and nothi
       {"the state", R"({"metadata": {"labels": {"nvidia.com/gpu-driver-upgrade-state": "cordon-required"}}})"},
       {"annotations of its own", R"({"metadata": {"annotations": {"nvidia.com/gpu-driver-upgrade.stage": "a@1@b",
           "driverupgrade/cordoned-by": "nvidia.com/gpu"}}, "spec": {"unschedulable": true}})"},
+      {"its own taint", R"({"spec": {"taints": [{"key": "nvidia.com/gpu-driver-upgrade", "value": "pending",
+          "effect": "PreferNoSchedule"}]}})"},
       {"all of it back", R"({"metadata": {"labels": {"nvidia.com/gpu-driver-upgrade-state": null},
           "annotations": {"nvidia.com/gpu-driver-upgrade.stage": null, "driverupgrade/cordoned-by": null}},
-          "spec": {"unschedulable": null}})"},
+          "spec": {"unschedulable": null, "taints": null}})"},
   };
   for (const Patch& patch : allowed) {
     const KubectlResult result = Send(kubectl, node, patch.body);

@@ -104,7 +104,10 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kUnhandledState:
     case GateReason::kMaintenance: return true;
     case GateReason::kNodeNotReady: return !view.node.ready;
-    case GateReason::kNodeLeaves: return view.node.deletion_timestamp || !view.node.taints.empty();
+    case GateReason::kNodeLeaves:
+      return view.node.deletion_timestamp ||
+             std::any_of(view.node.taints.begin(), view.node.taints.end(),
+                         [](const Taint& taint) { return taint.effect == "NoSchedule"; });
     case GateReason::kMachineConfig:  // another controller
       return view.node.annotations.contains("machineconfiguration.openshift.io/state");
     case GateReason::kUnsettled:

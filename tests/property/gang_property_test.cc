@@ -81,6 +81,17 @@ class GangWorld {
     cluster_->SetFaultHooks([fails](const testing::Call& call) { return fails(call, absl::StatusCode::kAborted); },
                             [fails](const testing::Call& call) { return fails(call, absl::StatusCode::kUnavailable); });
   }
+  // From now on, counts the patches of nodes in `patches`, and in `taints` those that change taints.
+  void CountPatches() {
+    cluster_->SetFaultHooks(
+        [this](const testing::Call& call) -> std::optional<absl::Status> {
+          if (call.operation != Operation::kPatchNode) return std::nullopt;
+          ++patches;
+          taints += call.parameters.find("taints=") != std::string::npos ? 1 : 0;
+          return std::nullopt;
+        },
+        nullptr);
+  }
   int Interruptions(const std::string& job) const { return gangs_.interruptions(job); }
 
   UpgradePolicy policy = {.auto_upgrade = true,
@@ -88,6 +99,8 @@ class GangWorld {
                           .drain = DrainPolicy{},
                           .rollout = RolloutPolicy{.gangs = NodeGangs{}}};
   std::vector<std::string> jobs = {};
+  int patches = 0;
+  int taints = 0;
   // Number of interruptions that the engines have counted.
   int counted = 0;
   std::optional<RolloutGangs> status = std::nullopt;
@@ -157,6 +170,29 @@ TEST_CASE("B-20: the engine counts each interruption once") {
     CHECK(world.status->gangs == 0);
     CHECK(world.status->interrupted == jobs);
     CHECK(world.status->caused == jobs);
+  }
+}
+
+TEST_CASE("B-13: the taint costs no request, and is gone when the nodes are done") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    GangWorld steered(seed);
+    GangWorld plain(seed);
+    plain.policy.rollout->gangs->steer = Steer::kNone;
+    const Taint foreign{.key = "team", .value = "a", .effect = "NoExecute"};
+    for (GangWorld* world : {&steered, &plain}) {
+      const std::string tainted = world->cluster_->nodes().front().name;
+      REQUIRE(world->cluster_->EditNode(tainted, [&](Node& node) { node.taints = {foreign}; }));
+      world->CountPatches();
+      world->Run(0, /*has_cache=*/seed % 2 == 0);
+      for (const Node& node : world->cluster_->nodes()) {
+        CHECK(node.taints == (node.name == tainted ? std::vector{foreign} : std::vector<Taint>()));
+      }
+    }
+    // Each node gets the taint and loses it.
+    CHECK(steered.taints == 2 * static_cast<int>(steered.cluster_->nodes().size()));
+    CHECK(plain.taints == 0);
+    CHECK(steered.patches == plain.patches);
   }
 }
 

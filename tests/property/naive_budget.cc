@@ -97,8 +97,8 @@ bool IsHeldCordoned(const std::string& state) {
 }
 
 bool Leaves(const Node& node) {
-  return node.deletion_timestamp || std::any_of(node.taints.begin(), node.taints.end(), [](const std::string& key) {
-           return key == "ToBeDeletedByClusterAutoscaler" || key == "karpenter.sh/disrupted";
+  return node.deletion_timestamp || std::any_of(node.taints.begin(), node.taints.end(), [](const Taint& taint) {
+           return taint.key == "ToBeDeletedByClusterAutoscaler" || taint.key == "karpenter.sh/disrupted";
          });
 }
 
@@ -233,7 +233,8 @@ bool RevisionsAreKnown(const NodeView& view, const DriverFacts& driver) {
 bool IsUnfit(const NodeView& view, const Counter& counter) {
   const std::vector<Node> versions = Counter::Versions(view);
   const bool waits = StateOf(view.node, view, counter.cluster) == "upgrade-required";
-  if (waits && std::any_of(versions.begin(), versions.end(), [&](const Node& node) { return counter.HoldsSlot(node, view); })) {
+  if (waits &&
+      std::any_of(versions.begin(), versions.end(), [&](const Node& node) { return counter.HoldsSlot(node, view); })) {
     return false;
   }
   const auto requested = view.node.annotations.find(counter.identity.UpgradeRequestedAnnotation());
@@ -257,9 +258,8 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   // W1: its slot of the past upgrade must not admit the next one, which has to wait for another pass.
   if (verdict.plan.from == UpgradeState::kUncordonRequired) return false;
   // W1: without a label a node passes several states at once.
-  const bool is_resumed =
-      LabelOf(view.node, identity.StateLabel()).empty() &&
-      (verdict.plan.from != UpgradeState::kUnknown || view.attempts.label_loss);
+  const bool is_resumed = LabelOf(view.node, identity.StateLabel()).empty() &&
+                          (verdict.plan.from != UpgradeState::kUnknown || view.attempts.label_loss);
   const bool goes_on = policy.pacing == Pacing::kChained || is_resumed ||
                        (verdict.plan.from == UpgradeState::kFailed && policy.failure_policy);
   if (!verdict.plan.path.empty() && !goes_on) return false;
@@ -306,7 +306,8 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
                          !entry.view->unscheduled_driver_pods.empty();
   // A request to repair the node does not wait for the node itself.
   const auto requested = entry.view->node.annotations.find(cluster.machine.identity().UpgradeRequestedAnnotation());
-  const bool repairs = !entry.view->node.ready && requested != entry.view->node.annotations.end() && requested->second == "true";
+  const bool repairs =
+      !entry.view->node.ready && requested != entry.view->node.annotations.end() && requested->second == "true";
   const bool takes = !repairs && (after.unavailable > before.unavailable || !entry.view->node.ready || lacks_pod);
   const int total = static_cast<int>(cluster.snapshot.nodes.size());
   if (takes && before.unavailable >= NaiveLimit(*policy.max_unavailable, total)) return GateReason::kMaxUnavailable;

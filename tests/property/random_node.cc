@@ -151,7 +151,9 @@ NodeView RandomNode(SeededRandom& random, const DriverIdentity& identity, const 
   view.node.unschedulable = random.Chance(45);
   view.node.ready = random.Chance(90);
   if (random.Chance(4)) view.node.deletion_timestamp = kRandomNow;
-  if (random.Chance(4)) view.node.taints = {random.Pick({"ToBeDeletedByClusterAutoscaler", "other"})};
+  if (random.Chance(4)) {
+    view.node.taints = {{.key = random.Pick({"ToBeDeletedByClusterAutoscaler", "other"}), .effect = "NoSchedule"}};
+  }
   if (random.Chance(4)) {
     view.node.annotations["machineconfiguration.openshift.io/state"] = random.Pick({"Working", "Done"});
   }

@@ -173,7 +173,7 @@ std::string Scenario::Admin(Arguments& arguments) {
   } else if (verb == "taint") {
     const std::optional<std::string> key = arguments.Value("key");
     found = cluster().EditNode(object, [&](driverupgrade::Node& node) {
-      node.taints = key ? std::vector{*key} : std::vector<std::string>();
+      node.taints = key ? std::vector{Taint{.key = *key, .effect = "NoSchedule"}} : std::vector<Taint>();
     });
   } else if (verb == "remove-node") {
     found = cluster().RemoveNode(object);

@@ -157,7 +157,7 @@ std::string Scenario::Node(Arguments& arguments) {
     for (const auto& [key, value] : annotations) builder.WithAnnotation(Key(key), value);
     driverupgrade::Node node = builder.Build();
     if (terminating) node.deletion_timestamp = world_->clock()->Now();
-    if (taint) node.taints = {*taint};
+    if (taint) node.taints = {{.key = *taint, .effect = "NoSchedule"}};
     cluster().AddNode(std::move(node));
   }
   return {};

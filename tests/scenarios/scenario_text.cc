@@ -1,5 +1,7 @@
 #include "scenarios/scenario_text.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "scenarios/scenario_invariants.h"
@@ -16,6 +18,10 @@ std::string PathText(const NodePlan& plan) {
   return text + "\n";
 }
 
+bool IsPending(const Taint& taint) { return taint.value == "pending" && taint.effect == "PreferNoSchedule"; }
+
+bool HasPending(const std::vector<Taint>& taints) { return std::any_of(taints.begin(), taints.end(), IsPending); }
+
 std::string PlanText(const NodePlan& plan, const NodeOutcome& outcome) {
   std::string text = PathText(plan);
   if (plan.confirm) text += fmt::format("  confirm NodeMaintenance {}\n", plan.confirm->name);
@@ -23,6 +29,7 @@ std::string PlanText(const NodePlan& plan, const NodeOutcome& outcome) {
     if (plan.patch->empty()) text += "  confirm node\n";
     if (plan.path.empty() && !plan.patch->labels.empty()) text += "  label\n";
     if (plan.patch->unschedulable) text += *plan.patch->unschedulable ? "  cordon\n" : "  uncordon\n";
+    if (plan.patch->taints) text += HasPending(*plan.patch->taints) ? "  taint\n" : "  untaint\n";
     for (const auto& [key, value] : plan.patch->annotations) {
       text += value ? fmt::format("  annotation {}={}\n", key, *value) : fmt::format("  annotation {} removed\n", key);
     }
@@ -121,6 +128,7 @@ std::string NodeText(const Node& node, const DriverIdentity& identity) {
   const auto state = StateOf(node, identity);
   std::string text = fmt::format("{}: {}", node.name, state ? ToString(*state) : "no state");
   if (node.unschedulable) text += ", cordoned";
+  if (HasPending(node.taints)) text += ", tainted";
   if (!node.ready) text += ", not ready";
   AddOurs(node.labels, identity, "label ", text);
   AddOurs(node.annotations, identity, "", text);

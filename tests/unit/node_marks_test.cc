@@ -25,6 +25,7 @@ constexpr absl::Time At(std::int64_t seconds) { return absl::FromUnixSeconds(sec
 Node NodeWith(const NodeMarks& marks) {
   const MarkChanges changes = ChangesBetween({}, marks, Gpu());
   Node node{.name = "n1", .unschedulable = changes.unschedulable.value_or(false)};
+  node.taints = internal::WithSteering(node, Gpu(), changes.steers.value_or(false));
   for (const auto& [key, value] : changes.labels) node.labels[key] = *value;
   for (const auto& [key, value] : changes.annotations) node.annotations[key] = *value;
   return node;
@@ -33,7 +34,7 @@ Node NodeWith(const NodeMarks& marks) {
 Node Annotated(const std::string& key, const std::string& text) { return {.annotations = {{key, text}}}; }
 
 NodeMarks AllWritten() {
-  NodeMarks marks{.unschedulable = true};
+  NodeMarks marks{.unschedulable = true, .steers = true};
   marks.state.Write(UpgradeState::kDrainRequired);
   marks.skip_upgrade.Write({});
   marks.safe_load.Write({});

@@ -21,8 +21,8 @@ class Generator {
     Pod pod;
     // A pod that waits for a node is never packed.
     auto& [ref, version, node, affinity_node, unscheduled, labels, owners, phase, deletion, finalizers, mirror,
-           empty_dir, init, containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
-           subdomain, unreadable] = pod;
+           empty_dir, init, containers, not_ready_since, ready_since, resources, claims, annotations, volumes,
+           scheduler, subdomain, unreadable] = pod;
     auto& [ns, name, uid] = ref;
     for (std::string* text : {&ns, &name, &uid, &version, &node, &scheduler, &subdomain}) *text = Text();
     for (StringMap* map : {&labels, &annotations}) {
@@ -46,8 +46,8 @@ class Generator {
   }
   Node NextNode() {
     Node node;
-    auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition, conditions,
-           unreadable] = node;
+    auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition,
+           conditions, unreadable] = node;
     for (std::string* text : {&name, &uid, &version, &unreadable}) *text = Text();
     for (StringMap* map : {&labels, &annotations, &conditions}) {
       for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) (*map)[Text()] = Text();
@@ -55,7 +55,9 @@ class Generator {
     unschedulable = random_.Chance(50);
     ready = random_.Chance(50);
     if (random_.Chance(50)) deletion = Time();
-    for (int i = random_.Below(3); i > 0; --i) taints.push_back(Text());
+    for (int i = random_.Below(3); i > 0; --i) {
+      taints.push_back({.key = Text(), .value = Text(), .effect = Text(), .time_added = Text()});
+    }
     if (random_.Chance(50)) ready_transition = Time();
     return node;
   }

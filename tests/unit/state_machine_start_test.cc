@@ -198,7 +198,7 @@ TEST_CASE("dep-F20: a node that is not fit to start waits with a gate of its own
     CHECK(node.Judge().gate->detail.starts_with("NotReady since 1970-01-01T00:00:00Z; repair the node"));
   }
   SECTION("about to leave") {
-    node.view.node.taints = {"karpenter.sh/disrupted"};
+    node.view.node.taints = {{.key = "karpenter.sh/disrupted", .effect = "NoSchedule"}};
     gate = "NodeLeaves";
   }
   SECTION("about to be rebooted by OpenShift") {
@@ -230,7 +230,8 @@ TEST_CASE("dep-F14: what a waiting node asks of the budgets") {
   };
   const auto row = GENERATE(values<Row>({
       {"available", false, false, true, CordonedNodes::kProceed, true, true, true},
-      {"not ready, but requested: it does not wait for itself", false, false, false, CordonedNodes::kProceed, true, false, false},
+      {"not ready, but requested: it does not wait for itself", false, false, false, CordonedNodes::kProceed, true,
+       false, false},
       {"cordoned by an upgrade", true, true, true, CordonedNodes::kProceed, true, false, false},
       {"cordoned by an administrator", true, false, true, CordonedNodes::kProceed, false, false, false},
       {"the same, within the budget", true, false, true, CordonedNodes::kWithinBudget, true, false, false},

@@ -57,10 +57,10 @@ TEST_CASE("dep-F14: an administrator's node is outside the maxParallel count unl
 TEST_CASE("W4: a node that is being deleted, or that an autoscaler has tainted for removal, is unavailable") {
   NodeUnderTest node("upgrade-required");
   CHECK(TallyOfNode(node).unavailable == 0);
-  node.view.node.taints = {"nvidia.com/gpu"};
+  node.view.node.taints = {{.key = "nvidia.com/gpu", .effect = "NoSchedule"}};
   CHECK(TallyOfNode(node).unavailable == 0);
   for (const char* taint : {"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption"}) {
-    node.view.node.taints = {taint};
+    node.view.node.taints = {{.key = taint, .effect = "NoSchedule"}};
     CHECK(TallyOfNode(node).unavailable == 1);
   }
   node.view.node.taints.clear();

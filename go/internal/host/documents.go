@@ -41,7 +41,10 @@ func metadataOf(of metav1.Object) metadata {
 }
 
 type taint struct {
-	Key string `json:"key"`
+	Key       string       `json:"key"`
+	Value     string       `json:"value,omitempty"`
+	Effect    string       `json:"effect,omitempty"`
+	TimeAdded *metav1.Time `json:"timeAdded,omitempty"`
 }
 
 type nodeSpec struct {
@@ -67,7 +70,7 @@ func reduceNode(node *corev1.Node) object {
 	}
 	spec := nodeSpec{Unschedulable: node.Spec.Unschedulable}
 	for _, t := range node.Spec.Taints {
-		spec.Taints = append(spec.Taints, taint{t.Key})
+		spec.Taints = append(spec.Taints, taint{t.Key, t.Value, string(t.Effect), t.TimeAdded})
 	}
 	return object{Metadata: metadataOf(node), Kind: "Node", Spec: spec, Status: nodeStatus{conditions}}
 }

@@ -127,7 +127,7 @@ type Rollout struct {
 // RolloutStage counts the nodes of a stage. The last one, `rest`, has the nodes that no stage names.
 type RolloutStage = engine.RolloutStage
 
-// RolloutGangs counts the interruptions of gangs that are still to come; nil: the policy takes no account of gangs.
+// RolloutGangs counts the interruptions of gangs that are still to come, and those that this process has caused; nil: the policy takes no account of gangs.
 type RolloutGangs = engine.RolloutGangs
 
 // Rollout returns where the rollout of the last pass stands; false: the policy had no rollout. Of several owners' rollouts, it is one that is

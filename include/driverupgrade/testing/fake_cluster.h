@@ -18,7 +18,7 @@
 ///   the facade first lets happen what is due by the clock; Advance and RunUntil move the clock from one
 ///   event to the next.
 /// - A model and no recorder: assert on nodes() and pods(), not on calls. The journal is for output.
-/// - Not modelled: adoption of orphans, taints and tolerations, percentages in budgets, history limits of
+/// - Not modelled: adoption of orphans, tolerations (taints are stored and validated), percentages in budgets, history limits of
 ///   revisions, duplicates of DaemonSet pods being removed, other limits of RollingUpdate than maxUnavailable 1
 ///   and maxSurge 0, pods evicted from lost nodes. Of the maintenance operator: its webhook, its garbage collector,
 ///   maxUnavailable, its ranking of requests (the oldest comes first), OpenShift, and that the real one, when it writes

@@ -1,7 +1,8 @@
 /// Jobs whose pods only run together, on a FakeCluster.
 ///
 /// Defines GangController. It behaves like the controllers of training jobs. If one pod of a gang is lost, it deletes the others, and
-/// creates all of them again once there are nodes for them.
+/// creates all of them again once there are nodes for them. As the scheduler does, it avoids nodes with a taint PreferNoSchedule if there are
+/// enough others.
 ///
 ///     GangController jobs(cluster, /*seed=*/1);
 ///     jobs.Add("train", {PodBuilder("team", "train-0").OnNode("n1").Build(), PodBuilder("team", "train-1").OnNode("n2").Build()});
@@ -19,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,8 @@ class GangController {
   int interruptions() const;
   /// Returns the interruptions of the gang that has most of them.
   int interruptions_peak() const;
+  /// Returns the nodes on which the gang runs; empty if it waits for nodes, or is unknown.
+  std::set<std::string> NodesOf(const std::string& gang) const;
   std::size_t size() const { return gangs_.size(); }
   bool AllRun() const;
 
@@ -60,7 +64,8 @@ class GangController {
   bool IsWhole(const Gang& gang) const;
   void Interrupt(const std::string& name, Gang& gang);
   void Start(Gang& gang);
-  std::vector<std::string> FreeNodes() const;
+  // `avoided` gets the free nodes with a taint PreferNoSchedule.
+  std::vector<std::string> FreeNodes(std::set<std::string>& avoided) const;
 
   std::shared_ptr<FakeCluster> cluster_;
   std::mt19937 random_;

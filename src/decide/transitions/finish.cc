@@ -86,6 +86,7 @@ std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks
   internal::SetCordonNames(LiveCordonNames(node, identity.Name()), after);
   RemoveOurAnnotations(after);
   after.state.Remove();
+  after.steers = false;
   return reason;
 }
 

@@ -22,7 +22,7 @@ absl::Time RefusalEnds(const NodeView& view) {
 }  // namespace
 
 bool Walk::HasPatch() const {
-  return verdict.plan.patch || (edited_ && !PatchBetween(before(), *edited_, in.identity).empty());
+  return verdict.plan.patch || (edited_ && !PatchBetween(view.node, before(), *edited_, in.identity).empty());
 }
 
 // Enter and Release remove the annotation. A node that waits for a slot is patched only once it starts. A node in progress

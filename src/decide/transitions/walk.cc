@@ -26,11 +26,14 @@ absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToU
 
 }  // namespace
 
-PatchNodeParams PatchBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity) {
+PatchNodeParams PatchBetween(const Node& node, const NodeMarks& from, const NodeMarks& to,
+                             const DriverIdentity& identity) {
   internal::MarkChanges changes = internal::ChangesBetween(from, to, identity);
-  return {.labels = std::move(changes.labels),
-          .annotations = std::move(changes.annotations),
-          .unschedulable = changes.unschedulable};
+  PatchNodeParams patch{.labels = std::move(changes.labels),
+                        .annotations = std::move(changes.annotations),
+                        .unschedulable = changes.unschedulable};
+  if (changes.steers) patch.taints = internal::WithSteering(node, identity, *changes.steers);
+  return patch;
 }
 
 std::optional<absl::Time> Finite(absl::Time time) {
@@ -352,14 +355,34 @@ void Walk::UpdateCordonSet() {
   internal::SetCordonNames(std::move(names), Edit());
 }
 
+bool Walk::AwaitsUpgrade() const {
+  return state_ == UpgradeState::kUpgradeRequired || (IsInProgress(state_) && state_ != UpgradeState::kFailed);
+}
+
+// The taint comes with patches that are sent anyway. A node with the skip label keeps its driver, so that gangs on it are safe.
+void Walk::Steer() {
+  const bool steers =
+      in.policy.steer_gangs && AwaitsUpgrade() && !after().skip_upgrade.value() && internal::CanWriteTaints(view.node);
+  if (steers != after().steers) Edit().steers = steers;
+}
+
+// Another engine may have finished the upgrade and left the taint.
+void Walk::RemoveOldTaint() {
+  if (!before().steers || AwaitsUpgrade()) return;
+  Edit().steers = false;
+  if (verdict.plan.path.empty()) verdict.plan.reason = "removes a taint that was left on the node";
+}
+
 void Walk::Finish(bool acts, const internal::ShownWait* shown_wait) {
   if (const auto timeout = StageTimeout(); entered_ && timeout) WriteStage(in.now);
   if (acts && IsInProgress(state_) && !after().HasLabel()) Edit().state.Write(state_);
   if (acts && shown_wait != nullptr) ShowWait(*shown_wait);
+  if (acts) RemoveOldTaint();
   if (edited_) {
-    if (PatchNodeParams patch = PatchBetween(before(), *edited_, in.identity); !patch.empty()) {
+    if (!PatchBetween(view.node, before(), *edited_, in.identity).empty()) {
       UpdateCordonSet();
-      verdict.plan.patch = PatchBetween(before(), *edited_, in.identity);
+      Steer();
+      verdict.plan.patch = PatchBetween(view.node, before(), *edited_, in.identity);
     }
   }
   NoteLabelLoss();

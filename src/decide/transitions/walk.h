@@ -176,6 +176,9 @@ class Walk {
   std::optional<absl::Duration> StageTimeout() const;
   std::string TargetRevision() const;
   void UpdateCordonSet();
+  bool AwaitsUpgrade() const;
+  void Steer();
+  void RemoveOldTaint();
   void Resume();
   void NoteLabelLoss();
   void PaceLabel();
@@ -252,8 +255,9 @@ std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks
 bool ReleaseUnwanted(Walk& walk);
 // Notes on a node in progress without a label that its cordon is not ours, if it does not carry our name.
 void NoteForeignCordon(Walk& walk);
-// The patch that turns `from` into `to`.
-PatchNodeParams PatchBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity);
+// The patch that turns `from` into `to`, which are marks of `node`.
+PatchNodeParams PatchBetween(const Node& node, const NodeMarks& from, const NodeMarks& to,
+                             const DriverIdentity& identity);
 // Enters upgrade-required, noting whose cordon the node carries (dep-F7).
 Progress RequireUpgrade(Walk& walk, std::string reason);
 // Enters upgrade-done, giving the node back. Waits instead while another driver relies on the cordon that would be lifted.

@@ -386,6 +386,8 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
       Fail("I3", fmt::format("node {} is done, and annotation {} is still there", after.name, key));
     }
   }
+  if (internal::Steers(after, keys))
+    Fail("I3", fmt::format("node {} is done, and our taint is still there", after.name));
   if (to == UpgradeState::kDone && internal::IsBusy(from)) ++upgrades;
 }
 

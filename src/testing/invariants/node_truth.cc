@@ -94,6 +94,10 @@ Named ReadName(const Node& node, std::string_view name) {
   return ParseUpgradeState(label->second) == UpgradeState::kDone ? Named::kEnded : Named::kUnderWay;
 }
 
+bool IsSteering(const Taint& taint, const Keys& keys) {
+  return taint.key == keys.taint && taint.effect == "PreferNoSchedule";
+}
+
 // The first key whose value differs and that `allowed(key, removed)` does not let pass.
 template <class F>
 std::string FirstDifference(const StringMap& before, const StringMap& after, F allowed) {
@@ -130,6 +134,7 @@ Keys::Keys(const DriverIdentity& identity)
       cordoned_by(kCordonedByAnnotation),
       failure_class(identity.FailureClassAnnotation()),
       failed_revision(identity.FailedRevisionAnnotation()),
+      taint(identity.PendingTaint()),
       written({initial, stage, restart_only, cordoned_by, identity.PodCompletionStartAnnotation(),
                identity.ValidationStartAnnotation(), requestor_mode, identity.FailedRevisionAnnotation(),
                identity.FailuresAnnotation(), identity.FailureCauseAnnotation(), identity.WaitingForAnnotation(),
@@ -305,6 +310,22 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   return AnUpgradesNameIsOn(node, keys) ? "" : "it is an administrator's";
 }
 
+namespace {
+
+// The taints that are not ours, in their order.
+std::vector<Taint> ForeignTaints(const Node& node, const Keys& keys) {
+  std::vector<Taint> taints = node.taints;
+  std::erase_if(taints, [&](const Taint& taint) { return IsSteering(taint, keys); });
+  return taints;
+}
+
+}  // namespace
+
+bool Steers(const Node& node, const Keys& keys) {
+  return std::any_of(node.taints.begin(), node.taints.end(),
+                     [&](const Taint& taint) { return IsSteering(taint, keys); });
+}
+
 std::string ForeignChange(const Node& before, const Node& after, const Keys& keys) {
   const auto label = [&](const std::string& key, bool) { return key == keys.state; };
   if (std::string key = FirstDifference(before.labels, after.labels, label); !key.empty()) return "label " + key;
@@ -315,6 +336,7 @@ std::string ForeignChange(const Node& before, const Node& after, const Keys& key
   if (std::string key = FirstDifference(before.annotations, after.annotations, annotation); !key.empty()) {
     return "annotation " + key;
   }
+  if (ForeignTaints(before, keys) != ForeignTaints(after, keys)) return "taints";
   return before.ready != after.ready ? "condition Ready" : "";
 }
 

@@ -34,6 +34,7 @@ struct Keys {
   std::string cordoned_by;
   std::string failure_class;
   std::string failed_revision;
+  std::string taint;
   // Annotations that the engine may write, and those that it may only remove.
   std::vector<std::string> written;
   std::vector<std::string> removed;
@@ -43,6 +44,8 @@ struct Keys {
 // label has another value.
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys);
 bool HasLabel(const Node& node, const Keys& keys);
+// Whether the node has the taint by which we steer gangs to other nodes.
+bool Steers(const Node& node, const Keys& keys);
 // Whether more than the node decides if its upgrade continues, because it has no label: its driver pods if it has our name
 // and is no longer cordoned, and NodeMaintenances in requestor mode.
 bool MayGoOn(const Node& node, const Keys& keys);

@@ -134,7 +134,8 @@ class Autoscaler final : public Actor {
     world_.trace.Line("autoscaler: {} is to go", node);
     world_.CameBy(Mode::kAutoscaler);
     const std::string taint = random_.Percent(50) ? "ToBeDeletedByClusterAutoscaler" : "karpenter.sh/disrupted";
-    world_.cluster->EditNode(node, [&](Node& edited) { edited.taints.push_back(taint); });
+    world_.cluster->EditNode(node,
+                             [&](Node& edited) { edited.taints.push_back({.key = taint, .effect = "NoSchedule"}); });
   }
 
   void Decide() {
@@ -150,7 +151,9 @@ class Autoscaler final : public Actor {
   }
 
   void Untaint(const std::string& node) {
-    world_.cluster->EditNode(node, [](Node& edited) { edited.taints.clear(); });
+    world_.cluster->EditNode(node, [](Node& edited) {
+      std::erase_if(edited.taints, [](const Taint& taint) { return taint.effect == "NoSchedule"; });
+    });
   }
 
   std::set<std::string> leaving_;

@@ -28,7 +28,7 @@ TEST_CASE("a node is read with what an upgrade decides by") {
              .labels = {{"kubernetes.io/hostname", "gpu-7"}, {"nvidia.com/gpu-driver-upgrade-state", "drain-required"}},
              .annotations = {{"nvidia.com/gpu-driver-upgrade-enabled", "true"}, {"note", "Größe \"XL\"\nµ"}},
              .unschedulable = true,
-             .taints = {"node.kubernetes.io/unschedulable"},
+             .taints = {{.key = "node.kubernetes.io/unschedulable", .effect = "NoSchedule"}},
              .ready = false});
 }
 
@@ -79,13 +79,16 @@ TEST_CASE("W11: a container that cannot start has the reason and its image") {
 TEST_CASE("W3 to W8: what keeps a node from being upgraded is read, and written again") {
   const absl::StatusOr<Node> node = ParseObject<Node>(R"({"kind":"Node","metadata":{"name":"n1",
       "deletionTimestamp":"2026-01-02T03:04:05Z"},"spec":{"taints":[{"key":"karpenter.sh/disrupted","effect":"NoSchedule"},
-      {"key":"a","value":"b"},{"key":"a","effect":"NoExecute"}]},
+      {"key":"a","value":"b","effect":"PreferNoSchedule"},
+      {"key":"a","effect":"NoExecute","timeAdded":"2026-01-02T03:04:01Z"}]},
       "status":{"conditions":[{"type":"Ready","status":"Unknown","lastTransitionTime":"2026-01-02T03:04:00Z"}]}})");
   REQUIRE(node.ok());
   const absl::Time deleted = absl::FromCivil(absl::CivilSecond(2026, 1, 2, 3, 4, 5), absl::UTCTimeZone());
   CHECK(*node == Node{.name = "n1",
                       .deletion_timestamp = deleted,
-                      .taints = {"a", "karpenter.sh/disrupted"},
+                      .taints = {{.key = "karpenter.sh/disrupted", .effect = "NoSchedule"},
+                                 {.key = "a", .value = "b", .effect = "PreferNoSchedule"},
+                                 {.key = "a", .effect = "NoExecute", .time_added = "2026-01-02T03:04:01Z"}},
                       .ready = false,
                       .ready_transition_time = deleted - absl::Seconds(5)});
   CHECK(*ParseObject<Node>(FormatObject(*node)) == *node);

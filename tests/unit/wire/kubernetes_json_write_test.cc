@@ -34,6 +34,21 @@ TEST_CASE("uncordon is null, as drain-D54 has it, and nothing is written that do
         R"({"metadata":{"uid":"u","resourceVersion":"1"}})");
 }
 
+TEST_CASE("B-13: a node patch writes taints as a whole, and null for none") {
+  CHECK(FormatNodePatch(
+            {.name = "n",
+             .uid = "u",
+             .resource_version = "1",
+             .unschedulable = true,
+             .taints = std::vector<Taint>{{.key = "a", .effect = "NoExecute", .time_added = "2026-01-02T03:04:05Z"},
+                                          {.key = "b", .value = "pending", .effect = "PreferNoSchedule"}}}) ==
+        R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":{"unschedulable":true,"taints":[)"
+        R"({"key":"a","effect":"NoExecute","timeAdded":"2026-01-02T03:04:05Z"},)"
+        R"({"key":"b","value":"pending","effect":"PreferNoSchedule"}]}})");
+  CHECK(FormatNodePatch({.name = "n", .uid = "u", .resource_version = "1", .taints = std::vector<Taint>()}) ==
+        R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":{"taints":null}})");
+}
+
 TEST_CASE("evictions and deletions carry the UID as precondition") {
   CHECK(FormatEviction({.pod = kWeb}) ==
         R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"web-1","namespace":"shop"},)"

@@ -1,0 +1,27 @@
+/// Defines Taint.
+///
+///     const Taint reserved{.key = "team", .value = "research", .effect = "NoSchedule"};
+///
+/// A value, copied like any other.
+#ifndef DRIVERUPGRADE_TAINT_H_
+#define DRIVERUPGRADE_TAINT_H_
+
+#include <string>
+
+namespace driverupgrade {
+
+/// A taint of a node with all members that the API server stores, so that the list of taints can be written as a whole. A node has at
+/// most one taint of the same key and effect.
+struct Taint {
+  std::string key = {};
+  std::string value = {};
+  /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+  std::string effect = {};
+  /// timeAdded as the server wrote it; empty without one.
+  std::string time_added = {};
+  friend bool operator==(const Taint&, const Taint&) = default;
+};
+
+}  // namespace driverupgrade
+
+#endif  // DRIVERUPGRADE_TAINT_H_

@@ -19,7 +19,6 @@ constexpr std::int64_t kFaultTimesMin = 100;
 const std::map<GateReason, std::string>& UnreachableGates() {
   static const std::map<GateReason, std::string> gates = {
       {GateReason::kUnhandledState, "only for who finds a node in requestor mode and has none; a seed has one mode"},
-      {GateReason::kGangRuns, "no policy of the simulation has gangs; gang_property_test and scenarios have"},
       {GateReason::kUnreadable, "the objects of the simulation are whole; unreadable_object_test has others"},
   };
   return gates;
@@ -50,6 +49,7 @@ void Add(const testing::SimulationResult& result, Totals& totals) {
   for (const auto& [gate, count] : result.gates) totals.gates[gate] += count;
   totals.checks_of_gates += result.checks_of_gates;
   totals.bad_nodes += result.bad_node;
+  totals.interruptions_excused += result.interruptions_excused;
   totals.upgrades += result.upgrades;
   totals.passes += result.passes;
   totals.calls += result.calls;
@@ -69,8 +69,10 @@ void PrintCoverage(const Totals& totals) {
   for (const auto& [edge, count] : totals.edges) fmt::print("| {} | {} |\n", NameOf(edge.first, edge.second), count);
   fmt::print("\n| gate | times |\n|---|---|\n");
   for (const auto& [gate, count] : totals.gates) fmt::print("| {} | {} |\n", ToString(gate), count);
-  fmt::print("\nall gates and totals were compared with the cluster {} times (L5, L6); {} bad nodes (L4)\n\n",
-             totals.checks_of_gates, totals.bad_nodes);
+  fmt::print(
+      "\nall gates and totals were compared with the cluster {} times (L5, L6); {} bad nodes (L4); another interruption of a "
+      "job was allowed {} times (I23)\n\n",
+      totals.checks_of_gates, totals.bad_nodes, totals.interruptions_excused);
 }
 
 std::vector<std::string> MissingCoverage(const Totals& totals) {

@@ -22,6 +22,7 @@ struct Totals {
   std::map<GateReason, std::int64_t> gates = {};
   std::int64_t checks_of_gates = 0;
   std::int64_t bad_nodes = 0;
+  std::int64_t interruptions_excused = 0;
   std::int64_t upgrades = 0;
   std::int64_t passes = 0;
   std::int64_t calls = 0;

@@ -48,6 +48,7 @@ class Simulation {
     if (world_.setup.requestor) actors_.push_back(MakeMaintenances(world_));
     if (world_.setup.Has(Mode::kRelease)) actors_.push_back(MakeRemovals(world_));
     if (world_.setup.Has(Mode::kRollouts)) actors_.push_back(MakeRollouts(world_));
+    if (world_.setup.Has(Mode::kGangs)) actors_.push_back(MakeGangs(world_));
     if (world_.setup.Has(Mode::kLongOutage)) actors_.push_back(MakeLongOutage(world_));
     if (world_.peer) actors_.push_back(MakePeerTemplates(world_));
     if (world_.setup.Has(Mode::kLabelRemover)) actors_.push_back(MakeLabelRemover(world_));
@@ -91,6 +92,7 @@ class Simulation {
     if (change.node.after != nullptr) Hash(*change.node.after);
     if (change.pod.after != nullptr) world_.trace.Hash(change.pod.after->ref.name);
     if (world_.trace.on()) Tell(change);
+    for (const auto& actor : actors_) actor->See(change);
     for (const auto& replica : replicas_) replica->OnChange();
   }
 
@@ -152,7 +154,7 @@ class Simulation {
     Replica* replica = nullptr;
     absl::Time next = std::min(world_.cluster->NextEventTime(), late_.due());
     for (const auto& one : actors_) {
-      if (!world_.chaos || one->due() >= next) continue;
+      if ((!world_.chaos && !one->acts_when_calm()) || one->due() >= next) continue;
       next = one->due();
       actor = one.get();
     }
@@ -343,7 +345,7 @@ class Simulation {
   // L4: one node that never gets done takes no more than its slot from the others.
   void OneBadNode() {
     // A node that never gets done holds the stages after its own, as it should.
-    if (world_.setup.Has(Mode::kRollouts)) return;
+    if (world_.setup.Has(Mode::kRollouts) || world_.setup.Has(Mode::kGangs)) return;
     // Beside its slot it takes a grant, of which there are few then.
     if (world_.setup.grants_max < kGrantsMax) return;
     const std::optional<BadNode> bad = BadNode::Draw(world_);

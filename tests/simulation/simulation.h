@@ -81,6 +81,7 @@ enum class Mode : std::uint8_t {
   kRollouts,    ///< The policy has stages, windows, groups and health, and somebody approves.
   kShortPasses,  ///< A pass looks at one or two nodes that have changed, and leaves the others to the next.
   kClockSetBack,  ///< The replicas' clocks are ahead by days, and are set back in the calm phase, twice.
+  kGangs,  ///< Training jobs run on the nodes, and the policy interrupts each of them once.
   // Neighbours, from here on: they act while faults happen.
   kLabelRemover,       ///< A client removes the state label from every node, immediately or occasionally.
   kForeignCordons,     ///< A client cordons nodes for reasons of its own, and lifts its own cordons only.
@@ -90,7 +91,7 @@ enum class Mode : std::uint8_t {
   kAutoscaler,         ///< A node autoscaler taints nodes, deletes them in the middle of their upgrade, and adds others.
   kNoRoom,             ///< Driver pods cannot be scheduled: another pod has taken their room on the node.
 };
-inline constexpr int kModeCount = 17;
+inline constexpr int kModeCount = 18;
 inline constexpr int kFirstNeighbour = static_cast<int>(Mode::kLabelRemover);
 /// `release`, `two-drivers`, ...
 std::string_view ToString(Mode mode);
@@ -125,7 +126,8 @@ struct SimulationOptions {
   int rolling_percent = 6;
   /// So many seeds in a thousand are in each Mode; kManyPods, of which one seed takes as long as dozens, is only asked
   /// for.
-  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0, 160, 100, 60, 50, 50, 50, 50, 50, 50, 50};
+  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0,  160, 100,
+                                                60, 60, 50, 50, 50, 50, 50, 50,  50};
   /// Plants a defect, to see whether it is found: one of MutantNames, from 1 on; 0: none.
   int mutant = 0;
 };
@@ -152,6 +154,9 @@ struct SimulationResult {
   /// How often all gates and totals of a replica were compared with the cluster (L5, L6), and whether L4 was looked at.
   std::int64_t checks_of_gates = 0;
   bool bad_node = false;
+  /// Jobs of Mode::kGangs that restarted on a node with the old driver, or whose unit could not be cordoned in time: another
+  /// interruption of theirs is allowed.
+  std::int64_t interruptions_excused = 0;
 
   // Size.
   int nodes = 0;

@@ -25,9 +25,9 @@ bool Any(const std::vector<Pod>& pods, F predicate) {
 
 // One that keeps no name on the cordon made it, or relies on it; of those that do, each lifts it for all.
 bool OtherDriverHolds(const Node& node, const internal::Keys& keys) {
-  return node.unschedulable && (internal::UnnamedDriverMadeCordon(node, keys) ||
-                                internal::UnnamedDriverIsMaintained(node, keys) ||
-                                internal::FactsOf(node, keys).unnamed_driver_relies);
+  return node.unschedulable &&
+         (internal::UnnamedDriverMadeCordon(node, keys) || internal::UnnamedDriverIsMaintained(node, keys) ||
+          internal::FactsOf(node, keys).unnamed_driver_relies);
 }
 
 // Beside that of the policy, and by the same gate.
@@ -39,6 +39,8 @@ bool SomeStageHasALimit(const UpgradePolicy& policy) {
 bool StartTogether(const UpgradePolicy& policy) {
   return policy.rollout && policy.rollout->groups && policy.rollout->groups->mode == GroupMode::kTogether;
 }
+
+bool HasGangs(const UpgradePolicy& policy) { return policy.rollout && policy.rollout->gangs; }
 
 // From where a try goes.
 bool MayBegin(const std::optional<UpgradeState>& state) { return !IsBusy(state) || state == UpgradeState::kFailed; }
@@ -112,7 +114,8 @@ bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, c
   for (const auto& [name, truth] : nodes) {
     if (truth.unavailable && with_driver_.contains(name)) taken.insert(truth.uid);
   }
-  return static_cast<int>(taken.size()) >= UnavailableLimit(*its_policy.max_unavailable, static_cast<int>(with_driver_.size()));
+  return static_cast<int>(taken.size()) >=
+         UnavailableLimit(*its_policy.max_unavailable, static_cast<int>(with_driver_.size()));
 }
 
 // Nodes that start together are refused if not all of them have room: all but one may be in the way of that one.
@@ -189,7 +192,9 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
   const auto label = node.labels.find(keys.skip);
   switch (gate.reason) {
     case GateReason::kMaxParallel: return BudgetIsOut(who, gate.reason, more) || SomeStageHasALimit(its_policy);
-    case GateReason::kMaxUnavailable: return BudgetIsOut(who, gate.reason, WithItsGroup(its_policy, node, more));
+    // How many nodes a gang needs at once, its pods show only to the engine.
+    case GateReason::kMaxUnavailable:
+      return HasGangs(its_policy) || BudgetIsOut(who, gate.reason, WithItsGroup(its_policy, node, more));
     case GateReason::kMaxFailures: return FailuresAreOut(its_policy);
     case GateReason::kWindow:
     case GateReason::kNoWindow: return its_policy.rollout && MayBeClosed(*its_policy.rollout);
@@ -198,7 +203,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kSoak:
     case GateReason::kApproval:
     case GateReason::kGroup: return its_policy.rollout.has_value();
-    case GateReason::kGangRuns: return its_policy.rollout && its_policy.rollout->gangs;
+    case GateReason::kGangRuns: return HasGangs(its_policy);
     case GateReason::kPaused: return its_policy.paused;
     case GateReason::kFrozen: return !its_policy.auto_upgrade;
     // It waits for another try if the ledger could not be read or written.
@@ -209,8 +214,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kNodeLeaves: return !::driverupgrade::internal::WhyLeaving(node).empty();
     case GateReason::kMachineConfig: return !::driverupgrade::internal::WhyMachineConfig(node).empty();
     // Another requestor, too: a NodeMaintenance that we have released stays until he has done with it.
-    case GateReason::kOtherDriver:
-      return OtherDriverHolds(node, keys) || claims_.contains(node.name);
+    case GateReason::kOtherDriver: return OtherDriverHolds(node, keys) || claims_.contains(node.name);
     case GateReason::kUnsettled: return HasSent(who, node);
     case GateReason::kUnknownState: return !state;
     case GateReason::kUnreadable: return !node.unreadable.empty();
@@ -226,7 +230,8 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kFailed: return state == UpgradeState::kFailed;
     // Before a node starts only nodes that start together wait for each other's pods to be read.
     case GateReason::kPodsUnknown:
-      return internal::WillBeCordoned(state) || (StartTogether(its_policy) && MayBegin(state));
+      return internal::WillBeCordoned(state) ||
+             ((StartTogether(its_policy) || HasGangs(its_policy)) && MayBegin(state));
     case GateReason::kJobs:
       return its_policy.wait_for_completion && Any(cluster->pods_on(node.name), [&](const Pod& pod) {
                return its_policy.wait_for_completion->pod_selector.Matches(pod.labels) && !IsFinished(pod);
@@ -252,8 +257,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kDriverPodMissing: return DriverPodsOn(node).empty();
     case GateReason::kDriverPodTerminating:
       return Any(DriverPodsOn(node), [&](const Pod& pod) { return HasToGo(node, pod); });
-    case GateReason::kDriverPodNotReady:
-      return Any(DriverPodsOn(node), [](const Pod& pod) { return !IsReady(pod); });
+    case GateReason::kDriverPodNotReady: return Any(DriverPodsOn(node), [](const Pod& pod) { return !IsReady(pod); });
     case GateReason::kRevisionUnknown: return RevisionIsUnknown(node);
     case GateReason::kValidation:
       return options.validation.empty() || !Any(cluster->pods_on(node.name), [&](const Pod& pod) {
@@ -303,7 +307,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
   }
   // Groups that start together go by the first of their nodes.
   const std::optional<RolloutPolicy>& rollout = PolicyOf(&who).rollout;
-  if (!rollout || options.own_pod || (rollout->groups && rollout->groups->mode == GroupMode::kTogether)) return;
+  if (!rollout || options.own_pod || rollout->gangs || StartTogether(PolicyOf(&who))) return;
   const auto wrong = std::adjacent_find(queue.begin(), queue.end(), [&](const auto& first, const auto& second) {
     return IsOutOfOrder(first.second, second.second, rollout->order);
   });
@@ -326,9 +330,10 @@ void InvariantChecker::Impl::CheckTotals(const Tally& totals) {
       totals.failed == failed_) {
     return;
   }
-  Fail("L6", fmt::format(
-                 "{} nodes are reported done, {} pending, {} in progress, {} failed, where {}, {}, {} and {} are",
-                 totals.done + totals.not_ready, totals.pending, totals.in_progress, totals.failed, done, pending, in_progress, failed_));
+  Fail("L6",
+       fmt::format("{} nodes are reported done, {} pending, {} in progress, {} failed, where {}, {}, {} and {} are",
+                   totals.done + totals.not_ready, totals.pending, totals.in_progress, totals.failed, done, pending,
+                   in_progress, failed_));
 }
 
 }  // namespace driverupgrade::testing

@@ -23,6 +23,10 @@ class Actor {
     Act();
     Rest();
   }
+  // Whether it acts after the faults, too.
+  virtual bool acts_when_calm() const { return false; }
+  // Called for each change. The cluster is locked: it must not be used here.
+  virtual void See(const Change&) {}
   // Puts right what this actor did, as far as nodes could never get done with it.
   virtual void Mend() {}
 
@@ -54,6 +58,8 @@ std::unique_ptr<Actor> MakeRival(World& world);
 std::unique_ptr<Actor> MakePeerTemplates(World& world);
 // Approves stages, and makes nodes sick; and whoever reads the rollout's record finds it gone.
 std::unique_ptr<Actor> MakeRollouts(World& world);
+// Jobs whose pods only run together.
+std::unique_ptr<Actor> MakeGangs(World& world);
 // Removes the operator, once or twice.
 std::unique_ptr<Actor> MakeRemovals(World& world);
 

@@ -1,4 +1,5 @@
 // Defects that only one mode of the simulation can show: in what bytes say, in requestor mode, and in comparisons.
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -86,11 +87,41 @@ std::vector<Mutant> WrongComparisons() {
   };
 }
 
+bool IsForeign(const Taint& taint) { return taint.key == "example.com/team"; }
+
+std::vector<Mutant> WrongGangs() {
+  constexpr Mutant::Mode kMode = Mutant::Mode::kGangs;
+  return {
+      {.name = "gangs: start by the names of their nodes",
+       .mode = kMode,
+       .policy = [](UpgradePolicy& policy) { policy.rollout->gangs.reset(); }},
+      {.name = "gangs: does not mark its units",
+       .mode = kMode,
+       .patch =
+           [](ClusterFacade&, PatchNodeParams& patch) {
+             std::erase_if(patch.annotations, [](const auto& one) { return one.first.ends_with(".unit"); });
+           }},
+      {.name = "gangs: leaves its taint",
+       .mode = kMode,
+       .patch =
+           [](ClusterFacade&, PatchNodeParams& patch) {
+             if (patch.taints && std::all_of(patch.taints->begin(), patch.taints->end(), IsForeign))
+               patch.taints.reset();
+           }},
+      {.name = "gangs: drops foreign taints",
+       .mode = kMode,
+       .patch =
+           [](ClusterFacade&, PatchNodeParams& patch) {
+             if (patch.taints) std::erase_if(*patch.taints, IsForeign);
+           }},
+  };
+}
+
 }  // namespace
 
 std::vector<Mutant> ModeMutants() {
   std::vector<Mutant> all;
-  for (auto& some : {WrongBytes(), WrongMaintenances(), WrongComparisons()}) {
+  for (auto& some : {WrongBytes(), WrongMaintenances(), WrongComparisons(), WrongGangs()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

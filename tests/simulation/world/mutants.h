@@ -17,7 +17,7 @@ namespace driverupgrade::testing::internal {
 
 struct Mutant {
   // Where it can show: every seed is run so.
-  enum class Mode : std::uint8_t { kAny, kWire, kRequestor, kRestartOnly, kRolling };
+  enum class Mode : std::uint8_t { kAny, kWire, kRequestor, kRestartOnly, kRolling, kGangs };
   std::string name = {};
   Mode mode = Mode::kAny;
   // What the engine believes of the policy, of nodes and of a node's pods.

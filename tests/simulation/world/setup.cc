@@ -54,6 +54,7 @@ std::string_view ToString(Mode mode) {
     case Mode::kRollouts: return "rollouts";
     case Mode::kShortPasses: return "short-passes";
     case Mode::kClockSetBack: return "clock-set-back";
+    case Mode::kGangs: return "gangs";
     case Mode::kLabelRemover: return "label-remover";
     case Mode::kForeignCordons: return "foreign-cordons";
     case Mode::kNotReady: return "not-ready";
@@ -233,9 +234,8 @@ void DrawFailureClasses(std::uint64_t seed, UpgradePolicy& policy) {
   if (!policy.failure_policy) policy.failure_policy = FailurePolicy{.max_failures = Percent{100}};
   for (const FailureClass failure : kAllFailureClasses) {
     if (random.Percent(40)) continue;
-    policy.failure_policy->by_class[failure] =
-        random.Percent(60) ? CountOrPercent(Count{random.Between(1, 2)})
-                           : CountOrPercent(Percent{seed % 2 == 0 ? 30 : 5});
+    policy.failure_policy->by_class[failure] = random.Percent(60) ? CountOrPercent(Count{random.Between(1, 2)})
+                                                                  : CountOrPercent(Percent{seed % 2 == 0 ? 30 : 5});
   }
 }
 
@@ -309,9 +309,49 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   setup.faults[static_cast<std::size_t>(Fault::kMaintenance)] = setup.requestor && maintenance;
   setup.restart_only = random.Percent(mode == Mode::kRestartOnly ? 100 : options.restart_only_percent);
   setup.rolling = random.Percent(mode == Mode::kRolling ? 100 : options.rolling_percent);
-  for (std::size_t i = 0; i < kFirstNeighbour; ++i) setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(testing::Mode::kGangs); ++i) {
+    setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
+  }
   // Claims are what a removal may leave behind.
   if (setup.Has(testing::Mode::kRelease) && options.requestor_percent > 0) setup.requestor |= random.Percent(35);
+}
+
+// Nothing but faults of calls, watches and replicas happens: people and other clients could interrupt a job again.
+void DrawGangs(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
+  Random random(seed, "gangs");
+  const auto mode = static_cast<std::size_t>(Mode::kGangs);
+  const Mutant* const mutant = MutantOf(options);
+  const bool is_wanted = mutant != nullptr && mutant->mode == Mutant::Mode::kGangs;
+  if (!random.PerMille(options.mode_per_mille[mode]) && !is_wanted) return;
+  for (std::size_t i = 0; i < setup.modes.size(); ++i) {
+    const auto other = static_cast<Mode>(i);
+    const bool is_of_calls = other == Mode::kInFlight || other == Mode::kWatchTwice || other == Mode::kShortPasses ||
+                             other == Mode::kWatchOrder;
+    setup.modes[i] = i == mode || (is_of_calls && setup.modes[i]);
+  }
+  for (std::size_t i = 0; i < setup.faults.size(); ++i) {
+    const auto fault = static_cast<Fault>(i);
+    const bool is_of_replicas = fault <= Fault::kNoBookmarks || fault == Fault::kCrash || fault == Fault::kStall;
+    setup.faults[i] = is_of_replicas && setup.faults[i];
+  }
+  setup.nodes = std::max(setup.nodes, 4);
+  setup.largest_gang = random.Between(2, std::min(setup.nodes - 1, 8));
+  NodeGangs gangs{.steer = random.Percent(70) ? Steer::kPrefer : Steer::kNone};
+  if (random.Percent(30)) {
+    gangs.mode = random.Percent(50) ? GangMode::kTogether : GangMode::kWhenDone;
+    gangs.wait = absl::Seconds(random.Pick({30, 120}));
+  }
+  setup.policy = {.auto_upgrade = true,
+                  .max_parallel = std::nullopt,
+                  .max_unavailable = Count{setup.largest_gang + random.Between(0, 3)},
+                  .drain = DrainPolicy{.timeout = absl::InfiniteDuration()},
+                  .pacing = setup.policy.pacing,
+                  .rollout = RolloutPolicy{.gangs = gangs}};
+  setup.policy.deadlines = {.pod_restart = absl::InfiniteDuration(), .validation = absl::InfiniteDuration()};
+  setup.hooks = setup.own_pod = setup.selects_nodes = false;
+  setup.requestor = setup.restart_only = setup.rolling = false;
+  setup.grants_max = kGrantsMax;
+  setup.ledger = true;
 }
 
 // Draws the neighbours, from a stream of their own. Without faults a seed has only the neighbours that `--mode` names.
@@ -327,8 +367,7 @@ void DrawNeighbours(std::uint64_t seed, const SimulationOptions& options, Setup&
 // What a host of the C interface has not.
 void MakeHosted(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   setup.cache = setup.wire = setup.events = setup.own_pod = setup.selects_nodes = false;
-  for (const Mode mode :
-       {Mode::kInFlight, Mode::kWatchTwice, Mode::kShortPasses, Mode::kWatchOrder}) {
+  for (const Mode mode : {Mode::kInFlight, Mode::kWatchTwice, Mode::kShortPasses, Mode::kWatchOrder}) {
     setup.modes[static_cast<std::size_t>(mode)] = false;
   }
   Random random(seed, "hosted");
@@ -371,6 +410,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   if (options.nodes) setup.nodes = *options.nodes;
   if (options.light) MakeLight(setup, options.fault_percent > 0);
   if (setup.Has(Mode::kRollouts)) DrawRollout(seed, setup);
+  DrawGangs(seed, options, setup);
   for (const Fault fault : options.without) setup.faults[static_cast<std::size_t>(fault)] = false;
   // Two leaders need a second replica that does not ask the election.
   if (setup.Has(Fault::kStall) && setup.replicas > 1 && two_leaders) setup.election = false;

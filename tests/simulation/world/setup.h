@@ -35,6 +35,8 @@ struct Setup {
   bool own_pod = false;
   // Some nodes with the driver are not the operator's.
   bool selects_nodes = false;
+  // With Mode::kGangs: number of nodes that the largest job may take.
+  int largest_gang = 0;
   // Of the ledger.
   int grants_max = kGrantsMax;
   // See SimulationOptions.

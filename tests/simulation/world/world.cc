@@ -203,7 +203,11 @@ void World::AddNode(const std::string& name) {
   if (setup.selects_nodes && absl::SimpleAtoi(name.substr(name.find('-') + 1), &number) && number % 4 == 3) {
     node.WithLabel("pool", "other");
   }
-  cluster->AddNode(node.Build());
+  Node built = node.Build();
+  if (setup.Has(Mode::kGangs) && name.ends_with('3')) {
+    built.taints = {{.key = "example.com/team", .value = "a", .effect = "NoExecute"}};
+  }
+  cluster->AddNode(std::move(built));
 }
 
 std::string World::AnyNode(Random& random) const {

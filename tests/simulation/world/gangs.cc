@@ -1,0 +1,164 @@
+// Training jobs whose pods only run together (Mode::kGangs), and the invariant about them: a rollout interrupts each job once.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/gang_controller.h"
+#include "fmt/format.h"
+#include "simulation/world/actors.h"
+
+namespace driverupgrade::testing::internal {
+namespace {
+
+constexpr char kJobLabel[] = "jobset.sigs.k8s.io/jobset-name";
+// The evictions of a unit wait that long for the cordons of its nodes, and not longer (ADR 0022); less what clocks and
+// latencies take.
+constexpr absl::Duration kHold = absl::Seconds(110);
+
+class Gangs final : public Actor {
+ public:
+  explicit Gangs(World& world)
+      : Actor(world, "jobs"), jobs_(world.cluster, static_cast<std::uint32_t>(world.seed)), hash_(world.hash) {
+    for (int number = 0; number < world_.setup.nodes;) {
+      const int size = std::min(random_.Between(1, world_.setup.largest_gang), world_.setup.nodes - number);
+      if (random_.Percent(80)) AddJob(number, size);
+      number += size;
+    }
+  }
+
+  bool acts_when_calm() const override { return true; }
+
+  // The cluster is locked, so that it must not be used here.
+  void See(const Change& change) override {
+    if (change.node.after != nullptr) NoteNode(*change.node.after);
+    if (change.node.after == nullptr && change.node.before != nullptr) seen_.erase(change.node.before->name);
+    const Pod* before = change.pod.before;
+    if (before == nullptr || before->deletion_timestamp || !before->labels.contains(kJobLabel)) return;
+    const bool goes = change.pod.after == nullptr || change.pod.after->deletion_timestamp;
+    if (goes && change.actor == testing::Actor::kClient) JudgeEviction(before->node_name, before->labels.at(kJobLabel));
+  }
+
+ private:
+  struct Job {
+    std::string name = {};
+    // The nodes on which it runs, or has run last.
+    std::set<std::string> nodes = {};
+    bool runs = true;
+    int interruptions = 0;
+    // Interruptions that this revision of the driver may cause.
+    int allowed = 0;
+  };
+
+  absl::Duration Pause() override { return random_.Between(absl::Seconds(1), absl::Seconds(5)); }
+
+  void Act() override {
+    if (hash_ != world_.hash) StartRevision();
+    jobs_.Step();
+    for (Job& job : all_) Judge(job);
+  }
+
+  void AddJob(int first, int size) {
+    Job& job = all_.emplace_back();
+    job.name = fmt::format("job-{}", all_.size());
+    std::vector<Pod> pods;
+    for (int i = 0; i < size; ++i) {
+      const std::string node = world_.NodeName(first + i);
+      job.nodes.insert(node);
+      pods.push_back(PodBuilder(kWorkloadNs, fmt::format("{}-{}", job.name, i))
+                         .OnNode(node)
+                         .WithLabel(kJobLabel, job.name)
+                         .Build());
+    }
+    jobs_.Add(job.name, std::move(pods), {.stop_delay = absl::Seconds(random_.Between(1, 20))});
+  }
+
+  // A unit that has started before the new revision interrupts its job, and the nodes on which the job restarts are old again.
+  void StartRevision() {
+    hash_ = world_.hash;
+    for (Job& job : all_) {
+      const bool is_under_way = std::any_of(job.nodes.begin(), job.nodes.end(), [&](const std::string& node) {
+        return !seen_[node].unit.empty() || seen_[node].cordoned;
+      });
+      job.interruptions = jobs_.interruptions(job.name);
+      job.allowed = is_under_way || !job.runs ? 2 : 1;
+    }
+  }
+
+  void Judge(Job& job) {
+    const int interruptions = jobs_.interruptions(job.name);
+    if (interruptions > job.interruptions + job.allowed) {
+      world_.checker->Fail("I23", fmt::format("{} was interrupted {} times at {}, where {} are allowed", job.name,
+                                              interruptions - job.interruptions, hash_, job.allowed));
+    }
+    const std::set<std::string> nodes = jobs_.NodesOf(job.name);
+    const bool restarts = !job.runs && !nodes.empty();
+    if (job.runs && nodes.empty()) world_.CameBy(Mode::kGangs);
+    job.runs = !nodes.empty();
+    if (!restarts) return;
+    // Only an upgraded node is safe. A node that the job was interrupted for cannot be free: it is cordoned, or upgraded.
+    const bool is_exposed = std::any_of(
+        nodes.begin(), nodes.end(), [&](const std::string& node) { return !job.nodes.contains(node) && IsOld(node); });
+    if (is_exposed) Excuse(job);
+    job.nodes = nodes;
+  }
+
+  void Excuse(Job& job) {
+    ++job.allowed;
+    ++world_.result.interruptions_excused;
+  }
+
+  bool IsOld(const std::string& node) const {
+    const std::vector<Pod> pods = world_.cluster->pods_on(node);
+    return std::any_of(pods.begin(), pods.end(), [&](const Pod& pod) {
+      return world_.driver_labels.Matches(pod.labels) && RevisionHash(pod) != world_.hash;
+    });
+  }
+
+  struct SeenNode {
+    std::string unit = {};
+    bool cordoned = false;
+  };
+
+  void NoteNode(const Node& node) {
+    const auto unit = node.annotations.find(world_.identity.UnitAnnotation());
+    SeenNode& seen = seen_[node.name];
+    seen = {.unit = unit == node.annotations.end() ? "" : unit->second, .cordoned = node.unschedulable};
+    if (!seen.unit.empty() && seen.cordoned) cordoned_since_.try_emplace(seen.unit, world_.Now());
+    std::erase_if(cordoned_since_, [&](const auto& since) {
+      return std::none_of(seen_.begin(), seen_.end(), [&](const auto& one) { return one.second.unit == since.first; });
+    });
+  }
+
+  // B-8: a pod of a unit may be started again on a node of the unit that is not cordoned.
+  void JudgeEviction(const std::string& node, const std::string& name) {
+    const std::string& unit = seen_[node].unit;
+    if (unit.empty()) return;
+    const auto open = std::find_if(seen_.begin(), seen_.end(),
+                                   [&](const auto& one) { return one.second.unit == unit && !one.second.cordoned; });
+    if (open == seen_.end()) return;
+    const auto since = cordoned_since_.find(unit);
+    if (since == cordoned_since_.end() || world_.Now() < since->second + kHold) {
+      world_.checker->Fail("I23", fmt::format("a pod of {} was evicted from {}, while {} of its unit was not cordoned",
+                                              name, node, open->first));
+    }
+    for (Job& job : all_) {
+      if (job.name == name) Excuse(job);
+    }
+  }
+
+  GangController jobs_;
+  std::string hash_;
+  std::vector<Job> all_;
+  std::map<std::string, SeenNode> seen_;
+  std::map<std::string, absl::Time> cordoned_since_;  // by unit: its first node
+};
+
+}  // namespace
+
+std::unique_ptr<Actor> MakeGangs(World& world) { return std::make_unique<Gangs>(world); }
+
+}  // namespace driverupgrade::testing::internal

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the figures of docs/evidence.md. Needs only Python's standard library.
+"""Draws the figures of docs/evidence.md and docs/policy.md. Needs only Python's standard library.
 
   plots.py                    writes docs/img/*.svg from docs/figures/*.csv
   plots.py --take FILE        before that, writes docs/figures/micro_bench.csv from what
@@ -181,10 +181,64 @@ def requests():
     )
 
 
+CELL, GAP, NODES = 22, 6, 12
+
+
+def cell(x, y, runs, upgrades):
+    """A node during a wave: filled if the job runs there, framed if its driver is upgraded."""
+    inner = f'<rect x="{x + 4}" y="{y + 4}" width="{CELL - 8}" height="{CELL - 8}" fill="{COLOURS[0]}"/>'
+    frame = f'<rect x="{x + 1}" y="{y + 1}" width="{CELL - 2}" height="{CELL - 2}" fill="none" stroke="{COLOURS[1]}" stroke-width="2"/>'
+    return ([inner] if runs else []) + ([frame] if upgrades else [])
+
+
+def panel(left, top, order, waves):
+    """The nodes of one order as rows, its waves as columns, and below them the waves that interrupt the job."""
+    column = CELL + 58
+    bottom = top + NODES * (CELL + GAP)
+    parts, interruptions = [], 0
+    for node in range(1, NODES + 1):
+        y = top + (node - 1) * (CELL + GAP)
+        parts.append(f'<text x="{left - 10}" y="{y + 15}" text-anchor="end">n{node}</text>')
+        parts.append(f'<line class="grid" x1="{left}" y1="{y + CELL / 2}" x2="{left + 3 * column + CELL}" y2="{y + CELL / 2}"/>')
+    for index, (upgrades, job) in enumerate(waves):
+        x = left + index * column
+        parts.append(f'<text x="{x + CELL / 2}" y="{top - 8}" text-anchor="middle">{f"wave {index + 1}" if upgrades else "end"}</text>')
+        for node in sorted(upgrades | job):
+            parts += cell(x, top + (node - 1) * (CELL + GAP), node in job, node in upgrades)
+        if upgrades & job:
+            interruptions += 1
+            parts.append(f'<text class="stop" x="{x + CELL / 2}" y="{bottom + 14}" text-anchor="middle">interrupted</text>')
+    plural = "" if interruptions == 1 else "s"
+    parts.append(f'<text class="title" x="{left}" y="{top - 30}">{order}: {interruptions} interruption{plural}</text>')
+    return parts
+
+
+def gangs():
+    found = {}
+    for row in rows("gangs.csv"):
+        nodes = [{int(node) for node in row[member].split()} for member in ("upgrades", "job")]
+        found.setdefault(row["order"], []).append(nodes)
+    title = "A job on 4 of 12 nodes, of which 4 may be unavailable"
+    width, height, top = 760, 468, 112
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
+        f"<title>{title}, by name and by gang</title>",
+        f"<style>{STYLE}\n.stop{{fill:{COLOURS[4]}}}</style>",
+        f'<text class="title" x="60" y="24">{title}</text>',
+    ]
+    for x, text, runs in ((60, "the job runs on the node", True), (280, "the driver of the node is upgraded", False)):
+        parts += cell(x, 34, runs, not runs)
+        parts.append(f'<text x="{x + CELL + 6}" y="50">{text}</text>')
+    for index, (order, waves) in enumerate(found.items()):
+        parts += panel(60 + index * 380, top, order, waves)
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
 MADE = {
     "img/decisions.svg": decisions,
     "img/rollouts.svg": rollouts,
     "img/requests.svg": requests,
+    "img/gangs.svg": gangs,
 }
 
 

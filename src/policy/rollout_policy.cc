@@ -145,7 +145,8 @@ void internal::Check(const RolloutPolicy& rollout, FieldChecker& checker) {
     CheckKey("rollout.groups.by", rollout.groups->by, checker);
     checker.AtLeast("rollout.groups.maxPerGroup", 1, rollout.groups->max_per_group);
   }
-  checker.Require(!rollout.gangs || !rollout.groups, "rollout.gangs", "cannot be combined with groups");
+  checker.Require(!rollout.gangs || !rollout.groups, "rollout.gangs",
+                  "cannot be combined with rollout.groups; remove one of them");
   if (rollout.gangs) {
     checker.Between("rollout.gangs.waitSeconds", absl::ZeroDuration(), kSecondsMax, rollout.gangs->wait);
   }

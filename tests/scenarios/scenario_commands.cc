@@ -83,6 +83,7 @@ std::string Scenario::Run(const std::string& line) {
   const std::string name = line.substr(0, space);
   const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);
   if (name == "policy") return Policy(rest);
+  if (name == "refused-policy") return RefusedPolicy(rest);
   const auto command = Commands().find(name);
   if (command == Commands().end()) throw ScenarioError(fmt::format("no command `{}`", name));
   Arguments arguments(rest);

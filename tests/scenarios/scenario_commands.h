@@ -31,6 +31,7 @@ class Scenario {
   // The world; scenario_setup.cc.
   std::string Cluster(Arguments& arguments);
   std::string Policy(std::string_view text);
+  std::string RefusedPolicy(std::string_view text);
   std::string Options(Arguments& arguments);
   std::string Node(Arguments& arguments);
   std::string DriverDaemonSet(Arguments& arguments);

@@ -114,6 +114,13 @@ std::string Scenario::Policy(std::string_view text) {
   return {};
 }
 
+// The policy before it stays in effect.
+std::string Scenario::RefusedPolicy(std::string_view text) {
+  const absl::Status refused = ParseUpgradePolicy(fmt::format("{{{}}}", text)).status();
+  if (refused.ok()) throw ScenarioError("the policy is accepted");
+  return fmt::format("{}\n", refused.message());
+}
+
 std::string Scenario::Options(Arguments& arguments) {
   ScenarioDriver& driver = DriverOf(arguments);
   driver.options.validation_selector = arguments.Selector("validation");

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "decide/incremental_planner.h"
-#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
@@ -144,10 +143,9 @@ void Snapshot(benchmark::State& state) {
   SnapshotBuilder builder(
       rollout.identity, cluster,
       {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})});
-  AttemptLog log;
   const AllocationCounter counter;
   for (auto _ : state) {
-    const auto snapshot = builder.Build({}, log);
+    const auto snapshot = builder.Build({});
     if (!snapshot.ok() || snapshot->nodes.size() != fleet.node_names.size()) state.SkipWithError("no snapshot");
   }
   counter.Report(state);

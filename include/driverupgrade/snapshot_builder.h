@@ -3,8 +3,8 @@
 /// Defines SnapshotBuilder, SnapshotOptions, PodFilter and RestartOnlyPredicate.
 ///
 ///     SnapshotBuilder builder(identity, cluster, {.ns = "gpu-operator", .driver_labels = selector});
-///     absl::StatusOr<ClusterSnapshot> snapshot = builder.Build(context, log);
-///     builder.ReadPods(context, plan.pod_interest, log, *snapshot);  // then Step again
+///     absl::StatusOr<ClusterSnapshot> snapshot = builder.Build(context);
+///     builder.ReadPods(context, plan.pod_interest, *snapshot);  // then Step again
 ///
 /// Four lists for the whole cluster (five in requestor mode), and one for each node whose pods a decision depends on.
 /// One bad object becomes a finding on its node; only a list that fails altogether is an error. Not
@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/cluster_snapshot.h"
@@ -63,24 +62,17 @@ struct SnapshotOptions {
 
 class SnapshotBuilder {
  public:
-  /// `cluster` is not null.
-  SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options);
+  /// `cluster` is not null. `attempts` belongs to the engine: its requests that have no clear answer yet are part of the
+  /// snapshots, and each read drops the settled ones. It must outlive the builder. Null: no requests.
+  SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options,
+                  AttemptLog* attempts = nullptr);
   ~SnapshotBuilder();
 
-  /// Nodes, driver pods, DaemonSets and their revisions, without the nodes' other pods. Drops from `log` what the read
-  /// nodes settle. `grants` are known since before; those that the nodes which exist do not settle are in the snapshot.
-  /// Errors: those of the lists.
-  [[nodiscard]] absl::StatusOr<ClusterSnapshot> Build(const CallContext& context, AttemptLog& log,
-                                                      const Grants& grants = {});
+  /// Returns nodes, driver pods, DaemonSets and their revisions, without the nodes' other pods. Errors: those of the lists.
+  [[nodiscard]] absl::StatusOr<ClusterSnapshot> Build(const CallContext& context);
 
-  /// Reads the pods of the nodes in `interest`. A list that fails leaves the node's pods unknown, with a finding.
-  /// Attempts on pods that are gone, or of nodes that are no longer in progress, are dropped from `log`.
-  void ReadPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
-                ClusterSnapshot& snapshot);
-
-  /// The same by one list of all pods of the cluster, for a large part of its nodes.
-  void ReadAllPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
-                   ClusterSnapshot& snapshot);
+  /// Reads the pods of the nodes in `interest`. If a list fails, the node's pods stay unknown, with a finding.
+  void ReadPods(const CallContext& context, const std::vector<std::string>& interest, ClusterSnapshot& snapshot);
 
  private:
   struct Impl;

@@ -5,42 +5,28 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "decide/admission/grants.h"
 #include "model/unreadable.h"
 #include "read/hook_calls.h"
 #include "read/listed_objects.h"
 #include "read/view_scope.h"
 
 namespace driverupgrade {
-namespace {
-
-// What becomes of the grant of a managed node is decided by its view. Another node holds none of our slots, unless a
-// patch at the granted version is under way.
-void KeepGrant(const Grants& grants, const Node& node, bool is_managed, Grants& standing) {
-  // A node whose UID cannot be read may have any of them.
-  if (node.uid.empty()) standing.insert(grants.begin(), grants.end());
-  const auto grant = grants.find(node.uid);
-  if (grant == grants.end()) return;
-  if (is_managed) {
-    standing.insert(*grant);
-  } else if (auto kept = KeptGrant(grants, {.uid = node.uid, .resource_version = node.resource_version})) {
-    standing.emplace(node.uid, *std::move(kept));
-  }
-}
-
-}  // namespace
 
 struct SnapshotBuilder::Impl {
-  Impl(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, const SnapshotOptions& options)
+  Impl(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, const SnapshotOptions& options,
+       AttemptLog* attempts)
       : cluster(std::move(cluster)),
+        log(attempts == nullptr ? none : *attempts),
         scope(internal::ScopeOf(options)),
         hooks(options),
         views(std::move(identity), scope) {}
 
   using StatusByNode = std::map<std::string, absl::Status>;
-  void TakePods(const CallContext& context, const StatusByNode& read, AttemptLog& log, ClusterSnapshot& snapshot);
+  void TakePods(const CallContext& context, const StatusByNode& read, ClusterSnapshot& snapshot);
 
   std::shared_ptr<ClusterReader> cluster;
+  AttemptLog none;
+  AttemptLog& log;
   internal::ViewScope scope;
   internal::HookCalls hooks;
   internal::NodeViews views;
@@ -48,13 +34,12 @@ struct SnapshotBuilder::Impl {
 };
 
 SnapshotBuilder::SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster,
-                                 SnapshotOptions options)
-    : impl_(std::make_unique<Impl>(std::move(identity), std::move(cluster), options)) {}
+                                 SnapshotOptions options, AttemptLog* attempts)
+    : impl_(std::make_unique<Impl>(std::move(identity), std::move(cluster), options, attempts)) {}
 
 SnapshotBuilder::~SnapshotBuilder() = default;
 
-absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& context, AttemptLog& log,
-                                                       const Grants& grants) {
+absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& context) {
   internal::ListedObjects& objects = impl_->objects;
   internal::NodeViews& views = impl_->views;
   impl_->hooks.BeginPass(context);
@@ -71,31 +56,23 @@ absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& contex
   std::set<std::string> managed;
   for (internal::NodeParts& parts : objects.TakeAll(snapshot.findings)) {
     uids.insert(parts.node.uid);
-    const bool is_managed = views.IsManaged(parts);
-    KeepGrant(grants, parts.node, is_managed, snapshot.grants);
-    if (!is_managed) continue;
+    if (!views.IsManaged(parts)) continue;
     managed.insert(parts.node.name);
-    snapshot.nodes.push_back(views.Share(views.Make(impl_->hooks, std::move(parts), driver, log, snapshot.findings)));
+    snapshot.nodes.push_back(
+        views.Share(views.Make(impl_->hooks, std::move(parts), driver, impl_->log, snapshot.findings)));
   }
-  log.KeepOnly(uids);
+  impl_->log.KeepOnly(uids);
   views.KeepOnly(managed);
   return snapshot;
 }
 
-void SnapshotBuilder::ReadPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
+void SnapshotBuilder::ReadPods(const CallContext& context, const std::vector<std::string>& interest,
                                ClusterSnapshot& snapshot) {
   const std::set<std::string> nodes(interest.begin(), interest.end());
-  impl_->TakePods(context, impl_->objects.ListPodsOf(context, *impl_->cluster, nodes), log, snapshot);
+  impl_->TakePods(context, impl_->objects.ListPodsOf(context, *impl_->cluster, nodes), snapshot);
 }
 
-void SnapshotBuilder::ReadAllPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
-                                  ClusterSnapshot& snapshot) {
-  const std::set<std::string> nodes(interest.begin(), interest.end());
-  impl_->TakePods(context, impl_->objects.ListAllPods(context, *impl_->cluster, nodes), log, snapshot);
-}
-
-void SnapshotBuilder::Impl::TakePods(const CallContext& context, const StatusByNode& read, AttemptLog& log,
-                                     ClusterSnapshot& snapshot) {
+void SnapshotBuilder::Impl::TakePods(const CallContext& context, const StatusByNode& read, ClusterSnapshot& snapshot) {
   hooks.Use(context);
   for (std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     const std::string& node = view->node.name;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -127,10 +128,10 @@ class UpgradeEngine::Impl {
   const ExecutorOptions calls_;
   const bool has_cache_;
   internal::ConfigurationCheck configuration_;
-  SnapshotBuilder builder_;
   internal::HookCalls hooks_;
   std::unique_ptr<internal::Reader> reader_;
   std::unique_ptr<internal::Core> core_;
+  std::optional<SnapshotBuilder> builder_;  // after the core, whose attempts it reads
   internal::LedgerSender ledger_sender_;
   internal::PlanExecutor executor_;                           // after those whose objects its calls use
   std::mutex mutex_;                                          // of passes
@@ -178,7 +179,6 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
       calls_(options.executor),
       has_cache_(options.cache != nullptr),
       configuration_(options),
-      builder_(identity, cluster, options.snapshot),
       hooks_(options.snapshot, hooks),
       // A pass without a cache waits for the answers.
       ledger_sender_(cluster, options.clock, executor_,
@@ -198,6 +198,7 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
                              .ledger = std::move(ledger)};
   if (has_cache_) core.nodes_per_pass = static_cast<std::size_t>(options.nodes_per_pass);
   core_ = std::make_unique<internal::Core>(identity, std::move(core), reader_->objects(), hooks_);
+  builder_.emplace(identity, cluster, options.snapshot, &core_->log());
   published_ = core_->Publish();
 }
 
@@ -325,7 +326,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Release(const CallContext& 
   core_->Resume();
   executor_.Quiesce();
   ReconcileResult result{.outcomes = Collect()};
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_.Build(context, core_->log()));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_->Build(context));
   for (const Finding& finding : snapshot.findings) {
     // Claims that cannot be seen are not given back; without this the caller would take himself for finished.
     if (finding.code == FindingCode::kReadFailed && finding.node.empty())

@@ -135,10 +135,9 @@ TEST_CASE("tools/upgradectl/rbac.yaml lets kubectl list what a plan reads, and n
                           {.ns = fleet.ns,
                            .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
                            .requestor = RequestorOptions{.id = "gpu.example.com", .ns = "default"}});
-  AttemptLog log;
-  auto snapshot = builder.Build({}, log);
+  auto snapshot = builder.Build({});
   REQUIRE(snapshot.ok());
-  builder.ReadPods({}, fleet.node_names, log, *snapshot);
+  builder.ReadPods({}, fleet.node_names, *snapshot);
   // kubectl get -A
   Rights everywhere = Everywhere(*noted, {"pods", "daemonsets", "controllerrevisions", "nodemaintenances"});
   everywhere.insert({.group = "resource.k8s.io", .resource = "resourceclaims", .verb = "list"});

@@ -94,12 +94,11 @@ void ScenarioWorld::CheckPurity(const ScenarioDriver& driver) {
   options.pod_deletion = driver.pod_filter.has_value();
   const StateMachine machine(driver.identity, options);
   SnapshotBuilder builder(driver.identity, cluster_, Snapshot(driver));
-  AttemptLog log;
-  absl::StatusOr<ClusterSnapshot> snapshot = builder.Build({}, log);
+  absl::StatusOr<ClusterSnapshot> snapshot = builder.Build({});
   if (!snapshot.ok()) throw ScenarioError(snapshot.status().ToString());
   const absl::Time now = clock_->Now();
   const Plan first = machine.Step(*snapshot, driver.policy, now);
-  builder.ReadPods({}, first.pod_interest, log, *snapshot);
+  builder.ReadPods({}, first.pod_interest, *snapshot);
   const Plan second = machine.Step(*snapshot, driver.policy, now);
   if (second != machine.Step(*snapshot, driver.policy, now))
     throw ScenarioError("invariant broken: arch-A1: Step is not pure");

@@ -1,15 +1,15 @@
 #include "driverupgrade/snapshot_builder.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "read/listed_objects.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -27,12 +27,13 @@ struct World {
       : builder(Gpu(), cluster,
                 {.ns = fleet.ns,
                  .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
-                 .uses_driver = std::move(uses_driver)}) {}
+                 .uses_driver = std::move(uses_driver)},
+                &log) {}
   /// The view of the only node, with its pods.
   NodeView Read() {
-    auto snapshot = builder.Build({}, log);
+    auto snapshot = builder.Build({});
     REQUIRE(snapshot.ok());
-    builder.ReadPods({}, {fleet.node_names[0]}, log, *snapshot);
+    builder.ReadPods({}, {fleet.node_names[0]}, *snapshot);
     REQUIRE(snapshot->nodes.size() == 1);
     return *snapshot->nodes[0];
   }
@@ -40,8 +41,8 @@ struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
   Fleet fleet = AddFleet(*cluster, {.node_count = 1});
-  SnapshotBuilder builder;
   AttemptLog log = {};
+  SnapshotBuilder builder;
 };
 
 TEST_CASE("The filter is asked again about a pod that has changed") {
@@ -55,32 +56,27 @@ TEST_CASE("The filter is asked again about a pod that has changed") {
 }
 
 TEST_CASE("One list of all pods says of each node what a list of its own says, and a failure is each node's") {
-  const auto clock = std::make_shared<FakeClock>();
-  const auto cluster = std::make_shared<FakeCluster>(clock);
+  const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   const Fleet fleet = AddFleet(*cluster, {.node_count = 3});
-  SnapshotBuilder builder(
-      Gpu(), cluster, {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})});
-  const std::vector<std::string> two = {fleet.node_names[0], fleet.node_names[2]};
-  AttemptLog log;
-  auto one_by_one = builder.Build({}, log);
-  auto together = builder.Build({}, log);
-  REQUIRE((one_by_one.ok() && together.ok()));
-  builder.ReadPods({}, two, log, *one_by_one);
+  const std::set<std::string> two = {fleet.node_names[0], fleet.node_names[2]};
+  internal::ListedObjects one_by_one;
+  internal::ListedObjects together;
+  for (const auto& [node, status] : one_by_one.ListPodsOf({}, *cluster, two)) CHECK(status.ok());
   const std::int64_t lists = cluster->CallCount(Operation::kListPods);
-  builder.ReadAllPods({}, two, log, *together);
+  for (const auto& [node, status] : together.ListAllPods({}, *cluster, two)) CHECK(status.ok());
   CHECK(cluster->CallCount(Operation::kListPods) == lists + 1);
-  REQUIRE(together->nodes.size() == 3);
-  for (std::size_t i = 0; i < 3; ++i) CHECK(together->nodes[i]->pods == one_by_one->nodes[i]->pods);
-  CHECK(together->nodes[0]->pods);
-  CHECK_FALSE(together->nodes[1]->pods);
+  for (const std::string& node : two) {
+    REQUIRE(together.KnowsPodsOn(node));
+    CHECK(together.PodsOn(node) == one_by_one.PodsOn(node));
+  }
+  CHECK_FALSE(together.KnowsPodsOn(fleet.node_names[1]));
 
-  auto failed = builder.Build({}, log);
-  REQUIRE(failed.ok());
+  internal::ListedObjects failed;
   cluster->FailNext(Operation::kListPods, absl::UnavailableError("503"));
-  builder.ReadAllPods({}, two, log, *failed);
-  CHECK_FALSE(failed->nodes[0]->pods);
-  const auto unread = [](const Finding& finding) { return finding.code == FindingCode::kReadFailed; };
-  CHECK(std::count_if(failed->findings.begin(), failed->findings.end(), unread) == 2);
+  const auto answers = failed.ListAllPods({}, *cluster, two);
+  CHECK(answers.size() == 2);
+  for (const auto& [node, status] : answers) CHECK(absl::IsUnavailable(status));
+  for (const std::string& node : two) CHECK_FALSE(failed.KnowsPodsOn(node));
 }
 
 TEST_CASE("A pod of another namespace is one of the node's, though it has the driver's labels") {
@@ -96,15 +92,12 @@ TEST_CASE("A node of which nothing is left but a NodeMaintenance that we claim i
   const auto cluster = std::make_shared<FakeCluster>(clock);
   for (const char* name : {"claimed", "others"}) cluster->AddNode(testing::NodeBuilder(name).Build());
   const RequestorOptions requestor{.id = "nvidia.gpu-operator", .ns = "maintenance"};
-  cluster->AddNodeMaintenance(
-      {.ns = requestor.ns, .name = "a", .requestor_id = requestor.id, .node_name = "claimed"});
+  cluster->AddNodeMaintenance({.ns = requestor.ns, .name = "a", .requestor_id = requestor.id, .node_name = "claimed"});
   cluster->AddNodeMaintenance({.ns = requestor.ns, .name = "b", .requestor_id = "another", .node_name = "others"});
-  SnapshotBuilder builder(Gpu(), cluster,
-                          {.ns = "drivers",
-                           .driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}}),
-                           .requestor = requestor});
-  AttemptLog log;
-  const auto snapshot = builder.Build({}, log);
+  SnapshotBuilder builder(
+      Gpu(), cluster,
+      {.ns = "drivers", .driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}}), .requestor = requestor});
+  const auto snapshot = builder.Build({});
   REQUIRE(snapshot.ok());
   REQUIRE(snapshot->nodes.size() == 1);
   CHECK(snapshot->nodes[0]->node.name == "claimed");
@@ -115,7 +108,7 @@ TEST_CASE("What was tried on a node that is gone is forgotten") {
   world.log.PatchSent(world.Read().node, {.unschedulable = true}, world.clock->Now());
   REQUIRE(world.log.size() == 1);
   REQUIRE(world.cluster->RemoveNode(world.fleet.node_names[0]));
-  REQUIRE(world.builder.Build({}, world.log).ok());
+  REQUIRE(world.builder.Build({}).ok());
   CHECK(world.log.size() == 0);
 }
 

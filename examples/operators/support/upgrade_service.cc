@@ -15,7 +15,6 @@
 namespace examples {
 namespace {
 
-using driverupgrade::AttemptLog;
 using driverupgrade::Clock;
 using driverupgrade::Director;
 using driverupgrade::Doorbell;
@@ -95,13 +94,12 @@ class Service {
   // Whatever is wrong with the credentials or the permissions is best said before anything begins; a server that is
   // overloaded or away is waited for. The first look repeats no request, so that its refusal is told at once.
   absl::Status Look() {
-    AttemptLog none;
     driverupgrade::SnapshotOptions snapshot = service_.engine.snapshot;
     snapshot.driver_labels = probe_labels_;
     auto cluster = connection_.once ? connection_.once : connection_.cluster;
     return Await([&] {
       driverupgrade::SnapshotBuilder probe(service_.identity, std::exchange(cluster, connection_.cluster), snapshot);
-      return probe.Build({.deadline = deadline_, .stop = stop_}, none).status();
+      return probe.Build({.deadline = deadline_, .stop = stop_}).status();
     });
   }
 

@@ -107,6 +107,11 @@ struct NodeAttempts {
   std::map<std::string, MaintenanceAttempt> maintenances = {};
   /// The newest version of the node that is known to have been read: a list may be older than the one before.
   std::string read_version = {};
+  /// Adds the answer to a request about a pod, for callers that have one request in flight at a time:
+  ///
+  ///     const auto answer = cluster.EvictPod(context, {.pod = pod});
+  ///     attempts.PodAnswered(pod.uid, AttemptOf(answer, clock.Now()));
+  void PodAnswered(const std::string& pod_uid, PodAttempt answer);
   bool empty() const { return !patch && !label_loss && pods.empty() && maintenances.empty(); }
   friend bool operator==(const NodeAttempts&, const NodeAttempts&) = default;
 };
@@ -131,11 +136,8 @@ absl::Time LabelLossEnds(const LabelLoss& loss);
 /// When the call may be made; InfiniteFuture() while an answer is outstanding.
 absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call);
 
-/// Returns what the answer to an eviction says, for AttemptLog::PodRequestAnswered. `now`: when the answer came.
-///
-///     log.PodRequestSent(node.uid, node.resource_version, pod.uid, clock.Now());
-///     const auto answer = cluster.EvictPod(context, {.pod = pod});
-///     log.PodRequestAnswered(node.uid, pod.uid, AttemptOf(answer, clock.Now()));
+/// Returns what the answer to an eviction says, for NodeAttempts::PodAnswered and AttemptLog::PodRequestAnswered. `now`:
+/// when the answer came.
 PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now);
 /// The same of a deletion.
 PodAttempt AttemptOf(const absl::Status& answer, absl::Time now);

@@ -134,6 +134,13 @@ PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time no
           .message = answer->message};
 }
 
+void NodeAttempts::PodAnswered(const std::string& pod_uid, PodAttempt answer) {
+  PodAttempt& attempt = pods[pod_uid];
+  answer.count = attempt.count + 1;
+  answer.sent_at = answer.answered_at;
+  attempt = std::move(answer);
+}
+
 void AttemptLog::PatchSent(const Node& node, const PatchNodeParams& patch, absl::Time now) {
   std::optional<PatchAttempt>& attempt = nodes_[node.uid].patch;
   if (!attempt) attempt.emplace();

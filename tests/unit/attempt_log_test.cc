@@ -249,6 +249,19 @@ TEST_CASE("W39: the answer to an eviction is recorded as the facade gives it") {
   CHECK(AttemptOf(lost, kT0).outcome == Outcome::kUnclear);
 }
 
+TEST_CASE("The answers about one pod are counted without a log, so that each refusal is followed by a longer pause") {
+  NodeAttempts attempts;
+  const absl::StatusOr<EvictionAnswer> refused = EvictionAnswer{.refusal = Refusal::kDisruptionBudget, .budget = "web"};
+  for (const int count : {1, 2, 3}) {
+    attempts.PodAnswered("p1", AttemptOf(refused, kT0));
+    CHECK(attempts.pods.at("p1").count == count);
+    CHECK(attempts.pods.at("p1").sent_at == kT0);
+    CHECK(attempts.pods.at("p1").budget == "web");
+  }
+  CHECK(NextPodRequestDue(attempts.pods.at("p1"), "p1") >= kT0 + absl::Seconds(18));
+  CHECK(attempts.pods.size() == 1);
+}
+
 TEST_CASE("W1: a label that was written and removed before it was read is lost, one that we removed is not") {
   const std::string key = "nvidia.com/gpu-driver-upgrade-state";
   for (const bool removed_by_us : {false, true}) {

@@ -1,7 +1,6 @@
 #include "driver_manager/evacuation.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "driver_manager/status_text.h"
@@ -12,13 +11,13 @@
 namespace driver_manager {
 namespace {
 
-using driverupgrade::AttemptLog;
 using driverupgrade::DrainManager;
 using driverupgrade::DrainPolicy;
 using driverupgrade::EvictionAnswer;
 using driverupgrade::EvictionRound;
 using driverupgrade::LabelSelector;
 using driverupgrade::Node;
+using driverupgrade::NodeAttempts;
 using driverupgrade::NodeView;
 using driverupgrade::Pod;
 using driverupgrade::PodDeletionPolicy;
@@ -90,31 +89,26 @@ absl::StatusOr<std::vector<std::string>> Evacuation::ClaimHolders() {
   return holders;
 }
 
-absl::StatusOr<NodeView> Evacuation::Read(AttemptLog& attempts) {
+absl::StatusOr<NodeView> Evacuation::Read(const NodeAttempts& attempts) {
   absl::StatusOr<Node> node = parts_.cluster->GetNode(node_.Context(), {.name = node_.name()});
   if (!node.ok()) return node.status();
   absl::StatusOr<std::vector<Pod>> pods = node_.Pods();
   if (!pods.ok()) return pods.status();
-  std::set<std::string> live;
-  for (const Pod& pod : *pods) live.insert(pod.ref.uid);
-  attempts.NodeRead(*node, &live);
-  NodeView view{.node = *std::move(node), .pods = *std::move(pods)};
+  NodeView view{.node = *std::move(node), .pods = *std::move(pods), .attempts = attempts};
   // No pod of this very node is lost (dep-F11): its kubelet runs us.
   view.node.ready = true;
-  view.attempts = attempts.ForNode(view.node.uid);
   return view;
 }
 
-void Evacuation::Request(const Node& node, const PodRef& pod, AttemptLog& attempts) {
-  attempts.PodRequestSent(node.uid, node.resource_version, pod.uid, parts_.clock->Now());
+void Evacuation::Request(const PodRef& pod, NodeAttempts& attempts) {
   const absl::StatusOr<EvictionAnswer> answer = parts_.cluster->EvictPod(node_.Context(), {.pod = pod});
   const std::string text = answer.ok() ? std::string(ToString(*answer)) : std::string(answer.status().message());
   parts_.log({.message = "eviction", .fields = {{"pod", pod.ToString()}, {"answer", text}}});
-  attempts.PodRequestAnswered(node.uid, pod.uid, AttemptOf(answer, parts_.clock->Now()));
+  attempts.PodAnswered(pod.uid, AttemptOf(answer, parts_.clock->Now()));
 }
 
 // One look at the node, and the requests that are due.
-absl::StatusOr<std::string> Evacuation::Look(const Select& select, AttemptLog& attempts) {
+absl::StatusOr<std::string> Evacuation::Look(const Select& select, NodeAttempts& attempts) {
   absl::StatusOr<NodeView> view = Read(attempts);
   if (!view.ok()) return view.status();
   const absl::StatusOr<PodSelection> selection = select(*view);
@@ -123,7 +117,7 @@ absl::StatusOr<std::string> Evacuation::Look(const Select& select, AttemptLog& a
   const absl::Time now = parts_.clock->Now();
   const EvictionRound round = DrainManager().Pace(selection->evict, *view, now);
   std::string left = round.finished ? "" : DrainManager().Remaining(selection->evict, *view, now);
-  for (const PodRef& pod : round.evict) Request(view->node, pod, attempts);
+  for (const PodRef& pod : round.evict) Request(pod, attempts);
   return left;
 }
 
@@ -131,7 +125,7 @@ absl::Status Evacuation::Evacuate(std::string_view what, const Select& select) {
   parts_.log({.message = std::string(what),
               .fields = {{"node", node_.name()}, {"timeout", absl::FormatDuration(settings_.drain_timeout)}}});
   const absl::Time deadline = parts_.clock->Now() + settings_.drain_timeout;
-  AttemptLog attempts;
+  NodeAttempts attempts;
   while (true) {
     const absl::StatusOr<std::string> left = Look(select, attempts);
     const absl::Status& look = left.status();

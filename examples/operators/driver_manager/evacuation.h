@@ -47,10 +47,10 @@ class Evacuation {
  private:
   using Select = std::function<absl::StatusOr<driverupgrade::PodSelection>(driverupgrade::NodeView&)>;
   absl::Status Evacuate(std::string_view what, const Select& select);
-  absl::StatusOr<driverupgrade::NodeView> Read(driverupgrade::AttemptLog& attempts);
+  absl::StatusOr<driverupgrade::NodeView> Read(const driverupgrade::NodeAttempts& attempts);
   // What is left after a look at the node, and why; empty: nothing.
-  absl::StatusOr<std::string> Look(const Select& select, driverupgrade::AttemptLog& attempts);
-  void Request(const driverupgrade::Node& node, const driverupgrade::PodRef& pod, driverupgrade::AttemptLog& attempts);
+  absl::StatusOr<std::string> Look(const Select& select, driverupgrade::NodeAttempts& attempts);
+  void Request(const driverupgrade::PodRef& pod, driverupgrade::NodeAttempts& attempts);
   absl::StatusOr<bool> HoldsGpuClaim(const driverupgrade::Pod& pod);
   absl::StatusOr<driverupgrade::PodSelection> SelectGpuPods(driverupgrade::NodeView& view);
 

@@ -1,0 +1,31 @@
+// Decides one pass of an upgrade, and prints it. It sends nothing.
+#include <cstdio>
+#include <memory>
+
+#include "driverupgrade/snapshot_builder.h"
+#include "driverupgrade/state_machine.h"
+#include "driverupgrade/testing/builders.h"
+
+using namespace driverupgrade;
+
+int main() {
+  const auto clock = std::make_shared<testing::FakeClock>();
+  const auto cluster = std::make_shared<testing::FakeCluster>(clock);
+  const testing::Fleet fleet = testing::AddFleet(*cluster, {.node_count = 3});
+  cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  cluster->SetNodeReady("node-3", false);
+
+  const auto identity = DriverIdentity::Create("example.com", "fpga");
+  SnapshotBuilder builder(
+      *identity, cluster,
+      {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})});
+  auto snapshot = builder.Build({});
+  if (!snapshot.ok()) return 1;
+
+  const StateMachine machine(*identity, {});
+  const UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1};
+  const Plan first = machine.Step(*snapshot, policy, clock->Now());
+  builder.ReadPods({}, first.pod_interest, *snapshot);
+  const Plan plan = machine.Step(*snapshot, policy, clock->Now());
+  std::puts(Describe(plan).c_str());
+}

@@ -31,7 +31,6 @@
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
-#include "driverupgrade/maintenance_call.h"
 
 namespace driverupgrade {
 

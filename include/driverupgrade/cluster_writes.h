@@ -1,7 +1,7 @@
 /// What the writes of the seam (cluster_facade.h) take and answer.
 ///
-/// Defines the Params structs of ClusterWriter, Patched, EvictionAnswer, Refusal, what an Event is made of, and
-/// WasNotApplied.
+/// Defines the Params structs of ClusterWriter, Patched, MaintenanceCall, EvictionAnswer, Refusal, what an Event is made
+/// of, and WasNotApplied.
 ///
 ///     const PatchNodeParams cordon{.name = node.name,
 ///                                  .uid = node.uid,
@@ -100,6 +100,23 @@ struct DeleteNodeMaintenanceParams {
   /// Sent as precondition; another object of that name counts as gone.
   std::string uid = {};
 };
+
+/// One write to a NodeMaintenance.
+struct MaintenanceCall {
+  enum class Kind : std::uint8_t {
+    kCreate,           ///< Asks for the node.
+    kJoin,             ///< Adds us to another requestor's object.
+    kLeave,            ///< Takes us off it.
+    kReportFailure,    ///< Sets the condition RequestorFailed.
+    kWithdrawFailure,  ///< Sets it to False.
+    kDelete,           ///< Gives the node back.
+  };
+  Kind kind = Kind::kCreate;
+  /// As it is to be afterwards, but with the UID and the version that were read; both empty with kCreate.
+  NodeMaintenance object = {};
+  friend bool operator==(const MaintenanceCall&, const MaintenanceCall&) = default;
+};
+std::string_view ToString(MaintenanceCall::Kind kind);
 
 /// Why a pod was not asked to go; closed, so that gates can be chosen by it.
 enum class Refusal : std::uint8_t {

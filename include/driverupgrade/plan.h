@@ -18,7 +18,6 @@
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
-#include "driverupgrade/maintenance_call.h"
 #include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_state.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "driverupgrade/maintenance_call.h"
+#include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/service/director.h"
 
 namespace ofed_operator {

@@ -35,7 +35,6 @@ HEADERS_ALONE = {
     "call_context": "seam",
     "cluster_reads": "model",
     "fleet_status": "decide",
-    "node_outcome": "decide",
     "executor_options": "write",
     "version": "base",
     "watch": "seam",

@@ -1,6 +1,6 @@
 /// What happened, for logs and metrics.
 ///
-/// Defines Observer, PassOutcome and MakeObserverGroup.
+/// Defines Observer, NodeOutcome, PassOutcome and MakeObserverGroup.
 ///
 ///     class CountingObserver final : public Observer {
 ///      public:
@@ -16,16 +16,33 @@
 #define DRIVERUPGRADE_OBSERVER_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "driverupgrade/cluster_types.h"
 #include "driverupgrade/finding.h"
-#include "driverupgrade/node_outcome.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_budget.h"
 
 namespace driverupgrade {
+
+/// What became of one NodePlan.
+struct NodeOutcome {
+  std::string node = {};
+  /// The first failure, after which the rest of the plan was dropped. A refused eviction is no failure.
+  absl::Status status = absl::OkStatus();
+  /// The patch was acknowledged.
+  bool patched = false;
+  int evictions_accepted = 0;
+  int evictions_refused = 0;
+  int pods_deleted = 0;
+  /// Number of gangs (RolloutPolicy::gangs) that these evictions and deletions were the first of their unit to interrupt.
+  int gangs_interrupted = 0;
+  /// The node as the patch left it; nullptr without one.
+  std::shared_ptr<const Node> node_after = nullptr;
+};
 
 /// What became of one call of UpgradeEngine::Reconcile.
 struct PassOutcome {

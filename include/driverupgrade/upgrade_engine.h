@@ -32,7 +32,6 @@
 #include "driverupgrade/executor_options.h"
 #include "driverupgrade/fleet_status.h"
 #include "driverupgrade/gate.h"
-#include "driverupgrade/node_outcome.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/snapshot_builder.h"

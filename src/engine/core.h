@@ -30,7 +30,7 @@
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/fleet_status.h"
-#include "driverupgrade/node_outcome.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/upgrade_policy.h"

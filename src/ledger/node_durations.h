@@ -11,7 +11,7 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/node_outcome.h"
+#include "driverupgrade/observer.h"
 
 namespace driverupgrade::internal {
 

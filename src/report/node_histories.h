@@ -18,7 +18,7 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/gate.h"
-#include "driverupgrade/node_outcome.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_state.h"
 

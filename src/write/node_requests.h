@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_writes.h"
-#include "driverupgrade/node_outcome.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 
 namespace driverupgrade::internal {

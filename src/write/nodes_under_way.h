@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/attempt_log.h"
-#include "driverupgrade/node_outcome.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 #include "write/node_requests.h"
 

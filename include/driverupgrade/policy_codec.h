@@ -1,7 +1,8 @@
 /// UpgradePolicy from and to the documents that administrators write: the `upgradePolicy` section of the
 /// custom resources of NVIDIA's GPU Operator and Network Operator, in YAML or JSON.
 ///
-/// Defines ParseUpgradePolicy, ParseUpgradePolicyJson, FormatUpgradePolicy and PolicyDefaults.
+/// Defines ParseUpgradePolicy, ParseUpgradePolicyJson, FormatUpgradePolicy, PolicyDefaults, and Warnings about fields of a
+/// valid policy that have no effect.
 ///
 ///     absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(R"(
 ///       autoUpgrade: true
@@ -18,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -60,6 +62,10 @@ using TimeZoneLoader = std::function<absl::StatusOr<TimeZoneTable>(std::string_v
 /// absent limit or section, for which documents have no other word, is null. `policy` is one that Validate accepts.
 /// ParseUpgradePolicy with PolicyDefaults{} reads it back to an equal policy, fractions of seconds rounded up.
 std::string FormatUpgradePolicy(const UpgradePolicy& policy);
+
+/// One sentence for each such field, which begins with the path of the field as documents spell it. In the order of the
+/// fields; empty for most policies. `policy` passes Validate.
+[[nodiscard]] std::vector<std::string> Warnings(const UpgradePolicy& policy);
 
 }  // namespace driverupgrade
 

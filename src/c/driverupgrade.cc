@@ -11,7 +11,6 @@
 #include "c/guard.h"
 #include "driverupgrade/cordon_names.h"
 #include "driverupgrade/policy_codec.h"
-#include "driverupgrade/policy_warnings.h"
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
 #include "whatif/driver_members.h"

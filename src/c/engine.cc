@@ -13,7 +13,6 @@
 #include "c/guard.h"
 #include "driverupgrade/c/driverupgrade.h"
 #include "driverupgrade/policy_codec.h"
-#include "driverupgrade/policy_warnings.h"
 #include "fmt/format.h"
 #include "host/engine_json.h"
 #include "host/host_engine.h"

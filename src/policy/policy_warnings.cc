@@ -1,4 +1,4 @@
-#include "driverupgrade/policy_warnings.h"
+#include "driverupgrade/policy_codec.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,8 @@
-#include "driverupgrade/policy_warnings.h"
+#include "driverupgrade/policy_codec.h"
 
 #include <string>
 #include <vector>
 
-#include "driverupgrade/policy_codec.h"
 #include "support/catch.h"
 
 namespace driverupgrade {

@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "driverupgrade/kubernetes/object_client.h"
-#include "driverupgrade/policy_warnings.h"
+#include "driverupgrade/policy_codec.h"
 #include "support/resource_condition.h"
 
 namespace examples {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "driverupgrade/policy_warnings.h"
+#include "driverupgrade/policy_codec.h"
 #include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "fmt/format.h"

@@ -1,6 +1,6 @@
 /// Reads a cluster into the snapshot that Step decides by.
 ///
-/// Defines SnapshotBuilder, SnapshotOptions, PodFilter and RestartOnlyPredicate.
+/// Defines SnapshotBuilder, SnapshotOptions, PodFilter, RestartOnlyPredicate, and SameTemplate with IgnoredKeys.
 ///
 ///     SnapshotBuilder builder(identity, cluster, {.ns = "gpu-operator", .driver_labels = selector});
 ///     absl::StatusOr<ClusterSnapshot> snapshot = builder.Build(context);
@@ -22,6 +22,7 @@
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/maintenance_requestor.h"
 
@@ -37,10 +38,28 @@ using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context,
 /// `running` is the revision that `pod` was made from, `wanted` the newest. Compare these two, not the DaemonSet: it may
 /// have another template by now. Called for nodes that need an upgrade, once for each version of the pod and each newest
 /// revision. NotFound: the template of one of the revisions is not known; a finding, and the node is upgraded in full.
-/// Any other error or an exception is a finding and holds the node back (gate Hook). revision_comparison.h has a
-/// ready-made predicate.
+/// Any other error or an exception is a finding and holds the node back (gate Hook). SameTemplate is a ready-made
+/// predicate:
+///
+///     options.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
+///                               const ControllerRevision& wanted) { return SameTemplate(running, wanted); };
+///
+/// With it `kubectl rollout restart` and a new chart version restart driver pods without evacuating their nodes.
 using RestartOnlyPredicate = std::function<absl::StatusOr<bool>(
     const CallContext& context, const Pod& pod, const ControllerRevision& running, const ControllerRevision& wanted)>;
+
+/// Metadata of the pod template that may differ.
+struct IgnoredKeys {
+  std::vector<std::string> annotations = {"kubectl.kubernetes.io/restartedAt"};
+  /// What charts stamp on everything they render.
+  std::vector<std::string> labels = {"helm.sh/chart", "app.kubernetes.io/version", "app.kubernetes.io/managed-by",
+                                     "chart", "heritage"};
+};
+
+/// Compares ControllerRevision::data as JSON values: the order of members does not matter, the order of lists does.
+/// Errors, naming the revision: NotFound if one has no data; InvalidArgument if its data is not a JSON object.
+[[nodiscard]] absl::StatusOr<bool> SameTemplate(const ControllerRevision& running, const ControllerRevision& wanted,
+                                                const IgnoredKeys& ignored = {});
 
 struct SnapshotOptions {
   /// Namespace of the driver's DaemonSets.

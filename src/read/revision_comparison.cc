@@ -1,4 +1,4 @@
-#include "driverupgrade/revision_comparison.h"
+#include "driverupgrade/snapshot_builder.h"
 
 #include <algorithm>
 #include <string_view>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "driverupgrade/revision_comparison.h"
+#include "driverupgrade/snapshot_builder.h"
 #include "fmt/format.h"
 #include "scenarios/scenario_file.h"
 

@@ -7,7 +7,7 @@
 
 #include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/leader_election.h"
-#include "driverupgrade/revision_comparison.h"
+#include "driverupgrade/snapshot_builder.h"
 #include "fmt/format.h"
 #include "property/seeded_random.h"
 #include "support/catch.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "driverupgrade/log_sink.h"
-#include "driverupgrade/revision_comparison.h"
+#include "driverupgrade/snapshot_builder.h"
 #include "fmt/format.h"
 #include "run/engine_maker.h"
 #include "simulation/world/liveness.h"

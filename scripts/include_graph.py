@@ -36,6 +36,7 @@ HEADERS_ALONE = {
     "cluster_reads": "model",
     "fleet_status": "decide",
     "executor_options": "write",
+    "policy_values": "policy",
     "version": "base",
     "watch": "seam",
 }

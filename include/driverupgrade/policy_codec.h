@@ -23,7 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/time_zone_table.h"
+#include "driverupgrade/policy_values.h"
 #include "driverupgrade/upgrade_policy.h"
 
 namespace driverupgrade {

@@ -25,9 +25,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/count_or_percent.h"
 #include "driverupgrade/label_selector.h"
-#include "driverupgrade/time_zone_table.h"
+#include "driverupgrade/policy_values.h"
 
 namespace driverupgrade {
 

@@ -19,8 +19,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "driverupgrade/count_or_percent.h"
 #include "driverupgrade/label_selector.h"
+#include "driverupgrade/policy_values.h"
 #include "driverupgrade/rollout_policy.h"
 
 namespace driverupgrade {

@@ -1,4 +1,4 @@
-#include "driverupgrade/count_or_percent.h"
+#include "driverupgrade/policy_values.h"
 
 #include <algorithm>
 #include <cstdint>

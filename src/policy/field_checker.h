@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "driverupgrade/count_or_percent.h"
+#include "driverupgrade/policy_values.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 

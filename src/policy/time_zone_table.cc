@@ -1,4 +1,4 @@
-#include "driverupgrade/time_zone_table.h"
+#include "driverupgrade/policy_values.h"
 
 #include <algorithm>
 #include <iterator>

@@ -11,7 +11,7 @@
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/policy_codec.h"
-#include "driverupgrade/time_zone_table.h"
+#include "driverupgrade/policy_values.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/validation_manager.h"
 #include "wire/document.h"

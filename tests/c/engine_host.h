@@ -19,7 +19,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/observer.h"
-#include "driverupgrade/time_zone_table.h"
+#include "driverupgrade/policy_values.h"
 #include "driverupgrade/upgrade_policy.h"
 
 namespace driverupgrade::tests {

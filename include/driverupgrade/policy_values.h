@@ -1,17 +1,21 @@
-/// A time zone as a value: its name, and its offsets from UTC.
+/// Values that policies consist of: numbers of nodes, and time zones.
 ///
-/// Defines TimeZoneTable.
+/// Defines Count, Percent, CountOrPercent, ScaledLimit and TimeZoneTable.
+///
+///     CountOrPercent limit = Percent{25};
+///     int nodes = ScaledLimit(limit, 10);   // 3
 ///
 ///     absl::StatusOr<absl::TimeZone> berlin = LoadRolloutTimeZone("Europe/Berlin");
 ///     RolloutWindow window{.start = absl::Hours(22), .time_zone = TimeZoneTable(*berlin)};
 ///
-/// Decisions read no time zone files. The reader of a policy does: abseil natively, and the host behind the C interface. Thread-safe: it does not change. Copies share one table.
-#ifndef DRIVERUPGRADE_TIME_ZONE_TABLE_H_
-#define DRIVERUPGRADE_TIME_ZONE_TABLE_H_
+/// Values; thread-safe.
+#ifndef DRIVERUPGRADE_POLICY_VALUES_H_
+#define DRIVERUPGRADE_POLICY_VALUES_H_
 
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,6 +23,23 @@
 
 namespace driverupgrade {
 
+struct Count {
+  int value = 0;
+  friend bool operator==(const Count&, const Count&) = default;
+};
+/// May exceed 100.
+struct Percent {
+  int value = 100;
+  friend bool operator==(const Percent&, const Percent&) = default;
+};
+using CountOrPercent = std::variant<Count, Percent>;
+
+/// The limit for a fleet of `total` nodes; percentages round up, as Kubernetes scales an int-or-percent.
+/// 25 % of 1 is 1. Saturates instead of overflowing.
+int ScaledLimit(const CountOrPercent& limit, int total);
+
+/// A time zone: its name, and its offsets from UTC. Decisions read no time zone files. The reader of a policy does: abseil
+/// natively, and the host behind the C interface. Copies share one table.
 class TimeZoneTable {
  public:
   /// An offset from UTC, positive to the east, and the time from which on it applies. The first offset of a table also applies
@@ -63,4 +84,4 @@ class TimeZoneTable {
 
 }  // namespace driverupgrade
 
-#endif  // DRIVERUPGRADE_TIME_ZONE_TABLE_H_
+#endif  // DRIVERUPGRADE_POLICY_VALUES_H_

@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "driverupgrade/kubernetes/http_transport.h"
-#include "driverupgrade/kubernetes/transport_options.h"
 #include "kubernetes/guarded_sink.h"
 #include "kubernetes/line_splitter.h"
 #include "kubernetes/transport_errors.h"

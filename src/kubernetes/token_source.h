@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/kubernetes/kube_config.h"
-#include "driverupgrade/kubernetes/transport_options.h"
 
 namespace driverupgrade {
 

@@ -11,7 +11,6 @@
 #include "absl/time/time.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/kubernetes/http_transport.h"
-#include "driverupgrade/kubernetes/transport_options.h"
 #include "kubernetes/guarded_sink.h"
 
 namespace driverupgrade {

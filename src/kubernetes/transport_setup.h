@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/kubernetes/kube_config.h"
-#include "driverupgrade/kubernetes/transport_options.h"
 #include "kubernetes/redactor.h"
 #include "kubernetes/server_url.h"
 #include "kubernetes/tls_material.h"

@@ -27,7 +27,6 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/kubernetes/kube_config.h"
-#include "driverupgrade/kubernetes/transport_options.h"
 
 namespace driverupgrade {
 

@@ -17,7 +17,6 @@
 #include "absl/time/clock.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/kubernetes/kube_config.h"
-#include "driverupgrade/kubernetes/transport_options.h"
 
 namespace driverupgrade::testing_support {
 

@@ -10,7 +10,7 @@
 #include "driverupgrade/drain_manager.h"
 #include "driverupgrade/kubernetes/curl_transport.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
-#include "driverupgrade/kubernetes/retrying_transport.h"
+#include "driverupgrade/kubernetes/transport_decorators.h"
 
 using namespace driverupgrade;
 

@@ -7,7 +7,7 @@
 ///     ...
 ///     RequestFigures now = meter->Snapshot();
 ///
-/// Who has a transport or a client of another kind tells the meter by itself; see kubernetes/metered_transport.h for
+/// Who has a transport or a client of another kind tells the meter by itself; see kubernetes/transport_decorators.h for
 /// ours. Values are to be of closed sets, never names of objects: each new combination is kept for ever. Counters begin
 /// at 0 with the meter. Thread-safe.
 #ifndef DRIVERUPGRADE_REQUEST_METER_H_

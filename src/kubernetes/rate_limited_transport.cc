@@ -2,7 +2,7 @@
 #include <mutex>
 #include <utility>
 
-#include "driverupgrade/kubernetes/retrying_transport.h"
+#include "driverupgrade/kubernetes/transport_decorators.h"
 #include "fmt/format.h"
 
 namespace driverupgrade {

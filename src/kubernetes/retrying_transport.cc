@@ -1,4 +1,4 @@
-#include "driverupgrade/kubernetes/retrying_transport.h"
+#include "driverupgrade/kubernetes/transport_decorators.h"
 
 #include <algorithm>
 #include <optional>

@@ -11,7 +11,7 @@
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
-#include "driverupgrade/kubernetes/retrying_transport.h"
+#include "driverupgrade/kubernetes/transport_decorators.h"
 #include "driverupgrade/testing/facade_contract.h"
 #include "fmt/format.h"
 #include "json.h"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "CLI/CLI.hpp"
-#include "driverupgrade/kubernetes/retrying_transport.h"
+#include "driverupgrade/kubernetes/transport_decorators.h"
 #include "support/chosen_transport.h"
 
 namespace examples {

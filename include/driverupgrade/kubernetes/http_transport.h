@@ -15,7 +15,7 @@
 ///     if (answer.ok() && answer->status == 200) Use(answer->body);
 ///
 /// A transport knows the server, the credentials and TLS; it knows nothing of Kubernetes objects. It neither
-/// retries (retrying_transport.h does), nor follows redirects, nor interprets a status code but one: a request that is
+/// retries (transport_decorators.h does), nor follows redirects, nor interprets a status code but one: a request that is
 /// answered 401 is sent once more if there is a new token by then. Where a server echoes a credential, the library's
 /// backends give on `[redacted]` (SECURITY.md). It is meant to be shared: all methods may be called from many threads
 /// at once. It must outlive the calls made on it. See also kube_config.h.

@@ -1,4 +1,4 @@
-#include "driverupgrade/kubernetes/metered_transport.h"
+#include "driverupgrade/kubernetes/transport_decorators.h"
 
 #include <map>
 #include <thread>

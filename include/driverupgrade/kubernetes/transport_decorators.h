@@ -1,23 +1,24 @@
-/// Two decorators of HttpTransport: one repeats what may be repeated, one spaces requests out.
+/// Three decorators of HttpTransport: one repeats what may be repeated, one spaces requests out, one counts and times them.
 ///
-/// Defines RetryOptions, MakeRetryingTransport, RateLimit and MakeRateLimitedTransport.
+/// Defines RetryOptions, MakeRetryingTransport, RateLimit, MakeRateLimitedTransport and MakeMeteredTransport.
 ///
 /// Example (tests/unit/kubernetes/retrying_transport_test.cc):
 ///
 ///     auto transport = MakeRetryingTransport(MakeRateLimitedTransport(backend, {.requests_per_second = 50, .burst = 100}));
 ///     auto cluster = MakeRestCluster(transport);
 ///
-/// In this order a repetition pays for its slot as any other request. Both are thread-safe if what they
+/// In this order a repetition pays for its slot as any other request. All are thread-safe if what they
 /// decorate is, which must not be null, and hold a share of it. A call that waits here ends by its deadline or its
 /// stop.
-#ifndef DRIVERUPGRADE_KUBERNETES_RETRYING_TRANSPORT_H_
-#define DRIVERUPGRADE_KUBERNETES_RETRYING_TRANSPORT_H_
+#ifndef DRIVERUPGRADE_KUBERNETES_TRANSPORT_DECORATORS_H_
+#define DRIVERUPGRADE_KUBERNETES_TRANSPORT_DECORATORS_H_
 
 #include <memory>
 
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/request_meter.h"
 
 namespace driverupgrade {
 
@@ -57,6 +58,21 @@ struct RateLimit {
 /// deadline is DeadlineExceeded at once, and one that is stopped while it waits is Cancelled, both marked as not sent.
 std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner, RateLimit limit);
 
+/// Counts and times what goes through a transport:
+///
+///     auto meter = std::make_shared<RequestMeter>();
+///     auto cluster = MakeRestCluster(MakeMeteredTransport(*MakeCpprestTransport(config, {}), meter));
+///
+/// Each request counts once, by verb, resource and code, all of closed sets: resources are those that RestCluster
+/// knows, and `other`; codes are HTTP statuses that Kubernetes uses, `1xx` to `5xx` for others of their class,
+/// `invalid`, and the names of absl::StatusCode where there was no answer. A watch counts as soon as it is open, and
+/// has no duration. Nothing is changed of what passes.
+///
+/// Holds shares of both, which are not null. `clock`: null for SystemClock().
+std::shared_ptr<HttpTransport> MakeMeteredTransport(std::shared_ptr<HttpTransport> next,
+                                                    std::shared_ptr<RequestMeter> meter,
+                                                    std::shared_ptr<Clock> clock = nullptr);
+
 }  // namespace driverupgrade
 
-#endif  // DRIVERUPGRADE_KUBERNETES_RETRYING_TRANSPORT_H_
+#endif  // DRIVERUPGRADE_KUBERNETES_TRANSPORT_DECORATORS_H_

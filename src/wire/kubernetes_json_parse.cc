@@ -8,7 +8,6 @@
 
 #include "base/quote.h"
 #include "base/status_macros.h"
-#include "driverupgrade/wire/api_object.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
 #include "wire/json_document.h"

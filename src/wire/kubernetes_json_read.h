@@ -8,7 +8,7 @@
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
-#include "driverupgrade/wire/api_object.h"
+#include "driverupgrade/wire/kubernetes_json.h"
 #include "wire/json_document.h"
 
 namespace driverupgrade::internal {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "driverupgrade/cluster_types.h"
-#include "driverupgrade/wire/api_object.h"
+#include "driverupgrade/wire/kubernetes_json.h"
 
 namespace driverupgrade::internal {
 

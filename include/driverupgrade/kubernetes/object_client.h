@@ -28,7 +28,7 @@
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/watch.h"
-#include "driverupgrade/wire/api_object.h"
+#include "driverupgrade/wire/kubernetes_json.h"
 
 namespace driverupgrade {
 

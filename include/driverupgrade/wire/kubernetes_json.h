@@ -1,6 +1,7 @@
 /// Kubernetes objects from and to the JSON that the API server speaks.
 ///
 /// Defines
+///  - ApiObject: an object of any kind;
 ///  - ParseObject, ParseList, ListPage: from the body of an answer;
 ///  - ParseWatchEvent, WatchEvent: from a line of a watch;
 ///  - ParseMixedList, ClusterObjects: from what `kubectl get nodes,pods,... -o json` prints;
@@ -26,8 +27,7 @@
 /// What is written is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
 ///
 /// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision,
-/// PodDisruptionBudget, NodeMaintenance, Lease or ConfigMap; for reading also ApiObject (api_object.h), which is of any
-/// kind.
+/// PodDisruptionBudget, NodeMaintenance, Lease or ConfigMap; for reading also ApiObject, which is of any kind.
 #ifndef DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 #define DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 
@@ -42,6 +42,20 @@
 #include "driverupgrade/cluster_writes.h"
 
 namespace driverupgrade {
+
+/// An object of any kind, as its JSON text: for kinds that the library has no type for. A value. See
+/// kubernetes/object_client.h.
+struct ApiObject {
+  /// Empty where the kind has no namespaces.
+  std::string ns = {};
+  std::string name = {};
+  std::string uid = {};
+  std::string resource_version = {};
+  /// The whole object, without white space, its members in the order of the answer. Integers beyond 64 bits become
+  /// floating-point numbers. Items of a list lack `kind` and `apiVersion` where the server leaves them out.
+  std::string json = {};
+  friend bool operator==(const ApiObject&, const ApiObject&) = default;
+};
 
 /// One object. Times are RFC 3339; a selector that is missing or unparsable selects nothing, and `{}` selects
 /// everything. The `data` of a ControllerRevision is written anew without white space, its members in the

@@ -1,4 +1,4 @@
-#include "driverupgrade/service/doorbell.h"
+#include "driverupgrade/service/director.h"
 
 #include <algorithm>
 

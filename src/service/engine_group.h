@@ -21,7 +21,6 @@
 #include "driverupgrade/log_sink.h"
 #include "driverupgrade/metrics_snapshot.h"
 #include "driverupgrade/service/director.h"
-#include "driverupgrade/service/doorbell.h"
 #include "driverupgrade/service/upgrade_service.h"
 #include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/upgrade_engine.h"

@@ -17,7 +17,6 @@
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/log_sink.h"
 #include "driverupgrade/service/director.h"
-#include "driverupgrade/service/doorbell.h"
 #include "gpu/cluster_policy.h"
 #include "gpu/decide.h"
 #include "gpu/node_keeper.h"

@@ -16,7 +16,6 @@
 #include "driverupgrade/log_sink.h"
 #include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/service/director.h"
-#include "driverupgrade/service/doorbell.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "ofed/decide.h"
 #include "ofed/init_config.h"

@@ -14,7 +14,6 @@
 
 #include "driverupgrade/log_sink.h"
 #include "driverupgrade/service/director.h"
-#include "driverupgrade/service/doorbell.h"
 #include "driverupgrade/service/upgrade_service.h"
 #include "support/operator_process.h"
 #include "support/service_arguments.h"

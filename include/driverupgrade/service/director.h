@@ -1,6 +1,6 @@
 /// The part of an operator that is its own: where its policies come from, and what it does beside rolling the driver.
 ///
-/// Defines EngineSpec, EngineProgress, EngineOptionsOf and Director.
+/// Defines EngineSpec, EngineProgress, EngineOptionsOf, Director and Doorbell.
 ///
 ///     class OnePolicy final : public Director {
 ///      public:
@@ -17,15 +17,19 @@
 #ifndef DRIVERUPGRADE_SERVICE_DIRECTOR_H_
 #define DRIVERUPGRADE_SERVICE_DIRECTOR_H_
 
+#include <condition_variable>
 #include <cstddef>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/upgrade_budget.h"
@@ -110,6 +114,28 @@ class Director {
 
   /// For the readiness probe: OK, or what hinders the director. Thread-safe.
   virtual absl::Status Ready() const { return absl::OkStatus(); }
+};
+
+/// Wakes the service's loop: a director rings it when its policies change.
+///
+///     const auto bell = std::make_shared<Doorbell>();
+///     watch.OnChange([bell] { bell->Ring(); });
+///     while (!stop.stop_requested()) bell->Wait(Turn(), *clock, stop);
+///
+/// Thread-safe; one thread waits. A ring while no thread waits is not lost: the next wait returns immediately. Threads that
+/// ring share the bell with the loop, so neither has to outlive the other.
+class Doorbell {
+ public:
+  /// Wakes the waiting thread, or the next one that waits.
+  void Ring();
+
+  /// Until `until` by `clock`, a ring or a stop; in real time. Returns early after a minute.
+  void Wait(absl::Time until, const Clock& clock, const std::stop_token& stop);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool rung_ = false;
 };
 
 }  // namespace driverupgrade

@@ -39,7 +39,6 @@
 #include "driverupgrade/prometheus/metrics_collector.h"
 #include "driverupgrade/request_meter.h"
 #include "driverupgrade/service/director.h"
-#include "driverupgrade/service/doorbell.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"

@@ -35,7 +35,7 @@ HEADERS_ALONE = {
     "call_context": "seam",
     "cluster_reads": "model",
     "fleet_status": "decide",
-    "executor_options": "write",
+    "engine_options": "write",
     "policy_values": "policy",
     "version": "base",
     "watch": "seam",

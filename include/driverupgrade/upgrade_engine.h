@@ -24,12 +24,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/admission_ledger.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/executor_options.h"
+#include "driverupgrade/engine_options.h"
 #include "driverupgrade/fleet_status.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/observer.h"

@@ -43,9 +43,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "decide/admission/grants.h"
-#include "driverupgrade/admission_ledger.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/engine_options.h"
 #include "ledger/ledger_request.h"
 
 namespace driverupgrade {

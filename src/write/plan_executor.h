@@ -21,7 +21,7 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/executor_options.h"
+#include "driverupgrade/engine_options.h"
 #include "driverupgrade/observer.h"
 #include "write/node_requests.h"
 

@@ -34,7 +34,6 @@ HEADERS_ALONE = {
     "cache_changes": "read",
     "call_context": "seam",
     "cluster_reads": "model",
-    "fleet_status": "decide",
     "engine_options": "write",
     "policy_values": "policy",
     "version": "base",

@@ -1,6 +1,6 @@
 /// What Step says is to be done now, and what waits for what.
 ///
-/// Defines NodePlan, PlannedEvent, NodeGate, NodeReading, Plan and Describe.
+/// Defines NodePlan, PlannedEvent, NodeGate, NodeReading, Plan, Describe, and FleetStatus with its NodeStatus.
 ///
 ///     Plan plan = machine.Step(snapshot, policy, now);
 ///     for (const NodePlan& node : plan.nodes) { /* confirm, patch, evict, remove, maintenance, events */ }
@@ -174,6 +174,50 @@ struct Plan {
   /// nullopt: the policy has no rollout, or autoUpgrade is off.
   std::optional<RolloutStatus> rollout = std::nullopt;
   friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+/// The status of one node, as of the engine's last finished pass.
+struct NodeStatus {
+  std::string name = {};
+  /// Follows from the node's label or, if another client removed it, from its other marks.
+  UpgradeState state = UpgradeState::kUnknown;
+  /// When the node entered the state, if one of its annotations says so.
+  std::optional<absl::Time> since = std::nullopt;
+  /// Revision of the driver pod; empty unless there is exactly one driver pod.
+  std::string revision = {};
+  /// The driver pod has the revision that its DaemonSet wants.
+  bool up_to_date = false;
+  /// The node has a driver pod, and all its driver pods are Ready.
+  bool driver_ready = false;
+  /// It counts against `maxUnavailable`.
+  bool unavailable = false;
+  /// Name of its stage; empty without a rollout.
+  std::string stage = {};
+  /// Value of the label by which the policy forms groups; empty without groups.
+  std::string group = {};
+  /// The reason why the node does not move; nullopt if it does not wait.
+  std::optional<Gate> gate = std::nullopt;
+  friend bool operator==(const NodeStatus&, const NodeStatus&) = default;
+};
+
+/// The status of a rollout for pages and reports, as of the engine's last finished pass (UpgradeEngine::Status):
+///
+///     const FleetStatus status = engine->Status();
+///     for (const NodeStatus& node : status.nodes) {
+///       if (node.gate) fmt::print("{} waits in {}: {}\n", node.name, ToString(node.state), node.gate->detail);
+///     }
+struct FleetStatus {
+  /// Whether the policy upgrades, and whether it is paused.
+  bool auto_upgrade = false;
+  bool paused = false;
+  /// Before the pass.
+  Tally totals = {};
+  UpgradeBudget budget = {};
+  /// nullopt: the policy has no rollout, or autoUpgrade is off.
+  std::optional<RolloutStatus> rollout = std::nullopt;
+  std::vector<Finding> findings = {};
+  /// Sorted by name.
+  std::vector<NodeStatus> nodes = {};
 };
 
 /// Nothing is to be done, and each node that waits waits for a person: of a plan with all gates, as

@@ -29,7 +29,6 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/engine_options.h"
-#include "driverupgrade/fleet_status.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"

@@ -33,7 +33,6 @@
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/finding.h"
-#include "driverupgrade/fleet_status.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"

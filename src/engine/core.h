@@ -29,7 +29,6 @@
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/fleet_status.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"

@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/fleet_status.h"
+#include "driverupgrade/plan.h"
 #include "report/node_histories.h"
 
 namespace driverupgrade::internal {

@@ -17,8 +17,8 @@
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/fleet_status.h"
 #include "driverupgrade/observer.h"
+#include "driverupgrade/plan.h"
 #include "report/node_histories.h"
 
 namespace driverupgrade::internal {

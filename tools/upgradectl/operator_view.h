@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/fleet_status.h"
 #include "driverupgrade/gate.h"
+#include "driverupgrade/plan.h"
 
 namespace upgradectl {
 

@@ -29,7 +29,6 @@
 #include "driverupgrade/gate.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
-#include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_state.h"
 
 namespace driverupgrade {

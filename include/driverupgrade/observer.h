@@ -24,7 +24,6 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/plan.h"
-#include "driverupgrade/upgrade_budget.h"
 
 namespace driverupgrade {
 

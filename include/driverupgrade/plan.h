@@ -1,6 +1,7 @@
 /// What Step says is to be done now, and what waits for what.
 ///
-/// Defines NodePlan, PlannedEvent, NodeGate, NodeReading, Plan, Describe, and FleetStatus with its NodeStatus.
+/// Defines NodePlan, PlannedEvent, NodeGate, NodeReading, Plan, Describe, FleetStatus with its NodeStatus, and the
+/// counts Tally and UpgradeBudget.
 ///
 ///     Plan plan = machine.Step(snapshot, policy, now);
 ///     for (const NodePlan& node : plan.nodes) { /* confirm, patch, evict, remove, maintenance, events */ }
@@ -9,20 +10,74 @@
 #ifndef DRIVERUPGRADE_PLAN_H_
 #define DRIVERUPGRADE_PLAN_H_
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/rollout_policy.h"
-#include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_state.h"
 
 namespace driverupgrade {
+
+/// Counts over nodes. They are sums by predicate, so that adding and subtracting one node's share keeps them exact, and they
+/// are never negative.
+struct Tally {
+  int total = 0;        ///< Nodes in the snapshot: the base of percentages.
+  int pending = 0;      ///< In upgrade-required.
+  int in_progress = 0;  ///< Begun and not ended well; failed nodes are among them.
+  int failed = 0;
+  int done = 0;       ///< In upgrade-done, with a Ready driver pod.
+  int not_ready = 0;  ///< In upgrade-done, but the driver pod is not Ready; not among `done`.
+  int slots = 0;      ///< Nodes that hold a maxParallel slot.
+  /// Unschedulable, not ready, about to be cordoned or to leave the cluster, or with a driver pod that cannot be
+  /// scheduled.
+  int unavailable = 0;
+  /// Failed nodes by FailureClass, of those that carry one.
+  std::array<int, kAllFailureClasses.size()> failed_by_class = {};
+  /// By UpgradeState. A node whose label is no state is in none of them; it is in `total` and `in_progress`.
+  std::array<int, kAllUpgradeStates.size()> by_state = {};
+  int InState(UpgradeState state) const { return by_state[static_cast<std::size_t>(state)]; }
+  /// In progress and not stuck, as nodes are that failed or whose label is no state.
+  int Moving() const;
+  Tally& operator+=(const Tally& other);
+  Tally& operator-=(const Tally& other);
+  friend Tally operator+(Tally a, const Tally& b) { return a += b; }
+  friend bool operator==(const Tally&, const Tally&) = default;
+};
+
+/// The counts compared with the limits of the policy.
+struct UpgradeBudget {
+  int total = 0;
+  /// nullopt: no limit.
+  std::optional<int> parallel_max = std::nullopt;
+  int parallel_used = 0;
+  /// A limit on the same slots that other engines share; nullopt: none.
+  std::optional<SharedSlots> shared = std::nullopt;
+  std::optional<int> unavailable_max = std::nullopt;
+  int unavailable = 0;
+  /// The first five unavailable nodes by name, each with the cause: `gpu-7 (NotReady)`. Empty without `unavailable_max`.
+  std::vector<std::string> unavailable_nodes = {};
+  /// Failed nodes at which no further node starts; nullopt: no limit.
+  std::optional<int> failures_max = std::nullopt;
+  int failed = 0;
+  /// Which of FailurePolicy::by_class is used up, for a person; empty: none.
+  std::string failed_class = {};
+  /// Whether so many nodes have failed that nobody is admitted.
+  bool Halted() const { return (failures_max && failed >= *failures_max) || !failed_class.empty(); }
+  /// Slots left by both limits; INT_MAX without a limit.
+  int ParallelFree() const;
+  /// How many more nodes may become unavailable; INT_MAX without a limit.
+  int Headroom() const;
+  friend bool operator==(const UpgradeBudget&, const UpgradeBudget&) = default;
+};
 
 /// An Event on the node.
 struct PlannedEvent {

@@ -12,7 +12,7 @@
 
 #include "decide/step_parts.h"
 #include "driverupgrade/cluster_snapshot.h"
-#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/plan.h"
 
 namespace driverupgrade::internal {
 

@@ -11,7 +11,8 @@
 
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/upgrade_policy.h"
 #include "model/node_marks.h"
 
 namespace driverupgrade::internal {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "decide/admission/upgrade_budget.h"
 #include "decide/incremental_planner.h"
 #include "decide/marks_of_view.h"
 #include "decide/rollout/failures.h"
@@ -132,7 +133,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   // A failed node that somebody has uncordoned asks for nothing when it recovers, and is cordoned all the same: whoever
   // starts in the same pass has to reckon with it.
   if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {
-    verdict.tally = WithPatch(verdict.tally, view, *verdict.plan.patch, in.identity, in.policy);
+    verdict.tally = internal::WithPatch(verdict.tally, view, *verdict.plan.patch, in.identity, in.policy);
   }
 }
 

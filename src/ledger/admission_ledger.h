@@ -17,7 +17,7 @@
 //   continues, but admits no node.
 // - Every node with a grant must be among the readings as long as the node exists, with or without a driver pod or a label of the driver:
 //   for the ledger, a missing node is deleted. Plan::readings has the nodes that matter.
-// - For the budgets, each node's share is WithGrant(TallyOf(...)) if Counts(ledger.grants(), reading). Candidates for which
+// - For the budgets, each node's share is WithGrant(internal::TallyOf(...)) if Counts(ledger.grants(), reading). Candidates for which
 //   IsCurrent(...) go first: Candidate::has_grant. StateMachine::Step does so by ClusterSnapshot::grants. Candidates that request neither
 //   a slot nor headroom need no grant (dep-F14): NodePlan::needs_grant.
 // - A node's plan that starts it is sent only if the node is among `admitted`, so only after the compare-and-set succeeded, and its patch

@@ -14,7 +14,6 @@
 #include "driverupgrade/plan.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "driverupgrade/state_machine.h"
-#include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 

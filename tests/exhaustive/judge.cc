@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "decide/admission/upgrade_budget.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 #include "model/cordon.h"
@@ -65,7 +66,7 @@ ContentId Judge::IdOf(Node node) {
   node.resource_version = kVersion;
   const auto label = node.labels.find(identity().StateLabel());
   Content content{.state = *ParseUpgradeState(label == node.labels.end() ? "" : label->second),
-                  .holds_slot = TallyOf({.node = node}, identity(), policy_).slots > 0,
+                  .holds_slot = internal::TallyOf({.node = node}, identity(), policy_).slots > 0,
                   .initially_cordoned = internal::WasInitiallyUnschedulable(internal::DecodeMarks(node, identity())),
                   .marked = node.labels.size() > 1 || !node.annotations.empty()};
   content.node = std::move(node);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "decide/admission/upgrade_budget.h"
 #include "driverupgrade/upgrade_state.h"
 #include "fmt/format.h"
 #include "ledger/admission_ledger.h"
@@ -175,7 +176,7 @@ std::vector<std::string> Fleet::ChosenBy(const Engine& engine, const std::vector
   std::vector<std::string> uids;  // of those that wait
   for (std::size_t i = 0; i < readings.size(); ++i) {
     const Node& node = engine.views[i].node;
-    const Tally own = TallyOf(engine.views[i], kGpu, policy_);
+    const Tally own = internal::TallyOf(engine.views[i], kGpu, policy_);
     const bool candidate = Is(node, UpgradeState::kUpgradeRequired);
     const bool current = candidate && IsCurrent(grants, readings[i]);
     sums.with += Counts(grants, readings[i]) ? WithGrant(own) : own;
@@ -195,7 +196,7 @@ std::vector<std::string> Fleet::ChosenBy(const Engine& engine, const std::vector
 void Fleet::AdmitNodes(Engine& engine) {
   std::vector<NodeReading> readings;
   for (const NodeView& view : engine.views) {
-    readings.push_back(ReadingOf(view, {.tally = TallyOf(view, kGpu, policy_)}));
+    readings.push_back(ReadingOf(view, {.tally = internal::TallyOf(view, kGpu, policy_)}));
   }
   std::vector<std::string> chosen = ChosenBy(engine, readings);
   if (mistake_ != Mistake::kNoLedger) {

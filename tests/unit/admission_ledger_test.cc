@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "decide/admission/upgrade_budget.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/upgrade_state.h"
 #include "support/admission.h"
@@ -315,14 +316,14 @@ TEST_CASE("A node with a grant takes a slot and is unavailable, once") {
   UpgradePolicy policy;
   NodeView view{.node = {.name = "n", .uid = "a", .resource_version = "1", .ready = true}};
   view.node.labels[kGpu.StateLabel()] = std::string(ToLabelValue(UpgradeState::kUpgradeRequired));
-  CHECK(ReadingOf(view, {.tally = TallyOf(view, kGpu, policy)}) == Waiting("a", "1"));
-  const Tally waiting = WithGrant(TallyOf(view, kGpu, policy));
+  CHECK(ReadingOf(view, {.tally = internal::TallyOf(view, kGpu, policy)}) == Waiting("a", "1"));
+  const Tally waiting = WithGrant(internal::TallyOf(view, kGpu, policy));
   Tally expected{.total = 1, .pending = 1, .slots = 1, .unavailable = 1};
   expected.by_state[static_cast<std::size_t>(UpgradeState::kUpgradeRequired)] = 1;
   CHECK(waiting == expected);
   view.node.labels[kGpu.StateLabel()] = std::string(ToLabelValue(UpgradeState::kDrainRequired));
-  CHECK(ReadingOf(view, {.tally = TallyOf(view, kGpu, policy)}) == Busy("a", "1"));
-  CHECK(WithGrant(TallyOf(view, kGpu, policy)) == TallyOf(view, kGpu, policy));
+  CHECK(ReadingOf(view, {.tally = internal::TallyOf(view, kGpu, policy)}) == Busy("a", "1"));
+  CHECK(WithGrant(internal::TallyOf(view, kGpu, policy)) == internal::TallyOf(view, kGpu, policy));
 }
 
 TEST_CASE("Unused grants go first, take nothing twice, and count on when they are refused") {

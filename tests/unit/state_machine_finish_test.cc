@@ -1,4 +1,5 @@
 // pod-restart-required, validation-required, uncordon-required and upgrade-failed (T37-T49).
+#include "decide/admission/upgrade_budget.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -352,10 +353,10 @@ TEST_CASE("dep-F2: with failurePolicy a failed node holds no slot, and counts ag
   node.policy.failure_policy = FailurePolicy{.max_failures = Percent{5}};
   CHECK(node.Judge().tally.slots == 0);
   CHECK(node.Judge().tally.failed == 1);
-  CHECK_FALSE(ComputeBudget({.total = 59, .failed = 1}, UpgradePolicy{}).Halted());
-  CHECK(ComputeBudget({.total = 19, .failed = 1}, node.policy).Halted());
-  CHECK(ComputeBudget({.total = 59, .failed = 1}, node.policy).failures_max == 2);
-  CHECK_FALSE(ComputeBudget({.total = 59, .failed = 1}, node.policy).Halted());
+  CHECK_FALSE(internal::ComputeBudget({.total = 59, .failed = 1}, UpgradePolicy{}).Halted());
+  CHECK(internal::ComputeBudget({.total = 19, .failed = 1}, node.policy).Halted());
+  CHECK(internal::ComputeBudget({.total = 59, .failed = 1}, node.policy).failures_max == 2);
+  CHECK_FALSE(internal::ComputeBudget({.total = 59, .failed = 1}, node.policy).Halted());
 }
 
 TEST_CASE("dep-F3: the driver of a failed node is not loaded under workloads") {

@@ -1,4 +1,6 @@
 // Budget arithmetic and admission (§5.3, dep-F14, dep-F18).
+#include "decide/admission/upgrade_budget.h"
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -12,7 +14,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-Tally TallyOfNode(const NodeUnderTest& node) { return TallyOf(node.view, node.identity, node.policy); }
+Tally TallyOfNode(const NodeUnderTest& node) { return internal::TallyOf(node.view, node.identity, node.policy); }
 
 TEST_CASE("dep-F18: a node counts once, by predicate") {
   struct Row {
@@ -84,9 +86,9 @@ TEST_CASE("W7: a node in upgrade-done whose driver pod is not Ready is not done,
 
 TEST_CASE("W5: 100 % or more never limits") {
   Tally tally{.total = 2, .unavailable = 2};
-  CHECK(ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{100}}).unavailable_max == std::nullopt);
-  CHECK(ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{150}}).unavailable_max == std::nullopt);
-  CHECK(ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{99}}).unavailable_max == 2);
+  CHECK(internal::ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{100}}).unavailable_max == std::nullopt);
+  CHECK(internal::ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{150}}).unavailable_max == std::nullopt);
+  CHECK(internal::ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{99}}).unavailable_max == 2);
 }
 
 TEST_CASE("A node that is not ready is unavailable") {
@@ -97,12 +99,12 @@ TEST_CASE("A node that is not ready is unavailable") {
 
 TEST_CASE("Limits scale with the fleet and never leave less than nothing") {
   const UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 3, .max_unavailable = Percent{25}};
-  const UpgradeBudget budget = ComputeBudget({.total = 10, .slots = 5, .unavailable = 4}, policy);
+  const UpgradeBudget budget = internal::ComputeBudget({.total = 10, .slots = 5, .unavailable = 4}, policy);
   CHECK(budget.unavailable_max == 3);
   CHECK(budget.ParallelFree() == 0);
   CHECK(budget.Headroom() == 0);
-  CHECK(ComputeBudget({.total = 10}, policy).Headroom() == 3);
-  CHECK(ComputeBudget({.total = 1}, policy).Headroom() == 1);
+  CHECK(internal::ComputeBudget({.total = 10}, policy).Headroom() == 3);
+  CHECK(internal::ComputeBudget({.total = 1}, policy).Headroom() == 1);
 }
 
 // `a*` needs no slot, `b+` needs a slot only, a plain name needs slot and headroom, `c-` takes no headroom.

@@ -12,8 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "driverupgrade/finding.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/policy_codec.h"
-#include "driverupgrade/upgrade_budget.h"
 #include "upgradectl/facts.h"
 #include "upgradectl/operator_view.h"
 #include "upgradectl/options.h"

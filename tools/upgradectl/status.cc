@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "decide/admission/upgrade_budget.h"
 #include "fmt/format.h"
 #include "model/node_marks.h"
 #include "upgradectl/operator_health.h"
@@ -279,7 +280,7 @@ RolloutStatus StatusOf(const Request& request, const Report& report) {
                        .frozen = !policy.auto_upgrade,
                        .paused = policy.paused,
                        .totals = report.totals,
-                       .budget = driverupgrade::ComputeBudget(report.totals, policy),
+                       .budget = driverupgrade::internal::ComputeBudget(report.totals, policy),
                        .rollout = report.rollout,
                        .began = BeganOf(request, report, history),
                        .leader = LeaseOf(request.question.identity, request.place, request.facts),

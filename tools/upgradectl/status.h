@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
-#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_state.h"
 #include "upgradectl/request.h"
 #include "upgradectl/table.h"

@@ -6,7 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "driverupgrade/upgrade_budget.h"
+#include "decide/admission/upgrade_budget.h"
+#include "driverupgrade/plan.h"
 #include "fmt/format.h"
 #include "upgradectl/json_view.h"
 #include "upgradectl/status.h"
@@ -40,7 +41,7 @@ void AddPolicy(const Request& request, bool policy_known, absl::Time began, Time
   timeline.stages = StageBands(request, timeline.nodes);
   timeline.closed = ClosedBands(request, began, timeline.length);
   const driverupgrade::Tally tally{.total = static_cast<int>(timeline.nodes.size())};
-  timeline.slots_max = driverupgrade::ComputeBudget(tally, request.question.policy).parallel_max;
+  timeline.slots_max = driverupgrade::internal::ComputeBudget(tally, request.question.policy).parallel_max;
 }
 
 void SortByBeginning(Timeline& timeline) {

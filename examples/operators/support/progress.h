@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/plan.h"
 
 namespace examples {
 

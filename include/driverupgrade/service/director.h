@@ -32,7 +32,7 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/label_selector.h"
-#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/watch_cache.h"

@@ -36,10 +36,10 @@
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/leader_election.h"
 #include "driverupgrade/log_sink.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/prometheus/metrics_collector.h"
 #include "driverupgrade/request_meter.h"
 #include "driverupgrade/service/director.h"
-#include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 

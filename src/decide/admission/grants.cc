@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "decide/admission/upgrade_budget.h"
 #include "driverupgrade/attempt_log.h"
 #include "fmt/format.h"
 
@@ -100,7 +101,8 @@ Sums Sums::AndElsewhere(std::size_t grants) const {
 
 Budgets Sums::Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared,
                       std::vector<std::string> unavailable) const {
-  Budgets budgets{.all = ComputeBudget(with, limits, shared), .granted = ComputeBudget(without, limits, shared)};
+  Budgets budgets{.all = internal::ComputeBudget(with, limits, shared),
+                  .granted = internal::ComputeBudget(without, limits, shared)};
   if (budgets.all.unavailable_max) budgets.all.unavailable_nodes = std::move(unavailable);
   return budgets;
 }

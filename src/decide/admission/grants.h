@@ -23,7 +23,6 @@
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"
-#include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_policy.h"
 
 namespace driverupgrade {

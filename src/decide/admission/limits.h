@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "driverupgrade/gate.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"
-#include "driverupgrade/upgrade_budget.h"
 
 namespace driverupgrade {
 

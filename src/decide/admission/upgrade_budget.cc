@@ -1,4 +1,4 @@
-#include "driverupgrade/upgrade_budget.h"
+#include "decide/admission/upgrade_budget.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -117,8 +117,8 @@ int Tally::Moving() const {
   return in_progress - failed - without_state;
 }
 
-Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules) {
-  return internal::TallyByMarks(view, *internal::MarksOfView(view, identity), identity, rules);
+Tally internal::TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules) {
+  return TallyByMarks(view, *MarksOfView(view, identity), identity, rules);
 }
 
 Tally internal::TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIdentity& identity,
@@ -166,7 +166,7 @@ std::string internal::UnavailableNode(const NodeView& view, const DriverIdentity
   return fmt::format("{} ({})", view.node.name, WhyUnavailable(view, identity, rules));
 }
 
-Tally WithPatch(Tally tally, const NodeView& view, const PatchNodeParams& patch, const DriverIdentity& identity,
+Tally internal::WithPatch(Tally tally, const NodeView& view, const PatchNodeParams& patch, const DriverIdentity& identity,
                 const NodeRules& rules) {
   const Node after = Patched(view.node, patch);
   const NodeMarks marks = internal::DecodeMarks(after, identity, internal::DriverRuns(view));
@@ -183,7 +183,7 @@ int UpgradeBudget::ParallelFree() const {
 
 int UpgradeBudget::Headroom() const { return unavailable_max ? Left(*unavailable_max, unavailable) : kNoLimit; }
 
-UpgradeBudget ComputeBudget(const Tally& tally, const AdmissionLimits& limits,
+UpgradeBudget internal::ComputeBudget(const Tally& tally, const AdmissionLimits& limits,
                             const std::optional<SharedSlots>& shared) {
   UpgradeBudget budget{.total = tally.total,
                        .parallel_max = limits.max_parallel,

@@ -10,8 +10,9 @@
 #include <string_view>
 #include <variant>
 
+#include "decide/admission/upgrade_budget.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/rollout_policy.h"
-#include "driverupgrade/upgrade_budget.h"
 #include "fmt/format.h"
 #include "whatif/age.h"
 #include "whatif/durations.h"
@@ -29,7 +30,7 @@ std::optional<int> CountOf(const CountOrPercent& limit) {
 UpgradeBudget BudgetOf(const UpgradePolicy& policy, const Report& report) {
   Tally fleet;
   fleet.total = static_cast<int>(report.nodes.size());
-  return ComputeBudget(fleet, policy);
+  return internal::ComputeBudget(fleet, policy);
 }
 
 // The values of a label on the nodes of the rollout, each once per node.

@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "driverupgrade/upgrade_budget.h"
+#include "decide/admission/upgrade_budget.h"
+#include "driverupgrade/plan.h"
 #include "fmt/format.h"
 #include "whatif/age.h"
 #include "whatif/budgets.h"
@@ -146,7 +147,7 @@ class PodSearch {
   int SideBySide() const {
     Tally tally;
     tally.total = static_cast<int>(pods_.driver.size());
-    const auto budget = ComputeBudget(tally, policy_);
+    const auto budget = internal::ComputeBudget(tally, policy_);
     return std::min(budget.parallel_max.value_or(INT_MAX), budget.unavailable_max.value_or(INT_MAX));
   }
 

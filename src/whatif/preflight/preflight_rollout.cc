@@ -7,9 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "decide/admission/upgrade_budget.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/policy_codec.h"
 #include "driverupgrade/rollout_policy.h"
-#include "driverupgrade/upgrade_budget.h"
 #include "fmt/format.h"
 #include "whatif/gang_pods.h"
 #include "whatif/preflight/policy_effects.h"
@@ -160,7 +161,7 @@ class RolloutSearch {
     if (!rollout || !rollout->groups || rollout->groups->mode != GroupMode::kTogether) return;
     Tally fleet;
     fleet.total = static_cast<int>(report.nodes.size());
-    const auto unavailable_max = ComputeBudget(fleet, situation_.question.policy).unavailable_max;
+    const auto unavailable_max = internal::ComputeBudget(fleet, situation_.question.policy).unavailable_max;
     if (!unavailable_max) return;
     const std::set<std::string_view> ours = NamesOf(report);
     std::map<std::string, int> sizes;
@@ -182,7 +183,7 @@ class RolloutSearch {
     for (const NodeReport& node : report.nodes) ours.insert(node.plan.node);
     Tally fleet;
     fleet.total = static_cast<int>(report.nodes.size());
-    const auto unavailable_max = ComputeBudget(fleet, policy).unavailable_max;
+    const auto unavailable_max = internal::ComputeBudget(fleet, policy).unavailable_max;
     const bool together = policy.rollout && policy.rollout->gangs;
     // With stages a job may start in several parts.
     const bool waits = together && policy.rollout->stages.empty() && policy.rollout->gangs->too_big == TooBig::kWait;

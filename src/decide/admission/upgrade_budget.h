@@ -1,0 +1,31 @@
+// How many nodes may be in progress and unavailable, and how many are.
+//
+//     Tally tally = TallyOf(view, identity, rules) + TallyOf(other, identity, rules);
+//     UpgradeBudget budget = ComputeBudget(tally, limits);
+//     if (budget.ParallelFree() > 0 && budget.Headroom() > 0) { /* one more available node may start */ }
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_UPGRADE_BUDGET_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_UPGRADE_BUDGET_H_
+
+#include <optional>
+
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::internal {
+
+// One node's share; each count is 0 or 1. A node whose last patch is not settled is counted for `slots` and
+// `unavailable` if it would be at its old state or at any state it may have been patched to.
+Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
+// Returns the share of a node that has been sent `patch`: it counts for `slots` and `unavailable` if it does by `tally`, or
+// would after the patch.
+Tally WithPatch(Tally tally, const NodeView& view, const PatchNodeParams& patch, const DriverIdentity& identity,
+                const NodeRules& rules);
+
+UpgradeBudget ComputeBudget(const Tally& tally, const AdmissionLimits& limits,
+                            const std::optional<SharedSlots>& shared = std::nullopt);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ADMISSION_UPGRADE_BUDGET_H_

@@ -31,13 +31,11 @@ COMPONENTS = {
 # A public header stands in the folder of its source. These have none.
 HEADERS_ALONE = {
     "abseil_abi": "base",
-    "cache_changes": "read",
     "call_context": "seam",
     "cluster_reads": "model",
     "engine_options": "write",
     "policy_values": "policy",
     "version": "base",
-    "watch": "seam",
 }
 # What nearly everything includes is left out of the drawing.
 NOT_DRAWN = {"base", "model", "policy"}

@@ -40,7 +40,6 @@
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
-#include "driverupgrade/watch.h"
 
 namespace driverupgrade {
 

@@ -1,6 +1,6 @@
-/// Parameters of the reads of the seam (cluster_facade.h).
+/// What the reads of the seam (cluster_facade.h) take, and how changes are told.
 ///
-/// Defines OnUnreadable and the Params structs of ClusterReader, except WatchParams (watch.h).
+/// Defines OnUnreadable, the Params structs of ClusterReader, WatchSink and CacheChanges.
 ///
 ///     const ListPodsParams on_node{.ns = "gpu-operator", .node_name = node.name};
 ///     absl::StatusOr<std::vector<Pod>> pods = cluster->ListPods(context, on_node);
@@ -10,8 +10,12 @@
 #define DRIVERUPGRADE_CLUSTER_READS_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/label_selector.h"
 
@@ -73,6 +77,67 @@ struct GetLeaseParams {
 struct GetConfigMapParams {
   std::string ns = {};
   std::string name = {};
+};
+
+/// What a watch takes: it follows a collection of objects.
+///
+///     class Printer final : public WatchSink<Node> {
+///       bool OnList(std::vector<Node> nodes, std::string_view) override { ...; return true; }
+///       bool OnChange(Node node, std::string_view) override { fmt::print("{}\n", node.name); return true; }
+///       bool OnDelete(Node node, std::string_view) override { ...; return true; }
+///       bool OnBookmark(std::string_view) override { return true; }
+///     };
+///     absl::Status ended = cluster->WatchNodes(context, {}, printer);
+///
+/// The rules are those of Kubernetes' watches.
+struct WatchParams {
+  /// Empty: all namespaces. Of no meaning for nodes.
+  std::string ns = {};
+  LabelSelector label_selector = {};
+  /// Goes on after this version, as the last call of the sink gave it. Empty: begins anew, with OnList.
+  std::string resource_version = {};
+  /// False: begins anew without reading the objects that exist; OnList then has none, and says from where on changes
+  /// follow.
+  bool list = true;
+  /// After so long the server ends the watch. The deadline of the context should lie further.
+  absl::Duration timeout = absl::Minutes(5);
+  /// With kMark a watch goes past an object that cannot be read; with kFail it ends there, and fails anew from the same
+  /// version.
+  OnUnreadable on_unreadable = OnUnreadable::kFail;
+};
+
+/// Takes what one watch sees. Called on the thread that called Watch..., one call at a time; while a call runs, nothing
+/// more is read (back-pressure). Each returns whether to go on; false ends the watch with OK. `resource_version` is
+/// where to go on if the watch breaks after that call.
+template <typename T>
+class WatchSink {
+ public:
+  virtual ~WatchSink() = default;
+  /// The whole collection; what was known before and is not in it is gone.
+  virtual bool OnList(std::vector<T> objects, std::string_view resource_version) = 0;
+  /// Added or modified, or begins to match the selector.
+  virtual bool OnChange(T object, std::string_view resource_version) = 0;
+  /// Deleted, or matches no longer; its last state.
+  virtual bool OnDelete(T object, std::string_view resource_version) = 0;
+  /// Nothing that concerns us has changed up to here.
+  virtual bool OnBookmark(std::string_view resource_version) = 0;
+};
+
+/// Changes since the last call to WatchCache::Take:
+///
+///     const CacheChanges changes = cache.Take(driver);
+///     for (const std::string& node : changes.nodes) Judge(node);
+struct CacheChanges {
+  /// The subscriber is new, or more nodes changed since its last call than are remembered. `nodes` then holds every node
+  /// that exists; any other node that the subscriber knows has been deleted.
+  bool everything = false;
+  /// A DaemonSet, a revision, or a driver pod without a node changed.
+  bool driver = false;
+  /// Names of nodes that changed, that were deleted, or on which an object changed.
+  std::set<std::string> nodes = {};
+  /// The cluster was restored from a backup: writes made after that backup are lost.
+  bool set_back = false;
+  bool empty() const { return !everything && !driver && nodes.empty() && !set_back; }
 };
 
 }  // namespace driverupgrade

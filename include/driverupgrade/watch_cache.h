@@ -32,10 +32,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/cache_changes.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/label_selector.h"
 
 namespace driverupgrade {

@@ -10,7 +10,6 @@
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/kubernetes/http_message.h"
-#include "driverupgrade/watch.h"
 #include "kubernetes/rest_path.h"
 
 namespace driverupgrade::internal {

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/kubernetes/http_transport.h"
-#include "driverupgrade/watch.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "kubernetes/rest_cluster_status.h"
 

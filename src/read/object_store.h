@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "driverupgrade/cache_changes.h"
+#include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
 #include "read/collection.h"
 #include "read/packed.h"

@@ -1,7 +1,7 @@
 // Bytes of a watch: cut into lines in the same way however they arrive, and each line is read as an event.
 #include <vector>
 
-#include "driverupgrade/watch.h"
+#include "driverupgrade/cluster_reads.h"
 #include "fuzz/fuzz.h"
 #include "kubernetes/line_splitter.h"
 #include "kubernetes/watch_lines.h"

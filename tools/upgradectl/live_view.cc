@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "driverupgrade/watch.h"
+#include "driverupgrade/cluster_reads.h"
 #include "fmt/format.h"
 #include "upgradectl/json_view.h"
 #include "upgradectl/text.h"

@@ -25,9 +25,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "driverupgrade/call_context.h"
+#include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/label_selector.h"
-#include "driverupgrade/watch.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 
 namespace driverupgrade {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
-#include "driverupgrade/watch.h"
 
 namespace driverupgrade {
 

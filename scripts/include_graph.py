@@ -31,7 +31,6 @@ COMPONENTS = {
 # A public header stands in the folder of its source. These have none.
 HEADERS_ALONE = {
     "abseil_abi": "base",
-    "call_context": "seam",
     "cluster_reads": "model",
     "engine_options": "write",
     "policy_values": "policy",

@@ -1,6 +1,6 @@
-/// Where the ring around Step takes the time from. Step itself is given the time.
+/// Where the ring around Step takes the time from, and how long its calls may take. Step itself is given the time.
 ///
-/// Defines Clock and SystemClock(). Tests use testing/fake_clock.h.
+/// Defines Clock, SystemClock() and CallContext. Tests use testing/fake_clock.h.
 ///
 ///     std::shared_ptr<Clock> clock = SystemClock();
 ///     absl::Time now = clock->Now();
@@ -28,6 +28,19 @@ class Clock {
 
 /// The clock of the machine.
 std::shared_ptr<Clock> SystemClock();
+
+/// Limits one call that may block: until when, and whether it is still wanted.
+///
+///     CallContext context{.deadline = clock.Now() + absl::Seconds(30), .stop = stop_source.get_token()};
+///     absl::StatusOr<Node> node = cluster.GetNode(context, {.name = "gpu-7"});
+///
+/// A value; copy it freely.
+struct CallContext {
+  /// The call returns DeadlineExceeded when it has no answer by then. Wall clock.
+  absl::Time deadline = absl::InfiniteFuture();
+  /// The call returns Cancelled soon after a stop is requested.
+  std::stop_token stop = {};
+};
 
 }  // namespace driverupgrade
 

@@ -36,7 +36,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"

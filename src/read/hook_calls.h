@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "read/hook_runner.h"
 #include "read/node_views.h"

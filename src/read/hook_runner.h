@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
 
 namespace driverupgrade::internal {
 

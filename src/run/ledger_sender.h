@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include "absl/status/statusor.h"
-#include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "ledger/ledger_steps.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "ledger/ledger_steps.h"
 #include "read/object_source.h"

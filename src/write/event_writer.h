@@ -14,7 +14,6 @@
 
 #include "absl/time/time.h"
 #include "base/worker_pool.h"
-#include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "write/event_correlator.h"

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "base/task_runner.h"
-#include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"

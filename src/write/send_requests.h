@@ -3,7 +3,6 @@
 #define DRIVERUPGRADE_SRC_WRITE_SEND_REQUESTS_H_
 
 #include "absl/time/time.h"
-#include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "write/node_requests.h"

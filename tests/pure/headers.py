@@ -7,7 +7,7 @@ import re
 import sys
 
 FORBIDDEN = {"stop_token", "thread", "mutex", "shared_mutex", "condition_variable", "future", "atomic", "semaphore",
-             "fstream", "filesystem", "iostream", "yaml-cpp/yaml.h", "absl/time/clock.h", "driverupgrade/call_context.h",
+             "fstream", "filesystem", "iostream", "yaml-cpp/yaml.h", "absl/time/clock.h",
              "driverupgrade/clock.h", "driverupgrade/cluster_facade.h"}
 
 

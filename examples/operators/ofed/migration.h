@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/kubernetes/object_client.h"

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/log_sink.h"
 #include "driverupgrade/maintenance_requestor.h"

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/object_client.h"
 #include "openshift_preflight/facts.h"
 

@@ -9,7 +9,6 @@
 #include <functional>
 
 #include "absl/status/status.h"
-#include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/log_sink.h"
 

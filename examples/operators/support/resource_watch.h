@@ -28,7 +28,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/log_sink.h"

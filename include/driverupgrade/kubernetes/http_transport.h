@@ -29,7 +29,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/abseil_abi.h"
-#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/http_message.h"
 
 namespace driverupgrade {

@@ -24,7 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/label_selector.h"

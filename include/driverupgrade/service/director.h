@@ -28,7 +28,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/label_selector.h"

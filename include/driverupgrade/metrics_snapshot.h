@@ -1,6 +1,6 @@
-/// The figures of a rollout, as plain data for whatever collects them.
+/// The figures of a rollout and of its requests, as plain data for whatever collects them.
 ///
-/// Defines MetricsSnapshot, Histogram and MetricsObserver.
+/// Defines MetricsSnapshot, Histogram, MetricsObserver, and RequestMeter with RequestFigures and RequestKind.
 ///
 ///     auto metrics = std::make_shared<MetricsObserver>(identity);
 ///     options.observer = MakeObserverGroup({MakeLoggingObserver(identity, sink), metrics});
@@ -13,11 +13,14 @@
 #ifndef DRIVERUPGRADE_METRICS_SNAPSHOT_H_
 #define DRIVERUPGRADE_METRICS_SNAPSHOT_H_
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -112,6 +115,43 @@ class MetricsObserver final : public Observer {
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+struct RequestKind {
+  /// As RBAC spells it: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`.
+  std::string verb = {};
+  /// With its subresource: `nodes`, `pods/eviction`.
+  std::string resource = {};
+  /// The HTTP status, or why there was none.
+  std::string code = {};
+  friend auto operator<=>(const RequestKind&, const RequestKind&) = default;
+};
+
+struct RequestFigures {
+  std::map<RequestKind, std::uint64_t> requests = {};
+  /// How long answers took, in seconds, by verb; without watches, which last as long as they are wanted.
+  std::map<std::string, Histogram> seconds = {};
+};
+
+/// Counts requests to the API server, how they ended, and how long they took:
+///
+///     auto meter = std::make_shared<RequestMeter>();
+///     auto cluster = MakeRestCluster(MakeMeteredTransport(transport, meter));
+///     ...
+///     RequestFigures now = meter->Snapshot();
+///
+/// A program with a transport or a client of another kind tells the meter by itself; see kubernetes/transport_decorators.h
+/// for ours. Values are to be of closed sets, never names of objects: each new combination is kept for ever. Counters begin
+/// at 0 with the meter. Thread-safe.
+class RequestMeter {
+ public:
+  void Count(const RequestKind& kind);
+  void Time(std::string_view verb, absl::Duration taken);
+  RequestFigures Snapshot() const;
+
+ private:
+  mutable std::mutex mutex_;
+  RequestFigures figures_;
 };
 
 }  // namespace driverupgrade

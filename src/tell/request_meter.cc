@@ -1,7 +1,7 @@
-#include "driverupgrade/request_meter.h"
-
 #include <algorithm>
 #include <array>
+
+#include "driverupgrade/metrics_snapshot.h"
 
 namespace driverupgrade {
 namespace {

@@ -23,7 +23,7 @@
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/log_sink.h"
-#include "driverupgrade/request_meter.h"
+#include "driverupgrade/metrics_snapshot.h"
 
 namespace examples {
 

@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/http_transport.h"
-#include "driverupgrade/request_meter.h"
+#include "driverupgrade/metrics_snapshot.h"
 
 namespace driverupgrade {
 

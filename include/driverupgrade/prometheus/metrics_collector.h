@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "driverupgrade/metrics_snapshot.h"
-#include "driverupgrade/request_meter.h"
 #include "driverupgrade/watch_cache.h"
 
 namespace driverupgrade {

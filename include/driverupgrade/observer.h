@@ -1,6 +1,10 @@
 /// What happened, for logs and metrics.
 ///
-/// Defines Observer, NodeOutcome, PassOutcome and MakeObserverGroup.
+/// Defines Observer, NodeOutcome, PassOutcome and MakeObserverGroup; and LogRecord, LogSink, FormatLogfmt and
+/// MakeLoggingObserver. Where log records go is the embedder's business:
+///
+///     LogSink sink = [](const LogRecord& record) { fmt::print(stderr, "{}\n", FormatLogfmt(record)); };
+///     options.observer = MakeLoggingObserver(identity, sink);
 ///
 ///     class CountingObserver final : public Observer {
 ///      public:
@@ -15,13 +19,17 @@
 #ifndef DRIVERUPGRADE_OBSERVER_H_
 #define DRIVERUPGRADE_OBSERVER_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/plan.h"
 
@@ -78,6 +86,26 @@ class Observer {
 
 /// Tells each of `observers` everything, in their order. Null ones are left out.
 std::shared_ptr<Observer> MakeObserverGroup(std::vector<std::shared_ptr<Observer>> observers);
+
+enum class Severity : std::uint8_t { kInfo, kWarning, kError };
+
+/// A structured log record. The message is constant; what varies is in the fields.
+struct LogRecord {
+  Severity severity = Severity::kInfo;
+  std::string message = {};
+  std::vector<std::pair<std::string, std::string>> fields = {};
+};
+
+/// May be called by several threads at once.
+using LogSink = std::function<void(const LogRecord& record)>;
+
+/// `level=info msg="node moved" node=gpu-7 to=drain-required`. Values from the cluster are quoted where needed and
+/// control characters escaped, so that nobody can forge a line; each is cut at 1 KiB.
+std::string FormatLogfmt(const LogRecord& record);
+
+/// Logs every transition with its reason, every change of a gate, every finding once while it lasts, failures, trouble,
+/// leadership, and the end of a rollout.
+std::shared_ptr<Observer> MakeLoggingObserver(const DriverIdentity& identity, LogSink sink);
 
 }  // namespace driverupgrade
 

@@ -18,8 +18,8 @@
 
 #include "absl/status/statusor.h"
 #include "driverupgrade/leader_election.h"
-#include "driverupgrade/log_sink.h"
 #include "driverupgrade/metrics_snapshot.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/service/director.h"
 #include "driverupgrade/service/upgrade_service.h"
 #include "driverupgrade/upgrade_controller.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "driverupgrade/finding.h"
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 
 namespace driverupgrade::internal {
 

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 
 namespace driverupgrade::internal {
 

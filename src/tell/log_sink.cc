@@ -1,5 +1,3 @@
-#include "driverupgrade/log_sink.h"
-
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -8,6 +6,7 @@
 #include <tuple>
 
 #include "base/status_macros.h"
+#include "driverupgrade/observer.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "tell/gate_memory.h"

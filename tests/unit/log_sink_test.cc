@@ -1,7 +1,6 @@
-#include "driverupgrade/log_sink.h"
-
 #include <vector>
 
+#include "driverupgrade/observer.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "run/rollout_over.h"

@@ -17,7 +17,7 @@
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
 #include "driverupgrade/kubernetes/transport_decorators.h"
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 #include "support/chosen_transport.h"
 #include "support/operator_process.h"
 

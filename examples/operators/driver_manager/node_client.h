@@ -26,7 +26,7 @@
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 
 namespace driver_manager {
 

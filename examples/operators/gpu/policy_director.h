@@ -15,7 +15,7 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/kubernetes/object_client.h"
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/service/director.h"
 #include "gpu/cluster_policy.h"
 #include "gpu/decide.h"

@@ -13,7 +13,7 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/kubernetes/object_client.h"
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 
 namespace ofed_operator {
 

@@ -4,7 +4,7 @@
 
 #include <stop_token>
 
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 #include "ofed/options.h"
 #include "support/operator_process.h"
 

@@ -13,8 +13,8 @@
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/log_sink.h"
 #include "driverupgrade/maintenance_requestor.h"
+#include "driverupgrade/observer.h"
 
 namespace ofed_operator {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 #include "openshift_preflight/facts.h"
 
 namespace openshift_preflight {

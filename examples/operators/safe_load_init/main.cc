@@ -5,7 +5,7 @@
 
 #include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 #include "safe_load_init/one_node_facade.h"
 #include "safe_load_init/options.h"
 #include "safe_load_init/safe_load.h"

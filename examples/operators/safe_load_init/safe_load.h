@@ -21,7 +21,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 
 namespace safe_load_init {
 

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "driverupgrade/clock.h"
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 
 namespace examples {
 

@@ -22,8 +22,8 @@
 #include "driverupgrade/kubernetes/access_review.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/object_client.h"
-#include "driverupgrade/log_sink.h"
 #include "driverupgrade/metrics_snapshot.h"
+#include "driverupgrade/observer.h"
 
 namespace examples {
 

@@ -30,7 +30,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/object_client.h"
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 
 namespace examples {
 

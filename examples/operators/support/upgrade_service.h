@@ -12,7 +12,7 @@
 #include <memory>
 #include <stop_token>
 
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/service/director.h"
 #include "driverupgrade/service/upgrade_service.h"
 #include "support/operator_process.h"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "driverupgrade/log_sink.h"
+#include "driverupgrade/observer.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "fmt/format.h"
 #include "run/engine_maker.h"

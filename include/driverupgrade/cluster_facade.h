@@ -1,8 +1,8 @@
 /// The seam between the engine and a cluster: what to implement to put the engine on another client, a cache, a
 /// decorator or a fake.
 ///
-/// Defines ClusterReader, ClusterWriter, ClusterFacade (both) and Operation. The parameters and results of the operations
-/// are in cluster_reads.h and cluster_writes.h, and the base class of decorators is in forwarding_facade.h.
+/// Defines ClusterReader, ClusterWriter, ClusterFacade (both) and Operation; and ForwardingFacade, the base of decorators.
+/// The parameters and results of the operations are in cluster_reads.h and cluster_writes.h.
 ///
 /// An implementation overrides the operations it has, and says so:
 ///
@@ -30,6 +30,8 @@
 #define DRIVERUPGRADE_CLUSTER_FACADE_H_
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -157,6 +159,86 @@ class ClusterWriter {
 };
 
 class ClusterFacade : public ClusterReader, public ClusterWriter {};
+
+/// The base of decorators: passes every call on to another facade, and holds a share of it.
+///
+///     class CountingFacade final : public ForwardingFacade {
+///      public:
+///       using ForwardingFacade::ForwardingFacade;
+///
+///      protected:
+///       absl::Status Around(Operation operation, const CallContext& context, const Call& call) override {
+///         if (IsWrite(operation)) ++writes_;
+///         return call(context);
+///       }
+///
+///      private:
+///       std::atomic<int> writes_ = 0;
+///     };
+///
+/// What counts, delays or refuses overrides Around alone; what looks at parameters or changes an answer overrides the
+/// operation.
+///
+/// Thread-safe as the facade beneath is. A decorator keeps the contract of this header: one call of it is at most one call
+/// beneath, unless it says otherwise.
+class ForwardingFacade : public ClusterFacade {
+ public:
+  /// `next` is not null.
+  explicit ForwardingFacade(std::shared_ptr<ClusterFacade> next);
+  bool Supports(Operation operation) const override;
+  absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override;
+  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
+  absl::StatusOr<Pod> GetPod(const CallContext& context, const GetPodParams& params) override;
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;
+  absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
+                                                        const ListDaemonSetsParams& params) override;
+  absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
+      const CallContext& context, const ListControllerRevisionsParams& params) override;
+  absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
+      const CallContext& context, const ListPodDisruptionBudgetsParams& params) override;
+  absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
+                                                     const GetNodeMaintenanceParams& params) override;
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override;
+  absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override;
+  absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override;
+  absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                               WatchSink<DaemonSet>& sink) override;
+  absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                        WatchSink<ControllerRevision>& sink) override;
+  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                     WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
+  absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
+  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
+  absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
+  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(const CallContext& context,
+                                                        const CreateNodeMaintenanceParams& params) override;
+  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
+                                                       const PatchNodeMaintenanceParams& params) override;
+  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
+  absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
+  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override;
+  absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
+
+ protected:
+  /// Makes the call beneath, and returns its status.
+  using Call = std::function<absl::Status(const CallContext&)>;
+
+  /// Every call of the operations above, on the thread of who calls. `call` may be made with another context, later, or
+  /// not at all. Returns what the operation is to fail with; OK for the answer of the last `call`, which then has been
+  /// made.
+  virtual absl::Status Around(Operation operation, const CallContext& context, const Call& call);
+
+ private:
+  template <typename T, typename Make>
+  absl::StatusOr<T> Pass(Operation operation, const CallContext& context, const Make& make);
+
+  std::shared_ptr<ClusterFacade> next_;
+};
 
 }  // namespace driverupgrade
 

@@ -1,7 +1,7 @@
-#include "driverupgrade/forwarding_facade.h"
-
 #include <cassert>
 #include <utility>
+
+#include "driverupgrade/cluster_facade.h"
 
 namespace driverupgrade {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "contract/fake_world.h"
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/testing/facade_contract.h"
 #include "support/catch.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "contract/fake_world.h"
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/testing/facade_contract.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"

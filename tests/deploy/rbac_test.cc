@@ -6,7 +6,7 @@
 #include <string>
 
 #include "deploy/rights.h"
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/kubernetes/access_review.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
 #include "kubernetes/api_request.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 
 namespace driverupgrade::tests {
 

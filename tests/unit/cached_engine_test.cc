@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/leader_election.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "fmt/format.h"

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "driverupgrade/forwarding_facade.h"
 #include "seam/check_supports.h"
 #include "support/catch.h"
 

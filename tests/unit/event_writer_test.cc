@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "fmt/format.h"
 #include "support/catch.h"

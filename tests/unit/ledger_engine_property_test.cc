@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 #include "support/catch.h"
 #include "unit/upgrade_engine_world.h"
 

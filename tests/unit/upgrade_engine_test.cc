@@ -8,7 +8,7 @@
 #include <semaphore>
 #include <thread>
 
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 #include "support/catch.h"
 #include "unit/upgrade_engine_world.h"
 

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/kubernetes/object_client.h"
 
 namespace safe_load_init {

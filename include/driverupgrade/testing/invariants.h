@@ -33,7 +33,6 @@
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"

@@ -1,5 +1,5 @@
 // docs/writing-a-facade.md
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 
 using namespace driverupgrade;
 

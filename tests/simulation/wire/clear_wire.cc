@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::testing {

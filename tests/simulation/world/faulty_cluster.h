@@ -17,7 +17,6 @@
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/testing/invariants.h"
 #include "simulation/world/random.h"
 #include "simulation/world/world.h"

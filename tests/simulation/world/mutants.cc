@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/cluster_facade.h"
 
 namespace driverupgrade::testing::internal {
 namespace {

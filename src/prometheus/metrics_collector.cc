@@ -1,10 +1,11 @@
 #include "driverupgrade/prometheus/metrics_collector.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <sstream>
 #include <utility>
 
-#include "driverupgrade/prometheus/collectable.h"
 #include "prometheus/metric_families.h"
 #include "prometheus/metric_family.h"
 #include "prometheus/text_serializer.h"
@@ -48,6 +49,33 @@ MetricFamily::Type TypeOf(MetricAlias::Value value) {
   return counts ? MetricFamily::Type::kCounter : MetricFamily::Type::kGauge;
 }
 
+prometheus::MetricFamily ToPrometheus(const MetricFamily& family) {
+  using Type = prometheus::MetricType;
+  prometheus::MetricFamily result;
+  result.name = family.name;
+  result.help = family.help;
+  switch (family.type) {
+    case MetricFamily::Type::kGauge: result.type = Type::Gauge; break;
+    case MetricFamily::Type::kCounter: result.type = Type::Counter; break;
+    case MetricFamily::Type::kHistogram: result.type = Type::Histogram; break;
+  }
+  for (const MetricSample& sample : family.samples) {
+    auto& metric = result.metric.emplace_back();
+    for (const auto& [name, value] : sample.labels) metric.label.push_back({name, value});
+    metric.gauge.value = sample.value;
+    metric.counter.value = sample.value;
+    const Histogram& histogram = sample.histogram;
+    metric.histogram.sample_count = histogram.Count();
+    metric.histogram.sample_sum = histogram.sum;
+    std::uint64_t up_to = 0;
+    for (std::size_t i = 0; i < histogram.bounds.size(); ++i) {
+      up_to += i < histogram.counts.size() ? histogram.counts[i] : 0;
+      metric.histogram.bucket.push_back({up_to, histogram.bounds[i]});
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 MetricsCollector::MetricsCollector(std::vector<MetricsSource> sources, MetricsOptions options)
@@ -70,9 +98,7 @@ std::vector<MetricFamily> MetricsCollector::Collect() const {
 
 std::string MetricsCollector::Text() const {
   std::vector<prometheus::MetricFamily> families;
-  for (const MetricFamily& family : Collect()) {
-    families.push_back(internal::ToPrometheus<prometheus::MetricFamily>(family));
-  }
+  for (const MetricFamily& family : Collect()) families.push_back(ToPrometheus(family));
   std::ostringstream page;
   prometheus::TextSerializer().Serialize(page, families);
   return page.str();

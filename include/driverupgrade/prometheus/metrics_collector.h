@@ -6,8 +6,8 @@
 ///                                {.aliases = GpuOperatorAliases("nvidia.com/gpu")});
 ///     server.Get("/metrics", [&] { return collector.Text(); });
 ///
-/// Who has an Exposer of prometheus-cpp registers the collector there: see prometheus/collectable.h. All metrics are
-/// described in docs/metrics.md. One collector serves all drivers of a process: a name may stand on a page only once.
+/// docs/metrics.md describes all metrics. One collector serves all drivers of a process, because a page may contain a name
+/// only once.
 ///
 /// Thread-safe, as far as the sources are.
 #ifndef DRIVERUPGRADE_PROMETHEUS_METRICS_COLLECTOR_H_

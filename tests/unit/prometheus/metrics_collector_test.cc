@@ -4,10 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "driverupgrade/prometheus/collectable.h"
 #include "driverupgrade/version.h"
-#include "prometheus/collectable.h"
-#include "prometheus/text_serializer.h"
 #include "support/catch.h"
 
 namespace driverupgrade::tests {
@@ -201,12 +198,6 @@ TEST_CASE("Two drivers share each name, which stands on the page once") {
   const std::set<std::string> lines = Lines(collector.Text());
   CHECK(lines.contains("driverupgrade_paused{driver=\"nvidia.com/gpu\"} 1"));
   CHECK(lines.contains("driverupgrade_paused{driver=\"example.com/\\\"x\\\"\"} 1"));
-}
-
-TEST_CASE("prometheus-cpp takes the collector for one of its own") {
-  const auto collector = std::make_shared<const MetricsCollector>(std::vector<MetricsSource>{Figures});
-  const std::shared_ptr<prometheus::Collectable> collectable = AsCollectable<prometheus::Collectable>(collector);
-  CHECK(prometheus::TextSerializer().Serialize(collectable->Collect()) == collector->Text());
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ COMPONENTS = {
 HEADERS_ALONE = {
     "abseil_abi": "base",
     "cluster_reads": "model",
-    "engine_options": "write",
+    "engine_options": "policy",
     "policy_values": "policy",
     "version": "base",
 }

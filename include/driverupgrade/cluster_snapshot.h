@@ -1,7 +1,7 @@
 /// Everything that Step may look at.
 ///
-/// Defines ClusterSnapshot, NodeView, ShareView, DriverFacts, Grants and SharedSlots. SnapshotBuilder makes them; tests
-/// make them by hand:
+/// Defines ClusterSnapshot, NodeView, ShareView, DriverFacts, NodeAttempts and its parts, Grants and SharedSlots.
+/// SnapshotBuilder makes them; tests make them by hand:
 ///
 ///     NodeView view{.node = {.name = "gpu-7", .uid = "1", .resource_version = "42"}};
 ///     view.driver_pods.push_back(pod);
@@ -11,6 +11,7 @@
 #ifndef DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_
 #define DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,9 +19,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/finding.h"
 
@@ -31,6 +34,92 @@ namespace internal {
 struct MarksOfDriver;
 class MarksOfView;
 }  // namespace internal
+
+/// What an answer says about a write.
+enum class Outcome : std::uint8_t {
+  kApplied,     ///< Accepted by the server.
+  kNotApplied,  ///< Clearly refused.
+  kUnclear,     ///< Lost answer, server error: it may have been applied.
+  /// 409: the object is of another version by now, which an earlier try of ours may have made.
+  kConflict,
+};
+
+/// A write to a node at one of its versions.
+struct PatchAttempt {
+  /// The version the patches below were based on. They can apply to no other.
+  std::string based_on = {};
+  /// Every patch sent at that version that was not clearly refused: each may have been applied.
+  std::vector<PatchNodeParams> possible = {};
+  /// Tries since the last that was applied.
+  int count = 0;
+  absl::Time sent_at = absl::UnixEpoch();
+  /// nullopt: not answered yet.
+  std::optional<Outcome> outcome = std::nullopt;
+  absl::Time answered_at = absl::UnixEpoch();
+  /// What the server said, for people; empty if applied.
+  std::string message = {};
+  friend bool operator==(const PatchAttempt&, const PatchAttempt&) = default;
+};
+
+/// An eviction or a deletion of one pod (one UID).
+struct PodAttempt {
+  int count = 0;
+  absl::Time sent_at = absl::UnixEpoch();
+  std::optional<Outcome> outcome = std::nullopt;
+  absl::Time answered_at = absl::UnixEpoch();
+  Refusal refusal = Refusal::kNone;
+  absl::Duration retry_after = absl::ZeroDuration();
+  /// Name of the refusing disruption budget, if known.
+  std::string budget = {};
+  std::string message = {};
+  friend bool operator==(const PodAttempt&, const PodAttempt&) = default;
+};
+
+/// The last call about one NodeMaintenance.
+struct MaintenanceAttempt {
+  MaintenanceCall::Kind kind = MaintenanceCall::Kind::kCreate;
+  /// The version that was judged; empty: there was none.
+  std::string based_on = {};
+  int count = 0;
+  /// nullopt: not answered yet.
+  std::optional<Outcome> outcome = std::nullopt;
+  absl::Time answered_at = absl::UnixEpoch();
+  std::string message = {};
+  friend bool operator==(const MaintenanceAttempt&, const MaintenanceAttempt&) = default;
+};
+
+/// How often another client has removed the state label of a node.
+struct LabelLoss {
+  /// At least 1.
+  int count = 0;
+  /// When the label was last found missing.
+  absl::Time last = absl::UnixEpoch();
+  friend bool operator==(const LabelLoss&, const LabelLoss&) = default;
+};
+
+struct NodeAttempts {
+  std::optional<PatchAttempt> patch = std::nullopt;
+  /// nullopt: no other client has removed the label within the last two hours.
+  std::optional<LabelLoss> label_loss = std::nullopt;
+  /// By pod UID.
+  std::map<std::string, PodAttempt> pods = {};
+  /// By name of the NodeMaintenance.
+  std::map<std::string, MaintenanceAttempt> maintenances = {};
+  /// The newest version of the node that is known to have been read: a list may be older than the one before.
+  std::string read_version = {};
+  /// Adds the answer to a request about a pod, for callers that have one request in flight at a time:
+  ///
+  ///     const auto answer = cluster.EvictPod(context, {.pod = pod});
+  ///     attempts.PodAnswered(pod.uid, AttemptOf(answer, clock.Now()));
+  void PodAnswered(const std::string& pod_uid, PodAttempt answer);
+  bool empty() const { return !patch && !label_loss && pods.empty() && maintenances.empty(); }
+  friend bool operator==(const NodeAttempts&, const NodeAttempts&) = default;
+};
+
+/// Returns what the answer to an eviction says, for NodeAttempts::PodAnswered. `now`: when the answer came.
+PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now);
+/// The same of a deletion.
+PodAttempt AttemptOf(const absl::Status& answer, absl::Time now);
 
 /// One DaemonSet of the driver and the revision its pods are to have.
 struct DriverDaemonSet {

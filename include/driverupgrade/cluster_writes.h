@@ -125,7 +125,7 @@ enum class Refusal : std::uint8_t {
   kThrottled,             ///< 429 that no budget caused: the server is busy.
   kSeveralBudgets,        ///< More than one budget matches: refused until somebody changes that.
   kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included.
-  kOther,                 ///< The request failed: of an attempt (attempt_log.h), never of an EvictionAnswer.
+  kOther,                 ///< The request failed: of a PodAttempt, never of an EvictionAnswer.
 };
 /// `accepted`, `refused by a disruption budget`, ...
 std::string_view ToString(Refusal refusal);

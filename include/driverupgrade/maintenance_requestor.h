@@ -20,7 +20,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/upgrade_policy.h"

@@ -28,6 +28,10 @@
 
 namespace driverupgrade {
 
+namespace internal {
+class AttemptLog;
+}  // namespace internal
+
 /// Whether a pod uses the driver and has to leave the node before the driver is replaced. Every field of the pod is set:
 /// resources of all containers, claims, volumes, annotations, owners. May do I/O within the
 /// context. Called once for each version of a pod (UID and resourceVersion), on a thread of its own. An error, an
@@ -84,7 +88,7 @@ class SnapshotBuilder {
   /// `cluster` is not null. `attempts` belongs to the engine: its requests that have no clear answer yet are part of the
   /// snapshots, and each read drops the settled ones. It must outlive the builder. Null: no requests.
   SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options,
-                  AttemptLog* attempts = nullptr);
+                  internal::AttemptLog* attempts = nullptr);
   ~SnapshotBuilder();
 
   /// Returns nodes, driver pods, DaemonSets and their revisions, without the nodes' other pods. Errors: those of the lists.

@@ -1,4 +1,4 @@
-#include "driverupgrade/attempt_log.h"
+#include "decide/attempt_log.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,11 +6,8 @@
 #include "base/backoff.h"
 #include "base/status_macros.h"
 
-namespace driverupgrade {
+namespace driverupgrade::internal {
 namespace {
-
-using internal::Doubled;
-using internal::Spread;
 
 constexpr absl::Duration kAcceptedEvictionRepeats = absl::Seconds(30);
 constexpr absl::Duration kRefusedEvictionFirst = absl::Seconds(5);
@@ -115,30 +112,6 @@ Outcome OutcomeOf(const absl::Status& answer) {
   if (answer.ok()) return Outcome::kApplied;
   if (absl::IsAborted(answer)) return Outcome::kConflict;
   return WasNotApplied(answer) ? Outcome::kNotApplied : Outcome::kUnclear;
-}
-
-PodAttempt AttemptOf(const absl::Status& answer, absl::Time now) {
-  return {.outcome = OutcomeOf(answer),
-          .answered_at = now,
-          .refusal = answer.ok() ? Refusal::kNone : Refusal::kOther,
-          .message = std::string(internal::Message(answer))};
-}
-
-PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now) {
-  if (!answer.ok()) return AttemptOf(answer.status(), now);
-  return {.outcome = answer->refusal == Refusal::kNone ? Outcome::kApplied : Outcome::kNotApplied,
-          .answered_at = now,
-          .refusal = answer->refusal,
-          .retry_after = answer->retry_after,
-          .budget = answer->budget,
-          .message = answer->message};
-}
-
-void NodeAttempts::PodAnswered(const std::string& pod_uid, PodAttempt answer) {
-  PodAttempt& attempt = pods[pod_uid];
-  answer.count = attempt.count + 1;
-  answer.sent_at = answer.answered_at;
-  attempt = std::move(answer);
 }
 
 void AttemptLog::PatchSent(const Node& node, const PatchNodeParams& patch, absl::Time now) {
@@ -283,6 +256,34 @@ void AttemptLog::KeepOnly(const std::set<std::string>& node_uids) {
 NodeAttempts AttemptLog::ForNode(const std::string& node_uid) const {
   const auto found = nodes_.find(node_uid);
   return found == nodes_.end() ? NodeAttempts{} : found->second;
+}
+
+}  // namespace driverupgrade::internal
+
+namespace driverupgrade {
+
+PodAttempt AttemptOf(const absl::Status& answer, absl::Time now) {
+  return {.outcome = internal::OutcomeOf(answer),
+          .answered_at = now,
+          .refusal = answer.ok() ? Refusal::kNone : Refusal::kOther,
+          .message = std::string(internal::Message(answer))};
+}
+
+PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now) {
+  if (!answer.ok()) return AttemptOf(answer.status(), now);
+  return {.outcome = answer->refusal == Refusal::kNone ? Outcome::kApplied : Outcome::kNotApplied,
+          .answered_at = now,
+          .refusal = answer->refusal,
+          .retry_after = answer->retry_after,
+          .budget = answer->budget,
+          .message = answer->message};
+}
+
+void NodeAttempts::PodAnswered(const std::string& pod_uid, PodAttempt answer) {
+  PodAttempt& attempt = pods[pod_uid];
+  answer.count = attempt.count + 1;
+  answer.sent_at = answer.answered_at;
+  attempt = std::move(answer);
 }
 
 }  // namespace driverupgrade

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "decide/attempt_log.h"
 #include "decide/gate_subject.h"
 
 namespace driverupgrade {
@@ -173,7 +174,7 @@ EvictionRound DrainManager::Pace(const std::vector<const Pod*>& pods, const Node
       if (!view.node.ready) WakeAt(LostAt(*pod), round);
       continue;
     }
-    const absl::Time due = attempt == nullptr ? now : NextPodRequestDue(*attempt, pod->ref.uid);
+    const absl::Time due = attempt == nullptr ? now : internal::NextPodRequestDue(*attempt, pod->ref.uid);
     if (due <= now) {
       round.evict.push_back(pod->ref);
     } else {
@@ -206,7 +207,7 @@ std::vector<PodRef> DrainManager::Overdue(const std::vector<const Pod*>& pods, c
     if (pod->deletion_timestamp && on_timeout != OnTimeout::kForceDelete) continue;
     const auto attempt = view.attempts.pods.find(pod->ref.uid);
     const bool due = attempt == view.attempts.pods.end() || IsRefusedEviction(attempt->second) ||
-                     NextPodRequestDue(attempt->second, pod->ref.uid) <= now;
+                     internal::NextPodRequestDue(attempt->second, pod->ref.uid) <= now;
     if (due) overdue.push_back(pod->ref);
   }
   std::sort(overdue.begin(), overdue.end());

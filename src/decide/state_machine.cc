@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "decide/admission/upgrade_budget.h"
+#include "decide/attempt_log.h"
 #include "decide/incremental_planner.h"
 #include "decide/marks_of_view.h"
 #include "decide/rollout/failures.h"
@@ -67,7 +68,7 @@ bool MayAct(Walk& walk) {
     return false;
   }
   if (const auto& patch = walk.view.attempts.patch) {
-    const absl::Time due = NextPatchDue(*patch, walk.view.node);
+    const absl::Time due = internal::NextPatchDue(*patch, walk.view.node);
     if (due > walk.in.now) {
       // What is known of the pods is soon needed again, and would have to be read anew.
       walk.verdict.pod_interest = walk.view.pods.has_value();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "decide/attempt_log.h"
 #include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/pod_manager.h"
 #include "fmt/format.h"

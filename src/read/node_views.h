@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "driverupgrade/attempt_log.h"
+#include "decide/attempt_log.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"

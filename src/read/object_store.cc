@@ -4,7 +4,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "driverupgrade/attempt_log.h"
+#include "decide/attempt_log.h"
+#include "driverupgrade/cluster_snapshot.h"
 #include "model/driver_pod.h"
 #include "model/unreadable.h"
 

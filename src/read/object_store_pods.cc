@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "driverupgrade/attempt_log.h"
+#include "decide/attempt_log.h"
+#include "driverupgrade/cluster_snapshot.h"
 #include "model/unreadable.h"
 #include "read/object_store.h"
 

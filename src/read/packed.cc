@@ -10,7 +10,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "driverupgrade/attempt_log.h"
+#include "decide/attempt_log.h"
+#include "driverupgrade/cluster_snapshot.h"
 
 namespace driverupgrade::internal {
 namespace {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "decide/attempt_log.h"
 #include "model/unreadable.h"
 #include "read/hook_calls.h"
 #include "read/listed_objects.h"
@@ -14,7 +15,7 @@ namespace driverupgrade {
 
 struct SnapshotBuilder::Impl {
   Impl(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, const SnapshotOptions& options,
-       AttemptLog* attempts)
+       internal::AttemptLog* attempts)
       : cluster(std::move(cluster)),
         log(attempts == nullptr ? none : *attempts),
         scope(internal::ScopeOf(options)),
@@ -25,8 +26,8 @@ struct SnapshotBuilder::Impl {
   void TakePods(const CallContext& context, const StatusByNode& read, ClusterSnapshot& snapshot);
 
   std::shared_ptr<ClusterReader> cluster;
-  AttemptLog none;
-  AttemptLog& log;
+  internal::AttemptLog none;
+  internal::AttemptLog& log;
   internal::ViewScope scope;
   internal::HookCalls hooks;
   internal::NodeViews views;
@@ -34,7 +35,7 @@ struct SnapshotBuilder::Impl {
 };
 
 SnapshotBuilder::SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster,
-                                 SnapshotOptions options, AttemptLog* attempts)
+                                 SnapshotOptions options, internal::AttemptLog* attempts)
     : impl_(std::make_unique<Impl>(std::move(identity), std::move(cluster), options, attempts)) {}
 
 SnapshotBuilder::~SnapshotBuilder() = default;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "decide/attempt_log.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::internal {

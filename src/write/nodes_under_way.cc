@@ -1,5 +1,7 @@
 #include "write/nodes_under_way.h"
 
+#include "decide/attempt_log.h"
+
 namespace driverupgrade::internal {
 
 NodeRequests NodesUnderWay::Begin(const NodePlan& plan, AttemptLog& log, absl::Time now) {

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "driverupgrade/attempt_log.h"
+#include "decide/attempt_log.h"
+#include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 #include "write/node_requests.h"

@@ -17,7 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "driverupgrade/attempt_log.h"
+#include "decide/attempt_log.h"
+#include "driverupgrade/cluster_snapshot.h"
 #include "property/random_cluster.h"
 
 namespace driverupgrade::tests {
@@ -76,7 +77,7 @@ class ClosedModel {
   std::map<std::string, World> worlds_;
   RandomCluster seen_;
   Plan plan_;
-  AttemptLog log_;
+  internal::AttemptLog log_;
   SeededRandom faults_;
   int rounds_ = 0;
   int quiet_ = 0;  // rounds without any change

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "decide/attempt_log.h"
+
 namespace driverupgrade::tests {
 namespace {
 
@@ -158,7 +160,7 @@ struct Counter {
     std::vector<Node> nodes = {view.node};
     const auto& attempt = view.attempts.patch;
     const bool read_since =
-        attempt && attempt->outcome && IsNewerVersion(view.node.resource_version, attempt->based_on);
+        attempt && attempt->outcome && internal::IsNewerVersion(view.node.resource_version, attempt->based_on);
     if (!attempt || read_since) return nodes;
     for (const PatchNodeParams& patch : attempt->possible) nodes.push_back(Patched(view.node, patch));
     return nodes;
@@ -251,7 +253,7 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   const UpgradePolicy& policy = cluster.policy;
   const DriverIdentity& identity = cluster.machine.identity();
   if (!policy.auto_upgrade || !IsState(LabelOf(view.node, identity.StateLabel()))) return false;
-  if (view.attempts.patch && NextPatchDue(*view.attempts.patch, view.node) > cluster.now) return false;
+  if (view.attempts.patch && internal::NextPatchDue(*view.attempts.patch, view.node) > cluster.now) return false;
   const Verdict verdict = cluster.machine.Judge(view, *cluster.snapshot.driver, policy, cluster.now,
                                                 cluster.snapshot.active_since, /*admitted=*/false);
   if (verdict.plan.to() != UpgradeState::kUpgradeRequired) return false;

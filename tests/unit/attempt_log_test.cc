@@ -1,4 +1,4 @@
-#include "driverupgrade/attempt_log.h"
+#include "decide/attempt_log.h"
 
 #include "support/catch.h"
 
@@ -9,34 +9,34 @@ const absl::Time kT0 = absl::FromUnixSeconds(1000);
 const Node kNode{.name = "n1", .uid = "u1", .resource_version = "10"};
 
 TEST_CASE("api-A5: resource versions compare as numbers of any length, or else by being different") {
-  CHECK(IsNewerVersion("10", "9"));
-  CHECK_FALSE(IsNewerVersion("9", "10"));
-  CHECK_FALSE(IsNewerVersion("10", "10"));
-  CHECK(IsNewerVersion("100000000000000000000000", "99999999999999999999999"));
-  CHECK(IsNewerVersion("abc", "abd"));
-  CHECK_FALSE(IsNewerVersion("abc", "abc"));
+  CHECK(internal::IsNewerVersion("10", "9"));
+  CHECK_FALSE(internal::IsNewerVersion("9", "10"));
+  CHECK_FALSE(internal::IsNewerVersion("10", "10"));
+  CHECK(internal::IsNewerVersion("100000000000000000000000", "99999999999999999999999"));
+  CHECK(internal::IsNewerVersion("abc", "abd"));
+  CHECK_FALSE(internal::IsNewerVersion("abc", "abc"));
 }
 
 TEST_CASE("arch-A9: every patch sent at one version stays possible until a newer version is read") {
-  AttemptLog log;
+  internal::AttemptLog log;
   const PatchNodeParams cordon{.unschedulable = true};
   const PatchNodeParams uncordon{.unschedulable = false};
   log.PatchSent(kNode, cordon, kT0);
-  CHECK(NextPatchDue(*log.ForNode("u1").patch, kNode) == absl::InfiniteFuture());
+  CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, kNode) == absl::InfiniteFuture());
   log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
   log.PatchSent(kNode, uncordon, kT0 + absl::Seconds(1));
   log.PatchAnswered("u1", Outcome::kNotApplied, "403", kT0 + absl::Seconds(1));
 
   const PatchAttempt attempt = *log.ForNode("u1").patch;
   CHECK(attempt.possible == std::vector<PatchNodeParams>{cordon});
-  CHECK_FALSE(IsSettled(attempt, kNode));
+  CHECK_FALSE(internal::IsSettled(attempt, kNode));
   Node newer = kNode;
   newer.resource_version = "11";
-  CHECK(IsSettled(attempt, newer));
+  CHECK(internal::IsSettled(attempt, newer));
 }
 
 TEST_CASE("A patch that is never answered clearly is remembered without growing, and stays possible after a refusal") {
-  AttemptLog log;
+  internal::AttemptLog log;
   const Node node{.name = "n", .uid = "u", .resource_version = "1"};
   absl::Time now = absl::UnixEpoch();
   for (int attempt = 0; attempt < 1000; ++attempt) {
@@ -54,16 +54,16 @@ TEST_CASE("A patch that is never answered clearly is remembered without growing,
     log.PatchAnswered(node.uid, Outcome::kNotApplied, "403", now);
   }
   CHECK(log.ForNode(node.uid).patch->possible.size() == 2);
-  CHECK_FALSE(IsSettled(*log.ForNode(node.uid).patch, node));
+  CHECK_FALSE(internal::IsSettled(*log.ForNode(node.uid).patch, node));
 }
 
 TEST_CASE("A patch that is refused again and again is tried less and less often, up to every 30 s") {
-  AttemptLog log;
+  internal::AttemptLog log;
   absl::Duration last = absl::ZeroDuration();
   for (int i = 0; i < 12; ++i) {
     log.PatchSent(kNode, {.unschedulable = true}, kT0);
     log.PatchAnswered("u1", Outcome::kNotApplied, "403", kT0);
-    const absl::Duration pause = NextPatchDue(*log.ForNode("u1").patch, kNode) - kT0;
+    const absl::Duration pause = internal::NextPatchDue(*log.ForNode("u1").patch, kNode) - kT0;
     CHECK(pause >= last * 0.8);
     CHECK(pause <= absl::Seconds(33));
     last = pause;
@@ -72,17 +72,17 @@ TEST_CASE("A patch that is refused again and again is tried less and less often,
 }
 
 TEST_CASE("arch-A9: a patch that met a newer version waits for that version to be read, or 15 s and then 30 s") {
-  AttemptLog log;
+  internal::AttemptLog log;
   for (const absl::Duration delay : {absl::Seconds(15), absl::Seconds(30), absl::Seconds(30)}) {
     log.PatchSent(kNode, {.unschedulable = true}, kT0);
     log.PatchAnswered("u1", Outcome::kConflict, "409", kT0);
-    const absl::Duration pause = NextPatchDue(*log.ForNode("u1").patch, kNode) - kT0;
+    const absl::Duration pause = internal::NextPatchDue(*log.ForNode("u1").patch, kNode) - kT0;
     CHECK(pause >= delay * 0.9);
     CHECK(pause <= delay * 1.1);
   }
   Node newer = kNode;
   newer.resource_version = "11";
-  CHECK(NextPatchDue(*log.ForNode("u1").patch, newer) == absl::InfinitePast());
+  CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, newer) == absl::InfinitePast());
 }
 
 TEST_CASE("arch-A9: refused evictions are due after 5 s doubling to 40 s, spread by 10 %, equal for equal input") {
@@ -91,10 +91,10 @@ TEST_CASE("arch-A9: refused evictions are due after 5 s doubling to 40 s, spread
   int count = 0;
   for (const absl::Duration delay : expected) {
     const PodAttempt attempt{.count = ++count, .outcome = Outcome::kNotApplied, .answered_at = kT0};
-    const absl::Duration pause = NextPodRequestDue(attempt, "pod-uid") - kT0;
+    const absl::Duration pause = internal::NextPodRequestDue(attempt, "pod-uid") - kT0;
     CHECK(pause >= delay * 0.9);
     CHECK(pause <= delay * 1.1);
-    CHECK(NextPodRequestDue(attempt, "pod-uid") == NextPodRequestDue(attempt, "pod-uid"));
+    CHECK(internal::NextPodRequestDue(attempt, "pod-uid") == internal::NextPodRequestDue(attempt, "pod-uid"));
   }
 }
 
@@ -102,26 +102,26 @@ TEST_CASE("A server that asks to wait before the next eviction is heard, for fiv
   PodAttempt attempt{.count = 1, .outcome = Outcome::kNotApplied, .answered_at = kT0};
   const auto pause_for = [&](absl::Duration asked) {
     attempt.retry_after = asked;
-    return NextPodRequestDue(attempt, "pod-uid") - kT0;
+    return internal::NextPodRequestDue(attempt, "pod-uid") - kT0;
   };
   CHECK(pause_for(absl::Minutes(2)) > absl::Seconds(100));
   CHECK(pause_for(absl::Seconds(999'999'999)) == pause_for(absl::Minutes(5)));
 }
 
 TEST_CASE("A patch that changes nothing is settled by its answer, as no newer version will come of it") {
-  AttemptLog log;
+  internal::AttemptLog log;
   log.PatchSent(kNode, {}, kT0);
   SECTION("applied") {
     log.PatchAnswered("u1", Outcome::kApplied, "", kT0);
-    CHECK(IsSettled(*log.ForNode("u1").patch, kNode));
-    CHECK(NextPatchDue(*log.ForNode("u1").patch, kNode) == absl::InfinitePast());
+    CHECK(internal::IsSettled(*log.ForNode("u1").patch, kNode));
+    CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, kNode) == absl::InfinitePast());
   }
   SECTION("of another version: the node is read anew, or the patch is repeated after a pause") {
     log.PatchAnswered("u1", Outcome::kConflict, "409", kT0);
-    CHECK(NextPatchDue(*log.ForNode("u1").patch, kNode) > kT0);
+    CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, kNode) > kT0);
     Node newer = kNode;
     newer.resource_version = "11";
-    CHECK(NextPatchDue(*log.ForNode("u1").patch, newer) == absl::InfinitePast());
+    CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, newer) == absl::InfinitePast());
   }
   SECTION("beside one that may have been applied") {
     log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
@@ -134,7 +134,7 @@ TEST_CASE("A patch that changes nothing is settled by its answer, as no newer ve
 }
 
 TEST_CASE("A clock that is set back an hour leaves every retry due within its pause from the new time") {
-  AttemptLog log;
+  internal::AttemptLog log;
   const MaintenanceCall call{.kind = MaintenanceCall::Kind::kDelete,
                              .object = {.name = "nvidia-operator-n1", .resource_version = "7"}};
   log.PatchSent(kNode, {.unschedulable = true}, kT0);
@@ -147,13 +147,13 @@ TEST_CASE("A clock that is set back an hour leaves every retry due within its pa
   const absl::Time now = kT0 - absl::Hours(1);
   log.SetBack(now);
   const NodeAttempts attempts = log.ForNode("u1");
-  CHECK(NextPatchDue(*attempts.patch, kNode) <= now + absl::Seconds(2));
-  CHECK(NextPodRequestDue(attempts.pods.at("p1"), "p1") <= now + absl::Seconds(6));
-  CHECK(NextMaintenanceCallDue(attempts.maintenances.at(call.object.name), call) <= now + absl::Seconds(6));
+  CHECK(internal::NextPatchDue(*attempts.patch, kNode) <= now + absl::Seconds(2));
+  CHECK(internal::NextPodRequestDue(attempts.pods.at("p1"), "p1") <= now + absl::Seconds(6));
+  CHECK(internal::NextMaintenanceCallDue(attempts.maintenances.at(call.object.name), call) <= now + absl::Seconds(6));
 }
 
 TEST_CASE("What a read settles is forgotten, what it does not is kept") {
-  AttemptLog log;
+  internal::AttemptLog log;
   log.PatchSent(kNode, {.unschedulable = true}, kT0);
   log.PodRequestSent("u1", "7", "pod-a", kT0);
   log.PodRequestSent("u1", "7", "pod-b", kT0);
@@ -177,7 +177,7 @@ TEST_CASE("What a read settles is forgotten, what it does not is kept") {
     CHECK_FALSE(log.ForNode("u1").patch);
   }
   SECTION("a pod that went by our request is remembered until a patch has said so") {
-    AttemptLog evicting;
+    internal::AttemptLog evicting;
     evicting.PodRequestSent("u1", "7", "pod-a", kT0);
     evicting.PodRequestAnswered("u1", "pod-a", {.outcome = Outcome::kApplied, .answered_at = kT0});
     const std::set<std::string> none;
@@ -199,7 +199,7 @@ TEST_CASE("What a read settles is forgotten, what it does not is kept") {
 
 TEST_CASE("W1: a label that is lost again and again is due after a pause that grows from ten seconds to an hour") {
   const std::string key = "nvidia.com/gpu-driver-upgrade-state";
-  AttemptLog log;
+  internal::AttemptLog log;
   Node node = kNode;
   absl::Time now = kT0;
   const auto read = [&](bool labelled, bool in_progress = false) {
@@ -215,12 +215,12 @@ TEST_CASE("W1: a label that is lost again and again is due after a pause that gr
   CHECK(read(false) == LabelLoss{.count = 1, .last = kT0});
   now += absl::Seconds(5);
   CHECK(read(false) == LabelLoss{.count = 1, .last = kT0});
-  CHECK(NextLabelDue(*log.ForNode("u1").label_loss) == kT0 + absl::Seconds(10));
+  CHECK(internal::NextLabelDue(*log.ForNode("u1").label_loss) == kT0 + absl::Seconds(10));
   read(true);
   const LabelLoss twice = *read(false);
   CHECK(twice.count == 2);
-  CHECK(NextLabelDue(twice) == now + absl::Seconds(20));
-  CHECK(NextLabelDue({.count = 50, .last = now}) == now + absl::Hours(1));
+  CHECK(internal::NextLabelDue(twice) == now + absl::Seconds(20));
+  CHECK(internal::NextLabelDue({.count = 50, .last = now}) == now + absl::Hours(1));
   now += absl::Hours(2);
   CHECK_FALSE(read(false));
   // A node in progress lost its label before it was ever read.
@@ -232,7 +232,7 @@ TEST_CASE("W1: a label that is lost again and again is due after a pause that gr
 }
 
 TEST_CASE("W39: the answer to an eviction is recorded as the facade gives it") {
-  AttemptLog log;
+  internal::AttemptLog log;
   log.PodRequestSent("u1", "11", "p1", kT0);
   const absl::StatusOr<EvictionAnswer> refused =
       EvictionAnswer{.refusal = Refusal::kDisruptionBudget, .budget = "web", .retry_after = absl::Seconds(10)};
@@ -242,7 +242,7 @@ TEST_CASE("W39: the answer to an eviction is recorded as the facade gives it") {
   CHECK(attempt.outcome == Outcome::kNotApplied);
   CHECK(attempt.refusal == Refusal::kDisruptionBudget);
   CHECK(attempt.budget == "web");
-  CHECK(NextPodRequestDue(attempt, "p1") >= kT0 + absl::Seconds(11));
+  CHECK(internal::NextPodRequestDue(attempt, "p1") >= kT0 + absl::Seconds(11));
   const absl::StatusOr<EvictionAnswer> accepted = EvictionAnswer{};
   CHECK(AttemptOf(accepted, kT0).outcome == Outcome::kApplied);
   const absl::StatusOr<EvictionAnswer> lost = absl::UnavailableError("no answer");
@@ -258,7 +258,7 @@ TEST_CASE("The answers about one pod are counted without a log, so that each ref
     CHECK(attempts.pods.at("p1").sent_at == kT0);
     CHECK(attempts.pods.at("p1").budget == "web");
   }
-  CHECK(NextPodRequestDue(attempts.pods.at("p1"), "p1") >= kT0 + absl::Seconds(18));
+  CHECK(internal::NextPodRequestDue(attempts.pods.at("p1"), "p1") >= kT0 + absl::Seconds(18));
   CHECK(attempts.pods.size() == 1);
 }
 
@@ -266,7 +266,7 @@ TEST_CASE("W1: a label that was written and removed before it was read is lost, 
   const std::string key = "nvidia.com/gpu-driver-upgrade-state";
   for (const bool removed_by_us : {false, true}) {
     CAPTURE(removed_by_us);
-    AttemptLog log;
+    internal::AttemptLog log;
     log.PassBegan(kT0);
     PatchNodeParams patch;
     patch.labels[key] = removed_by_us ? std::nullopt : std::optional<std::string>("upgrade-done");

@@ -1,6 +1,7 @@
 // What is asked of the maintenance operator, and how its answers are read (upstream-behaviour.md §4, dep-F13).
 #include "driverupgrade/maintenance_requestor.h"
 
+#include "decide/attempt_log.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -170,20 +171,20 @@ TEST_CASE("Requestor options that the API server would refuse are refused first"
 }
 
 TEST_CASE("arch-A9: a call about a NodeMaintenance is paced, but not one about a newer object") {
-  AttemptLog log;
+  internal::AttemptLog log;
   const MaintenanceCall call{.kind = Kind::kJoin, .object = Object("nvidia.network-operator")};
   log.MaintenanceCallSent("n1-uid", call);
   const auto attempt = [&] { return log.ForNode("n1-uid").maintenances.at(call.object.name); };
-  CHECK(NextMaintenanceCallDue(attempt(), call) == absl::InfiniteFuture());
+  CHECK(internal::NextMaintenanceCallDue(attempt(), call) == absl::InfiniteFuture());
   log.MaintenanceCallAnswered("n1-uid", call.object.name, Outcome::kConflict, "conflict", kNow);
-  CHECK(NextMaintenanceCallDue(attempt(), call) >= kNow + absl::Milliseconds(4500));
-  CHECK(NextMaintenanceCallDue(attempt(), call) <= kNow + absl::Milliseconds(5500));
+  CHECK(internal::NextMaintenanceCallDue(attempt(), call) >= kNow + absl::Milliseconds(4500));
+  CHECK(internal::NextMaintenanceCallDue(attempt(), call) <= kNow + absl::Milliseconds(5500));
   MaintenanceCall newer = call;
   newer.object.resource_version = "8";
-  CHECK(NextMaintenanceCallDue(attempt(), newer) == absl::InfinitePast());
+  CHECK(internal::NextMaintenanceCallDue(attempt(), newer) == absl::InfinitePast());
   log.MaintenanceCallSent("n1-uid", call);
   log.MaintenanceCallAnswered("n1-uid", call.object.name, Outcome::kConflict, "conflict", kNow);
-  CHECK(NextMaintenanceCallDue(attempt(), call) >= kNow + absl::Seconds(9));
+  CHECK(internal::NextMaintenanceCallDue(attempt(), call) >= kNow + absl::Seconds(9));
   log.MaintenancesOver("n1-uid");
   CHECK(log.ForNode("n1-uid").empty());
 }

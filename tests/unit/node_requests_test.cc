@@ -2,6 +2,7 @@
 #include "write/node_requests.h"
 
 #include "absl/strings/cord.h"
+#include "decide/attempt_log.h"
 #include "model/request_not_sent.h"
 #include "support/catch.h"
 #include "write/nodes_under_way.h"
@@ -86,7 +87,7 @@ TEST_CASE("A patch that was surely not sent counts as not applied, so its node t
                         .uid = "u1",
                         .resource_version = "7",
                         .patch = PatchNodeParams{.labels = {{"state", "cordon-required"}}}};
-    AttemptLog log;
+    internal::AttemptLog log;
     internal::NodesUnderWay under_way;
     NodeRequests requests = under_way.Begin(plan, log, kSent);
     requests.Take({.status = failure}, kSent, kAnswered);
@@ -110,7 +111,7 @@ TEST_CASE("The log hears what was answered, and when") {
   const NodePlan plan = Everything();
   NodeRequests requests(plan);
   Answer<DeletePodParams>(requests, {.status = absl::UnavailableError("503")});
-  AttemptLog log;
+  internal::AttemptLog log;
   log.PatchSent({.name = "n1", .uid = "u1", .resource_version = "7"}, *plan.patch, kSent);
   requests.TellLog(log);
   const NodeAttempts known = log.ForNode("u1");
@@ -125,7 +126,7 @@ TEST_CASE("The log hears what was answered, and when") {
 
 TEST_CASE("A node is under way from its first request to the end of its last, and the log has its patch before that") {
   internal::NodesUnderWay under_way;
-  AttemptLog log;
+  internal::AttemptLog log;
   NodeRequests requests = under_way.Begin(Everything(), log, kSent);
   CHECK(under_way.Contains("n1"));
   REQUIRE(log.ForNode("u1").patch);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "decide/attempt_log.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "read/listed_objects.h"
@@ -41,7 +42,7 @@ struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
   Fleet fleet = AddFleet(*cluster, {.node_count = 1});
-  AttemptLog log = {};
+  internal::AttemptLog log = {};
   SnapshotBuilder builder;
 };
 

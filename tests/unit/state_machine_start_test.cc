@@ -1,4 +1,5 @@
 // unknown, upgrade-done and upgrade-required (T1-T9).
+#include "decide/attempt_log.h"
 #include "driverupgrade/cordon_names.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
@@ -287,7 +288,7 @@ TEST_CASE("A label value that is no state is a finding, and the node is left alo
 TEST_CASE("arch-A9: a node with an unanswered patch gets no other, and counts at both of its states") {
   auto node = NodeUnderTest("upgrade-required").Draining();
   const Verdict first = node.Judge(/*admitted=*/true);
-  AttemptLog log;
+  internal::AttemptLog log;
   log.PatchSent(node.view.node, *first.plan.patch, node.now);
   node.view.attempts = log.ForNode("n1-uid");
   Verdict verdict = node.Judge(/*admitted=*/true);

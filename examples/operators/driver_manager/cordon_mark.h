@@ -11,8 +11,8 @@
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_CORDON_MARK_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_CORDON_MARK_H_
 
-#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/cluster_writes.h"
 
 namespace driver_manager {
 

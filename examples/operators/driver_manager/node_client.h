@@ -23,7 +23,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driver_manager/host_driver.h"
-#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/observer.h"

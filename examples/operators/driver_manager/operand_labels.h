@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/cluster_writes.h"
 
 namespace driver_manager {
 

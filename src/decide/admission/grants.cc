@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "decide/admission/upgrade_budget.h"
-#include "driverupgrade/attempt_log.h"
+#include "decide/attempt_log.h"
+#include "driverupgrade/cluster_snapshot.h"
 #include "fmt/format.h"
 
 namespace driverupgrade {
@@ -16,7 +17,7 @@ namespace {
 std::optional<std::string> Kept(const std::string& version, const NodeReading& node) {
   // The lost version may be this one, and a patch at it may be under way.
   if (version.empty()) return node.resource_version;
-  if (!node.holds_slot && IsNewerVersion(node.resource_version, version)) return std::nullopt;
+  if (!node.holds_slot && internal::IsNewerVersion(node.resource_version, version)) return std::nullopt;
   return version;
 }
 
@@ -27,7 +28,7 @@ bool MayHave(const Grants& grants, const NodeReading& node, std::size_t grants_m
   // A grant that is kept is for this version, at which one patch can be applied at most however many are sent; or the
   // node was read before another replica renewed it. One for an older version is kept while the node holds its slot: no
   // patch at that version can be applied any more, and a failed node that somebody uncordoned starts again.
-  return kept->second == node.resource_version || IsNewerVersion(node.resource_version, kept->second);
+  return kept->second == node.resource_version || internal::IsNewerVersion(node.resource_version, kept->second);
 }
 
 // Up to the next separator, which is taken away too.
@@ -146,7 +147,7 @@ ParsedGrants ParseGrants(std::string_view text) {
     if (!sensible) version = {};
     const auto [grant, is_new] = parsed.grants.emplace(uid, version);
     // What is lost of one of two may be the newer one.
-    if (!is_new && (version.empty() || (!grant->second.empty() && IsNewerVersion(version, grant->second)))) {
+    if (!is_new && (version.empty() || (!grant->second.empty() && internal::IsNewerVersion(version, grant->second)))) {
       grant->second = version;
     }
     if (sensible && is_new) continue;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <variant>
 
+#include "decide/attempt_log.h"
 #include "decide/marks_of_view.h"
 #include "decide/rollout/failures.h"
 #include "driverupgrade/upgrade_state.h"
@@ -141,7 +142,7 @@ Tally internal::TallyByMarks(const NodeView& view, const NodeMarks& marks, const
     const std::optional<FailureClass> failure = internal::ParseFailureClass(*name);
     if (failure) tally.failed_by_class[static_cast<std::size_t>(*failure)] = 1;
   }
-  if (view.attempts.patch && !IsSettled(*view.attempts.patch, view.node)) {
+  if (view.attempts.patch && !internal::IsSettled(*view.attempts.patch, view.node)) {
     for (const PatchNodeParams& patch : view.attempts.patch->possible) {
       tally = WithPatch(tally, view, patch, identity, rules);
     }

@@ -1,4 +1,5 @@
 // Nodes whose state label another client removes: how they continue, and when the label is written again (ADR 0018).
+#include "decide/attempt_log.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 
@@ -21,14 +22,14 @@ void Walk::Resume() {
 
 void Walk::NoteLabelLoss() {
   const std::optional<LabelLoss>& loss = view.attempts.label_loss;
-  if (!loss || in.now >= LabelLossEnds(*loss)) return;
+  if (!loss || in.now >= internal::LabelLossEnds(*loss)) return;
   const std::string times = loss->count == 1 ? "once" : fmt::format("{} times", loss->count);
   Note(FindingCode::kLabelTakenAway,
        fmt::format("another client has removed the label {} {}; the upgrade follows the node's other marks. The usual "
                    "cause is an operator of NVIDIA with autoUpgrade: false; give this operator another domain or driver "
                    "name",
                    in.identity.StateLabel(), times));
-  WakeAt(LabelLossEnds(*loss));
+  WakeAt(internal::LabelLossEnds(*loss));
 }
 
 // Whether the plan does nothing that would be missed except for writing the state label.
@@ -45,8 +46,8 @@ void Walk::PaceLabel() {
   const std::optional<LabelLoss>& loss = view.attempts.label_loss;
   if (!loss || !OnlyWritesLabel()) return;
   plan.events.clear();  // the state has been reported, and the finding reports the loss
-  if (in.now >= NextLabelDue(*loss)) return;
-  WakeAt(NextLabelDue(*loss));
+  if (in.now >= internal::NextLabelDue(*loss)) return;
+  WakeAt(internal::NextLabelDue(*loss));
   plan.from = state_;
   plan.path.clear();
   plan.patch.reset();

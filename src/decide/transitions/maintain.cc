@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "decide/attempt_log.h"
 #include "decide/gate_subject.h"
 #include "decide/transitions/walk.h"
 #include "driverupgrade/cordon_names.h"
@@ -17,7 +18,7 @@ Progress Ask(Walk& walk, MaintenanceCall call, std::string detail) {
   const auto attempt = walk.view.attempts.maintenances.find(call.object.name);
   absl::Time due = absl::InfinitePast();
   if (attempt != walk.view.attempts.maintenances.end()) {
-    due = NextMaintenanceCallDue(attempt->second, call);
+    due = internal::NextMaintenanceCallDue(attempt->second, call);
     if (!attempt->second.message.empty()) detail = attempt->second.message;
   }
   Gate gate{
@@ -93,7 +94,7 @@ void ReportFailedMaintenance(Walk& walk) {
   if (!call) return;
   const auto attempt = walk.view.attempts.maintenances.find(call->object.name);
   const bool tried = attempt != walk.view.attempts.maintenances.end();
-  const absl::Time due = tried ? NextMaintenanceCallDue(attempt->second, *call) : absl::InfinitePast();
+  const absl::Time due = tried ? internal::NextMaintenanceCallDue(attempt->second, *call) : absl::InfinitePast();
   if (due > walk.in.now) return walk.WakeAt(due);  // the gate stays: the node waits for something else
   walk.verdict.plan.maintenance.push_back(*std::move(call));
 }

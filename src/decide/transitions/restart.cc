@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/backoff.h"
+#include "decide/attempt_log.h"
 #include "decide/gate_subject.h"
 #include "decide/rollout/failures.h"
 #include "decide/transitions/walk.h"
@@ -160,7 +161,7 @@ absl::Time DeletePods(Walk& walk, const Pods& pods, std::string& detail) {
   for (const Pod* pod : pods) {
     const auto attempt = walk.view.attempts.pods.find(pod->ref.uid);
     const bool tried = attempt != walk.view.attempts.pods.end();
-    const absl::Time next = tried ? NextPodRequestDue(attempt->second, pod->ref.uid) : walk.in.now;
+    const absl::Time next = tried ? internal::NextPodRequestDue(attempt->second, pod->ref.uid) : walk.in.now;
     if (next <= walk.in.now) {
       walk.verdict.plan.remove.push_back(pod->ref);
     } else {

@@ -1,0 +1,97 @@
+// What the engine has asked of the API server and what it heard, and the pacing that follows from it.
+//
+//     log.PatchSent(node, patch, clock.Now());
+//     ...  // send it
+//     log.PatchAnswered(node.uid, Outcome::kApplied, /*message=*/"", clock.Now());
+//
+// - An object with an unanswered request gets no new one.
+// - A node whose patch was answered by 409, or not clearly, counts at its old and its new state until a newer version
+//   has been read: the patch may have been applied. Until then it is repeated after 1 s, doubling to 30 s; one that was
+//   answered by 409 after 15 s, doubling likewise, as the next will be most likely, too.
+// - An accepted eviction is not repeated for 30 s. A refused one is due after max(Retry-After, 5 s doubling to 40 s),
+//   varied by up to 10 % by a hash, so that evictions spread without a random number.
+// Losing the log (a crash) costs repeated requests, never a broken rule. A value; not thread-safe.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ATTEMPT_LOG_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ATTEMPT_LOG_H_
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_snapshot.h"
+
+namespace driverupgrade::internal {
+
+// Whether resource version `a` is newer than `b`. Versions that are not decimal numbers are newer when
+// they differ.
+bool IsNewerVersion(std::string_view a, std::string_view b);
+// Whether resource version `a` is certainly older than `b`: of versions that are not decimal numbers
+// nobody knows.
+bool IsOlderVersion(std::string_view a, std::string_view b);
+// Whether the outcome of the last patch is known: it was answered, and the node has been read at a newer version or
+// the patch was clearly refused.
+bool IsSettled(const PatchAttempt& attempt, const Node& node);
+// When a node may be patched again at the version `node` has; InfiniteFuture() while an answer is outstanding.
+absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node);
+// When the same request for the pod may be sent again; InfiniteFuture() while an answer is outstanding.
+absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid);
+// When a patch that does nothing but write the label again is due: 10 s after the first loss, doubling to 1 h.
+absl::Time NextLabelDue(const LabelLoss& loss);
+// When a loss is forgotten: 2 h after the label was last found missing.
+absl::Time LabelLossEnds(const LabelLoss& loss);
+// When the call may be made; InfiniteFuture() while an answer is outstanding.
+absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call);
+
+// Returns what the answer to a write says about its effect.
+Outcome OutcomeOf(const absl::Status& answer);
+
+class AttemptLog {
+ public:
+  void PatchSent(const Node& node, const PatchNodeParams& patch, absl::Time now);
+  void PatchAnswered(const std::string& node_uid, Outcome outcome, std::string message, absl::Time now);
+  // `node_version`: that of the node as it was read when the request was decided.
+  void PodRequestSent(const std::string& node_uid, std::string_view node_version, const std::string& pod_uid,
+                      absl::Time now);
+  // `answer.count` and `answer.sent_at` are kept as they are in the log.
+  void PodRequestAnswered(const std::string& node_uid, const std::string& pod_uid, PodAttempt answer);
+  void MaintenanceCallSent(const std::string& node_uid, const MaintenanceCall& call);
+  void MaintenanceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome,
+                               std::string message, absl::Time now);
+  // Forgets the calls about a node that nothing is asked for any more.
+  void MaintenancesOver(const std::string& node_uid);
+  // Forgets what a read has settled: patches that are over, pods that are not in `live_pods`, if given.
+  void NodeRead(const Node& node, const std::set<std::string>* live_pods);
+  // A pass has started: what is read from now on was read at `now` or later.
+  void PassBegan(absl::Time now) { now_ = now; }
+  // Notes whether a node that was read carries its state label `key`. The label is lost if the node carried it before, or
+  // was sent it, or if it is missing from a node whose upgrade `is_in_progress`. To be called before NodeRead.
+  void StateLabelRead(const Node& node, const std::string& key, bool is_in_progress);
+  // The engine removes the labels on its own: a label that is missing is not lost.
+  void LabelsRemoved() { labelled_.clear(); }
+  // The clock has been set back to `now`: nothing has happened later than that.
+  void SetBack(absl::Time now);
+  // Forgets a node that no longer exists.
+  void Forget(const std::string& node_uid) {
+    nodes_.erase(node_uid);
+    labelled_.erase(node_uid);
+  }
+  // Forgets nodes that no longer exist.
+  void KeepOnly(const std::set<std::string>& node_uids);
+  // Nodes of which something is known.
+  std::size_t size() const { return nodes_.size(); }
+  // Empty if there is nothing about the node.
+  NodeAttempts ForNode(const std::string& node_uid) const;
+
+ private:
+  std::map<std::string, NodeAttempts> nodes_;
+  std::set<std::string> labelled_;  // UIDs of nodes that were last read with the state label
+  absl::Time now_ = absl::InfinitePast();
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ATTEMPT_LOG_H_

@@ -1,10 +1,6 @@
 /// What happened, for logs and metrics.
 ///
-/// Defines Observer, NodeOutcome, PassOutcome and MakeObserverGroup; and LogRecord, LogSink, FormatLogfmt and
-/// MakeLoggingObserver. Where log records go is the embedder's business:
-///
-///     LogSink sink = [](const LogRecord& record) { fmt::print(stderr, "{}\n", FormatLogfmt(record)); };
-///     options.observer = MakeLoggingObserver(identity, sink);
+/// Defines Observer, PassOutcome, MakeObserverGroup, LogRecord, LogSink, FormatLogfmt and MakeLoggingObserver.
 ///
 ///     class CountingObserver final : public Observer {
 ///      public:
@@ -28,28 +24,11 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/plan.h"
 
 namespace driverupgrade {
-
-/// What became of one NodePlan.
-struct NodeOutcome {
-  std::string node = {};
-  /// The first failure, after which the rest of the plan was dropped. A refused eviction is no failure.
-  absl::Status status = absl::OkStatus();
-  /// The patch was acknowledged.
-  bool patched = false;
-  int evictions_accepted = 0;
-  int evictions_refused = 0;
-  int pods_deleted = 0;
-  /// Number of gangs (RolloutPolicy::gangs) that these evictions and deletions were the first of their unit to interrupt.
-  int gangs_interrupted = 0;
-  /// The node as the patch left it; nullptr without one.
-  std::shared_ptr<const Node> node_after = nullptr;
-};
 
 /// What became of one call of UpgradeEngine::Reconcile.
 struct PassOutcome {
@@ -89,7 +68,12 @@ std::shared_ptr<Observer> MakeObserverGroup(std::vector<std::shared_ptr<Observer
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError };
 
-/// A structured log record. The message is constant; what varies is in the fields.
+/// A structured log record; where records go is the embedder's business:
+///
+///     LogSink sink = [](const LogRecord& record) { fmt::print(stderr, "{}\n", FormatLogfmt(record)); };
+///     options.observer = MakeLoggingObserver(identity, sink);
+///
+/// The message is constant; what varies is in the fields.
 struct LogRecord {
   Severity severity = Severity::kInfo;
   std::string message = {};

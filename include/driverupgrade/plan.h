@@ -1,6 +1,6 @@
 /// What Step says is to be done now, and what waits for what.
 ///
-/// Defines NodePlan, PlannedEvent, NodeGate, NodeReading, Plan, Describe, FleetStatus with its NodeStatus, and the
+/// Defines NodePlan, PlannedEvent, NodeGate, NodeReading, Plan, NodeOutcome, Describe, FleetStatus with its NodeStatus, and the
 /// counts Tally and UpgradeBudget.
 ///
 ///     Plan plan = machine.Step(snapshot, policy, now);
@@ -12,10 +12,12 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/cluster_types.h"
@@ -231,6 +233,22 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+/// What became of one NodePlan.
+struct NodeOutcome {
+  std::string node = {};
+  /// The first failure, after which the rest of the plan was dropped. A refused eviction is no failure.
+  absl::Status status = absl::OkStatus();
+  /// The patch was acknowledged.
+  bool patched = false;
+  int evictions_accepted = 0;
+  int evictions_refused = 0;
+  int pods_deleted = 0;
+  /// Number of gangs (RolloutPolicy::gangs) that these evictions and deletions were the first of their unit to interrupt.
+  int gangs_interrupted = 0;
+  /// The node as the patch left it; nullptr without one.
+  std::shared_ptr<const Node> node_after = nullptr;
+};
+
 /// The status of one node, as of the engine's last finished pass.
 struct NodeStatus {
   std::string name = {};
@@ -255,12 +273,7 @@ struct NodeStatus {
   friend bool operator==(const NodeStatus&, const NodeStatus&) = default;
 };
 
-/// The status of a rollout for pages and reports, as of the engine's last finished pass (UpgradeEngine::Status):
-///
-///     const FleetStatus status = engine->Status();
-///     for (const NodeStatus& node : status.nodes) {
-///       if (node.gate) fmt::print("{} waits in {}: {}\n", node.name, ToString(node.state), node.gate->detail);
-///     }
+/// The status of a rollout for pages and reports, as of the engine's last finished pass (UpgradeEngine::Status).
 struct FleetStatus {
   /// Whether the policy upgrades, and whether it is paused.
   bool auto_upgrade = false;

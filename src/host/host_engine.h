@@ -16,7 +16,6 @@
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/kubernetes/http_message.h"
-#include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/upgrade_policy.h"

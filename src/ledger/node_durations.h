@@ -11,7 +11,7 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/observer.h"
+#include "driverupgrade/plan.h"
 
 namespace driverupgrade::internal {
 

@@ -18,7 +18,6 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/gate.h"
-#include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_state.h"
 

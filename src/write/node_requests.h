@@ -15,7 +15,6 @@
 #include "decide/attempt_log.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/cluster_writes.h"
-#include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 
 namespace driverupgrade::internal {

@@ -9,7 +9,6 @@
 #include "absl/time/time.h"
 #include "decide/attempt_log.h"
 #include "driverupgrade/cluster_snapshot.h"
-#include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 #include "write/node_requests.h"
 

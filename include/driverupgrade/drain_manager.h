@@ -1,6 +1,6 @@
 /// Which pods of a node to evict, and which of them now.
 ///
-/// Defines DrainManager, DrainablePods, PodSelection and EvictionRound.
+/// Defines DrainManager, DrainablePods, PodSelection, EvictionRound, CordonPatch and UncordonPatch.
 ///
 ///     DrainManager drains(own_pod);
 ///     PodSelection selection = drains.Select(*view.pods, *policy.drain);
@@ -52,6 +52,16 @@ struct EvictionRound {
 /// Pods without the driver's skip-drain label. Operators add it to what the policy drains:
 /// `policy.drain->pod_selector = policy.drain->pod_selector.And(DrainablePods(identity))`.
 LabelSelector DrainablePods(const DriverIdentity& identity);
+
+/// Returns the patch by which `program` cordons the node for work of its own, alongside the engines of drivers. It joins the
+/// cordon of an upgrade, and an engine joins the program's: no program lifts a cordon that another one needs. The name of
+/// the program is then in kCordonedByAnnotation, and its state label shows that it is at work. Empty if the program has
+/// cordoned the node already, or if an administrator has, which serves as well.
+PatchNodeParams CordonPatch(const Node& node, const DriverIdentity& program);
+
+/// Returns the patch by which `program` takes its name away, and the cordon with it unless an upgrade of a driver needs it.
+/// Empty if the program has not cordoned the node.
+PatchNodeParams UncordonPatch(const Node& node, const DriverIdentity& program);
 
 class DrainManager {
  public:

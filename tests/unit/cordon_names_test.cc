@@ -1,6 +1,7 @@
 // Whose work on a driver relies on a node's cordon (dep-F7).
 #include "driverupgrade/cordon_names.h"
 
+#include "driverupgrade/drain_manager.h"
 #include "driverupgrade/testing/builders.h"
 #include "support/catch.h"
 
@@ -79,6 +80,30 @@ TEST_CASE("W2: a cordon that another program claims is known by the annotation o
   node.unschedulable = false;
   CHECK_FALSE(ForeignCordonOwner(node));
   CHECK_FALSE(ForeignCordonOwner({.unschedulable = true}));
+}
+
+TEST_CASE("dep-F7: a program cordons a node alongside an engine, and neither lifts the cordon of the other") {
+  const DriverIdentity tuner = *DriverIdentity::Create("example.com", "tuner");
+  const Node before{.name = "n1", .uid = "u1", .resource_version = "7"};
+  const PatchNodeParams cordon = CordonPatch(before, tuner);
+  CHECK(cordon == PatchNodeParams{.name = "n1",
+                                  .uid = "u1",
+                                  .resource_version = "7",
+                                  .labels = {{tuner.StateLabel(), "drain-required"}},
+                                  .annotations = {{std::string(kCordonedByAnnotation), "example.com/tuner"}},
+                                  .unschedulable = true});
+  Node node = Patched(before, cordon);
+  CHECK(CordonPatch(node, tuner).empty());
+  CHECK(Patched(node, UncordonPatch(node, tuner)) == before);
+
+  const DriverIdentity gpu = *DriverIdentity::Create("nvidia.com", "gpu");
+  node.labels[gpu.StateLabel()] = "drain-required";
+  node.annotations[std::string(kCordonedByAnnotation)] = "example.com/tuner,nvidia.com/gpu";
+  const Node without = Patched(node, UncordonPatch(node, tuner));
+  CHECK(without.unschedulable);
+  CHECK(without.annotations.at(std::string(kCordonedByAnnotation)) == "nvidia.com/gpu");
+  CHECK_FALSE(without.labels.contains(tuner.StateLabel()));
+  CHECK(UncordonPatch(without, tuner).empty());
 }
 
 }  // namespace

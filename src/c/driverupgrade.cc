@@ -9,7 +9,7 @@
 
 #include "base/status_macros.h"
 #include "c/guard.h"
-#include "driverupgrade/cordon_names.h"
+#include "driverupgrade/driver_identity.h"
 #include "driverupgrade/policy_codec.h"
 #include "driverupgrade/version.h"
 #include "fmt/format.h"

@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "driverupgrade/cordon_names.h"
 #include "driverupgrade/drain_manager.h"
 #include "model/cordon.h"
+#include "model/cordon_names.h"
 #include "model/node_marks.h"
 
 namespace driverupgrade {
@@ -25,7 +25,7 @@ PatchNodeParams PatchFor(const Node& node, const NodeMarks& after, const DriverI
 
 // An upgrade by a program that knows nothing of names, such as the Go library's, which lifts the cordon itself at its end.
 bool IsNeededByUnnamed(const Node& node, const DriverIdentity& program) {
-  const std::vector<DriverIdentity> drivers = DriversWithoutCordonName(node, program.Name());
+  const std::vector<DriverIdentity> drivers = internal::DriversWithoutCordonName(node, program.Name());
   return std::any_of(drivers.begin(), drivers.end(), [&](const DriverIdentity& driver) {
     const NodeMarks marks = internal::DecodeMarks(node, driver);
     const std::optional<UpgradeState> state = marks.State();
@@ -37,7 +37,7 @@ bool IsNeededByUnnamed(const Node& node, const DriverIdentity& program) {
 }  // namespace
 
 PatchNodeParams CordonPatch(const Node& node, const DriverIdentity& program) {
-  std::set<std::string> names = LiveCordonNames(node, program.Name());
+  std::set<std::string> names = internal::LiveCordonNames(node, program.Name());
   NodeMarks after = internal::DecodeMarks(node, program);
   const bool ours = internal::IsInCordonSet(after, program) && after.state.present();
   if (node.unschedulable && (ours || names.empty())) return {};
@@ -53,9 +53,9 @@ PatchNodeParams UncordonPatch(const Node& node, const DriverIdentity& program) {
   const bool ours = internal::IsInCordonSet(after, program);
   after.state.Remove();
   if (ours) {
-    const std::set<std::string> others = LiveCordonNames(node, program.Name());
+    const std::set<std::string> others = internal::LiveCordonNames(node, program.Name());
     internal::SetCordonNames(others, after);
-    const bool is_claimed = IsNeededByUnnamed(node, program) || ForeignCordonOwner(node).has_value();
+    const bool is_claimed = IsNeededByUnnamed(node, program) || internal::ForeignCordonOwner(node).has_value();
     if (others.empty() && !is_claimed) after.unschedulable = false;
   }
   return PatchFor(node, after, program);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "driverupgrade/cordon_names.h"
 #include "driverupgrade/upgrade_state.h"
+#include "model/cordon_names.h"
 
 namespace driverupgrade::internal {
 namespace {

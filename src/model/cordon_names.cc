@@ -1,16 +1,16 @@
-#include "driverupgrade/cordon_names.h"
+#include "model/cordon_names.h"
 
 #include "driverupgrade/upgrade_state.h"
 #include "model/node_marks.h"
 
-namespace driverupgrade {
+namespace driverupgrade::internal {
 namespace {
 
 bool IsLive(const Node& node, const std::string& name) {
   const std::optional<DriverIdentity> driver = ParseDriverName(name);
   if (!driver) return false;
-  const internal::NodeMarks marks = internal::DecodeMarks(node, *driver);
-  if (!marks.HasLabel()) return node.unschedulable && internal::WasAdmitted(marks);
+  const NodeMarks marks = DecodeMarks(node, *driver);
+  if (!marks.HasLabel()) return node.unschedulable && WasAdmitted(marks);
   return marks.State() != UpgradeState::kDone;
 }
 
@@ -39,10 +39,10 @@ std::set<std::string> LiveCordonNames(const Node& node, std::string_view except)
 
 std::vector<DriverIdentity> DriversWithoutCordonName(const Node& node, std::string_view except) {
   const std::set<std::string> names = CordonNames(node);
-  std::vector<DriverIdentity> drivers = internal::DriversWithLabel(node);
+  std::vector<DriverIdentity> drivers = DriversWithLabel(node);
   std::erase_if(drivers,
                 [&](const DriverIdentity& driver) { return driver.Name() == except || names.contains(driver.Name()); });
   return drivers;
 }
 
-}  // namespace driverupgrade
+}  // namespace driverupgrade::internal

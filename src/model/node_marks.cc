@@ -8,9 +8,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "model/cordon_names.h"
 
 namespace driverupgrade {
 namespace internal {
@@ -319,15 +319,10 @@ std::vector<DriverIdentity> DriversWithLabel(const Node& node) {
   return drivers;
 }
 
-}  // namespace internal
-
 std::set<std::string> CordonNames(const Node& node) {
-  const std::string* names = internal::FindText(node.annotations, internal::CordonedByKey());
-  return names == nullptr ? std::set<std::string>() : internal::ParseNames(*names);
+  const std::string* names = FindText(node.annotations, CordonedByKey());
+  return names == nullptr ? std::set<std::string>() : ParseNames(*names);
 }
 
-std::optional<std::string> FormatCordonNames(const std::set<std::string>& names) {
-  return names.empty() ? std::nullopt : std::optional(internal::Spell(names));
-}
-
+}  // namespace internal
 }  // namespace driverupgrade

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "driverupgrade/cordon_names.h"
+#include "driverupgrade/driver_identity.h"
 #include "fmt/format.h"
 #include "model/node_marks.h"
 #include "scenarios/scenario_file.h"

@@ -1,8 +1,9 @@
 // Whose work on a driver relies on a node's cordon (dep-F7).
-#include "driverupgrade/cordon_names.h"
+#include "model/cordon_names.h"
 
 #include "driverupgrade/drain_manager.h"
 #include "driverupgrade/testing/builders.h"
+#include "model/node_marks.h"
 #include "support/catch.h"
 
 namespace driverupgrade::tests {
@@ -18,18 +19,17 @@ Node NodeWith(const std::string& cordoned_by, const StringMap& labels = {}) {
 }
 
 TEST_CASE("dep-F7: a driver's name is its domain and its driver") {
-  CHECK(ParseDriverName("nvidia.com/gpu")->StateLabel() == "nvidia.com/gpu-driver-upgrade-state");
+  CHECK(internal::ParseDriverName("nvidia.com/gpu")->StateLabel() == "nvidia.com/gpu-driver-upgrade-state");
   for (const std::string none : {"", "gpu", "/gpu", "nvidia.com/", "nvidia.com/GPU", "nvidia.com/a/b"}) {
     CAPTURE(none);
-    CHECK_FALSE(ParseDriverName(none).has_value());
+    CHECK_FALSE(internal::ParseDriverName(none).has_value());
   }
 }
 
 TEST_CASE("dep-F7: names are a set, however a hand has written it") {
-  CHECK(CordonNames(testing::NodeBuilder("n1").Build()).empty());
-  CHECK(CordonNames(NodeWith(" a/b ,, c/d,a/b, ")) == Names{"a/b", "c/d"});
-  CHECK(FormatCordonNames({"c/d", "a/b"}) == "a/b,c/d");
-  CHECK(FormatCordonNames({}) == std::nullopt);
+  CHECK(internal::CordonNames(testing::NodeBuilder("n1").Build()).empty());
+  CHECK(internal::CordonNames(NodeWith(" a/b ,, c/d,a/b, ")) == Names{"a/b", "c/d"});
+  CHECK(internal::Spell(Names{"c/d", "a/b"}) == "a/b,c/d");
 }
 
 TEST_CASE("dep-F7: a name counts as long as its driver's upgrade is under way") {
@@ -49,8 +49,8 @@ TEST_CASE("dep-F7: a name counts as long as its driver's upgrade is under way") 
   for (const auto& c : cases) {
     const Node node = NodeWith("nvidia.com/gpu,no name", c.labels);
     CAPTURE(c.labels);
-    CHECK(LiveCordonNames(node, "") == (c.live ? Names{"nvidia.com/gpu"} : Names{}));
-    CHECK(LiveCordonNames(node, "nvidia.com/gpu").empty());
+    CHECK(internal::LiveCordonNames(node, "") == (c.live ? Names{"nvidia.com/gpu"} : Names{}));
+    CHECK(internal::LiveCordonNames(node, "nvidia.com/gpu").empty());
   }
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("dep-F8: who keeps no names, as the Go library, is known by its state 
                                                 {"nvidia.com/ofed-driver-upgrade-state", "drain-required"},
                                                 {"example.com/x-driver-upgrade-state", "upgrade-done"},
                                                 {"not a name-driver-upgrade-state", "drain-required"}});
-  const std::vector<DriverIdentity> drivers = DriversWithoutCordonName(node, "example.com/x");
+  const std::vector<DriverIdentity> drivers = internal::DriversWithoutCordonName(node, "example.com/x");
   REQUIRE(drivers.size() == 1);
   CHECK(drivers[0].Name() == "nvidia.com/ofed");
 }
@@ -67,19 +67,19 @@ TEST_CASE("dep-F8: who keeps no names, as the Go library, is known by its state 
 TEST_CASE("W1: a driver whose label is missing is live on a cordoned node with a timer of its own") {
   Node node{.annotations = {{std::string(kCordonedByAnnotation), "nvidia.com/gpu,nvidia.com/ofed"}},
             .unschedulable = true};
-  CHECK(LiveCordonNames(node, "nvidia.com/gpu").empty());
+  CHECK(internal::LiveCordonNames(node, "nvidia.com/gpu").empty());
   node.annotations["nvidia.com/ofed-driver-upgrade.stage"] = "drain-required@1000@a";
-  CHECK(LiveCordonNames(node, "nvidia.com/gpu") == std::set<std::string>{"nvidia.com/ofed"});
+  CHECK(internal::LiveCordonNames(node, "nvidia.com/gpu") == std::set<std::string>{"nvidia.com/ofed"});
   node.unschedulable = false;
-  CHECK(LiveCordonNames(node, "nvidia.com/gpu").empty());
+  CHECK(internal::LiveCordonNames(node, "nvidia.com/gpu").empty());
 }
 
 TEST_CASE("W2: a cordon that another program claims is known by the annotation of that program") {
-  Node node{.annotations = {{std::string(kForeignCordonMarks.front().key), "true"}}, .unschedulable = true};
-  CHECK(ForeignCordonOwner(node) == "NVIDIA's driver manager");
+  Node node{.annotations = {{std::string(internal::kForeignCordonMarks.front().key), "true"}}, .unschedulable = true};
+  CHECK(internal::ForeignCordonOwner(node) == "NVIDIA's driver manager");
   node.unschedulable = false;
-  CHECK_FALSE(ForeignCordonOwner(node));
-  CHECK_FALSE(ForeignCordonOwner({.unschedulable = true}));
+  CHECK_FALSE(internal::ForeignCordonOwner(node));
+  CHECK_FALSE(internal::ForeignCordonOwner({.unschedulable = true}));
 }
 
 TEST_CASE("dep-F7: a program cordons a node alongside an engine, and neither lifts the cordon of the other") {

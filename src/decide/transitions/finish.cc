@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "decide/transitions/walk.h"
-#include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
+#include "model/cordon_names.h"
 
 namespace driverupgrade {
 namespace {
@@ -14,7 +14,8 @@ namespace {
 // Whether the node's cordon is an upgrade's that nobody but us relies on (dep-F7). `now`: `read`, with what has been
 // found out about the initial state since.
 bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMarks& read, const NodeMarks& now) {
-  if (internal::WasInitiallyUnschedulable(now) || !LiveCordonNames(node, identity.Name()).empty()) return false;
+  if (internal::WasInitiallyUnschedulable(now) || !internal::LiveCordonNames(node, identity.Name()).empty())
+    return false;
   // In requestor mode the maintenance operator lifts its own cordon; ours is one that we put in its place (H13).
   if (now.requestor_mode.present()) return internal::IsInCordonSet(read, identity);
   const std::optional<UpgradeState> state = read.State();
@@ -83,7 +84,7 @@ std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks
     after.unschedulable = other.has_value();
     if (other) reason += fmt::format("; the cordon is left to {}, whose upgrade needs it", *other);
   }
-  internal::SetCordonNames(LiveCordonNames(node, identity.Name()), after);
+  internal::SetCordonNames(internal::LiveCordonNames(node, identity.Name()), after);
   RemoveOurAnnotations(after);
   after.state.Remove();
   after.steers = false;
@@ -95,7 +96,7 @@ void ReturnToService(Walk& walk) {
   const Node& node = walk.view.node;
   const bool lifts = LiftsCordon(walk) && !internal::DriverThatNeedsCordon(node, identity);
   if (lifts || !node.unschedulable) walk.Edit().unschedulable = false;
-  internal::SetCordonNames(LiveCordonNames(node, identity.Name()), walk.Edit());
+  internal::SetCordonNames(internal::LiveCordonNames(node, identity.Name()), walk.Edit());
   walk.Write(&NodeMarks::failure_class, std::string(ToString(FailureClass::kDrainBlocked)));
 }
 

@@ -7,8 +7,8 @@
 #include "decide/attempt_log.h"
 #include "decide/gate_subject.h"
 #include "decide/transitions/walk.h"
-#include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
+#include "model/cordon_names.h"
 
 namespace driverupgrade {
 namespace {
@@ -101,7 +101,7 @@ void ReportFailedMaintenance(Walk& walk) {
 
 void ForgetLiftedCordon(Walk& walk) {
   if (walk.view.node.unschedulable || !internal::IsInCordonSet(walk.before(), walk.in.identity)) return;
-  internal::SetCordonNames(LiveCordonNames(walk.view.node, walk.in.identity.Name()), walk.Edit());
+  internal::SetCordonNames(internal::LiveCordonNames(walk.view.node, walk.in.identity.Name()), walk.Edit());
 }
 
 bool ClaimsMaintenance(const Walk& walk) {

@@ -4,8 +4,8 @@
 
 #include "decide/gate_subject.h"
 #include "decide/transitions/walk.h"
-#include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
+#include "model/cordon_names.h"
 #include "model/node_service.h"
 
 namespace driverupgrade {
@@ -204,7 +204,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   const bool evacuated_for_us = walk.InRequestorMode() || ClaimsMaintenance(walk);
   if (cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
       !evacuated_for_us) {
-    const std::string_view owner = ForeignCordonOwner(walk.view.node).value_or("an administrator");
+    const std::string_view owner = internal::ForeignCordonOwner(walk.view.node).value_or("an administrator");
     return walk.Wait(GateReason::kCordoned, fmt::format("{} cordoned the node", owner));
   }
   const bool may_restart_only = !by_request && MayRestartOnly(walk);

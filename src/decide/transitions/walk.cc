@@ -6,8 +6,8 @@
 
 #include "base/utf8.h"
 #include "decide/rollout/failures.h"
-#include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
+#include "model/cordon_names.h"
 
 namespace driverupgrade {
 namespace {
@@ -338,7 +338,7 @@ Progress Walk::WaitForPods(absl::Time deadline) {
 // have become stale: nobody else would ever lift that cordon. The maintenance operator's cordon is its own to lift, so
 // in requestor mode our name stands only on one that we made when it had been lifted too early (H13).
 void Walk::UpdateCordonSet() {
-  std::set<std::string> names = LiveCordonNames(view.node, in.identity.Name());
+  std::set<std::string> names = internal::LiveCordonNames(view.node, in.identity.Name());
   bool ours = after().unschedulable && !internal::WasInitiallyUnschedulable(after());
   if (InRequestorMode()) {
     ours = ours && (!view.node.unschedulable || internal::IsInCordonSet(before(), in.identity));

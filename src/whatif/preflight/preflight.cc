@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
+#include "model/cordon_names.h"
 #include "model/node_marks.h"
 #include "model/node_service.h"
 #include "whatif/preflight/preflight_pods.h"
@@ -145,7 +145,7 @@ class Search {
           node.name);
     }
     const bool rests = state == UpgradeState::kUnknown || state == UpgradeState::kDone;
-    const bool ours = CordonNames(node).count(situation_.question.identity.Name()) > 0;
+    const bool ours = internal::CordonNames(node).count(situation_.question.identity.Name()) > 0;
     const bool stale = marks.stage.present() || marks.failures.present() || marks.failed_revision.present() ||
                        marks.restart_pod.present() || marks.initially_unschedulable.present() || ours;
     if (rests && stale) {

@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "driverupgrade/cordon_names.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/testing/builders.h"
 #include "model/cordon.h"
+#include "model/cordon_names.h"
 #include "support/catch.h"
 
 namespace driver_manager {
@@ -34,7 +34,7 @@ TEST_CASE("the engine takes it for a cordon of an upgrade that is under way") {
   const auto ofed = *driverupgrade::DriverIdentity::Create("nvidia.com", "ofed");
   const Node cordoned = Cordoned(NodeBuilder("gpu-7").Build());
   CHECK(driverupgrade::internal::ReadCordon(cordoned, ofed).kind == driverupgrade::internal::CordonKind::kUpgrade);
-  CHECK(LiveCordonNames(cordoned, ofed.Name()) == std::set<std::string>{kCordonName});
+  CHECK(driverupgrade::internal::LiveCordonNames(cordoned, ofed.Name()) == std::set<std::string>{kCordonName});
   CHECK_FALSE(driverupgrade::internal::DriverThatNeedsCordon(cordoned, ofed).has_value());
 }
 

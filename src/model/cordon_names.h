@@ -1,0 +1,58 @@
+// The drivers that rely on a node's cordon, by name: `driverupgrade/cordoned-by`.
+//
+// With these names, engines of several drivers and other programs share cordons: none lifts a cordon that another one still
+// needs.
+//
+//     std::set<std::string> names = LiveCordonNames(node, "example.com/tuner");
+//     names.insert("example.com/tuner");
+//     SetCordonNames(std::move(names), marks);  // cordon.h
+//
+// Pure and thread-safe.
+#ifndef DRIVERUPGRADE_SRC_MODEL_CORDON_NAMES_H_
+#define DRIVERUPGRADE_SRC_MODEL_CORDON_NAMES_H_
+
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
+
+namespace driverupgrade::internal {
+
+// `<domain>/<driver>`, as DriverIdentity::Name gives it; nullopt for what cannot be a driver's name.
+std::optional<DriverIdentity> ParseDriverName(std::string_view name);
+
+// A claim on a cordon by a program that does not keep names in that annotation.
+struct ForeignCordonMark {
+  // Annotation of the node; its presence is the claim.
+  std::string_view key = {};
+  // Name of that program for messages.
+  std::string_view owner = {};
+};
+// All claims that are known. A cordon with one of them, and without names of upgrades in progress, is treated as an
+// administrator's: it is never lifted.
+inline constexpr std::array kForeignCordonMarks = {
+    ForeignCordonMark{"nvidia.com/driver-manager.node-initial-state.unschedulable", "NVIDIA's driver manager"},
+};
+// Returns the owner of the first such claim on the node; nullopt without a claim, or if the node is schedulable.
+std::optional<std::string_view> ForeignCordonOwner(const Node& node);
+
+// What stands on the node, without white space around the names; they may be of no driver, or stale.
+std::set<std::string> CordonNames(const Node& node);
+
+// Returns the names of drivers whose upgrade is in progress, without `except`. All others are stale, and the next writer
+// of the annotation leaves them out. The state label of the driver decides; a label that is not a state counts as in
+// progress. Without a label the driver's other marks on a cordoned node decide: its timer, or a pod to restart.
+std::set<std::string> LiveCordonNames(const Node& node, std::string_view except);
+
+// Drivers with a state label on the node whose names are not in the annotation, as those that the Go library upgrades:
+// it knows nothing of names. Without `except`.
+std::vector<DriverIdentity> DriversWithoutCordonName(const Node& node, std::string_view except);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_MODEL_CORDON_NAMES_H_

@@ -25,7 +25,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
 
 namespace driverupgrade {
 

@@ -28,7 +28,6 @@
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"

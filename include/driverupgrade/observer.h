@@ -25,7 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
 
 namespace driverupgrade {

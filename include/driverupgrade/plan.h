@@ -22,7 +22,6 @@
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
-#include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_state.h"

@@ -18,7 +18,7 @@
 
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/drain_manager.h"
-#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
 
 namespace driverupgrade {
 

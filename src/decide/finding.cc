@@ -1,4 +1,4 @@
-#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
 
 namespace driverupgrade {
 

@@ -32,7 +32,6 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_snapshot.h"
-#include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
-#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
 
 namespace driverupgrade::internal {
 

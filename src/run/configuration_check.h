@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/upgrade_policy.h"

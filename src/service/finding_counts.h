@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
 #include "driverupgrade/observer.h"
 
 namespace driverupgrade::internal {

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
 
 namespace driverupgrade::internal {

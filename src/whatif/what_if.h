@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/snapshot_builder.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/policy_codec.h"
 #include "upgradectl/facts.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_state.h"

@@ -29,7 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
-#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_engine.h"

@@ -1,5 +1,3 @@
-#include "driverupgrade/kubernetes/access_review.h"
-
 #include <map>
 #include <mutex>
 #include <optional>
@@ -9,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "base/lru_map.h"
 #include "base/status_macros.h"
+#include "driverupgrade/kubernetes/object_client.h"
 #include "fmt/format.h"
 #include "kubernetes/rest_cluster_status.h"
 #include "wire/json_document.h"

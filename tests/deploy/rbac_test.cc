@@ -7,7 +7,7 @@
 
 #include "deploy/rights.h"
 #include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/kubernetes/access_review.h"
+#include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_controller.h"

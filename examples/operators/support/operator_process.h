@@ -19,7 +19,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/kubernetes/access_review.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/metrics_snapshot.h"

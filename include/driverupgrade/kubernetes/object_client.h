@@ -1,7 +1,7 @@
 /// Objects that the seam (cluster_facade.h) does not know: an operator's own custom resources, config maps of others,
 /// image streams, logs. As JSON text, for whatever JSON library the operator has.
 ///
-/// Defines ObjectKind, ObjectName and ObjectClient.
+/// Defines ObjectKind, ObjectName, ObjectClient, and AccessReview for objects that only ask a question.
 ///
 ///     const ObjectKind kPolicies{.group_version = "nvidia.com/v1", .resource = "clusterpolicies",
 ///                                .namespaced = false};
@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/kubernetes/http_transport.h"
@@ -101,6 +102,42 @@ class ObjectClient {
  private:
   const std::shared_ptr<HttpTransport> transport_;
   const std::string field_manager_;
+};
+
+/// Asks the API server who owns a token, and whether the owner may read a path. A page over the network checks its readers so, as
+/// the metrics filter of controller-runtime does.
+///
+///     AccessReview readers(transport, "/rollout");
+///     absl::Status may_read = readers.Check({.deadline = absl::Now() + absl::Seconds(5)}, token);
+///
+/// Thread-safe if the transport and the clock are; holds a share of both. Example: tests/unit/wire/access_review_test.cc.
+///
+/// The owner of the transport's credentials needs `create` on `tokenreviews` (authentication.k8s.io) and on
+/// `subjectaccessreviews` (authorization.k8s.io).
+class AccessReview {
+ public:
+  /// How long an answer about a token counts: rights that were withdrawn, and tokens that were revoked, work until then.
+  static constexpr absl::Duration kRemembered = absl::Minutes(1);
+  /// The most tokens without a remembered answer that are reviewed within a second, so that a client that invents tokens does not
+  /// take the operator's requests.
+  static constexpr int kReviewsPerSecond = 20;
+
+  /// `path`: the non-resource URL, as in RBAC: `/rollout`. `transport` must not be null.
+  AccessReview(std::shared_ptr<HttpTransport> transport, std::string path,
+               std::shared_ptr<const Clock> clock = SystemClock());
+  ~AccessReview();
+
+  /// Returns OK if the owner of the token may `get` the path. Without a remembered answer, it sends at most two requests: a
+  /// TokenReview, and a SubjectAccessReview. Errors, none of which has the token in its text:
+  ///  - Unauthenticated: the token is not valid.
+  ///  - PermissionDenied: the owner may not read the path.
+  ///  - ResourceExhausted: too many tokens are reviewed now.
+  ///  - Unavailable and others: a request failed. Such an answer is not remembered.
+  [[nodiscard]] absl::Status Check(const CallContext& context, std::string_view token);
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace driverupgrade

@@ -1,8 +1,7 @@
-#include "driverupgrade/kubernetes/access_review.h"
-
 #include <memory>
 #include <string>
 
+#include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/testing/fake_clock.h"
 #include "support/catch.h"
 #include "unit/wire/scripted_transport.h"

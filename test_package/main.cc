@@ -8,7 +8,6 @@
 #include "driverupgrade/c/driverupgrade.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
 #include "driverupgrade/testing/builders.h"
-#include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
 #ifdef HAS_transport_cpprest

@@ -1,6 +1,6 @@
 /// Where the ring around Step takes the time from, and how long its calls may take. Step itself is given the time.
 ///
-/// Defines Clock, SystemClock() and CallContext. Tests use testing/fake_clock.h.
+/// Defines Clock, SystemClock() and CallContext. Tests use testing/fake_cluster.h.
 ///
 ///     std::shared_ptr<Clock> clock = SystemClock();
 ///     absl::Time now = clock->Now();

@@ -1,7 +1,7 @@
-#include "driverupgrade/testing/fake_clock.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "driverupgrade/testing/fake_cluster.h"
 
 namespace driverupgrade::testing {
 

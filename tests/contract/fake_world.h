@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "driverupgrade/testing/facade_contract.h"
-#include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 

@@ -8,7 +8,6 @@
 
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/testing/builders.h"
-#include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 #include "support/object_server.h"
 

@@ -3,7 +3,6 @@
 #include <thread>
 
 #include "driverupgrade/testing/builders.h"
-#include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "support/catch.h"

@@ -41,7 +41,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster_specs.h"
 
 namespace driverupgrade::testing {

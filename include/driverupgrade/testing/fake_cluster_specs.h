@@ -1,6 +1,6 @@
-/// What a FakeCluster holds, and how it behaves.
+/// What a FakeCluster holds, how it behaves, and the clock that it runs by.
 ///
-/// Defines PodBehavior, DaemonSetSpec, WorkloadSpec, DisruptionBudgetSpec, MaintenanceOperatorOptions and
+/// Defines FakeClock, PodBehavior, DaemonSetSpec, WorkloadSpec, DisruptionBudgetSpec, MaintenanceOperatorOptions and
 /// FakeClusterOptions.
 ///
 ///     cluster->AddDaemonSet({.ns = "gpu", .name = "driver", .behavior = {.start_delay = absl::Minutes(2)}});
@@ -11,14 +11,59 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "driverupgrade/abseil_abi.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/label_selector.h"
 
 namespace driverupgrade::testing {
+
+/// A clock that moves only when told:
+///
+///     auto clock = std::make_shared<FakeClock>();
+///     clock->Advance(absl::Minutes(5));
+///     clock->SleepFor(absl::Seconds(10), {});  // returns immediately, ten seconds later
+///
+/// Thread-safe. Share one clock among a FakeCluster and everything that is tested against it.
+class FakeClock final : public Clock {
+ public:
+  /// 2026-01-01T00:00:00Z: the same in every run.
+  static absl::Time DefaultStart();
+
+  explicit FakeClock(absl::Time start = DefaultStart());
+  absl::Time Now() const override;
+  /// Advances the clock by `duration` and returns true; false, and the clock stands, if a stop is requested
+  /// already. Never blocks, so that a loop that sleeps runs through virtual hours in no time. Threads that
+  /// sleep side by side add up their durations: meant for one loop.
+  bool SleepFor(absl::Duration duration, std::stop_token stop) override;
+  /// A negative duration turns the clock back.
+  void Advance(absl::Duration duration);
+  /// May turn the clock back, as an administrator or NTP would.
+  void SetTime(absl::Time time);
+  /// Like SetTime, but never turns the clock back. Returns the time it then is.
+  absl::Time AdvanceTo(absl::Time time);
+  /// Calls `listener` after every move, on the thread that moved the clock, for as long as the result is held. It
+  /// may read the clock, but must not move it, nor use a FakeCluster, which may be in the midst of a step.
+  [[nodiscard]] std::shared_ptr<const void> OnMove(std::function<void()> listener);
+
+ private:
+  using Listener = std::function<void()>;
+  /// Sets the time to `move(now)` and returns it.
+  template <class F>
+  absl::Time Move(F move);
+
+  mutable std::mutex mutex_;
+  absl::Time now_;
+  std::vector<std::weak_ptr<const Listener>> listeners_;
+};
 
 /// How the kubelet fares with a pod. On a node that is not ready nothing of it happens until the node is
 /// ready again.

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "driverupgrade/testing/facade_contract.h"
-#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "support/catch.h"
 

@@ -11,7 +11,6 @@
 #include "driverupgrade/prometheus/metrics_collector.h"
 #include "driverupgrade/service/upgrade_service.h"
 #include "driverupgrade/testing/builders.h"
-#include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
 

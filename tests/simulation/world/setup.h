@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "simulation/simulation.h"
 #include "simulation/world/random.h"

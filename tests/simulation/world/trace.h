@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::testing::internal {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 
 namespace driverupgrade {

@@ -1,8 +1,7 @@
-#include "driverupgrade/testing/fake_clock.h"
-
 #include <memory>
 #include <stop_token>
 
+#include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 
 namespace driverupgrade {

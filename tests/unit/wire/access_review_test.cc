@@ -2,7 +2,7 @@
 #include <string>
 
 #include "driverupgrade/kubernetes/object_client.h"
-#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 #include "unit/wire/scripted_transport.h"
 

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 #include "unit/wire/scripted_transport.h"
 

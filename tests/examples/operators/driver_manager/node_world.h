@@ -12,7 +12,6 @@
 #include "driver_manager/evacuation.h"
 #include "driver_manager/uninstall.h"
 #include "driverupgrade/testing/builders.h"
-#include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "examples/operators/driver_manager/fake_host.h"
 #include "support/gpu_resources.h"

@@ -1,6 +1,5 @@
 #include "gpu/policy_director.h"
 
-#include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"

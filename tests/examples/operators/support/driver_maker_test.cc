@@ -1,6 +1,6 @@
 #include "support/driver_maker.h"
 
-#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 #include "unit/wire/scripted_transport.h"
 

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "driverupgrade/testing/builders.h"
-#include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 

@@ -1,11 +1,10 @@
-#include "driverupgrade/leader_election.h"
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "base/backoff.h"
 #include "base/status_macros.h"
+#include "driverupgrade/upgrade_controller.h"
 #include "fmt/format.h"
 #include "seam/check_supports.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "crash/witness.h"
-#include "driverupgrade/leader_election.h"
+#include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
 #include "support/node_under_test.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/leader_election.h"
 #include "driverupgrade/snapshot_builder.h"
+#include "driverupgrade/upgrade_controller.h"
 #include "fmt/format.h"
 #include "property/seeded_random.h"
 #include "support/catch.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "driverupgrade/leader_election.h"
+#include "driverupgrade/upgrade_controller.h"
 #include "fmt/format.h"
 #include "property/seeded_random.h"
 #include "support/catch.h"

@@ -1,5 +1,3 @@
-#include "driverupgrade/leader_election.h"
-
 #include <deque>
 #include <functional>
 #include <memory>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/upgrade_controller.h"
 #include "support/catch.h"
 #include "support/object_server.h"
 

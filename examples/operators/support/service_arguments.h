@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/leader_election.h"
 #include "driverupgrade/state_machine.h"
+#include "driverupgrade/upgrade_controller.h"
 #include "support/cluster_arguments.h"
 #include "support/driver_maker.h"
 

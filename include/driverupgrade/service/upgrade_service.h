@@ -34,12 +34,12 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/leader_election.h"
 #include "driverupgrade/metrics_snapshot.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/prometheus/metrics_collector.h"
 #include "driverupgrade/service/director.h"
+#include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 

@@ -3,7 +3,6 @@
 #include <stop_token>
 #include <string>
 
-#include "driverupgrade/leader_election.h"
 #include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"

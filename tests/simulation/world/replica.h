@@ -11,7 +11,6 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
-#include "driverupgrade/leader_election.h"
 #include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"

@@ -9,8 +9,8 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/drain_manager.h"
 #include "driverupgrade/kubernetes/curl_transport.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
-#include "driverupgrade/kubernetes/transport_decorators.h"
 
 using namespace driverupgrade;
 

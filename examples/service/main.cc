@@ -9,8 +9,8 @@
 
 #include "absl/time/clock.h"
 #include "driverupgrade/kubernetes/curl_transport.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
-#include "driverupgrade/kubernetes/transport_decorators.h"
 #include "service/fpga_operator.h"
 
 using namespace driverupgrade;

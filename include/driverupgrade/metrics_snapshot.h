@@ -139,7 +139,7 @@ struct RequestFigures {
 ///     ...
 ///     RequestFigures now = meter->Snapshot();
 ///
-/// A program with a transport or a client of another kind tells the meter by itself; see kubernetes/transport_decorators.h
+/// A program with a transport or a client of another kind tells the meter by itself; see kubernetes/http_transport.h
 /// for ours. Values are to be of closed sets, never names of objects: each new combination is kept for ever. Counters begin
 /// at 0 with the meter. Thread-safe.
 class RequestMeter {

@@ -1,10 +1,11 @@
-#include "driverupgrade/kubernetes/transport_decorators.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
+#include "driverupgrade/metrics_snapshot.h"
 #include "fmt/format.h"
 #include "kubernetes/api_request.h"
 

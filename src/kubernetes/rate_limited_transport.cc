@@ -2,7 +2,7 @@
 #include <mutex>
 #include <utility>
 
-#include "driverupgrade/kubernetes/transport_decorators.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "fmt/format.h"
 
 namespace driverupgrade {

@@ -1,7 +1,7 @@
 // The real client keeps the contract over real sockets, by the backend that this program is linked with. The other end
 // is the API server in memory, which wire_contract_test.cc holds to it without a network.
 #include "contract/wire_world.h"
-#include "driverupgrade/kubernetes/transport_decorators.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "unit/kubernetes/transport_server.h"
 #include "unit/kubernetes/transport_under_test.h"
 

@@ -8,10 +8,10 @@
 
 #include "absl/time/clock.h"
 #include "control_plane.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
-#include "driverupgrade/kubernetes/transport_decorators.h"
 #include "driverupgrade/testing/facade_contract.h"
 #include "fmt/format.h"
 #include "json.h"

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/kubernetes/kube_config.h"
-#include "driverupgrade/kubernetes/transport_decorators.h"
 #include "driverupgrade/upgrade_state.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "CLI/CLI.hpp"
-#include "driverupgrade/kubernetes/transport_decorators.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "support/chosen_transport.h"
 
 namespace examples {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
-#include "driverupgrade/kubernetes/transport_decorators.h"
 #include "fmt/format.h"
 #include "support/chosen_transport.h"
 

@@ -4,7 +4,8 @@
 ///  - LineSink: takes the lines of a stream (a watch), one call per line;
 ///  - HttpTransport: the abstract class that a backend implements (cpprest_transport.h is the default one,
 ///    curl_transport.h the other);
-///  - TransportOptions: the limits and times that these backends take.
+///  - TransportOptions: the limits and times that these backends take;
+///  - MakeRetryingTransport, MakeRateLimitedTransport, MakeMeteredTransport and their options: decorators.
 /// What is sent and what comes back are values, in http_message.h.
 ///
 /// Example (tests/unit/kubernetes/http_transport_test.cc):
@@ -15,7 +16,7 @@
 ///     if (answer.ok() && answer->status == 200) Use(answer->body);
 ///
 /// A transport knows the server, the credentials and TLS; it knows nothing of Kubernetes objects. It neither
-/// retries (transport_decorators.h does), nor follows redirects, nor interprets a status code but one: a request that is
+/// retries (MakeRetryingTransport does), nor follows redirects, nor interprets a status code but one: a request that is
 /// answered 401 is sent once more if there is a new token by then. Where a server echoes a credential, the library's
 /// backends give on `[redacted]` (SECURITY.md). It is meant to be shared: all methods may be called from many threads
 /// at once. It must outlive the calls made on it. See also kube_config.h.
@@ -23,6 +24,7 @@
 #define DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -33,6 +35,8 @@
 #include "driverupgrade/kubernetes/http_message.h"
 
 namespace driverupgrade {
+
+class RequestMeter;
 
 /// Takes the lines of one Stream call.
 ///
@@ -115,6 +119,65 @@ struct TransportOptions {
   /// cluster has an authority of its own, and whoever else can sign for its name would get the token.
   bool trust_system_roots = false;
 };
+
+// Three decorators: one repeats what may be repeated, one spaces requests out, one counts and times them.
+//
+//     auto transport = MakeRetryingTransport(MakeRateLimitedTransport(backend, {.requests_per_second = 50, .burst = 100}));
+//     auto cluster = MakeRestCluster(transport);
+//
+// In this order a repetition pays for its slot as any other request. All are thread-safe if what they decorate is, which
+// must not be null, and hold a share of it. A call that waits here ends by its deadline or its stop.
+
+struct RetryOptions {
+  /// Refusals of one call that are waited out: client-go's number.
+  int refusal_count_max = 10;
+  /// Lost connections of one call that are made up for.
+  int loss_count_max = 3;
+  /// Pause after a lost connection.
+  absl::Duration loss_pause = absl::Seconds(1);
+  /// The longest that a server's Retry-After is obeyed.
+  absl::Duration retry_after_max = absl::Seconds(300);
+  /// Null: SystemClock().
+  std::shared_ptr<Clock> clock = nullptr;
+};
+
+/// Repeats a request where nothing can be done twice by it:
+///  - the answer is 429 and has a Retry-After in whole seconds: the server has refused it, whatever its verb. Not an
+///    eviction's: there 429 is an answer about a disruption budget, for those who asked;
+///  - a GET whose answer is 500 or more and has a Retry-After in whole seconds;
+///  - Unavailable, and the request was not sent (RequestWasNotSent);
+///  - Unavailable, and it is a GET of which nothing has been given to a sink.
+/// Everything else is returned as it is, and so is the last answer when the options' numbers are used up, or when the
+/// deadline of the call would be over before the next attempt.
+std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTransport> inner, RetryOptions options = {});
+
+struct RateLimit {
+  /// 0 or less: no limit, which is the default. A server with priority and fairness does it better.
+  double requests_per_second = 0;
+  /// Requests that may be sent at once after a rest; at least 1.
+  int burst = 1;
+  /// Null: SystemClock().
+  std::shared_ptr<Clock> clock = nullptr;
+};
+
+/// A token bucket for all callers together. Streams are not counted. A request whose turn would come after its
+/// deadline is DeadlineExceeded at once, and one that is stopped while it waits is Cancelled, both marked as not sent.
+std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner, RateLimit limit);
+
+/// Counts and times what goes through a transport:
+///
+///     auto meter = std::make_shared<RequestMeter>();
+///     auto cluster = MakeRestCluster(MakeMeteredTransport(*MakeCpprestTransport(config, {}), meter));
+///
+/// Each request counts once, by verb, resource and code, all of closed sets: resources are those that RestCluster
+/// knows, and `other`; codes are HTTP statuses that Kubernetes uses, `1xx` to `5xx` for others of their class,
+/// `invalid`, and the names of absl::StatusCode where there was no answer. A watch counts as soon as it is open, and
+/// has no duration. Nothing is changed of what passes.
+///
+/// Holds shares of both, which are not null. `clock`: null for SystemClock().
+std::shared_ptr<HttpTransport> MakeMeteredTransport(std::shared_ptr<HttpTransport> next,
+                                                    std::shared_ptr<RequestMeter> meter,
+                                                    std::shared_ptr<Clock> clock = nullptr);
 
 }  // namespace driverupgrade
 

@@ -30,7 +30,7 @@ struct RestClusterOptions {
 
 /// Supports every Operation, and adds nothing to the contract of the seam but requests: one for each call,
 /// one for each page of a list, and for a watch those of its list and one that stays open. No retries
-/// (transport_decorators.h has them), no cache, no policy. Thread-safe if `transport` is, which must not be null; holds a
+/// (http_transport.h has them), no cache, no policy. Thread-safe if `transport` is, which must not be null; holds a
 /// share of it.
 ///
 /// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or

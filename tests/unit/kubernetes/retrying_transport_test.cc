@@ -1,4 +1,4 @@
-#include "driverupgrade/kubernetes/transport_decorators.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 
 #include <deque>
 #include <functional>

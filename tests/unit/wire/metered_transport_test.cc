@@ -1,9 +1,10 @@
-#include "driverupgrade/kubernetes/transport_decorators.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 
 #include <map>
 #include <thread>
 #include <vector>
 
+#include "driverupgrade/metrics_snapshot.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 #include "unit/wire/scripted_transport.h"

@@ -1,6 +1,6 @@
-/// Options of two parts of an engine: of its requests, and of its ledger.
+/// Options of three parts of an engine: of its requests, of its ledger, and of requestor mode.
 ///
-/// Defines ExecutorOptions and AdmissionLedgerOptions.
+/// Defines ExecutorOptions, AdmissionLedgerOptions and RequestorOptions.
 ///
 ///     EngineOptions options{.executor = {.calls_in_flight = 8, .call_timeout = absl::Seconds(10)},
 ///                           .ledger = AdmissionLedgerOptions{.ns = "gpu-operator", .name = "driver-upgrades"}};
@@ -11,7 +11,9 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 namespace driverupgrade {
@@ -50,6 +52,24 @@ struct AdmissionLedgerOptions {
   /// No more grants than that are made; further nodes wait. A grant has about 50 bytes, an object 1 MiB at most.
   std::size_t grants_max = 5000;
 };
+
+/// Requestor mode: NVIDIA's maintenance operator evacuates the nodes and gives them back; the engine asks it to, and waits.
+struct RequestorOptions {
+  /// Who we are among the requestors: 2 to 63 characters, a domain name. Not shared with another driver or program:
+  /// what carries it is taken for ours, and given back when our node is done.
+  std::string id = {};
+  /// Namespace of the NodeMaintenances.
+  std::string ns = {};
+  /// Requestors share an object only if they agree on this; the Go library's shared one is `nvidia-operator`.
+  std::string name_prefix = "nvidia-operator";
+  /// With pod deletion on, the operator is asked to evict only pods that request a resource which one of these
+  /// unanchored regular expressions matches; none: whatever the drain section selects.
+  std::vector<std::string> resource_name_filters = {};
+  /// False: nodes start in place, and those that began by a NodeMaintenance end by it.
+  bool enabled = true;
+};
+/// InvalidArgument, naming the field, for what the API server would refuse.
+[[nodiscard]] absl::Status Validate(const RequestorOptions& options);
 
 }  // namespace driverupgrade
 

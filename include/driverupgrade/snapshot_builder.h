@@ -24,7 +24,7 @@
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/maintenance_requestor.h"
+#include "driverupgrade/engine_options.h"
 
 namespace driverupgrade {
 

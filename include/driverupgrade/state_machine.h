@@ -1,6 +1,6 @@
 /// The decisions: what happens next on every node of a cluster, from a snapshot alone.
 ///
-/// Defines StateMachine, Verdict, Candidate and StateMachineOptions.
+/// Defines StateMachine, Verdict, Candidate, StateMachineOptions and ReleaseClaim.
 ///
 ///     StateMachine machine(*DriverIdentity::Create("nvidia.com", "gpu"), {});
 ///     Plan plan = machine.Step(snapshot, policy, now);
@@ -23,7 +23,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/maintenance_requestor.h"
+#include "driverupgrade/engine_options.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/validation_manager.h"
@@ -80,6 +80,12 @@ struct Verdict {
   /// When the verdict may change although the cluster does not. With nothing planned it is the same at any time before.
   std::optional<absl::Time> wake_at = std::nullopt;
 };
+
+/// Returns the next step of taking back a claim on a NodeMaintenance: deletes the requestor's own object, or leaves another
+/// requestor's. nullopt: there is nothing to do, or the object is being deleted already. `requestor` is valid. The engine does
+/// this for its own claims; use it for requestors that no longer exist.
+std::optional<MaintenanceCall> ReleaseClaim(const NodeMaintenance& object, const RequestorOptions& requestor,
+                                            absl::Time now);
 
 class StateMachine {
  public:

@@ -1,8 +1,9 @@
-#include "driverupgrade/maintenance_requestor.h"
+#include "decide/maintenance_requestor.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "driverupgrade/state_machine.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "model/label_syntax.h"
@@ -64,6 +65,8 @@ absl::Status Validate(const RequestorOptions& options) {
   }
   return absl::OkStatus();
 }
+
+namespace internal {
 
 MaintenanceRequestor::MaintenanceRequestor(RequestorOptions options) : options_(std::move(options)) {}
 
@@ -178,6 +181,13 @@ std::optional<MaintenanceCall> MaintenanceRequestor::Release(const NodeMaintenan
   MaintenanceCall call{.kind = MaintenanceCall::Kind::kLeave, .object = object};
   std::erase(call.object.additional_requestors, options_.id);
   return call;
+}
+
+}  // namespace internal
+
+std::optional<MaintenanceCall> ReleaseClaim(const NodeMaintenance& object, const RequestorOptions& requestor,
+                                            absl::Time now) {
+  return internal::MaintenanceRequestor(requestor).Release(object, now);
 }
 
 }  // namespace driverupgrade

@@ -159,7 +159,7 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
   if (internal::IsUnreadable(view.node)) return plan;  // what is ours on it cannot be seen
   if (options_.requestor) {
     if (!view.maintenances) return plan;  // a claim that cannot be seen must not be forgotten
-    const MaintenanceRequestor requestor(*options_.requestor);
+    const internal::MaintenanceRequestor requestor(*options_.requestor);
     for (const NodeMaintenance* object : requestor.ClaimsOn(view)) {
       if (auto call = requestor.Release(*object, now)) plan.maintenance.push_back(*std::move(call));
     }

@@ -6,7 +6,7 @@
 
 #include "base/status_macros.h"
 #include "decide/attempt_log.h"
-#include "driverupgrade/maintenance_requestor.h"
+#include "decide/maintenance_requestor.h"
 #include "driverupgrade/pod_manager.h"
 #include "fmt/format.h"
 #include "model/node_marks.h"

@@ -17,9 +17,9 @@
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/engine_options.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/label_selector.h"
-#include "driverupgrade/maintenance_requestor.h"
 #include "model/unreadable.h"
 
 namespace driverupgrade::internal {

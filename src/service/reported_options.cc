@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/rapidjson.h"
+#include "driverupgrade/engine_options.h"
 #include "driverupgrade/label_selector.h"
-#include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/validation_manager.h"
 #include "service/web_server.h"
 

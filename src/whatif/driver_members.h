@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/engine_options.h"
 #include "driverupgrade/label_selector.h"
-#include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/policy_codec.h"
 #include "driverupgrade/policy_values.h"
 #include "driverupgrade/upgrade_policy.h"

@@ -1,5 +1,5 @@
 // What is asked of the maintenance operator, and how its answers are read (upstream-behaviour.md §4, dep-F13).
-#include "driverupgrade/maintenance_requestor.h"
+#include "decide/maintenance_requestor.h"
 
 #include "decide/attempt_log.h"
 #include "support/catch.h"
@@ -25,7 +25,9 @@ NodeMaintenance Object(std::string requestor = "nvidia.gpu-operator", std::strin
   return object;
 }
 
-MaintenanceStatus Assess(const NodeView& view) { return MaintenanceRequestor(kOptions).Assess(view); }
+internal::MaintenanceStatus Assess(const NodeView& view) {
+  return internal::MaintenanceRequestor(kOptions).Assess(view);
+}
 
 NodeView ViewWith(std::vector<NodeMaintenance> objects) {
   return {.node = {.name = "n1", .uid = "n1-uid"}, .maintenances = std::move(objects)};
@@ -45,18 +47,19 @@ TEST_CASE("T34-T36: what a node's NodeMaintenance means for us") {
   const struct {
     std::string what;
     NodeView view;
-    MaintenancePhase phase;
+    internal::MaintenancePhase phase;
   } cases[] = {
-      {"not read", {.node = {.name = "n1"}}, MaintenancePhase::kUnread},
-      {"none", ViewWith({}), MaintenancePhase::kAbsent},
-      {"one of another name", ViewWith({other_name}), MaintenancePhase::kAbsent},
-      {"new", ViewWith({Object()}), MaintenancePhase::kPending},
-      {"at work", ViewWith({Object("nvidia.gpu-operator", "Draining")}), MaintenancePhase::kPending},
-      {"ready", ViewWith({same_node}), MaintenancePhase::kReady},
-      {"ready, and joined", ViewWith({joined}), MaintenancePhase::kReady},
-      {"ready, but another's", ViewWith({Object("nvidia.network-operator", "Ready")}), MaintenancePhase::kForeign},
-      {"H12: ready, but being deleted", ViewWith({deleting}), MaintenancePhase::kStale},
-      {"ready, but for an earlier node of the name", ViewWith({other_node}), MaintenancePhase::kStale},
+      {"not read", {.node = {.name = "n1"}}, internal::MaintenancePhase::kUnread},
+      {"none", ViewWith({}), internal::MaintenancePhase::kAbsent},
+      {"one of another name", ViewWith({other_name}), internal::MaintenancePhase::kAbsent},
+      {"new", ViewWith({Object()}), internal::MaintenancePhase::kPending},
+      {"at work", ViewWith({Object("nvidia.gpu-operator", "Draining")}), internal::MaintenancePhase::kPending},
+      {"ready", ViewWith({same_node}), internal::MaintenancePhase::kReady},
+      {"ready, and joined", ViewWith({joined}), internal::MaintenancePhase::kReady},
+      {"ready, but another's", ViewWith({Object("nvidia.network-operator", "Ready")}),
+       internal::MaintenancePhase::kForeign},
+      {"H12: ready, but being deleted", ViewWith({deleting}), internal::MaintenancePhase::kStale},
+      {"ready, but for an earlier node of the name", ViewWith({other_node}), internal::MaintenancePhase::kStale},
   };
   for (const auto& c : cases) {
     CAPTURE(c.what);
@@ -66,7 +69,7 @@ TEST_CASE("T34-T36: what a node's NodeMaintenance means for us") {
 }
 
 TEST_CASE("H14, H15: the request carries what the policy says, and nothing it does not") {
-  const MaintenanceRequestor requestor(kOptions);
+  const internal::MaintenanceRequestor requestor(kOptions);
   UpgradePolicy policy;
   SECTION("no drain and no jobs: neither is asked for") {
     const MaintenanceCall call = requestor.Request({.name = "n1"}, policy, std::nullopt);
@@ -98,20 +101,20 @@ TEST_CASE("H14, H15: the request carries what the policy says, and nothing it do
     RequestorOptions options = kOptions;
     options.resource_name_filters = {"nvidia.com/gpu"};
     const PodDeletionPolicy deletion{.force = true, .timeout = absl::InfiniteDuration()};
-    NodeMaintenance object = MaintenanceRequestor(options).Request({.name = "n1"}, policy, deletion).object;
+    NodeMaintenance object = internal::MaintenanceRequestor(options).Request({.name = "n1"}, policy, deletion).object;
     CHECK(object.drain == MaintenanceDrain{.force = true,
                                            .timeout = absl::ZeroDuration(),
                                            .resource_name_filters = {"nvidia.com/gpu"}});
     policy.drain = DrainPolicy{.timeout = absl::Seconds(60)};
-    object = MaintenanceRequestor(options).Request({.name = "n1"}, policy, deletion).object;
+    object = internal::MaintenanceRequestor(options).Request({.name = "n1"}, policy, deletion).object;
     CHECK(object.drain == MaintenanceDrain{.timeout = absl::Seconds(60), .resource_name_filters = {"nvidia.com/gpu"}});
-    CHECK(MaintenanceRequestor(options).Request({.name = "n1"}, policy, std::nullopt).object.drain ==
+    CHECK(internal::MaintenanceRequestor(options).Request({.name = "n1"}, policy, std::nullopt).object.drain ==
           MaintenanceDrain{.timeout = absl::Seconds(60)});
   }
 }
 
 TEST_CASE("A claim is taken back as it was made: our own object deleted, another's left") {
-  const MaintenanceRequestor requestor(kOptions);
+  const internal::MaintenanceRequestor requestor(kOptions);
   CHECK(requestor.Release(Object(), kNow)->kind == Kind::kDelete);
 
   NodeMaintenance deleting = Object();
@@ -131,7 +134,7 @@ TEST_CASE("A claim is taken back as it was made: our own object deleted, another
 }
 
 TEST_CASE("M7: a failure is reported once, and only ours is withdrawn") {
-  const MaintenanceRequestor requestor(kOptions);
+  const internal::MaintenanceRequestor requestor(kOptions);
   const auto report = requestor.ReportFailure(Object("nvidia.network-operator", "Ready"), kNow);
   REQUIRE(report);
   REQUIRE(report->object.conditions.size() == 2);
@@ -142,7 +145,7 @@ TEST_CASE("M7: a failure is reported once, and only ours is withdrawn") {
   CHECK_FALSE(requestor.ReportFailure(report->object, kNow));
 
   NodeMaintenance joined = requestor.Join(report->object).object;
-  CHECK(Assess(ViewWith({joined})).phase == MaintenancePhase::kFailed);
+  CHECK(Assess(ViewWith({joined})).phase == internal::MaintenancePhase::kFailed);
   const auto withdraw = requestor.Release(joined, kNow);
   REQUIRE(withdraw);
   CHECK(withdraw->kind == Kind::kWithdrawFailure);
@@ -151,7 +154,7 @@ TEST_CASE("M7: a failure is reported once, and only ours is withdrawn") {
 
   RequestorOptions other = kOptions;
   other.id = "nvidia.network-operator";
-  CHECK_FALSE(MaintenanceRequestor(other).WithdrawFailure(report->object, kNow));
+  CHECK_FALSE(internal::MaintenanceRequestor(other).WithdrawFailure(report->object, kNow));
 }
 
 TEST_CASE("Requestor options that the API server would refuse are refused first") {

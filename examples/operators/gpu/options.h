@@ -7,9 +7,9 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
+#include "driverupgrade/engine_options.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/label_selector.h"
-#include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "gpu/decide.h"
 #include "support/requestor_arguments.h"

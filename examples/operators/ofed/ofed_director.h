@@ -12,8 +12,8 @@
 
 #include "driverupgrade/clock.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/engine_options.h"
 #include "driverupgrade/label_selector.h"
-#include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/service/director.h"
 #include "driverupgrade/upgrade_policy.h"

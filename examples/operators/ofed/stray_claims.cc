@@ -5,6 +5,7 @@
 
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/service/director.h"
+#include "driverupgrade/state_machine.h"
 
 namespace ofed_operator {
 namespace {
@@ -65,9 +66,9 @@ absl::Status GiveBackStrayClaims(const CallContext& context, ClusterFacade& clus
   if (absl::IsNotFound(objects.status())) return absl::OkStatus();
   if (!objects.ok()) return objects.status();
   for (const std::string& id : StrayRequestors(*objects, requestor.id, policies)) {
-    const driverupgrade::MaintenanceRequestor stray({.id = id, .ns = requestor.ns});
+    const RequestorOptions stray{.id = id, .ns = requestor.ns};
     for (const NodeMaintenance& object : *objects) {
-      const std::optional<MaintenanceCall> call = stray.Release(object, now);
+      const std::optional<MaintenanceCall> call = ReleaseClaim(object, stray, now);
       if (!call) continue;
       const absl::Status sent = Send(context, cluster, *call);
       if (!sent.ok() && !absl::IsNotFound(sent)) return sent;

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/maintenance_requestor.h"
+#include "driverupgrade/engine_options.h"
 #include "driverupgrade/observer.h"
 
 namespace ofed_operator {

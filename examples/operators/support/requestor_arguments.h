@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "driverupgrade/maintenance_requestor.h"
+#include "driverupgrade/engine_options.h"
 
 namespace CLI {
 class App;

@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "decide/maintenance_requestor.h"
 #include "decide/marks_of_view.h"
 #include "decide/pods_in_the_way.h"
 #include "decide/rollout/gangs.h"
 #include "decide/rollout/health.h"
 #include "decide/rollout/order.h"
-#include "driverupgrade/maintenance_requestor.h"
 #include "model/cordon.h"
 #include "model/node_marks.h"
 #include "model/node_service.h"

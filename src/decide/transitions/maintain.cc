@@ -13,6 +13,9 @@
 namespace driverupgrade {
 namespace {
 
+using internal::MaintenancePhase;
+using internal::MaintenanceStatus;
+
 // Plans the call if it is due, and waits for what comes of it.
 Progress Ask(Walk& walk, MaintenanceCall call, std::string detail) {
   const auto attempt = walk.view.attempts.maintenances.find(call.object.name);

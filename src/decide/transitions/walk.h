@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "decide/maintenance_requestor.h"
 #include "decide/marks_of_view.h"
 #include "decide/shown_wait.h"
 #include "driverupgrade/drain_manager.h"
-#include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/pod_manager.h"
 #include "driverupgrade/safe_load_manager.h"
 #include "driverupgrade/state_machine.h"
@@ -43,7 +43,7 @@ struct JudgeContext {
   absl::Time active_since;
   DrainManager drains;
   // Set where the operator is configured as a requestor.
-  std::optional<MaintenanceRequestor> requestor = std::nullopt;
+  std::optional<internal::MaintenanceRequestor> requestor = std::nullopt;
 };
 
 using internal::Failures;
@@ -76,7 +76,7 @@ class Walk {
   const std::string_view unit;
   const DrainManager& drains;
   const PodManager pods{};
-  const std::optional<MaintenanceRequestor>& requestor;
+  const std::optional<internal::MaintenanceRequestor>& requestor;
   DriverPods driver;
   Verdict& verdict;
 

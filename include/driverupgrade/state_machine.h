@@ -1,6 +1,6 @@
 /// The decisions: what happens next on every node of a cluster, from a snapshot alone.
 ///
-/// Defines StateMachine, Verdict, Candidate, StateMachineOptions and ReleaseClaim.
+/// Defines StateMachine, StateMachineOptions and ReleaseClaim.
 ///
 ///     StateMachine machine(*DriverIdentity::Create("nvidia.com", "gpu"), {});
 ///     Plan plan = machine.Step(snapshot, policy, now);
@@ -14,11 +14,8 @@
 #ifndef DRIVERUPGRADE_STATE_MACHINE_H_
 #define DRIVERUPGRADE_STATE_MACHINE_H_
 
-#include <compare>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_snapshot.h"
@@ -29,6 +26,10 @@
 #include "driverupgrade/validation_manager.h"
 
 namespace driverupgrade {
+
+namespace internal {
+struct Verdict;
+}  // namespace internal
 
 /// What the embedding operator decides once, as opposed to the administrator's UpgradePolicy.
 struct StateMachineOptions {
@@ -49,38 +50,6 @@ struct StateMachineOptions {
   std::string own_node = {};
 };
 
-/// What a node that waits asks of the limits. Whoever keeps one knows of which node.
-struct Candidate {
-  /// A slot of maxParallel. An administrator's cordoned node asks none while such nodes proceed.
-  bool needs_slot = true;
-  /// That fewer nodes than maxUnavailable are unavailable. A node that is cordoned already does not ask.
-  bool needs_headroom = true;
-  /// It will be one more unavailable node. A node that is not ready is counted already.
-  bool takes_headroom = true;
-  /// The operator runs on it: last of all.
-  bool own_node = false;
-  /// It has a grant for the version that was read: it goes first, and what it takes is counted already. Judge knows of
-  /// no grants; Step fills this in.
-  bool has_grant = false;
-  friend auto operator<=>(const Candidate&, const Candidate&) = default;
-};
-
-/// What one node asks for, judged by itself.
-struct Verdict {
-  /// Empty (no patch, no pods) if there is nothing to do.
-  NodePlan plan = {};
-  /// Why the node goes no further than plan.to(); nullopt for a node that is done.
-  std::optional<Gate> gate = std::nullopt;
-  /// Set if the node would start with a slot; judge it again with `admitted`.
-  std::optional<Candidate> candidate = std::nullopt;
-  Tally tally = {};
-  std::vector<Finding> findings = {};
-  /// The verdict depends on the node's pods.
-  bool pod_interest = false;
-  /// When the verdict may change although the cluster does not. With nothing planned it is the same at any time before.
-  std::optional<absl::Time> wake_at = std::nullopt;
-};
-
 /// Returns the next step of taking back a claim on a NodeMaintenance: deletes the requestor's own object, or leaves another
 /// requestor's. nullopt: there is nothing to do, or the object is being deleted already. `requestor` is valid. The engine does
 /// this for its own claims; use it for requestors that no longer exist.
@@ -94,10 +63,11 @@ class StateMachine {
   /// One pass over all nodes. With `policy.auto_upgrade` off: gates and totals, nothing to do.
   [[nodiscard]] Plan Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const;
 
-  /// Judges one node. `admitted`: it has a slot, so it may leave upgrade-required. `unit`: the gang because of which it starts together
-  /// with others; empty: it starts by itself.
-  [[nodiscard]] Verdict Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules, absl::Time now,
-                              absl::Time active_since, bool admitted, const std::string& unit = "") const;
+  /// Judges one node, for the library's planners. `admitted`: it has a slot, so it may leave upgrade-required. `unit`: the gang
+  /// because of which it starts together with others; empty: it starts by itself.
+  [[nodiscard]] internal::Verdict Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules,
+                                        absl::Time now, absl::Time active_since, bool admitted,
+                                        const std::string& unit = "") const;
 
   /// What gives a node back in whatever state it is: one patch that lifts a cordon which only our upgrade
   /// relies on, and removes our label and annotations. What others wrote stays: the skip label, the safe-load

@@ -23,6 +23,7 @@
 #include "decide/planned_node.h"
 #include "decide/rollout_planner.h"
 #include "decide/step_parts.h"
+#include "decide/verdict.h"
 
 namespace driverupgrade::internal {
 

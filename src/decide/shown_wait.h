@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "decide/verdict.h"
 #include "driverupgrade/gate.h"
-#include "driverupgrade/state_machine.h"
 #include "driverupgrade/upgrade_state.h"
 #include "model/node_marks.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "driverupgrade/state_machine.h"
+#include "decide/verdict.h"
 
 namespace driverupgrade::internal {
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "decide/verdict.h"
 #include "driverupgrade/state_machine.h"
 #include "exhaustive/model_options.h"
 

@@ -6,6 +6,7 @@
 
 #include "decide/admission/queue.h"
 #include "decide/incremental_planner.h"
+#include "decide/verdict.h"
 #include "property/naive_step.h"
 #include "property/random_requestor.h"
 #include "property/seeds.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "decide/attempt_log.h"
+#include "decide/verdict.h"
 
 namespace driverupgrade::tests {
 namespace {

@@ -13,6 +13,7 @@
 #include "decide/marks_of_view.h"
 #include "decide/rollout/failures.h"
 #include "decide/step_parts.h"
+#include "decide/verdict.h"
 
 namespace driverupgrade::tests {
 namespace {

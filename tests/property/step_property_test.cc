@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "decide/verdict.h"
 #include "property/plan_invariants.h"
 #include "property/random_requestor.h"
 #include "property/seeds.h"

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "decide/verdict.h"
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/testing/builders.h"
 

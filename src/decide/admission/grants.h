@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "decide/admission/limits.h"
+#include "decide/verdict.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/plan.h"
-#include "driverupgrade/state_machine.h"
 #include "driverupgrade/upgrade_policy.h"
 
 namespace driverupgrade {

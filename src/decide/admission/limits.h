@@ -14,9 +14,9 @@
 #include <optional>
 #include <vector>
 
+#include "decide/verdict.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
-#include "driverupgrade/state_machine.h"
 
 namespace driverupgrade {
 

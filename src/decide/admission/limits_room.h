@@ -12,6 +12,7 @@
 
 #include "decide/admission/limits.h"
 #include "decide/rollout/room.h"
+#include "decide/verdict.h"
 #include "driverupgrade/gate.h"
 
 namespace driverupgrade::internal {

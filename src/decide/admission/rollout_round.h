@@ -25,6 +25,7 @@
 #include "decide/rollout/room.h"
 #include "decide/rollout/stages.h"
 #include "decide/step_parts.h"
+#include "decide/verdict.h"
 #include "driverupgrade/plan.h"
 
 namespace driverupgrade::internal {

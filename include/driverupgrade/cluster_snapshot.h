@@ -30,9 +30,32 @@
 namespace driverupgrade {
 
 struct NodeView;
+
+/// The view, which nobody can change any more. The labels and annotations of the node by which the upgrade of `identity`
+/// goes are decoded here, once; a view that was made in another way is judged alike, but decoded whenever it is judged.
+std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
+
 namespace internal {
 struct MarksOfDriver;
 class MarksOfView;
+
+// What ShareView has decoded of a view's node. It follows from the rest of the view, so any two are equal; and it is of
+// that very view, so a copy of the view has none, and may be changed.
+class DecodedMarks {
+ public:
+  DecodedMarks() = default;
+  DecodedMarks(const DecodedMarks&) noexcept {}
+  DecodedMarks& operator=(const DecodedMarks&) noexcept {
+    decoded_.reset();
+    return *this;
+  }
+  friend bool operator==(const DecodedMarks&, const DecodedMarks&) { return true; }
+
+ private:
+  friend std::shared_ptr<const NodeView> driverupgrade::ShareView(NodeView view, const DriverIdentity& identity);
+  friend class MarksOfView;
+  std::shared_ptr<const MarksOfDriver> decoded_ = nullptr;
+};
 }  // namespace internal
 
 /// What an answer says about a write.
@@ -138,24 +161,6 @@ struct DriverFacts {
   friend bool operator==(const DriverFacts&, const DriverFacts&) = default;
 };
 
-/// What ShareView has decoded of a view's node. It follows from the rest of the view, so any two are equal; and it is of
-/// that very view, so a copy of the view has none, and may be changed.
-class DecodedMarks {
- public:
-  DecodedMarks() = default;
-  DecodedMarks(const DecodedMarks&) noexcept {}
-  DecodedMarks& operator=(const DecodedMarks&) noexcept {
-    decoded_.reset();
-    return *this;
-  }
-  friend bool operator==(const DecodedMarks&, const DecodedMarks&) { return true; }
-
- private:
-  friend std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
-  friend class internal::MarksOfView;
-  std::shared_ptr<const internal::MarksOfDriver> decoded_ = nullptr;
-};
-
 /// One node that has a driver pod, bound to it or waiting for it, our state label, or our name on its cordon.
 struct NodeView {
   Node node = {};
@@ -178,13 +183,10 @@ struct NodeView {
   /// none.
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
   NodeAttempts attempts = {};
-  DecodedMarks marks = {};
+  /// Of ShareView alone.
+  internal::DecodedMarks marks = {};
   friend bool operator==(const NodeView&, const NodeView&) = default;
 };
-
-/// The view, which nobody can change any more. The labels and annotations of the node by which the upgrade of `identity`
-/// goes are decoded here, once; a view that was made in another way is judged alike, but decoded whenever it is judged.
-std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
 
 /// Which nodes have been promised a slot (ADR 0005): the node's version that the promise is for, by the
 /// node's UID. An empty version stands for one that got lost: it is taken to be the one at which the node is read next.

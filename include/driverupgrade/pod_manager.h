@@ -1,6 +1,6 @@
 /// What is to be known of a node's pods: the driver's own, those that use it, and those that are waited for.
 ///
-/// Defines PodManager, DriverPods, PodPointers and WantedRevision.
+/// Defines PodManager, DriverPods, FindRevision and WantedRevision.
 ///
 ///     DriverPods driver = PodManager().Assess(view, facts, /*restart_pod=*/"", /*restart_count_max=*/10);
 ///     if (driver.out_of_date) { /* the node needs an upgrade */ }
@@ -9,8 +9,6 @@
 #ifndef DRIVERUPGRADE_POD_MANAGER_H_
 #define DRIVERUPGRADE_POD_MANAGER_H_
 
-#include <array>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,30 +19,6 @@
 #include "driverupgrade/gate.h"
 
 namespace driverupgrade {
-
-/// Pods of a view, in its order. Up to two, which is what a node has, take no memory of their own.
-class PodPointers {
- public:
-  void push_back(const Pod* pod) {
-    if (size_ == few_.size()) many_.assign(few_.begin(), few_.end());
-    if (size_ >= few_.size()) {
-      many_.push_back(pod);
-    } else {
-      few_[size_] = pod;
-    }
-    ++size_;
-  }
-  bool empty() const { return size_ == 0; }
-  std::size_t size() const { return size_; }
-  const Pod* front() const { return *begin(); }
-  const Pod* const* begin() const { return size_ > few_.size() ? many_.data() : few_.data(); }
-  const Pod* const* end() const { return begin() + size_; }
-
- private:
-  std::array<const Pod*, 2> few_ = {};
-  std::vector<const Pod*> many_ = {};  // all of them, once they are more
-  std::size_t size_ = 0;
-};
 
 /// The driver pods of one node, taken together: two pods are one node, which is out of date until the old one
 /// is gone.
@@ -57,7 +31,7 @@ struct DriverPods {
   bool out_of_date = false;
   /// Pods to delete so that a new one comes: out of date, orphaned (no owner at all), or asked for by UID.
   /// Those that are terminating are not among them.
-  PodPointers to_restart = {};
+  std::vector<const Pod*> to_restart = {};
   /// Some pod has no owner at all.
   bool orphaned = false;
   /// An old or current driver pod is on its way out.

@@ -155,8 +155,7 @@ bool IsToBeEvacuated(const Walk& walk) { return !walk.RestartsOnly() && Evacuati
 
 // Plans the deletions that are due, one for each pod until it is answered. Sets `detail` to the answer of one that
 // failed, and returns when the next one is due.
-template <typename Pods>
-absl::Time DeletePods(Walk& walk, const Pods& pods, std::string& detail) {
+absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::string& detail) {
   absl::Time due = absl::InfiniteFuture();
   for (const Pod* pod : pods) {
     const auto attempt = walk.view.attempts.pods.find(pod->ref.uid);

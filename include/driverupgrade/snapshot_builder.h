@@ -79,15 +79,15 @@ struct SnapshotOptions {
   /// The nodes that this engine upgrades; the default is all. So several engines may share a driver's nodes, each with
   /// a policy of its own. A node that stops matching stands as it is until an engine takes it that it matches.
   LabelSelector node_selector = {};
-  /// UpgradeEngine overwrites this with StateMachineOptions::requestor.
-  std::optional<RequestorOptions> requestor = std::nullopt;
 };
 
 class SnapshotBuilder {
  public:
-  /// `cluster` is not null. `attempts` belongs to the engine: its requests that have no clear answer yet are part of the
-  /// snapshots, and each read drops the settled ones. It must outlive the builder. Null: no requests.
+  /// `cluster` is not null. `requestor`: as in StateMachineOptions. `attempts` belongs to the engine: its requests that have no
+  /// clear answer yet are part of the snapshots, and each read drops the settled ones. It must outlive the builder. Null: no
+  /// requests.
   SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options,
+                  const std::optional<RequestorOptions>& requestor = std::nullopt,
                   internal::AttemptLog* attempts = nullptr);
   ~SnapshotBuilder();
 

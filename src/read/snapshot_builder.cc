@@ -15,10 +15,10 @@ namespace driverupgrade {
 
 struct SnapshotBuilder::Impl {
   Impl(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, const SnapshotOptions& options,
-       internal::AttemptLog* attempts)
+       const std::optional<RequestorOptions>& requestor, internal::AttemptLog* attempts)
       : cluster(std::move(cluster)),
         log(attempts == nullptr ? none : *attempts),
-        scope(internal::ScopeOf(options)),
+        scope(internal::ScopeOf(options, requestor)),
         hooks(options),
         views(std::move(identity), scope) {}
 
@@ -35,8 +35,9 @@ struct SnapshotBuilder::Impl {
 };
 
 SnapshotBuilder::SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster,
-                                 SnapshotOptions options, internal::AttemptLog* attempts)
-    : impl_(std::make_unique<Impl>(std::move(identity), std::move(cluster), options, attempts)) {}
+                                 SnapshotOptions options, const std::optional<RequestorOptions>& requestor,
+                                 internal::AttemptLog* attempts)
+    : impl_(std::make_unique<Impl>(std::move(identity), std::move(cluster), options, requestor, attempts)) {}
 
 SnapshotBuilder::~SnapshotBuilder() = default;
 

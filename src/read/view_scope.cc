@@ -2,11 +2,11 @@
 
 namespace driverupgrade::internal {
 
-ViewScope ScopeOf(const SnapshotOptions& options) {
+ViewScope ScopeOf(const SnapshotOptions& options, const std::optional<RequestorOptions>& requestor) {
   return {.ns = options.ns,
           .driver_labels = options.driver_labels,
           .node_selector = options.node_selector,
-          .requestor = options.requestor,
+          .requestor = requestor,
           .asks_uses_driver = options.uses_driver != nullptr,
           .asks_restart_only = options.restart_only != nullptr};
 }

@@ -2,12 +2,14 @@
 #ifndef DRIVERUPGRADE_SRC_READ_VIEW_SCOPE_H_
 #define DRIVERUPGRADE_SRC_READ_VIEW_SCOPE_H_
 
+#include <optional>
+
 #include "driverupgrade/snapshot_builder.h"
 #include "read/node_views.h"
 
 namespace driverupgrade::internal {
 
-ViewScope ScopeOf(const SnapshotOptions& options);
+ViewScope ScopeOf(const SnapshotOptions& options, const std::optional<RequestorOptions>& requestor);
 
 }  // namespace driverupgrade::internal
 

@@ -76,13 +76,15 @@ absl::Status CheckNeededOperations(const ClusterFacade& cluster, bool events, bo
   return internal::CheckSupports(cluster, needed);
 }
 
-absl::StatusOr<std::size_t> FindScope(const WatchCache& cache, const SnapshotOptions& options) {
-  DriverScope scope{.ns = options.ns, .driver_labels = options.driver_labels, .node_selector = options.node_selector};
-  if (options.requestor) scope.maintenance_ns = options.requestor->ns;
-  const std::optional<std::size_t> driver = cache.Find(scope);
+absl::StatusOr<std::size_t> FindScope(const EngineOptions& options) {
+  const SnapshotOptions& snapshot = options.snapshot;
+  DriverScope scope{
+      .ns = snapshot.ns, .driver_labels = snapshot.driver_labels, .node_selector = snapshot.node_selector};
+  if (options.state_machine.requestor) scope.maintenance_ns = options.state_machine.requestor->ns;
+  const std::optional<std::size_t> driver = options.cache->Find(scope);
   if (!driver) {
     return absl::InvalidArgumentError(
-        fmt::format("engine options: the cache does not follow the driver in namespace {}", options.ns));
+        fmt::format("engine options: the cache does not follow the driver in namespace {}", snapshot.ns));
   }
   return *driver;
 }
@@ -154,10 +156,9 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> internal::EngineMaker::Create(con
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckOptions(options));
   const std::optional<RequestorOptions>& requestor = options.state_machine.requestor;
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckNeededOperations(*cluster, options.executor.events, requestor.has_value()));
-  options.snapshot.requestor = requestor;
   if (options.clock == nullptr) options.clock = SystemClock();
   if (options.cache != nullptr) {
-    DRIVERUPGRADE_RETURN_IF_ERROR(FindScope(*options.cache, options.snapshot).status());
+    DRIVERUPGRADE_RETURN_IF_ERROR(FindScope(options).status());
   }
   std::optional<AdmissionLedger> ledger;
   if (options.ledger) {
@@ -185,11 +186,10 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
                      has_cache_ ? std::function<void()>([this] { changed_.Raise(); }) : nullptr),
       executor_(identity, cluster, options.clock, options.observer, options.executor,
                 has_cache_ ? std::function<void()>([this] { changed_.Raise(); }) : nullptr, std::move(runner)) {
-  const internal::ViewScope scope = internal::ScopeOf(options.snapshot);
+  const internal::ViewScope scope = internal::ScopeOf(options.snapshot, options.state_machine.requestor);
   if (has_cache_) {
-    reader_ =
-        std::make_unique<internal::CacheReader>(options.cache, *FindScope(*options.cache, options.snapshot), clock_,
-                                                calls_.call_timeout, executor_, [this] { changed_.Raise(); });
+    reader_ = std::make_unique<internal::CacheReader>(options.cache, *FindScope(options), clock_, calls_.call_timeout,
+                                                      executor_, [this] { changed_.Raise(); });
   } else {
     reader_ = std::make_unique<internal::ListReader>(cluster, scope);
   }
@@ -198,7 +198,7 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
                              .ledger = std::move(ledger)};
   if (has_cache_) core.nodes_per_pass = static_cast<std::size_t>(options.nodes_per_pass);
   core_ = std::make_unique<internal::Core>(identity, std::move(core), reader_->objects(), hooks_);
-  builder_.emplace(identity, cluster, options.snapshot, &core_->log());
+  builder_.emplace(identity, cluster, options.snapshot, options.state_machine.requestor, &core_->log());
   published_ = core_->Publish();
 }
 

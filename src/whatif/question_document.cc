@@ -65,8 +65,7 @@ absl::StatusOr<Question> ReadQuestion(const Document& request) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(question.active_since, TimeOf(request, "activeSince"));
   }
   DRIVERUPGRADE_RETURN_IF_ERROR(ReadDriver(request, question));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(question.snapshot.requestor, RequestorMember(request));
-  question.machine.requestor = question.snapshot.requestor;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(question.machine.requestor, RequestorMember(request));
   return question;
 }
 

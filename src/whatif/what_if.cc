@@ -50,7 +50,7 @@ Report ByNode(const internal::Core::Managed& nodes, const DriverIdentity& identi
 }  // namespace
 
 absl::StatusOr<Report> Answer(Question question) {
-  const internal::ViewScope scope = internal::ScopeOf(question.snapshot);
+  const internal::ViewScope scope = internal::ScopeOf(question.snapshot, question.machine.requestor);
   DumpObjects objects(std::move(question.cluster), scope);
   DirectHooks hooks(question.snapshot);
   internal::Core core(question.identity, {.machine = std::move(question.machine), .scope = scope}, objects, hooks);

@@ -131,10 +131,10 @@ TEST_CASE("tools/upgradectl/rbac.yaml lets kubectl list what a plan reads, and n
   const auto noted = std::make_shared<Rights>();
   const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   const testing::Fleet fleet = AddFleet(*cluster, {.node_count = 1});
-  SnapshotBuilder builder(Gpu(), NoteRights(cluster, noted),
-                          {.ns = fleet.ns,
-                           .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
-                           .requestor = RequestorOptions{.id = "gpu.example.com", .ns = "default"}});
+  SnapshotBuilder builder(
+      Gpu(), NoteRights(cluster, noted),
+      {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
+      RequestorOptions{.id = "gpu.example.com", .ns = "default"});
   auto snapshot = builder.Build({});
   REQUIRE(snapshot.ok());
   builder.ReadPods({}, fleet.node_names, *snapshot);

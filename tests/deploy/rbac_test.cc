@@ -76,7 +76,7 @@ struct Operator {
     cache = *WatchCache::Create(
         facade, {.drivers = {{.ns = fleet.ns, .driver_labels = labels, .maintenance_ns = "default"}}, .clock = clock});
     const RequestorOptions requestor{.id = "gpu.example.com", .ns = "default", .enabled = false};
-    EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = labels, .requestor = requestor},
+    EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = labels},
                           .state_machine = {.requestor = requestor},
                           .cache = cache,
                           .ledger = AdmissionLedgerOptions{.ns = fleet.ns, .name = kName},

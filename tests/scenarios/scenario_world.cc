@@ -75,7 +75,6 @@ SnapshotOptions ScenarioWorld::Snapshot(const ScenarioDriver& driver) const {
       return SameTemplate(running, wanted);
     };
   }
-  options.requestor = driver.options.requestor;
   return options;
 }
 
@@ -93,7 +92,7 @@ void ScenarioWorld::CheckPurity(const ScenarioDriver& driver) {
   StateMachineOptions options = driver.options;
   options.pod_deletion = driver.pod_filter.has_value();
   const StateMachine machine(driver.identity, options);
-  SnapshotBuilder builder(driver.identity, cluster_, Snapshot(driver));
+  SnapshotBuilder builder(driver.identity, cluster_, Snapshot(driver), driver.options.requestor);
   absl::StatusOr<ClusterSnapshot> snapshot = builder.Build({});
   if (!snapshot.ok()) throw ScenarioError(snapshot.status().ToString());
   const absl::Time now = clock_->Now();

@@ -29,7 +29,7 @@ struct World {
                 {.ns = fleet.ns,
                  .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
                  .uses_driver = std::move(uses_driver)},
-                &log) {}
+                /*requestor=*/std::nullopt, &log) {}
   /// The view of the only node, with its pods.
   NodeView Read() {
     auto snapshot = builder.Build({});
@@ -95,9 +95,9 @@ TEST_CASE("A node of which nothing is left but a NodeMaintenance that we claim i
   const RequestorOptions requestor{.id = "nvidia.gpu-operator", .ns = "maintenance"};
   cluster->AddNodeMaintenance({.ns = requestor.ns, .name = "a", .requestor_id = requestor.id, .node_name = "claimed"});
   cluster->AddNodeMaintenance({.ns = requestor.ns, .name = "b", .requestor_id = "another", .node_name = "others"});
-  SnapshotBuilder builder(
-      Gpu(), cluster,
-      {.ns = "drivers", .driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}}), .requestor = requestor});
+  SnapshotBuilder builder(Gpu(), cluster,
+                          {.ns = "drivers", .driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}})},
+                          requestor);
   const auto snapshot = builder.Build({});
   REQUIRE(snapshot.ok());
   REQUIRE(snapshot->nodes.size() == 1);

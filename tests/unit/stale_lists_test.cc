@@ -38,11 +38,10 @@ struct LaggingWorld : World {
   explicit LaggingWorld(FleetOptions fleet_options = {}, const std::optional<RequestorOptions>& requestor = {}) {
     fleet_options.node_count = 1;
     fleet = AddFleet(*cluster, fleet_options);
-    EngineOptions options{.snapshot = {.ns = fleet.ns,
-                                       .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
-                                       .requestor = requestor},
-                          .state_machine = {.requestor = requestor},
-                          .clock = clock};
+    EngineOptions options{
+        .snapshot = {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
+        .state_machine = {.requestor = requestor},
+        .clock = clock};
     options.executor.calls_in_flight = 1;
     auto created = UpgradeEngine::Create(Gpu(), lagging, options);
     REQUIRE(created.ok());

@@ -202,7 +202,6 @@ absl::Status LoadRequestor(const Options& options, Question& request) {
   absl::StatusOr<std::optional<RequestorOptions>> requestor = examples::ReadRequestorArguments(options.requestor);
   if (!requestor.ok()) return requestor.status();
   if (*requestor && GpuPods(options)) (*requestor)->resource_name_filters = gpu_operator::GpuResourceFilters();
-  request.snapshot.requestor = *requestor;
   request.machine.requestor = *std::move(requestor);
   return absl::OkStatus();
 }

@@ -29,9 +29,6 @@ class SafeLoadManager {
   explicit SafeLoadManager(DriverIdentity identity) : identity_(std::move(identity)) {}
   /// Whether the annotation is there with any value but the empty one.
   bool IsWaiting(const Node& node) const;
-  /// Removes the annotation. The caller has made sure that the node is evacuated.
-  void Unblock(Node& node) const;
-
   /// The patch that removes the annotation from the node, at the version that was read. The caller has made sure that the
   /// node is evacuated.
   PatchNodeParams Unblocking(const Node& node) const;

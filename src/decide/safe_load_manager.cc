@@ -6,15 +6,6 @@ namespace driverupgrade {
 
 bool SafeLoadManager::IsWaiting(const Node& node) const { return IsWaiting(internal::DecodeMarks(node, identity_)); }
 
-void SafeLoadManager::Unblock(Node& node) const {
-  const internal::NodeMarks before = internal::DecodeMarks(node, identity_);
-  internal::NodeMarks after = before;
-  Unblock(after);
-  for (const auto& [key, value] : internal::ChangesBetween(before, after, identity_).annotations) {
-    node.annotations.erase(key);
-  }
-}
-
 PatchNodeParams SafeLoadManager::Unblocking(const Node& node) const {
   const internal::NodeMarks before = internal::DecodeMarks(node, identity_);
   internal::NodeMarks after = before;

@@ -16,7 +16,7 @@ TEST_CASE("T39, T43: a driver waits while the annotation has a value, and is let
   for (const char* value : {"true", "n1", "false"}) {
     node.annotations[Gpu().SafeLoadAnnotation()] = value;
     CHECK(safe_load.IsWaiting(node));
-    safe_load.Unblock(node);
+    node = Patched(node, safe_load.Unblocking(node));
     CHECK_FALSE(safe_load.IsWaiting(node));
     CHECK(node == before);
   }

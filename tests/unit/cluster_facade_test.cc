@@ -27,7 +27,7 @@ class RecordingFacade final : public ClusterFacade {
   absl::Time deadline;
 };
 
-/// The example of forwarding_facade.h.
+/// The example of ForwardingFacade.
 class CountingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

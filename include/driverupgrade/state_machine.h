@@ -33,8 +33,6 @@ struct Verdict;
 
 /// What the embedding operator decides once, as opposed to the administrator's UpgradePolicy.
 struct StateMachineOptions {
-  /// Pods that use the driver are evicted before a drain. UpgradeEngine overwrites this with: there is a PodFilter.
-  bool pod_deletion = false;
   /// Pods that prove a new driver, in any namespace, on the same node; nullopt: no validation.
   std::optional<LabelSelector> validation_selector = std::nullopt;
   /// Treatment of these pods if they became ready before the new driver pod did. With kRestart the operator needs the
@@ -58,7 +56,9 @@ std::optional<MaintenanceCall> ReleaseClaim(const NodeMaintenance& object, const
 
 class StateMachine {
  public:
-  StateMachine(DriverIdentity identity, StateMachineOptions options);
+  /// `pod_deletion`: pods that use the driver are evicted before a drain, because the views name them
+  /// (SnapshotOptions::uses_driver).
+  StateMachine(DriverIdentity identity, StateMachineOptions options, bool pod_deletion = false);
 
   /// One pass over all nodes. With `policy.auto_upgrade` off: gates and totals, nothing to do.
   [[nodiscard]] Plan Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const;
@@ -77,10 +77,12 @@ class StateMachine {
 
   const DriverIdentity& identity() const { return identity_; }
   const StateMachineOptions& options() const { return options_; }
+  bool pod_deletion() const { return pod_deletion_; }
 
  private:
   DriverIdentity identity_;
   StateMachineOptions options_;
+  bool pod_deletion_ = false;
 };
 
 }  // namespace driverupgrade

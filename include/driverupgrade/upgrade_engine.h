@@ -45,7 +45,6 @@ class EngineMaker;
 struct EngineOptions {
   /// Where the driver's DaemonSets and pods are, and which pods use it.
   SnapshotOptions snapshot = {};
-  /// `pod_deletion` is set by the engine: it is on where `snapshot.uses_driver` is.
   StateMachineOptions state_machine = {};
   ExecutorOptions executor = {};
   /// What to read from; null: lists, at each pass. One of its drivers is this one: the same namespace, labels and

@@ -82,8 +82,7 @@ absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
                                    SelectorMember(options, "validationSelector"));
   }
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.machine.early_validation, EarlyValidationMember(options));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.machine.pod_deletion, options.FlagOr("podDeletion", false));
-  host.core.scope.asks_uses_driver = host.core.machine.pod_deletion;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.asks_uses_driver, options.FlagOr("podDeletion", false));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.asks_restart_only, options.FlagOr("restartOnly", false));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.requestor, RequestorMember(options));
   host.core.machine.requestor = host.core.scope.requestor;

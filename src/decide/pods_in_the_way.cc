@@ -29,16 +29,16 @@ class PodSet {
 }  // namespace
 
 std::optional<std::vector<const Pod*>> PodsInTheWay(const NodeView& view, const NodeRules& rules,
-                                                    const StateMachineOptions& options) {
+                                                    const StateMachine& machine) {
   if (!view.pods) return std::nullopt;
   PodSet in_the_way;
   const PodManager pods;
-  const DrainManager drains(options.own_pod);
+  const DrainManager drains(machine.options().own_pod);
   if (const auto& jobs = rules.wait_for_completion; jobs && !jobs->pod_selector.empty()) {
     for (const Pod* pod : pods.AwaitedPods(*view.pods, *jobs)) in_the_way.Add(pod);
   }
   // A node whose pods have been deleted is drained only if that could not be done.
-  if (const auto deletion = PodDeletion(options, rules)) {
+  if (const auto deletion = PodDeletion(machine.pod_deletion(), rules)) {
     in_the_way.Add(pods.SelectForDeletion(view, *deletion, drains));
   } else if (rules.drain) {
     in_the_way.Add(drains.Select(*view.pods, *rules.drain));

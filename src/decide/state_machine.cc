@@ -138,8 +138,8 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   }
 }
 
-StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options)
-    : identity_(std::move(identity)), options_(std::move(options)) {}
+StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options, bool pod_deletion)
+    : identity_(std::move(identity)), options_(std::move(options)), pod_deletion_(pod_deletion) {}
 
 Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules, absl::Time now,
                             absl::Time active_since, bool admitted, const std::string& unit) const {

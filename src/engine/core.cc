@@ -48,7 +48,7 @@ absl::Duration HoldMax(const UpgradePolicy& policy) {
 }  // namespace
 
 Core::Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& objects, NodeHooks& hooks)
-    : machine_(identity, std::move(options.machine)),
+    : machine_(identity, std::move(options.machine), options.scope.asks_uses_driver),
       scope_(std::move(options.scope)),
       nodes_per_pass_(options.nodes_per_pass),
       objects_(objects),

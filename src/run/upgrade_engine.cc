@@ -89,11 +89,6 @@ absl::StatusOr<std::size_t> FindScope(const EngineOptions& options) {
   return *driver;
 }
 
-StateMachineOptions WithPodDeletion(StateMachineOptions options, bool pod_deletion) {
-  options.pod_deletion = pod_deletion;
-  return options;
-}
-
 }  // namespace
 
 class UpgradeEngine::Impl {
@@ -193,9 +188,7 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
   } else {
     reader_ = std::make_unique<internal::ListReader>(cluster, scope);
   }
-  internal::CoreOptions core{.machine = WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr),
-                             .scope = scope,
-                             .ledger = std::move(ledger)};
+  internal::CoreOptions core{.machine = options.state_machine, .scope = scope, .ledger = std::move(ledger)};
   if (has_cache_) core.nodes_per_pass = static_cast<std::size_t>(options.nodes_per_pass);
   core_ = std::make_unique<internal::Core>(identity, std::move(core), reader_->objects(), hooks_);
   builder_.emplace(identity, cluster, options.snapshot, options.state_machine.requestor, &core_->log());

@@ -39,7 +39,6 @@ absl::Status ReadDriver(const Document& request, Question& question) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(question.machine.early_validation, EarlyValidationMember(request));
   if (!request.Has("usesDriverUids")) return absl::OkStatus();
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<std::string> uids, request.Texts("usesDriverUids"));
-  question.machine.pod_deletion = true;
   question.snapshot.uses_driver = [uids = std::set<std::string>(uids.begin(), uids.end())](
                                       const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
     return uids.contains(pod.ref.uid);

@@ -48,7 +48,7 @@ absl::Duration EvacuationTimeout(const RandomCluster& cluster, UpgradeState stat
   const UpgradePolicy& policy = cluster.policy;
   const PodDeletionPolicy deletion = policy.pod_deletion.value_or(PodDeletionPolicy{});
   const DrainPolicy drain = policy.drain.value_or(DrainPolicy{});
-  const bool deletes = cluster.machine.options().pod_deletion || !deletion.pod_selector.empty();
+  const bool deletes = cluster.machine.pod_deletion() || !deletion.pod_selector.empty();
   return deletes && state != UpgradeState::kDrainRequired ? deletion.timeout : drain.timeout;
 }
 

@@ -103,7 +103,7 @@ StateMachine RandomMachine(const RandomCluster& cluster, SeededRandom& random) {
     options.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"};
     options.requestor->enabled = random.Chance(50);
   }
-  return {cluster.machine.identity(), options};
+  return {cluster.machine.identity(), options, cluster.machine.pod_deletion()};
 }
 
 // A planner and what it has been told, driven by random changes.

@@ -126,7 +126,7 @@ std::string BrokenEviction(const RandomCluster& cluster, const NodeView& view, c
 
 bool DeletesPods(const RandomCluster& cluster) {
   const auto& deletion = cluster.policy.pod_deletion;
-  return cluster.machine.options().pod_deletion || (deletion && !deletion->pod_selector.empty());
+  return cluster.machine.pod_deletion() || (deletion && !deletion->pod_selector.empty());
 }
 
 bool NeedsEvacuation(const RandomCluster& cluster) { return cluster.policy.drain || DeletesPods(cluster); }

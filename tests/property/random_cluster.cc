@@ -24,8 +24,10 @@ absl::Time RandomActiveSince(SeededRandom& random) {
 RandomCluster MakeRandomCluster(std::uint64_t seed) {
   SeededRandom random(seed);
   const DriverIdentity identity = *DriverIdentity::Create("nvidia.com", "gpu");
+  const bool pod_deletion = random.Chance(50);
   const StateMachineOptions options = RandomOptions(random);
-  RandomCluster cluster{.seed = seed, .machine = StateMachine(identity, options), .policy = RandomPolicy(random)};
+  RandomCluster cluster{
+      .seed = seed, .machine = StateMachine(identity, options, pod_deletion), .policy = RandomPolicy(random)};
   cluster.now = kRandomNow + absl::Milliseconds(random.Pick({0, 0, 1, 500, 999}));
   cluster.snapshot.active_since = RandomActiveSince(random);
   cluster.snapshot.driver = std::make_shared<const DriverFacts>(RandomFacts(random));

@@ -90,7 +90,7 @@ UpgradePolicy RandomInvalidPolicy(SeededRandom& random) {
 }
 
 StateMachineOptions RandomOptions(SeededRandom& random) {
-  StateMachineOptions options{.pod_deletion = random.Chance(50), .driver_restart_count_max = random.Pick({0, 10})};
+  StateMachineOptions options{.driver_restart_count_max = random.Pick({0, 10})};
   if (random.Chance(40)) options.validation_selector = *LabelSelector::Parse("app=validator");
   if (random.Chance(25)) options.own_pod = PodRef{.ns = "operators", .name = "operator-0"};
   if (random.Chance(25)) options.own_node = random.Pick({"node-a", "node-2", "gpu-10"});

@@ -50,7 +50,7 @@ RandomCluster WithRequestor(const RandomCluster& cluster) {
   options.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"};
   options.requestor->enabled = random.Chance(60);
   RandomCluster changed = cluster;
-  changed.machine = StateMachine(cluster.machine.identity(), options);
+  changed.machine = StateMachine(cluster.machine.identity(), options, cluster.machine.pod_deletion());
   for (std::shared_ptr<const NodeView>& view : changed.snapshot.nodes) {
     NodeView decorated = *view;
     AddMaintenances(random, decorated);

@@ -89,9 +89,7 @@ void ScenarioWorld::StartEngine(ScenarioDriver& driver) {
 
 void ScenarioWorld::CheckPurity(const ScenarioDriver& driver) {
   if (faults_used_) return;
-  StateMachineOptions options = driver.options;
-  options.pod_deletion = driver.pod_filter.has_value();
-  const StateMachine machine(driver.identity, options);
+  const StateMachine machine(driver.identity, driver.options, driver.pod_filter.has_value());
   SnapshotBuilder builder(driver.identity, cluster_, Snapshot(driver), driver.options.requestor);
   absl::StatusOr<ClusterSnapshot> snapshot = builder.Build({});
   if (!snapshot.ok()) throw ScenarioError(snapshot.status().ToString());

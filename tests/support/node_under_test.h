@@ -52,6 +52,7 @@ struct NodeUnderTest {
   DriverFacts facts = Facts("new");
   UpgradePolicy policy = {.auto_upgrade = true};
   StateMachineOptions options = {};
+  bool pod_deletion = false;
   DriverIdentity identity = Gpu();
   absl::Time now = kNow;
   absl::Time active_since = absl::InfinitePast();
@@ -118,8 +119,9 @@ struct NodeUnderTest {
     return *this;
   }
 
+  StateMachine Machine() const { return StateMachine(identity, options, pod_deletion); }
   Verdict Judge(bool admitted = false) const {
-    return StateMachine(identity, options).Judge(view, facts, policy, now, active_since, admitted);
+    return Machine().Judge(view, facts, policy, now, active_since, admitted);
   }
   /// The node after the verdict's patch.
   Node After(const Verdict& verdict) const {

@@ -178,7 +178,7 @@ TEST_CASE("T8: a restart covers the revisions that were compared, each as a whol
 TEST_CASE("A view that is shared is judged as one made by hand, and a changed copy of it by what it says now") {
   NodeUnderTest node("drain-required");
   node.CordonedByUs().StageBegan("drain-required", absl::Seconds(30)).Draining().WithPods({WebPod().Build()});
-  const StateMachine machine(node.identity, node.options);
+  const StateMachine machine = node.Machine();
   const auto judge = [&](const NodeView& view) {
     return machine.Judge(view, node.facts, node.policy, node.now, node.active_since, /*admitted=*/false);
   };

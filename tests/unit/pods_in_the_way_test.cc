@@ -13,7 +13,7 @@ using tests::Selector;
 using tests::WebPod;
 
 std::optional<int> InTheWay(const NodeUnderTest& node) {
-  const auto pods = PodsInTheWay(node.view, node.policy, node.options);
+  const auto pods = PodsInTheWay(node.view, node.policy, node.Machine());
   return pods ? std::optional(static_cast<int>(pods->size())) : std::nullopt;
 }
 

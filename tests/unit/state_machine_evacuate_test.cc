@@ -18,7 +18,7 @@ NodeUnderTest DrainingNode() { return NodeUnderTest("drain-required").CordonedBy
 NodeUnderTest DeletingPods(std::vector<Pod> pods) {
   auto node = NodeUnderTest("pod-deletion-required").CordonedByUs();
   node.StageBegan("pod-deletion-required", absl::Seconds(10));
-  node.options.pod_deletion = true;
+  node.pod_deletion = true;
   for (const Pod& pod : pods) node.view.pods_using_driver.insert(pod.ref.uid);
   node.WithPods(std::move(pods));
   return node;

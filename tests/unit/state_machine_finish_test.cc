@@ -55,7 +55,7 @@ TEST_CASE("T37, T38: a driver pod that is out of date is deleted once, and one t
 
 TEST_CASE("I2, dep-F8: the driver pod stays while it cannot be told which pods use the driver, or they may not go") {
   auto node = Restarting("old").StageBegan("pod-restart-required", absl::ZeroDuration()).WithPods({});
-  node.options.pod_deletion = true;
+  node.pod_deletion = true;
   SECTION("a filter that fails") {
     node.view.hook_errors["team-a/web"] = "resource claim not readable";
     CHECK(node.Judge().plan.remove.empty());
@@ -387,7 +387,7 @@ TEST_CASE("arch-A10, dep-F3: a failed node is judged again when a pod that it wa
 TEST_CASE("dep-F8, dep-F9: a node that is released keeps the cordon that a driver outside the set needs") {
   NodeUnderTest node("pod-restart-required");
   node.CordonedByUs().Labelled(Ofed().StateLabel(), "drain-required");
-  const NodePlan plan = StateMachine(node.identity, node.options).Release(node.view, kNow);
+  const NodePlan plan = node.Machine().Release(node.view, kNow);
   REQUIRE(plan.patch);
   const Node after = Patched(node.view.node, *plan.patch);
   CHECK(after.unschedulable);

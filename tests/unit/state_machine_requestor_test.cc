@@ -363,7 +363,7 @@ TEST_CASE("A requestor's annotation that was left behind strands nobody where th
 TEST_CASE("dep-F9: a node whose NodeMaintenances could not be read is not released") {
   RequestedNode node("pod-restart-required");
   node.view.maintenances.reset();
-  CHECK(StateMachine(node.identity, node.options).Release(node.view, kNow).empty());
+  CHECK(node.Machine().Release(node.view, kNow).empty());
 }
 
 TEST_CASE("dep-F8: a cordon that the maintenance operator makes for another driver is not an administrator's") {
@@ -416,7 +416,7 @@ TEST_CASE("defect-D18: a claim that an upgrade left behind is given back, also w
 TEST_CASE("dep-F9: a node in requestor mode is released in two rounds, its claim first") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned();
-  const StateMachine machine(node.identity, node.options);
+  const StateMachine machine = node.Machine();
   NodePlan plan = machine.Release(node.view, kNow);
   CHECK(Calls(plan) == std::vector{Kind::kDelete});
   CHECK_FALSE(plan.patch);

@@ -75,7 +75,7 @@ TEST_CASE("T1-T49: whatever a node looks like, one transition of it stands in th
       if (flag(2) && flag(3)) node.WithPods({WebPod().WithLabel("app", "validator").WithEmptyDir().Build()});
       if (flag(3)) node.view.pods_using_driver = {"web-uid"};
       if (flag(4)) node.options.validation_selector = Selector("app=validator");
-      if (flag(5)) node.options.pod_deletion = true;
+      if (flag(5)) node.pod_deletion = true;
       if (flag(6)) node.Annotated(node.identity.InitiallyUnschedulableAnnotation(), "true");
       if (flag(9)) node.Annotated(node.identity.FailedRevisionAnnotation(), "older");
       if (flag(10)) node.StageBegan(ToLabelValue(from), absl::Seconds(700));

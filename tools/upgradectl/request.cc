@@ -365,7 +365,7 @@ absl::StatusOr<Request> LoadDriver(const Options& options) {
   request.defaults = DefaultsOf(options);
   Question& question = request.question;
   // As in an engine: pods that use the driver are evicted if the operator can tell which they are.
-  question.machine.pod_deletion = GpuPods(options) || !options.resources.empty();
+  question.snapshot.uses_driver = UsersOf(options, request.facts);
   if (const absl::Status status = LoadPlace(options, request); !status.ok()) return status;
   if (const absl::Status status = LoadValidation(options, question.machine); !status.ok()) return status;
   absl::StatusOr<std::optional<PolicyResource>> policy = LoadPolicyResource(options);

@@ -163,7 +163,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   const bool may_have_gang =
       GangsStartTogether(input.rules.policy) && (node.progress == NodeProgress::kWaiting || node.is_granted_only);
   if (may_have_gang || (node.may_start && OrdersByPods(input.rules.policy))) {
-    if (const auto pods = PodsInTheWay(view, input.node_rules, input.machine.options())) {
+    if (const auto pods = PodsInTheWay(view, input.node_rules, input.machine)) {
       node.pods = static_cast<int>(pods->size());
       if (GangsStartTogether(input.rules.policy)) {
         node.gangs = GangsOn(view.node, *pods);

@@ -44,13 +44,13 @@ absl::Time NextRead(absl::Time now) {
   return absl::UnixEpoch() + absl::Floor(now - absl::UnixEpoch(), kReadRetry) + kReadRetry;
 }
 
-std::optional<PodDeletionPolicy> PodDeletion(const StateMachineOptions& options, const NodeRules& rules) {
+std::optional<PodDeletionPolicy> PodDeletion(bool known, const NodeRules& rules) {
   const bool selects = rules.pod_deletion && !rules.pod_deletion->pod_selector.empty();
-  if (!options.pod_deletion && !selects) return std::nullopt;
+  if (!known && !selects) return std::nullopt;
   return rules.pod_deletion.value_or(PodDeletionPolicy{});
 }
 
-std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in) { return PodDeletion(in.options, in.policy); }
+std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in) { return PodDeletion(in.pod_deletion, in.policy); }
 
 std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in) {
   if (const auto deletion = PodDeletion(in)) return deletion->timeout;

@@ -27,6 +27,7 @@ struct JudgeContext {
                absl::Time since)
       : identity(machine.identity()),
         options(machine.options()),
+        pod_deletion(machine.pod_deletion()),
         policy(rules),
         driver(facts),
         now(at),
@@ -37,6 +38,7 @@ struct JudgeContext {
 
   const DriverIdentity& identity;
   const StateMachineOptions& options;
+  const bool pod_deletion;
   const NodeRules& policy;
   const DriverFacts& driver;
   absl::Time now;
@@ -202,7 +204,8 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
 std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 
 // The policy for pod deletion, if it is switched on (dep-F10).
-std::optional<PodDeletionPolicy> PodDeletion(const StateMachineOptions& options, const NodeRules& rules);
+// `known`: the views name the pods that use the driver.
+std::optional<PodDeletionPolicy> PodDeletion(bool known, const NodeRules& rules);
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
 
 // nullopt: never.

@@ -249,7 +249,8 @@ TEST_CASE("Another driver has neither GPU pods nor a validation unless they are 
   const auto machine = [](const Options& options) {
     const absl::StatusOr<Request> request = LoadDriver(options);
     REQUIRE(request.ok());
-    return std::pair(request->question.machine.pod_deletion, request->question.machine.validation_selector.has_value());
+    return std::pair(request->question.snapshot.uses_driver != nullptr,
+                     request->question.machine.validation_selector.has_value());
   };
   Options options;
   options.driver = "ofed";

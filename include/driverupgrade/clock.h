@@ -1,4 +1,4 @@
-/// Where the ring around Step takes the time from, and how long its calls may take. Step itself is given the time.
+/// The time of the ring around Step, and the limits of its calls. Step itself receives the time as an argument.
 ///
 /// Defines Clock, SystemClock() and CallContext. Tests use testing/fake_cluster.h.
 ///

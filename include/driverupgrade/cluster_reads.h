@@ -1,4 +1,4 @@
-/// What the reads of the seam (cluster_facade.h) take, and how changes are told.
+/// The parameters of the reads of the seam (cluster_facade.h), and the changes that watches and the cache report.
 ///
 /// Defines OnUnreadable, the Params structs of ClusterReader, WatchSink and CacheChanges.
 ///

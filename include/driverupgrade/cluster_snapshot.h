@@ -183,7 +183,7 @@ struct NodeView {
   /// none.
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
   NodeAttempts attempts = {};
-  /// Of ShareView alone.
+  /// Set by ShareView only.
   internal::DecodedMarks marks = {};
   friend bool operator==(const NodeView&, const NodeView&) = default;
 };

@@ -55,7 +55,7 @@ LabelSelector DrainablePods(const DriverIdentity& identity);
 
 /// Returns the patch by which `program` cordons the node for work of its own, alongside the engines of drivers. It joins the
 /// cordon of an upgrade, and an engine joins the program's: no program lifts a cordon that another one needs. The name of
-/// the program is then in kCordonedByAnnotation, and its state label shows that it is at work. Empty if the program has
+/// the program is then in kCordonedByAnnotation, and its state label shows that it is running. Empty if the program has
 /// cordoned the node already, or if an administrator has, which serves as well.
 PatchNodeParams CordonPatch(const Node& node, const DriverIdentity& program);
 

@@ -1,4 +1,4 @@
-/// The reason why a node does not move, and when that may change; and what else a person should know.
+/// The reason why a node does not move, and when that may change; and other facts that an administrator should know.
 ///
 /// Defines Gate with its GateSubject and GateCount, GateReason, and kGates: what else there is to know of each reason;
 /// Finding and FindingCode.

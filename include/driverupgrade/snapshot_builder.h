@@ -91,7 +91,7 @@ class SnapshotBuilder {
                   internal::AttemptLog* attempts = nullptr);
   ~SnapshotBuilder();
 
-  /// Returns nodes, driver pods, DaemonSets and their revisions, without the nodes' other pods. Errors: those of the lists.
+  /// Returns nodes, driver pods, DaemonSets and their revisions, without the nodes' other pods. Errors: the errors of the lists.
   [[nodiscard]] absl::StatusOr<ClusterSnapshot> Build(const CallContext& context);
 
   /// Reads the pods of the nodes in `interest`. If a list fails, the node's pods stay unknown, with a finding.

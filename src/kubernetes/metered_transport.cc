@@ -1,10 +1,9 @@
-#include "driverupgrade/kubernetes/http_transport.h"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/metrics_snapshot.h"
 #include "fmt/format.h"
 #include "kubernetes/api_request.h"

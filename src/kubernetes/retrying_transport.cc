@@ -1,9 +1,8 @@
-#include "driverupgrade/kubernetes/http_transport.h"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "kubernetes/retry_after.h"
 
 namespace driverupgrade {

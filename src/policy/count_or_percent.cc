@@ -1,9 +1,9 @@
-#include "driverupgrade/policy_values.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <variant>
+
+#include "driverupgrade/policy_values.h"
 
 namespace driverupgrade {
 

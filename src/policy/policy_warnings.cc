@@ -1,5 +1,3 @@
-#include "driverupgrade/policy_codec.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "driverupgrade/policy_codec.h"
 #include "fmt/format.h"
 #include "policy/windows.h"
 

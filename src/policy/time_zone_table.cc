@@ -1,9 +1,8 @@
-#include "driverupgrade/policy_values.h"
-
 #include <algorithm>
 #include <iterator>
 
 #include "base/status_macros.h"
+#include "driverupgrade/policy_values.h"
 #include "fmt/format.h"
 
 namespace driverupgrade {

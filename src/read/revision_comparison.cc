@@ -1,11 +1,10 @@
-#include "driverupgrade/snapshot_builder.h"
-
 #include <algorithm>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "base/rapidjson.h"
 #include "base/status_macros.h"
+#include "driverupgrade/snapshot_builder.h"
 #include "fmt/format.h"
 
 namespace driverupgrade {

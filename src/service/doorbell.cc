@@ -1,6 +1,6 @@
-#include "driverupgrade/service/director.h"
-
 #include <algorithm>
+
+#include "driverupgrade/service/director.h"
 
 namespace driverupgrade {
 

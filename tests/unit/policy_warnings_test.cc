@@ -1,8 +1,7 @@
-#include "driverupgrade/policy_codec.h"
-
 #include <string>
 #include <vector>
 
+#include "driverupgrade/policy_codec.h"
 #include "support/catch.h"
 
 namespace driverupgrade {

@@ -1,5 +1,4 @@
 #include "driverupgrade/snapshot_builder.h"
-
 #include "support/catch.h"
 
 namespace driverupgrade::tests {

@@ -482,7 +482,8 @@ TEST_CASE("W9: a node with our cordon that no DaemonSet wants is released, one t
 
 TEST_CASE("W2: a cordon that another program claims is an administrator's, unless it names an upgrade in progress") {
   auto node = NodeUnderTest("upgrade-required").Cordoned().Draining();
-  node.Annotated(std::string(internal::kForeignCordonMarks.front().key), "true").Annotated(kCordonedBy, "nvidia.com/ofed");
+  node.Annotated(std::string(internal::kForeignCordonMarks.front().key), "true")
+      .Annotated(kCordonedBy, "nvidia.com/ofed");
   CHECK(node.After(node.Judge(/*admitted=*/true)).annotations.contains(kInitial));
   node.Labelled(Ofed().StateLabel(), "drain-required");
   CHECK_FALSE(node.After(node.Judge(/*admitted=*/true)).annotations.contains(kInitial));

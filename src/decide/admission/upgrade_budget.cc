@@ -167,8 +167,8 @@ std::string internal::UnavailableNode(const NodeView& view, const DriverIdentity
   return fmt::format("{} ({})", view.node.name, WhyUnavailable(view, identity, rules));
 }
 
-Tally internal::WithPatch(Tally tally, const NodeView& view, const PatchNodeParams& patch, const DriverIdentity& identity,
-                const NodeRules& rules) {
+Tally internal::WithPatch(Tally tally, const NodeView& view, const PatchNodeParams& patch,
+                          const DriverIdentity& identity, const NodeRules& rules) {
   const Node after = Patched(view.node, patch);
   const NodeMarks marks = internal::DecodeMarks(after, identity, internal::DriverRuns(view));
   tally.slots = std::max<int>(tally.slots, HoldsSlot(after, marks, identity, rules));
@@ -185,7 +185,7 @@ int UpgradeBudget::ParallelFree() const {
 int UpgradeBudget::Headroom() const { return unavailable_max ? Left(*unavailable_max, unavailable) : kNoLimit; }
 
 UpgradeBudget internal::ComputeBudget(const Tally& tally, const AdmissionLimits& limits,
-                            const std::optional<SharedSlots>& shared) {
+                                      const std::optional<SharedSlots>& shared) {
   UpgradeBudget budget{.total = tally.total,
                        .parallel_max = limits.max_parallel,
                        .parallel_used = tally.slots,

@@ -1,9 +1,8 @@
-#include "driverupgrade/kubernetes/http_transport.h"
-
 #include <deque>
 #include <functional>
 #include <utility>
 
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 

@@ -1,8 +1,7 @@
-#include "driverupgrade/policy_values.h"
-
 #include <string>
 #include <vector>
 
+#include "driverupgrade/policy_values.h"
 #include "driverupgrade/rollout_policy.h"
 #include "support/catch.h"
 

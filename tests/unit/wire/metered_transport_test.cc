@@ -1,9 +1,8 @@
-#include "driverupgrade/kubernetes/http_transport.h"
-
 #include <map>
 #include <thread>
 #include <vector>
 
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/metrics_snapshot.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"

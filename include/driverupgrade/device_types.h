@@ -1,0 +1,124 @@
+/// The parts of Dynamic Resource Allocation (`resource.k8s.io/v1`) by which an upgrade isolates devices instead of nodes.
+///
+/// Defines DeviceTaintRule, ResourceClaim, ResourceSlice and their parts: values, as in cluster_types.h, which also
+/// explains `unreadable`. Fields are named after the Kubernetes fields they hold.
+///
+///     const DeviceTaintRule rule{.name = "gpu.nvidia.com-gpu-7", .driver = "gpu.nvidia.com", .pool = "gpu-7"};
+///
+/// A cluster has device taint rules of version v1 from Kubernetes 1.37 on; claims and slices of v1 from 1.34 on.
+#ifndef DRIVERUPGRADE_DEVICE_TYPES_H_
+#define DRIVERUPGRADE_DEVICE_TYPES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_types.h"
+
+namespace driverupgrade {
+
+enum class DeviceTaintEffect : std::uint8_t {
+  kNone,        ///< Only reports what another effect would do.
+  kNoSchedule,  ///< No claim is allocated any more unless it tolerates the taint; what is allocated stays.
+  kNoExecute,   ///< Pods are deleted as well, without regard to disruption budgets. Never used by this library.
+};
+/// `None`, `NoSchedule`, `NoExecute`.
+std::string_view ToString(DeviceTaintEffect effect);
+
+/// Taints all devices of a driver in a pool, including those that are published later. Cluster-scoped.
+struct DeviceTaintRule {
+  std::string name = {};
+  std::string uid = {};
+  std::string resource_version = {};
+  /// Raised by each change of `spec`; conditions name the one they have seen.
+  std::int64_t generation = 0;
+  StringMap labels = {};
+  /// The Node that owns it, so that it goes when the node goes; both empty if no Node does.
+  std::string node_name = {};
+  std::string node_uid = {};
+  /// spec.deviceSelector. An empty field selects everything, so neither may be empty when a rule is created.
+  std::string driver = {};
+  std::string pool = {};
+  /// spec.taint.
+  std::string key = {};
+  std::string value = {};
+  DeviceTaintEffect effect = DeviceTaintEffect::kNone;
+  /// spec.taint.timeAdded, set by the server, in whole seconds.
+  std::optional<absl::Time> time_added = {};
+  /// Set once the rule is being deleted.
+  std::optional<absl::Time> deletion_timestamp = {};
+  std::vector<Condition> conditions = {};
+  std::string unreadable = {};
+  friend bool operator==(const DeviceTaintRule&, const DeviceTaintRule&) = default;
+};
+
+/// One entry of `status.reservedFor` of a claim.
+struct ClaimConsumer {
+  /// `pods`, or another resource such as `podgroups`.
+  std::string resource = {};
+  std::string name = {};
+  std::string uid = {};
+  friend bool operator==(const ClaimConsumer&, const ClaimConsumer&) = default;
+  friend auto operator<=>(const ClaimConsumer&, const ClaimConsumer&) = default;
+};
+
+/// Where devices of a claim come from. Devices of one pool are not told apart.
+struct AllocatedPool {
+  std::string driver = {};
+  std::string pool = {};
+  /// Some of them are shared with the claims of ordinary users, for monitoring and the like.
+  bool admin_access = false;
+  friend bool operator==(const AllocatedPool&, const AllocatedPool&) = default;
+  friend auto operator<=>(const AllocatedPool&, const AllocatedPool&) = default;
+};
+
+struct ResourceClaim {
+  std::string ns = {};
+  std::string name = {};
+  std::string uid = {};
+  std::string resource_version = {};
+  /// UID of the controlling owner if it is a Pod; empty otherwise. A claim without one can be shared by pods.
+  std::string pod_uid = {};
+  /// status.allocation.devices.results, sorted, without duplicates; empty if nothing is allocated.
+  std::vector<AllocatedPool> allocated = {};
+  /// status.allocation.allocationTimestamp, in whole seconds; nullopt if nothing is allocated, or before 1.36.
+  std::optional<absl::Time> allocation_time = {};
+  /// Who uses it: a pod from before it is bound until it is terminal or gone. Sorted by UID.
+  std::vector<ClaimConsumer> reserved_for = {};
+  std::optional<absl::Time> deletion_timestamp = {};
+  std::string unreadable = {};
+  friend bool operator==(const ResourceClaim&, const ResourceClaim&) = default;
+};
+
+/// A device that a driver has published.
+struct PublishedDevice {
+  std::string name = {};
+  /// Attribute `driverVersion`, of type version or string; empty if there is none.
+  std::string driver_version = {};
+  friend bool operator==(const PublishedDevice&, const PublishedDevice&) = default;
+};
+
+/// A part of the pool of devices that a driver publishes, as a rule one pool for each node.
+struct ResourceSlice {
+  std::string name = {};
+  std::string uid = {};
+  std::string resource_version = {};
+  /// spec.nodeName; empty for devices that are not of one node.
+  std::string node_name = {};
+  std::string driver = {};
+  std::string pool = {};
+  /// Only slices of the highest generation of a pool count; the pool is complete once there are `pool_slices` of them.
+  std::int64_t pool_generation = 0;
+  std::int64_t pool_slices = 0;
+  /// In the order in which they are published.
+  std::vector<PublishedDevice> devices = {};
+  std::string unreadable = {};
+  friend bool operator==(const ResourceSlice&, const ResourceSlice&) = default;
+};
+
+}  // namespace driverupgrade
+
+#endif  // DRIVERUPGRADE_DEVICE_TYPES_H_

@@ -42,6 +42,7 @@
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/device_types.h"
 
 namespace driverupgrade {
 
@@ -60,6 +61,12 @@ enum class Operation : std::uint8_t {
   kWatchDaemonSets,
   kWatchControllerRevisions,
   kWatchNodeMaintenances,
+  kListDeviceTaintRules,
+  kWatchDeviceTaintRules,
+  kListResourceClaims,
+  kWatchResourceClaims,
+  kListResourceSlices,
+  kWatchResourceSlices,
   kGetLease,
   kGetConfigMap,
   kPatchNode,
@@ -68,6 +75,9 @@ enum class Operation : std::uint8_t {
   kCreateNodeMaintenance,
   kPatchNodeMaintenance,
   kDeleteNodeMaintenance,
+  kCreateDeviceTaintRule,
+  kPatchDeviceTaintRule,
+  kDeleteDeviceTaintRule,
   kCreateLease,
   kUpdateLease,
   kCreateConfigMap,
@@ -103,6 +113,13 @@ class ClusterReader {
                                                                            const GetNodeMaintenanceParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(
       const CallContext& context, const ListNodeMaintenancesParams& params);
+  /// NotFound if the cluster does not serve that kind; the same of the other kinds of DRA, and of the writes below.
+  [[nodiscard]] virtual absl::StatusOr<std::vector<DeviceTaintRule>> ListDeviceTaintRules(
+      const CallContext& context, const ListDeviceTaintRulesParams& params);
+  [[nodiscard]] virtual absl::StatusOr<std::vector<ResourceClaim>> ListResourceClaims(
+      const CallContext& context, const ListResourceClaimsParams& params);
+  [[nodiscard]] virtual absl::StatusOr<std::vector<ResourceSlice>> ListResourceSlices(
+      const CallContext& context, const ListResourceSlicesParams& params);
 
   /// Each Watch... blocks until the watch ends: OK when the server ends it in good order or the sink wants no more,
   /// OutOfRange when the version to go on from is too old (410 in both its forms; begin anew then), otherwise
@@ -117,6 +134,12 @@ class ClusterReader {
                                                               WatchSink<ControllerRevision>& sink);
   [[nodiscard]] virtual absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
                                                            WatchSink<NodeMaintenance>& sink);
+  [[nodiscard]] virtual absl::Status WatchDeviceTaintRules(const CallContext& context, const WatchParams& params,
+                                                           WatchSink<DeviceTaintRule>& sink);
+  [[nodiscard]] virtual absl::Status WatchResourceClaims(const CallContext& context, const WatchParams& params,
+                                                         WatchSink<ResourceClaim>& sink);
+  [[nodiscard]] virtual absl::Status WatchResourceSlices(const CallContext& context, const WatchParams& params,
+                                                         WatchSink<ResourceSlice>& sink);
 
   [[nodiscard]] virtual absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params);
   [[nodiscard]] virtual absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context,
@@ -143,6 +166,15 @@ class ClusterWriter {
   /// OK as well if the object, or this incarnation of it, is gone. Its finalizers hold it for as long as they need.
   [[nodiscard]] virtual absl::Status DeleteNodeMaintenance(const CallContext& context,
                                                            const DeleteNodeMaintenanceParams& params);
+  /// Returns the rule as created. Errors: AlreadyExists if there is one of that name.
+  [[nodiscard]] virtual absl::StatusOr<DeviceTaintRule> CreateDeviceTaintRule(
+      const CallContext& context, const CreateDeviceTaintRuleParams& params);
+  /// Returns the rule as the patch left it. Errors: Aborted if it is at another version or has another UID.
+  [[nodiscard]] virtual absl::StatusOr<DeviceTaintRule> PatchDeviceTaintRule(const CallContext& context,
+                                                                             const PatchDeviceTaintRuleParams& params);
+  /// OK as well if the rule, or this incarnation of it, is gone.
+  [[nodiscard]] virtual absl::Status DeleteDeviceTaintRule(const CallContext& context,
+                                                           const DeleteDeviceTaintRuleParams& params);
   /// Returns the object as created; `uid` and `resource_version` of the argument are ignored. Errors: AlreadyExists.
   [[nodiscard]] virtual absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease);
   /// Compare-and-set: replaces the object if it is still at `resource_version`. Errors: Aborted if it is not.
@@ -208,6 +240,18 @@ class ForwardingFacade : public ClusterFacade {
                                         WatchSink<ControllerRevision>& sink) override;
   absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
                                      WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<std::vector<DeviceTaintRule>> ListDeviceTaintRules(const CallContext& context,
+                                                                    const ListDeviceTaintRulesParams& params) override;
+  absl::StatusOr<std::vector<ResourceClaim>> ListResourceClaims(const CallContext& context,
+                                                                const ListResourceClaimsParams& params) override;
+  absl::StatusOr<std::vector<ResourceSlice>> ListResourceSlices(const CallContext& context,
+                                                                const ListResourceSlicesParams& params) override;
+  absl::Status WatchDeviceTaintRules(const CallContext& context, const WatchParams& params,
+                                     WatchSink<DeviceTaintRule>& sink) override;
+  absl::Status WatchResourceClaims(const CallContext& context, const WatchParams& params,
+                                   WatchSink<ResourceClaim>& sink) override;
+  absl::Status WatchResourceSlices(const CallContext& context, const WatchParams& params,
+                                   WatchSink<ResourceSlice>& sink) override;
   absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
   absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
@@ -218,6 +262,11 @@ class ForwardingFacade : public ClusterFacade {
   absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
                                                        const PatchNodeMaintenanceParams& params) override;
   absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
+  absl::StatusOr<DeviceTaintRule> CreateDeviceTaintRule(const CallContext& context,
+                                                        const CreateDeviceTaintRuleParams& params) override;
+  absl::StatusOr<DeviceTaintRule> PatchDeviceTaintRule(const CallContext& context,
+                                                       const PatchDeviceTaintRuleParams& params) override;
+  absl::Status DeleteDeviceTaintRule(const CallContext& context, const DeleteDeviceTaintRuleParams& params) override;
   absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override;
   absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
   absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override;

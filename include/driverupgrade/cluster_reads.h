@@ -70,6 +70,20 @@ struct ListNodeMaintenancesParams {
   OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
 
+struct ListDeviceTaintRulesParams {
+  OnUnreadable on_unreadable = OnUnreadable::kFail;
+};
+struct ListResourceClaimsParams {
+  /// Empty: all namespaces.
+  std::string ns = {};
+  OnUnreadable on_unreadable = OnUnreadable::kFail;
+};
+struct ListResourceSlicesParams {
+  /// Empty: all nodes, and slices that are not of one node.
+  std::string node_name = {};
+  OnUnreadable on_unreadable = OnUnreadable::kFail;
+};
+
 struct GetLeaseParams {
   std::string ns = {};
   std::string name = {};
@@ -91,7 +105,7 @@ struct GetConfigMapParams {
 ///
 /// The rules are those of Kubernetes' watches.
 struct WatchParams {
-  /// Empty: all namespaces. Of no meaning for nodes.
+  /// Empty: all namespaces. Of no meaning for kinds without namespaces.
   std::string ns = {};
   LabelSelector label_selector = {};
   /// Goes on after this version, as the last call of the sink gave it. Empty: begins anew, with OnList.

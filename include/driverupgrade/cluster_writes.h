@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/device_types.h"
 
 namespace driverupgrade {
 
@@ -117,6 +118,27 @@ struct MaintenanceCall {
   friend bool operator==(const MaintenanceCall&, const MaintenanceCall&) = default;
 };
 std::string_view ToString(MaintenanceCall::Kind kind);
+
+struct CreateDeviceTaintRuleParams {
+  /// Name, labels, owner and spec; what the server sets (UID, version, generation, times, conditions) is not sent.
+  DeviceTaintRule object = {};
+};
+
+/// Sets the effect; all else of the rule stays.
+struct PatchDeviceTaintRuleParams {
+  std::string name = {};
+  /// As in PatchNodeParams.
+  std::string uid = {};
+  std::string resource_version = {};
+  DeviceTaintEffect effect = DeviceTaintEffect::kNone;
+  friend bool operator==(const PatchDeviceTaintRuleParams&, const PatchDeviceTaintRuleParams&) = default;
+};
+
+struct DeleteDeviceTaintRuleParams {
+  std::string name = {};
+  /// Sent as precondition; another rule of that name counts as gone.
+  std::string uid = {};
+};
 
 /// Why a pod was not asked to go; closed, so that gates can be chosen by it.
 enum class Refusal : std::uint8_t {

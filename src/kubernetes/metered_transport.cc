@@ -16,9 +16,10 @@ using internal::ApiRequest;
 // Who answers may say anything; a label of a metric may not.
 constexpr std::array kCodes = {200, 201, 202, 204, 400, 401, 403, 404, 405, 408, 409,
                                410, 413, 415, 422, 429, 500, 501, 502, 503, 504};
-constexpr std::array<std::string_view, 11> kResources = {"configmaps",
+constexpr std::array<std::string_view, 14> kResources = {"configmaps",
                                                          "controllerrevisions",
                                                          "daemonsets",
+                                                         "devicetaintrules",
                                                          "events",
                                                          "leases",
                                                          "nodemaintenances",
@@ -26,7 +27,9 @@ constexpr std::array<std::string_view, 11> kResources = {"configmaps",
                                                          "nodes",
                                                          "poddisruptionbudgets",
                                                          "pods",
-                                                         "pods/eviction"};
+                                                         "pods/eviction",
+                                                         "resourceclaims",
+                                                         "resourceslices"};
 
 std::string CodeOf(const absl::StatusOr<HttpResponse>& answer) {
   if (!answer.ok()) return absl::StatusCodeToString(answer.status().code());

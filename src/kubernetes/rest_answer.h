@@ -87,6 +87,18 @@ inline absl::Status Decode(const DeleteNodeMaintenanceParams&, const RestRequest
                            const HttpResponse& response) {
   return DecodeDelete(request, response);
 }
+inline absl::StatusOr<DeviceTaintRule> Decode(const CreateDeviceTaintRuleParams&, const RestRequest& request,
+                                              const HttpResponse& response) {
+  return DecodeObject<DeviceTaintRule>(request, response);
+}
+inline absl::StatusOr<DeviceTaintRule> Decode(const PatchDeviceTaintRuleParams&, const RestRequest& request,
+                                              const HttpResponse& response) {
+  return DecodeChange<DeviceTaintRule>(request, response);
+}
+inline absl::Status Decode(const DeleteDeviceTaintRuleParams&, const RestRequest& request,
+                           const HttpResponse& response) {
+  return DecodeDelete(request, response);
+}
 inline absl::StatusOr<Lease> Decode(const CreateLeaseParams&, const RestRequest& request,
                                     const HttpResponse& response) {
   return DecodeObject<Lease>(request, response);

@@ -65,6 +65,18 @@ class RestCluster final : public ClusterFacade {
                                                                     const ListNodeMaintenancesParams& params) override {
     return List<NodeMaintenance>(context, internal::SelectionOf(params), params.on_unreadable);
   }
+  absl::StatusOr<std::vector<DeviceTaintRule>> ListDeviceTaintRules(const CallContext& context,
+                                                                    const ListDeviceTaintRulesParams& params) override {
+    return List<DeviceTaintRule>(context, internal::SelectionOf(params), params.on_unreadable);
+  }
+  absl::StatusOr<std::vector<ResourceClaim>> ListResourceClaims(const CallContext& context,
+                                                                const ListResourceClaimsParams& params) override {
+    return List<ResourceClaim>(context, internal::SelectionOf(params), params.on_unreadable);
+  }
+  absl::StatusOr<std::vector<ResourceSlice>> ListResourceSlices(const CallContext& context,
+                                                                const ListResourceSlicesParams& params) override {
+    return List<ResourceSlice>(context, internal::SelectionOf(params), params.on_unreadable);
+  }
 
   absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override {
     return Watch(context, internal::kNodes, params, sink);
@@ -83,6 +95,18 @@ class RestCluster final : public ClusterFacade {
   absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
                                      WatchSink<NodeMaintenance>& sink) override {
     return Watch(context, internal::kMaintenances, params, sink);
+  }
+  absl::Status WatchDeviceTaintRules(const CallContext& context, const WatchParams& params,
+                                     WatchSink<DeviceTaintRule>& sink) override {
+    return Watch(context, internal::kDeviceTaintRules, params, sink);
+  }
+  absl::Status WatchResourceClaims(const CallContext& context, const WatchParams& params,
+                                   WatchSink<ResourceClaim>& sink) override {
+    return Watch(context, internal::kResourceClaims, params, sink);
+  }
+  absl::Status WatchResourceSlices(const CallContext& context, const WatchParams& params,
+                                   WatchSink<ResourceSlice>& sink) override {
+    return Watch(context, internal::kResourceSlices, params, sink);
   }
 
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
@@ -106,6 +130,17 @@ class RestCluster final : public ClusterFacade {
     return Call(context, params);
   }
   absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override {
+    return Call(context, params);
+  }
+  absl::StatusOr<DeviceTaintRule> CreateDeviceTaintRule(const CallContext& context,
+                                                        const CreateDeviceTaintRuleParams& params) override {
+    return Call(context, params);
+  }
+  absl::StatusOr<DeviceTaintRule> PatchDeviceTaintRule(const CallContext& context,
+                                                       const PatchDeviceTaintRuleParams& params) override {
+    return Call(context, params);
+  }
+  absl::Status DeleteDeviceTaintRule(const CallContext& context, const DeleteDeviceTaintRuleParams& params) override {
     return Call(context, params);
   }
   absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override {

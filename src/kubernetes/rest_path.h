@@ -35,6 +35,11 @@ inline constexpr Resource kBudgets{"/apis/policy/v1", "poddisruptionbudgets", "p
 inline constexpr Resource kLeases{"/apis/coordination.k8s.io/v1", "leases", "lease"};
 inline constexpr Resource kMaintenances{"/apis/maintenance.nvidia.com/v1alpha1", "nodemaintenances",
                                         "node maintenance"};
+inline constexpr Resource kDeviceTaintRules{"/apis/resource.k8s.io/v1", "devicetaintrules", "device taint rule",
+                                            /*namespaced=*/false};
+inline constexpr Resource kResourceClaims{"/apis/resource.k8s.io/v1", "resourceclaims", "resource claim"};
+inline constexpr Resource kResourceSlices{"/apis/resource.k8s.io/v1", "resourceslices", "resource slice",
+                                          /*namespaced=*/false};
 
 // One object.
 struct Place {

@@ -67,6 +67,14 @@ Selection SelectionOf(const ListPodDisruptionBudgetsParams& params) { return {.r
 
 Selection SelectionOf(const ListNodeMaintenancesParams& params) { return {.resource = kMaintenances, .ns = params.ns}; }
 
+Selection SelectionOf(const ListDeviceTaintRulesParams&) { return {.resource = kDeviceTaintRules}; }
+
+Selection SelectionOf(const ListResourceClaimsParams& params) { return {.resource = kResourceClaims, .ns = params.ns}; }
+
+Selection SelectionOf(const ListResourceSlicesParams& params) {
+  return {.resource = kResourceSlices, .node_name = params.node_name};
+}
+
 Selection SelectionOf(const Resource& resource, const WatchParams& params) {
   const std::string_view ns = resource.namespaced ? std::string_view(params.ns) : std::string_view();
   return {.resource = resource, .ns = ns, .labels = params.label_selector};
@@ -133,6 +141,23 @@ absl::StatusOr<RestRequest> RestEncoder::Encode(const PatchNodeMaintenanceParams
 
 absl::StatusOr<RestRequest> RestEncoder::Encode(const DeleteNodeMaintenanceParams& params) const {
   return Delete({kMaintenances, params.ns, params.name}, params.uid, FormatDeleteOptions(params));
+}
+
+absl::StatusOr<RestRequest> RestEncoder::Encode(const CreateDeviceTaintRuleParams& params) const {
+  const Place place{.resource = kDeviceTaintRules, .name = params.object.name};
+  // An empty field selects the devices of the whole cluster.
+  if (params.object.driver.empty() || params.object.pool.empty()) {
+    return Refuse(Attempt("create", place), "no driver or no pool given");
+  }
+  return Create(place, FormatDeviceTaintRule(params));
+}
+
+absl::StatusOr<RestRequest> RestEncoder::Encode(const PatchDeviceTaintRuleParams& params) const {
+  return Patch({.resource = kDeviceTaintRules, .name = params.name}, params, "", FormatDeviceTaintRulePatch(params));
+}
+
+absl::StatusOr<RestRequest> RestEncoder::Encode(const DeleteDeviceTaintRuleParams& params) const {
+  return Delete({.resource = kDeviceTaintRules, .name = params.name}, params.uid, FormatDeleteOptions(params));
 }
 
 absl::StatusOr<RestRequest> RestEncoder::Encode(const CreateLeaseParams& params) const {

@@ -46,6 +46,9 @@ Selection SelectionOf(const ListDaemonSetsParams& params);
 Selection SelectionOf(const ListControllerRevisionsParams& params);
 Selection SelectionOf(const ListPodDisruptionBudgetsParams& params);
 Selection SelectionOf(const ListNodeMaintenancesParams& params);
+Selection SelectionOf(const ListDeviceTaintRulesParams& params);
+Selection SelectionOf(const ListResourceClaimsParams& params);
+Selection SelectionOf(const ListResourceSlicesParams& params);
 Selection SelectionOf(const Resource& resource, const WatchParams& params);
 
 // `verb` is "list" or "watch": the request of the whole collection, with neither a limit nor what makes it a watch.
@@ -70,6 +73,9 @@ class RestEncoder {
   absl::StatusOr<RestRequest> Encode(const CreateNodeMaintenanceParams& params) const;
   absl::StatusOr<RestRequest> Encode(const PatchNodeMaintenanceParams& params) const;
   absl::StatusOr<RestRequest> Encode(const DeleteNodeMaintenanceParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const CreateDeviceTaintRuleParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const PatchDeviceTaintRuleParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const DeleteDeviceTaintRuleParams& params) const;
   absl::StatusOr<RestRequest> Encode(const CreateLeaseParams& params) const;
   absl::StatusOr<RestRequest> Encode(const UpdateLeaseParams& params) const;
   absl::StatusOr<RestRequest> Encode(const CreateConfigMapParams& params) const;

@@ -8,11 +8,14 @@
 
 namespace driverupgrade::internal {
 
-inline std::string KeyOf(const Node& node) { return node.name; }
 inline std::string KeyOf(const Pod& pod) { return pod.ref.ToString(); }
 template <typename T>
 std::string KeyOf(const T& object) {
-  return object.ns + "/" + object.name;
+  if constexpr (requires { object.ns; }) {
+    return object.ns + "/" + object.name;
+  } else {
+    return object.name;
+  }
 }
 
 }  // namespace driverupgrade::internal

@@ -34,6 +34,12 @@ std::string_view ToString(Operation operation) {
     case Operation::kWatchDaemonSets: return "watch daemon sets";
     case Operation::kWatchControllerRevisions: return "watch controller revisions";
     case Operation::kWatchNodeMaintenances: return "watch node maintenances";
+    case Operation::kListDeviceTaintRules: return "list device taint rules";
+    case Operation::kWatchDeviceTaintRules: return "watch device taint rules";
+    case Operation::kListResourceClaims: return "list resource claims";
+    case Operation::kWatchResourceClaims: return "watch resource claims";
+    case Operation::kListResourceSlices: return "list resource slices";
+    case Operation::kWatchResourceSlices: return "watch resource slices";
     case Operation::kGetLease: return "get lease";
     case Operation::kGetConfigMap: return "get config map";
     case Operation::kPatchNode: return "patch node";
@@ -42,6 +48,9 @@ std::string_view ToString(Operation operation) {
     case Operation::kCreateNodeMaintenance: return "create node maintenance";
     case Operation::kPatchNodeMaintenance: return "patch node maintenance";
     case Operation::kDeleteNodeMaintenance: return "delete node maintenance";
+    case Operation::kCreateDeviceTaintRule: return "create device taint rule";
+    case Operation::kPatchDeviceTaintRule: return "patch device taint rule";
+    case Operation::kDeleteDeviceTaintRule: return "delete device taint rule";
     case Operation::kCreateLease: return "create lease";
     case Operation::kUpdateLease: return "update lease";
     case Operation::kCreateConfigMap: return "create config map";
@@ -67,6 +76,12 @@ bool IsWrite(Operation operation) {
     case Operation::kWatchDaemonSets:
     case Operation::kWatchControllerRevisions:
     case Operation::kWatchNodeMaintenances:
+    case Operation::kListDeviceTaintRules:
+    case Operation::kWatchDeviceTaintRules:
+    case Operation::kListResourceClaims:
+    case Operation::kWatchResourceClaims:
+    case Operation::kListResourceSlices:
+    case Operation::kWatchResourceSlices:
     case Operation::kGetLease:
     case Operation::kGetConfigMap: return false;
     case Operation::kPatchNode:
@@ -75,6 +90,9 @@ bool IsWrite(Operation operation) {
     case Operation::kCreateNodeMaintenance:
     case Operation::kPatchNodeMaintenance:
     case Operation::kDeleteNodeMaintenance:
+    case Operation::kCreateDeviceTaintRule:
+    case Operation::kPatchDeviceTaintRule:
+    case Operation::kDeleteDeviceTaintRule:
     case Operation::kCreateLease:
     case Operation::kUpdateLease:
     case Operation::kCreateConfigMap:
@@ -146,6 +164,33 @@ absl::Status ClusterReader::WatchNodeMaintenances(const CallContext&, const Watc
   return NotImplemented(Operation::kWatchNodeMaintenances);
 }
 
+absl::StatusOr<std::vector<DeviceTaintRule>> ClusterReader::ListDeviceTaintRules(const CallContext&,
+                                                                                 const ListDeviceTaintRulesParams&) {
+  return NotImplemented(Operation::kListDeviceTaintRules);
+}
+
+absl::StatusOr<std::vector<ResourceClaim>> ClusterReader::ListResourceClaims(const CallContext&,
+                                                                             const ListResourceClaimsParams&) {
+  return NotImplemented(Operation::kListResourceClaims);
+}
+
+absl::StatusOr<std::vector<ResourceSlice>> ClusterReader::ListResourceSlices(const CallContext&,
+                                                                             const ListResourceSlicesParams&) {
+  return NotImplemented(Operation::kListResourceSlices);
+}
+
+absl::Status ClusterReader::WatchDeviceTaintRules(const CallContext&, const WatchParams&, WatchSink<DeviceTaintRule>&) {
+  return NotImplemented(Operation::kWatchDeviceTaintRules);
+}
+
+absl::Status ClusterReader::WatchResourceClaims(const CallContext&, const WatchParams&, WatchSink<ResourceClaim>&) {
+  return NotImplemented(Operation::kWatchResourceClaims);
+}
+
+absl::Status ClusterReader::WatchResourceSlices(const CallContext&, const WatchParams&, WatchSink<ResourceSlice>&) {
+  return NotImplemented(Operation::kWatchResourceSlices);
+}
+
 absl::StatusOr<Lease> ClusterReader::GetLease(const CallContext&, const GetLeaseParams&) {
   return NotImplemented(Operation::kGetLease);
 }
@@ -180,6 +225,20 @@ absl::StatusOr<NodeMaintenance> ClusterWriter::PatchNodeMaintenance(const CallCo
 
 absl::Status ClusterWriter::DeleteNodeMaintenance(const CallContext&, const DeleteNodeMaintenanceParams&) {
   return NotImplemented(Operation::kDeleteNodeMaintenance);
+}
+
+absl::StatusOr<DeviceTaintRule> ClusterWriter::CreateDeviceTaintRule(const CallContext&,
+                                                                     const CreateDeviceTaintRuleParams&) {
+  return NotImplemented(Operation::kCreateDeviceTaintRule);
+}
+
+absl::StatusOr<DeviceTaintRule> ClusterWriter::PatchDeviceTaintRule(const CallContext&,
+                                                                    const PatchDeviceTaintRuleParams&) {
+  return NotImplemented(Operation::kPatchDeviceTaintRule);
+}
+
+absl::Status ClusterWriter::DeleteDeviceTaintRule(const CallContext&, const DeleteDeviceTaintRuleParams&) {
+  return NotImplemented(Operation::kDeleteDeviceTaintRule);
 }
 
 absl::StatusOr<Lease> ClusterWriter::CreateLease(const CallContext&, const Lease&) {

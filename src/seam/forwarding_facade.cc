@@ -107,6 +107,43 @@ absl::Status ForwardingFacade::WatchNodeMaintenances(const CallContext& context,
                 [&](const CallContext& c) { return next_->WatchNodeMaintenances(c, params, sink); });
 }
 
+absl::StatusOr<std::vector<DeviceTaintRule>> ForwardingFacade::ListDeviceTaintRules(
+    const CallContext& context, const ListDeviceTaintRulesParams& params) {
+  return Pass<std::vector<DeviceTaintRule>>(Operation::kListDeviceTaintRules, context, [&](const CallContext& c) {
+    return next_->ListDeviceTaintRules(c, params);
+  });
+}
+
+absl::Status ForwardingFacade::WatchDeviceTaintRules(const CallContext& context, const WatchParams& params,
+                                                     WatchSink<DeviceTaintRule>& sink) {
+  return Around(Operation::kWatchDeviceTaintRules, context,
+                [&](const CallContext& c) { return next_->WatchDeviceTaintRules(c, params, sink); });
+}
+
+absl::StatusOr<std::vector<ResourceClaim>> ForwardingFacade::ListResourceClaims(
+    const CallContext& context, const ListResourceClaimsParams& params) {
+  return Pass<std::vector<ResourceClaim>>(Operation::kListResourceClaims, context,
+                                          [&](const CallContext& c) { return next_->ListResourceClaims(c, params); });
+}
+
+absl::Status ForwardingFacade::WatchResourceClaims(const CallContext& context, const WatchParams& params,
+                                                   WatchSink<ResourceClaim>& sink) {
+  return Around(Operation::kWatchResourceClaims, context,
+                [&](const CallContext& c) { return next_->WatchResourceClaims(c, params, sink); });
+}
+
+absl::StatusOr<std::vector<ResourceSlice>> ForwardingFacade::ListResourceSlices(
+    const CallContext& context, const ListResourceSlicesParams& params) {
+  return Pass<std::vector<ResourceSlice>>(Operation::kListResourceSlices, context,
+                                          [&](const CallContext& c) { return next_->ListResourceSlices(c, params); });
+}
+
+absl::Status ForwardingFacade::WatchResourceSlices(const CallContext& context, const WatchParams& params,
+                                                   WatchSink<ResourceSlice>& sink) {
+  return Around(Operation::kWatchResourceSlices, context,
+                [&](const CallContext& c) { return next_->WatchResourceSlices(c, params, sink); });
+}
+
 absl::StatusOr<Lease> ForwardingFacade::GetLease(const CallContext& context, const GetLeaseParams& params) {
   return Pass<Lease>(Operation::kGetLease, context, [&](const CallContext& c) { return next_->GetLease(c, params); });
 }
@@ -145,6 +182,24 @@ absl::Status ForwardingFacade::DeleteNodeMaintenance(const CallContext& context,
                                                      const DeleteNodeMaintenanceParams& params) {
   return Around(Operation::kDeleteNodeMaintenance, context,
                 [&](const CallContext& c) { return next_->DeleteNodeMaintenance(c, params); });
+}
+
+absl::StatusOr<DeviceTaintRule> ForwardingFacade::CreateDeviceTaintRule(const CallContext& context,
+                                                                        const CreateDeviceTaintRuleParams& params) {
+  return Pass<DeviceTaintRule>(Operation::kCreateDeviceTaintRule, context,
+                               [&](const CallContext& c) { return next_->CreateDeviceTaintRule(c, params); });
+}
+
+absl::StatusOr<DeviceTaintRule> ForwardingFacade::PatchDeviceTaintRule(const CallContext& context,
+                                                                       const PatchDeviceTaintRuleParams& params) {
+  return Pass<DeviceTaintRule>(Operation::kPatchDeviceTaintRule, context,
+                               [&](const CallContext& c) { return next_->PatchDeviceTaintRule(c, params); });
+}
+
+absl::Status ForwardingFacade::DeleteDeviceTaintRule(const CallContext& context,
+                                                     const DeleteDeviceTaintRuleParams& params) {
+  return Around(Operation::kDeleteDeviceTaintRule, context,
+                [&](const CallContext& c) { return next_->DeleteDeviceTaintRule(c, params); });
 }
 
 absl::StatusOr<Lease> ForwardingFacade::CreateLease(const CallContext& context, const Lease& lease) {

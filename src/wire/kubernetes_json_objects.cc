@@ -4,6 +4,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
+#include "wire/device_json.h"
 #include "wire/json_document.h"
 #include "wire/json_writer.h"
 #include "wire/lease_json.h"
@@ -306,6 +307,12 @@ void WriteMembers(JsonWriter& writer, const NodeMaintenance& maintenance) {
   internal::WriteNodeMaintenance(writer, maintenance);
 }
 
+void WriteMembers(JsonWriter& writer, const DeviceTaintRule& rule) { internal::WriteDeviceTaintRule(writer, rule); }
+
+void WriteMembers(JsonWriter& writer, const ResourceClaim& claim) { internal::WriteResourceClaim(writer, claim); }
+
+void WriteMembers(JsonWriter& writer, const ResourceSlice& slice) { internal::WriteResourceSlice(writer, slice); }
+
 void WriteMembers(JsonWriter& writer, const Lease& lease) { internal::WriteLease(writer, lease); }
 
 void WriteMembers(JsonWriter& writer, const ConfigMap& config_map) { internal::WriteConfigMap(writer, config_map); }
@@ -363,6 +370,9 @@ DRIVERUPGRADE_INSTANTIATE_FORMAT(DaemonSet)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(ControllerRevision)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(PodDisruptionBudget)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(NodeMaintenance)
+DRIVERUPGRADE_INSTANTIATE_FORMAT(DeviceTaintRule)
+DRIVERUPGRADE_INSTANTIATE_FORMAT(ResourceClaim)
+DRIVERUPGRADE_INSTANTIATE_FORMAT(ResourceSlice)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(Lease)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(ConfigMap)
 #undef DRIVERUPGRADE_INSTANTIATE_FORMAT

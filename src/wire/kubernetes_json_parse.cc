@@ -85,6 +85,9 @@ class MixedListReader {
     TakeIf(item, kind, api_version, objects.controller_revisions);
     TakeIf(item, kind, api_version, objects.pod_disruption_budgets);
     TakeIf(item, kind, api_version, objects.node_maintenances);
+    TakeIf(item, kind, api_version, objects.device_taint_rules);
+    TakeIf(item, kind, api_version, objects.resource_claims);
+    TakeIf(item, kind, api_version, objects.resource_slices);
   }
 
   ClusterObjects objects = {};
@@ -235,6 +238,9 @@ DRIVERUPGRADE_INSTANTIATE_PARSE(DaemonSet)
 DRIVERUPGRADE_INSTANTIATE_PARSE(ControllerRevision)
 DRIVERUPGRADE_INSTANTIATE_PARSE(PodDisruptionBudget)
 DRIVERUPGRADE_INSTANTIATE_PARSE(NodeMaintenance)
+DRIVERUPGRADE_INSTANTIATE_PARSE(DeviceTaintRule)
+DRIVERUPGRADE_INSTANTIATE_PARSE(ResourceClaim)
+DRIVERUPGRADE_INSTANTIATE_PARSE(ResourceSlice)
 DRIVERUPGRADE_INSTANTIATE_PARSE(Lease)
 DRIVERUPGRADE_INSTANTIATE_PARSE(ConfigMap)
 DRIVERUPGRADE_INSTANTIATE_PARSE(ApiObject)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "wire/identity.h"
 #include "wire/label_selector_json.h"
 #include "wire/lease_json.h"
 #include "wire/node_maintenance_json.h"
@@ -175,31 +176,6 @@ std::string ControllerUid(const JsonField& metadata) {
   const std::vector<OwnerReference> owners = ReadOwners(metadata);
   const auto controller = std::find_if(owners.begin(), owners.end(), [](const auto& o) { return o.controller; });
   return controller == owners.end() ? std::string() : controller->uid;
-}
-
-std::string ReadName(const JsonField& metadata) {
-  const JsonField field = metadata.Member("name");
-  std::string name = field.String();
-  if (name.empty()) field.Fail("expected a name, got nothing");
-  return name;
-}
-
-// What `read` makes of the member, or its default if that cannot be read.
-template <typename F>
-auto IfReadable(const JsonField& object, std::string_view member, F&& read) {
-  std::string error;
-  const JsonField apart = object.Detached(error);
-  const JsonField field = apart.Member(member);
-  auto value = read(field);
-  return error.empty() ? value : decltype(value)();
-}
-
-std::string TextIfReadable(const JsonField& object, std::string_view member, std::string_view of_it) {
-  return IfReadable(object, member, [&](const JsonField& field) { return field.Member(of_it).String(); });
-}
-
-StringMap LabelsIfReadable(const JsonField& object) {
-  return IfReadable(object, "metadata", [](const JsonField& field) { return field.Member("labels").Strings(); });
 }
 
 // A ControllerRevision's template has the member $patch in addition. One without containers is only a part of a template.

@@ -8,6 +8,7 @@
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/device_types.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "wire/json_document.h"
 
@@ -19,6 +20,9 @@ void ReadObject(const JsonField& object, DaemonSet& daemon_set);
 void ReadObject(const JsonField& object, ControllerRevision& revision);
 void ReadObject(const JsonField& object, PodDisruptionBudget& budget);
 void ReadObject(const JsonField& object, NodeMaintenance& maintenance);
+void ReadObject(const JsonField& object, DeviceTaintRule& rule);
+void ReadObject(const JsonField& object, ResourceClaim& claim);
+void ReadObject(const JsonField& object, ResourceSlice& slice);
 void ReadObject(const JsonField& object, Lease& lease);
 void ReadObject(const JsonField& object, ConfigMap& config_map);
 // The document itself, and who it is.
@@ -31,6 +35,9 @@ void ReadIdentity(const JsonField& object, DaemonSet& daemon_set);
 void ReadIdentity(const JsonField& object, ControllerRevision& revision);
 void ReadIdentity(const JsonField& object, PodDisruptionBudget& budget);
 void ReadIdentity(const JsonField& object, NodeMaintenance& maintenance);
+void ReadIdentity(const JsonField& object, DeviceTaintRule& rule);
+void ReadIdentity(const JsonField& object, ResourceClaim& claim);
+void ReadIdentity(const JsonField& object, ResourceSlice& slice);
 
 // As ReadObject; but with kMark what is wrong is noted in the object.
 template <typename T>

@@ -165,6 +165,8 @@ std::string FormatDeleteOptions(const DeletePodParams& params) {
 
 std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params) { return DeleteOptions(params.uid); }
 
+std::string FormatDeleteOptions(const DeleteDeviceTaintRuleParams& params) { return DeleteOptions(params.uid); }
+
 std::string EventNamespace(const RecordEventParams& params) {
   return params.pod.has_value() ? params.pod->ns : "default";
 }

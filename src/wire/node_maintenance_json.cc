@@ -61,20 +61,6 @@ void ReadSpec(const JsonField& spec, NodeMaintenance& maintenance) {
   if (const JsonField drain = spec.Member("drainSpec"); drain.present()) maintenance.drain = ReadDrain(drain);
 }
 
-std::vector<Condition> ReadMaintenanceConditions(const JsonField& field) {
-  std::vector<Condition> conditions;
-  field.ForEachItem([&](const JsonField& item) {
-    conditions.push_back(
-        {.type = item.Member("type").String(),
-         .status = item.Member("status").String(),
-         .reason = item.Member("reason").String(),
-         .message = item.Member("message").String(),
-         .last_transition_time = ReadTime(item.Member("lastTransitionTime")).value_or(absl::UnixEpoch()),
-         .observed_generation = item.Member("observedGeneration").Int64()});
-  });
-  return conditions;
-}
-
 // Zeros and falses are written: what is missing gets the server's default, which is another value (dep-F13).
 void WriteSpec(JsonWriter& writer, const NodeMaintenance& maintenance) {
   writer.ObjectMember("spec", [&] {
@@ -102,21 +88,6 @@ void WriteSpec(JsonWriter& writer, const NodeMaintenance& maintenance) {
             writer.Object([&] { writer.Member("byResourceNameRegex", regex); });
           }
         });
-      });
-    }
-  });
-}
-
-void WriteConditions(JsonWriter& writer, const std::vector<Condition>& conditions) {
-  writer.ArrayMember("conditions", [&] {
-    for (const Condition& condition : conditions) {
-      writer.Object([&] {
-        writer.Member("type", condition.type);
-        writer.Member("status", condition.status);
-        if (condition.observed_generation != 0) writer.Member("observedGeneration", condition.observed_generation);
-        WriteTime(writer, "lastTransitionTime", condition.last_transition_time);
-        writer.Member("reason", condition.reason);
-        writer.Member("message", condition.message);
       });
     }
   });
@@ -164,6 +135,35 @@ void WriteSeconds(JsonWriter& writer, std::string_view member, absl::Duration du
   writer.Member(member, std::clamp<std::int64_t>(absl::ToInt64Seconds(duration), 0, kMax));
 }
 
+std::vector<Condition> ReadConditionList(const JsonField& field) {
+  std::vector<Condition> conditions;
+  field.ForEachItem([&](const JsonField& item) {
+    conditions.push_back(
+        {.type = item.Member("type").String(),
+         .status = item.Member("status").String(),
+         .reason = item.Member("reason").String(),
+         .message = item.Member("message").String(),
+         .last_transition_time = ReadTime(item.Member("lastTransitionTime")).value_or(absl::UnixEpoch()),
+         .observed_generation = item.Member("observedGeneration").Int64()});
+  });
+  return conditions;
+}
+
+void WriteConditions(JsonWriter& writer, const std::vector<Condition>& conditions) {
+  writer.ArrayMember("conditions", [&] {
+    for (const Condition& condition : conditions) {
+      writer.Object([&] {
+        writer.Member("type", condition.type);
+        writer.Member("status", condition.status);
+        if (condition.observed_generation != 0) writer.Member("observedGeneration", condition.observed_generation);
+        WriteTime(writer, "lastTransitionTime", condition.last_transition_time);
+        writer.Member("reason", condition.reason);
+        writer.Member("message", condition.message);
+      });
+    }
+  });
+}
+
 void ReadNodeMaintenance(const JsonField& object, NodeMaintenance& maintenance) {
   const JsonField metadata = object.Member("metadata");
   maintenance.ns = metadata.Member("namespace").String();
@@ -180,7 +180,7 @@ void ReadNodeMaintenance(const JsonField& object, NodeMaintenance& maintenance) 
   const JsonField spec = object.Member("spec");
   ReadSpec(spec, maintenance);
   const JsonField status = object.Member("status");
-  maintenance.conditions = ReadMaintenanceConditions(status.Member("conditions"));
+  maintenance.conditions = ReadConditionList(status.Member("conditions"));
 }
 
 void WriteNodeMaintenance(JsonWriter& writer, const NodeMaintenance& maintenance) {

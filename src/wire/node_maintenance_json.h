@@ -1,9 +1,10 @@
-// NodeMaintenance as JSON: what both directions share. Times and durations of any object.
+// NodeMaintenance as JSON: what both directions share. Times, durations and conditions of any object.
 #ifndef DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_
 #define DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
@@ -20,6 +21,10 @@ void WriteTime(JsonWriter& writer, std::string_view member, absl::Time time);
 void WriteMicroTime(JsonWriter& writer, std::string_view member, absl::Time time);
 // In whole seconds. The schemas have 32 bits, and no negative numbers.
 void WriteSeconds(JsonWriter& writer, std::string_view member, absl::Duration duration);
+
+// `status.conditions` of all kinds but nodes and pods, whose conditions have no generation.
+std::vector<Condition> ReadConditionList(const JsonField& field);
+void WriteConditions(JsonWriter& writer, const std::vector<Condition>& conditions);
 
 void ReadNodeMaintenance(const JsonField& object, NodeMaintenance& maintenance);
 // All members, as the API server answers them.

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/device_types.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 
 namespace driverupgrade::internal {
@@ -36,6 +37,18 @@ constexpr std::string_view KindOf<NodeMaintenance>() {
   return "NodeMaintenance";
 }
 template <>
+constexpr std::string_view KindOf<DeviceTaintRule>() {
+  return "DeviceTaintRule";
+}
+template <>
+constexpr std::string_view KindOf<ResourceClaim>() {
+  return "ResourceClaim";
+}
+template <>
+constexpr std::string_view KindOf<ResourceSlice>() {
+  return "ResourceSlice";
+}
+template <>
 constexpr std::string_view KindOf<Lease>() {
   return "Lease";
 }
@@ -53,6 +66,9 @@ template <typename T>
 constexpr std::string_view ApiVersionOf() {
   if (KindOf<T>() == "PodDisruptionBudget") return "policy/v1";
   if (KindOf<T>() == "NodeMaintenance") return "maintenance.nvidia.com/v1alpha1";
+  const bool of_devices =
+      KindOf<T>() == "DeviceTaintRule" || KindOf<T>() == "ResourceClaim" || KindOf<T>() == "ResourceSlice";
+  if (of_devices) return "resource.k8s.io/v1";
   if (KindOf<T>() == "Lease") return "coordination.k8s.io/v1";
   const bool core = KindOf<T>() == "Node" || KindOf<T>() == "Pod" || KindOf<T>() == "ConfigMap";
   return core ? "v1" : "apps/v1";

@@ -78,11 +78,30 @@ constexpr WantedMember kPod[] = {{"kind"},
                                  {"message"},
                                  {"details"}};
 
+constexpr WantedMember kAllocatedDevice[] = {{"driver"}, {"pool"}, {"adminAccess"}};
+constexpr WantedMember kAllocatedDevices[] = {Of("results", kAllocatedDevice)};
+constexpr WantedMember kAllocation[] = {Of("devices", kAllocatedDevices), {"allocationTimestamp"}};
+constexpr WantedMember kClaimStatus[] = {Of("allocation", kAllocation), {"reservedFor"}};
+constexpr WantedMember kClaim[] = {
+    {"kind"},    {"apiVersion"}, Of("metadata", kMetadata), {"code"}, Of("status", kClaimStatus), {"reason"},
+    {"message"}, {"details"}};
+
+constexpr WantedMember kDeviceAttributes[] = {{"driverVersion"}};
+constexpr WantedMember kDevice[] = {{"name"}, Of("attributes", kDeviceAttributes)};
+constexpr WantedMember kSliceSpec[] = {{"nodeName"}, {"driver"}, {"pool"}, Of("devices", kDevice)};
+constexpr WantedMember kSlice[] = {
+    {"kind"},    {"apiVersion"}, Of("metadata", kMetadata), Of("spec", kSliceSpec), {"code"}, {"status"}, {"reason"},
+    {"message"}, {"details"}};
+
 constexpr WantedMember kListMetadata[] = {{"continue"}, {"resourceVersion"}};
 constexpr WantedMember kNodeList[] = {{"kind"}, Of("metadata", kListMetadata), Of("items", kNode)};
 constexpr WantedMember kPodList[] = {{"kind"}, Of("metadata", kListMetadata), Of("items", kPod)};
+constexpr WantedMember kClaimList[] = {{"kind"}, Of("metadata", kListMetadata), Of("items", kClaim)};
+constexpr WantedMember kSliceList[] = {{"kind"}, Of("metadata", kListMetadata), Of("items", kSlice)};
 constexpr WantedMember kNodeEvent[] = {{"type"}, Of("object", kNode)};
 constexpr WantedMember kPodEvent[] = {{"type"}, Of("object", kPod)};
+constexpr WantedMember kClaimEvent[] = {{"type"}, Of("object", kClaim)};
+constexpr WantedMember kSliceEvent[] = {{"type"}, Of("object", kSlice)};
 
 }  // namespace
 
@@ -92,5 +111,11 @@ WantedMembers Wanted<Node>::WatchEvent() { return kNodeEvent; }
 WantedMembers Wanted<Pod>::Object() { return kPod; }
 WantedMembers Wanted<Pod>::List() { return kPodList; }
 WantedMembers Wanted<Pod>::WatchEvent() { return kPodEvent; }
+WantedMembers Wanted<ResourceClaim>::Object() { return kClaim; }
+WantedMembers Wanted<ResourceClaim>::List() { return kClaimList; }
+WantedMembers Wanted<ResourceClaim>::WatchEvent() { return kClaimEvent; }
+WantedMembers Wanted<ResourceSlice>::Object() { return kSlice; }
+WantedMembers Wanted<ResourceSlice>::List() { return kSliceList; }
+WantedMembers Wanted<ResourceSlice>::WatchEvent() { return kSliceEvent; }
 
 }  // namespace driverupgrade::internal

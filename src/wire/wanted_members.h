@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/device_types.h"
 
 namespace driverupgrade::internal {
 
@@ -37,6 +38,20 @@ struct Wanted<Node> {
 
 template <>
 struct Wanted<Pod> {
+  static WantedMembers Object();
+  static WantedMembers List();
+  static WantedMembers WatchEvent();
+};
+
+template <>
+struct Wanted<ResourceClaim> {
+  static WantedMembers Object();
+  static WantedMembers List();
+  static WantedMembers WatchEvent();
+};
+
+template <>
+struct Wanted<ResourceSlice> {
   static WantedMembers Object();
   static WantedMembers List();
   static WantedMembers WatchEvent();

@@ -84,6 +84,9 @@ std::vector<absl::Status> CallAll(ClusterFacade& facade) {
   NullSink<DaemonSet> daemon_sets;
   NullSink<ControllerRevision> revisions;
   NullSink<NodeMaintenance> maintenances;
+  NullSink<DeviceTaintRule> rules;
+  NullSink<ResourceClaim> claims;
+  NullSink<ResourceSlice> slices;
   return {
       facade.GetNode(context, {}).status(),
       facade.ListNodes(context, {}).status(),
@@ -99,6 +102,12 @@ std::vector<absl::Status> CallAll(ClusterFacade& facade) {
       facade.WatchDaemonSets(context, {}, daemon_sets),
       facade.WatchControllerRevisions(context, {}, revisions),
       facade.WatchNodeMaintenances(context, {}, maintenances),
+      facade.ListDeviceTaintRules(context, {}).status(),
+      facade.WatchDeviceTaintRules(context, {}, rules),
+      facade.ListResourceClaims(context, {}).status(),
+      facade.WatchResourceClaims(context, {}, claims),
+      facade.ListResourceSlices(context, {}).status(),
+      facade.WatchResourceSlices(context, {}, slices),
       facade.GetLease(context, {}).status(),
       facade.GetConfigMap(context, {}).status(),
       facade.PatchNode(context, {}).status(),
@@ -107,6 +116,9 @@ std::vector<absl::Status> CallAll(ClusterFacade& facade) {
       facade.CreateNodeMaintenance(context, {}).status(),
       facade.PatchNodeMaintenance(context, {}).status(),
       facade.DeleteNodeMaintenance(context, {}),
+      facade.CreateDeviceTaintRule(context, {}).status(),
+      facade.PatchDeviceTaintRule(context, {}).status(),
+      facade.DeleteDeviceTaintRule(context, {}),
       facade.CreateLease(context, {}).status(),
       facade.UpdateLease(context, {}).status(),
       facade.CreateConfigMap(context, {}).status(),

@@ -34,7 +34,8 @@ struct RestClusterOptions {
 /// share of it.
 ///
 /// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or
-/// newer).
+/// newer). Objects of DRA are those of resource.k8s.io/v1 alone: claims and slices from Kubernetes 1.34 on, device taint
+/// rules from 1.37 on; a cluster without them answers NotFound.
 ///
 /// - Error texts say what was attempted on what and what the server said, in one line of bounded length
 ///   without control characters: `patch node gpu-7: 409 Conflict: Operation cannot be fulfilled on ...`.
@@ -59,6 +60,7 @@ struct RestClusterOptions {
 ///   so write objects of your own only. One that is gone is Aborted, not NotFound: that is the server's doing.
 /// - PatchConfigMap: one merge patch of the keys that are named; the rest of the object is left alone.
 /// - PatchNode: also the 422 that a changed UID may cause is Aborted.
+/// - CreateDeviceTaintRule: one without a driver or a pool is InvalidArgument, as it would taint the devices of others.
 /// - EvictPod: a 403 in which a budget's own state is the reason is kDisruptionBudget, too.
 /// - RecordEvent: an Event that already exists is this one, sent before (see EventName), and thus OK. That of a series
 ///   is patched; if it is gone, a second request writes it anew.

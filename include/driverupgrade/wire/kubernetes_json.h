@@ -7,7 +7,8 @@
 ///  - ParseMixedList, ClusterObjects: from what `kubectl get nodes,pods,... -o json` prints;
 ///  - ApiStatus, ParseApiStatus: from the body of an error;
 ///  - FormatNodePatch, FormatEviction, FormatDeleteOptions, FormatNodeMaintenance, FormatNodeMaintenancePatch,
-///    FormatConfigMapPatch, FormatEvent, FormatEventPatch: bodies of the writes;
+///    FormatDeviceTaintRule, FormatDeviceTaintRulePatch, FormatConfigMapPatch, FormatEvent, FormatEventPatch: bodies of
+///    the writes;
 ///  - FormatObject, FormatList: bodies of answers, for fakes and tests; FormatObject also of the writes of Lease and
 ///    ConfigMap.
 ///
@@ -27,7 +28,8 @@
 /// What is written is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
 ///
 /// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision,
-/// PodDisruptionBudget, NodeMaintenance, Lease or ConfigMap; for reading also ApiObject, which is of any kind.
+/// PodDisruptionBudget, NodeMaintenance, DeviceTaintRule, ResourceClaim, ResourceSlice, Lease or ConfigMap; for reading
+/// also ApiObject, which is of any kind.
 #ifndef DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 #define DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 
@@ -40,6 +42,7 @@
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/device_types.h"
 
 namespace driverupgrade {
 
@@ -60,7 +63,7 @@ struct ApiObject {
 /// One object. Times are RFC 3339; a selector that is missing or unparsable selects nothing, and `{}` selects
 /// everything. The `data` of a ControllerRevision is written anew without white space, its members in the
 /// order of the document. Where a NodeMaintenance lacks a member, its default is that of the server's schema. The
-/// `binaryData` of a ConfigMap is ignored.
+/// `binaryData` of a ConfigMap is ignored. A DeviceTaintRule with an effect that is not known cannot be read.
 ///
 /// Errors: InvalidArgument, with the path in the document or the byte where the JSON is malformed.
 template <typename T>
@@ -92,6 +95,9 @@ struct ClusterObjects {
   std::vector<ControllerRevision> controller_revisions = {};
   std::vector<PodDisruptionBudget> pod_disruption_budgets = {};
   std::vector<NodeMaintenance> node_maintenances = {};
+  std::vector<DeviceTaintRule> device_taint_rules = {};
+  std::vector<ResourceClaim> resource_claims = {};
+  std::vector<ResourceSlice> resource_slices = {};
   friend bool operator==(const ClusterObjects&, const ClusterObjects&) = default;
 };
 
@@ -176,6 +182,8 @@ std::string FormatEviction(const EvictPodParams& params);
 std::string FormatDeleteOptions(const DeletePodParams& params);
 /// The same of `DELETE .../nodemaintenances/NAME`.
 std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params);
+/// The same of `DELETE .../devicetaintrules/NAME`.
+std::string FormatDeleteOptions(const DeleteDeviceTaintRuleParams& params);
 
 /// The body of `POST .../nodemaintenances`. Zeros and falses are written, as the server's defaults are others;
 /// timeouts in whole seconds between 0 and what 32 bits hold.
@@ -184,6 +192,12 @@ std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params);
 /// The merge patch of a NodeMaintenance, or of its status if it has conditions. It carries uid and
 /// resourceVersion, as FormatNodePatch does; lists are replaced whole.
 std::string FormatNodeMaintenancePatch(const PatchNodeMaintenanceParams& params);
+
+/// The body of `POST .../devicetaintrules`, resource.k8s.io/v1. The Node that owns the rule can be deleted before it.
+std::string FormatDeviceTaintRule(const CreateDeviceTaintRuleParams& params);
+
+/// The merge patch of a DeviceTaintRule: uid and resourceVersion as in FormatNodePatch, and the effect.
+std::string FormatDeviceTaintRulePatch(const PatchDeviceTaintRuleParams& params);
 
 /// The merge patch of a ConfigMap: uid and resourceVersion as in FormatNodePatch, and the keys of `data` that change;
 /// removed ones are null.

@@ -18,7 +18,11 @@ inline std::string Label(const Pod& pod) { return pod.ref.ToString(); }
 inline std::string Label(const NodeMaintenance& object) { return object.ToString(); }
 template <class T>
 std::string Label(const T& object) {
-  return object.ns + "/" + object.name;
+  if constexpr (requires { object.ns; }) {
+    return object.ns + "/" + object.name;
+  } else {
+    return object.name;
+  }
 }
 
 /// Read it when the watch is idle or has ended.

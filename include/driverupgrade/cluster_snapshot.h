@@ -98,9 +98,10 @@ struct PodAttempt {
   friend bool operator==(const PodAttempt&, const PodAttempt&) = default;
 };
 
-/// The last call about one NodeMaintenance.
-struct MaintenanceAttempt {
-  MaintenanceCall::Kind kind = MaintenanceCall::Kind::kCreate;
+/// The last call about one object: a NodeMaintenance or a DeviceTaintRule.
+template <typename Call>
+struct ObjectAttempt {
+  typename Call::Kind kind = Call::Kind::kCreate;
   /// The version that was judged; empty: there was none.
   std::string based_on = {};
   int count = 0;
@@ -108,8 +109,10 @@ struct MaintenanceAttempt {
   std::optional<Outcome> outcome = std::nullopt;
   absl::Time answered_at = absl::UnixEpoch();
   std::string message = {};
-  friend bool operator==(const MaintenanceAttempt&, const MaintenanceAttempt&) = default;
+  friend bool operator==(const ObjectAttempt&, const ObjectAttempt&) = default;
 };
+using MaintenanceAttempt = ObjectAttempt<MaintenanceCall>;
+using DeviceAttempt = ObjectAttempt<DeviceCall>;
 
 /// How often another client has removed the state label of a node.
 struct LabelLoss {
@@ -128,6 +131,8 @@ struct NodeAttempts {
   std::map<std::string, PodAttempt> pods = {};
   /// By name of the NodeMaintenance.
   std::map<std::string, MaintenanceAttempt> maintenances = {};
+  /// By name of the DeviceTaintRule.
+  std::map<std::string, DeviceAttempt> devices = {};
   /// The newest version of the node that is known to have been read: a list may be older than the one before.
   std::string read_version = {};
   /// Adds the answer to a request about a pod, for callers that have one request in flight at a time:
@@ -135,7 +140,7 @@ struct NodeAttempts {
   ///     const auto answer = cluster.EvictPod(context, {.pod = pod});
   ///     attempts.PodAnswered(pod.uid, AttemptOf(answer, clock.Now()));
   void PodAnswered(const std::string& pod_uid, PodAttempt answer);
-  bool empty() const { return !patch && !label_loss && pods.empty() && maintenances.empty(); }
+  bool empty() const { return !patch && !label_loss && pods.empty() && maintenances.empty() && devices.empty(); }
   friend bool operator==(const NodeAttempts&, const NodeAttempts&) = default;
 };
 

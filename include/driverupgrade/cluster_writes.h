@@ -119,6 +119,23 @@ struct MaintenanceCall {
 };
 std::string_view ToString(MaintenanceCall::Kind kind);
 
+/// One write to a DeviceTaintRule.
+struct DeviceCall {
+  enum class Kind : std::uint8_t {
+    kCreate,  ///< One of that name that exists already will do; the next pass reads it.
+    kPatch,   ///< Sets the effect.
+    kDelete,  ///< Frees the devices.
+  };
+  Kind kind = Kind::kCreate;
+  /// As it is to be afterwards, but with the UID and the version that were read; both empty with kCreate.
+  DeviceTaintRule object = {};
+  friend bool operator==(const DeviceCall&, const DeviceCall&) = default;
+};
+/// `create`, `patch`, `delete`.
+std::string_view ToString(DeviceCall::Kind kind);
+/// For people: `create DeviceTaintRule gpu-7-a (None)`.
+std::string Describe(const DeviceCall& call);
+
 struct CreateDeviceTaintRuleParams {
   /// Name, labels, owner and spec; what the server sets (UID, version, generation, times, conditions) is not sent.
   DeviceTaintRule object = {};

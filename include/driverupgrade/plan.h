@@ -4,7 +4,7 @@
 /// counts Tally and UpgradeBudget.
 ///
 ///     Plan plan = machine.Step(snapshot, policy, now);
-///     for (const NodePlan& node : plan.nodes) { /* confirm, patch, evict, remove, maintenance, events */ }
+///     for (const NodePlan& node : plan.nodes) { /* confirm, patch, devices, evict, remove, maintenance, events */ }
 ///
 /// A Plan is data; nothing has happened yet. Equal inputs give equal plans and equal Describe texts, byte for byte.
 #ifndef DRIVERUPGRADE_PLAN_H_
@@ -108,6 +108,8 @@ struct NodePlan {
   std::optional<NodeMaintenance> confirm = std::nullopt;
   /// One write with everything that changes on the node. Its name, UID and version are those above: here they are empty.
   std::optional<PatchNodeParams> patch = std::nullopt;
+  /// In this order.
+  std::vector<DeviceCall> devices = {};
   /// Pods to evict through the Eviction API.
   std::vector<PodRef> evict = {};
   /// Pods to delete: driver pods, so that their DaemonSet replaces them; or pods whose time for an eviction has ended
@@ -121,7 +123,7 @@ struct NodePlan {
   std::vector<PlannedEvent> events = {};
 
   /// Nothing is to be done; events alone do not count.
-  bool empty() const { return !patch && evict.empty() && remove.empty() && maintenance.empty(); }
+  bool empty() const { return !patch && devices.empty() && evict.empty() && remove.empty() && maintenance.empty(); }
   /// The state after the patch.
   UpgradeState to() const { return path.empty() ? from : path.back(); }
   friend bool operator==(const NodePlan&, const NodePlan&) = default;

@@ -53,6 +53,35 @@ const std::optional<std::string>* WrittenTo(const std::string& label, const Patc
   return nullptr;
 }
 
+// The delay until the same call about the object that was read may be made again.
+template <typename Call>
+absl::Time NextCallDue(const ObjectAttempt<Call>& attempt, const Call& call) {
+  if (!attempt.outcome) return absl::InfiniteFuture();
+  // A newer object was read since: whatever became of the last call, this one is another.
+  if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
+  const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
+  return attempt.answered_at + Spread(delay, call.object.name, attempt.count);
+}
+
+template <typename Call>
+void NoteSent(const Call& call, ObjectAttempt<Call>& attempt) {
+  if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) attempt.count = 0;
+  attempt.kind = call.kind;
+  attempt.based_on = call.object.resource_version;
+  ++attempt.count;
+  attempt.outcome.reset();
+}
+
+template <typename Call>
+void NoteAnswered(std::map<std::string, ObjectAttempt<Call>>& attempts, const std::string& name, Outcome outcome,
+                  std::string message, absl::Time now) {
+  const auto found = attempts.find(name);
+  if (found == attempts.end()) return;
+  found->second.outcome = outcome;
+  found->second.answered_at = now;
+  found->second.message = std::move(message);
+}
+
 bool IsDecimal(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -101,11 +130,11 @@ absl::Time NextLabelDue(const LabelLoss& loss) { return loss.last + Doubled(kLab
 absl::Time LabelLossEnds(const LabelLoss& loss) { return loss.last + 2 * kLabelMax; }
 
 absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call) {
-  if (!attempt.outcome) return absl::InfiniteFuture();
-  // A newer object was read since: whatever became of the last call, this one is another.
-  if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
-  const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
-  return attempt.answered_at + Spread(delay, call.object.name, attempt.count);
+  return NextCallDue(attempt, call);
+}
+
+absl::Time NextDeviceCallDue(const DeviceAttempt& attempt, const DeviceCall& call) {
+  return NextCallDue(attempt, call);
 }
 
 Outcome OutcomeOf(const absl::Status& answer) {
@@ -164,29 +193,38 @@ void AttemptLog::PodRequestAnswered(const std::string& node_uid, const std::stri
 }
 
 void AttemptLog::MaintenanceCallSent(const std::string& node_uid, const MaintenanceCall& call) {
-  MaintenanceAttempt& attempt = nodes_[node_uid].maintenances[call.object.name];
-  if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) attempt.count = 0;
-  attempt.kind = call.kind;
-  attempt.based_on = call.object.resource_version;
-  ++attempt.count;
-  attempt.outcome.reset();
+  NoteSent(call, nodes_[node_uid].maintenances[call.object.name]);
 }
 
 void AttemptLog::MaintenanceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome,
                                          std::string message, absl::Time now) {
   const auto node = nodes_.find(node_uid);
   if (node == nodes_.end()) return;
-  const auto found = node->second.maintenances.find(name);
-  if (found == node->second.maintenances.end()) return;
-  found->second.outcome = outcome;
-  found->second.answered_at = now;
-  found->second.message = std::move(message);
+  NoteAnswered(node->second.maintenances, name, outcome, std::move(message), now);
 }
 
 void AttemptLog::MaintenancesOver(const std::string& node_uid) {
   const auto found = nodes_.find(node_uid);
   if (found == nodes_.end()) return;
   std::erase_if(found->second.maintenances, [](const auto& attempt) { return attempt.second.outcome.has_value(); });
+  if (found->second.empty()) nodes_.erase(found);
+}
+
+void AttemptLog::DeviceCallSent(const std::string& node_uid, const DeviceCall& call) {
+  NoteSent(call, nodes_[node_uid].devices[call.object.name]);
+}
+
+void AttemptLog::DeviceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome,
+                                    std::string message, absl::Time now) {
+  const auto node = nodes_.find(node_uid);
+  if (node == nodes_.end()) return;
+  NoteAnswered(node->second.devices, name, outcome, std::move(message), now);
+}
+
+void AttemptLog::DevicesOver(const std::string& node_uid) {
+  const auto found = nodes_.find(node_uid);
+  if (found == nodes_.end()) return;
+  std::erase_if(found->second.devices, [](const auto& attempt) { return attempt.second.outcome.has_value(); });
   if (found->second.empty()) nodes_.erase(found);
 }
 
@@ -245,6 +283,7 @@ void AttemptLog::SetBack(absl::Time now) {
       attempt.answered_at = std::min(attempt.answered_at, now);
     }
     for (auto& [name, attempt] : node.maintenances) attempt.answered_at = std::min(attempt.answered_at, now);
+    for (auto& [name, attempt] : node.devices) attempt.answered_at = std::min(attempt.answered_at, now);
   }
 }
 

@@ -45,6 +45,7 @@ absl::Time NextLabelDue(const LabelLoss& loss);
 absl::Time LabelLossEnds(const LabelLoss& loss);
 // When the call may be made; InfiniteFuture() while an answer is outstanding.
 absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call);
+absl::Time NextDeviceCallDue(const DeviceAttempt& attempt, const DeviceCall& call);
 
 // Returns what the answer to a write says about its effect.
 Outcome OutcomeOf(const absl::Status& answer);
@@ -63,6 +64,11 @@ class AttemptLog {
                                std::string message, absl::Time now);
   // Forgets the calls about a node that nothing is asked for any more.
   void MaintenancesOver(const std::string& node_uid);
+  void DeviceCallSent(const std::string& node_uid, const DeviceCall& call);
+  void DeviceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome, std::string message,
+                          absl::Time now);
+  // Forgets the calls about the devices of a node that has no rule any more, and is to have none.
+  void DevicesOver(const std::string& node_uid);
   // Forgets what a read has settled: patches that are over, pods that are not in `live_pods`, if given.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
   // A pass has started: what is read from now on was read at `now` or later.

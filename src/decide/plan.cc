@@ -35,6 +35,7 @@ std::string Describe(const NodePlan& plan) {
     if (plan.patch->unschedulable) text += *plan.patch->unschedulable ? "; cordon" : "; uncordon";
     text += Values("annotation", plan.patch->annotations);
   }
+  for (const DeviceCall& call : plan.devices) text += fmt::format("; {}", Describe(call));
   for (const PodRef& pod : plan.evict) text += fmt::format("; evict {}", pod.ToString());
   for (const PodRef& pod : plan.remove) {
     text += fmt::format("; {} {}", plan.force_remove ? "force-delete" : "delete", pod.ToString());

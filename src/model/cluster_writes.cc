@@ -3,6 +3,8 @@
 #include "absl/strings/cord.h"
 #include "model/request_not_sent.h"
 
+#include "fmt/format.h"
+
 namespace driverupgrade {
 namespace {
 
@@ -66,6 +68,20 @@ std::string_view ToString(MaintenanceCall::Kind kind) {
     case MaintenanceCall::Kind::kDelete: return "delete";
   }
   return "unknown";
+}
+
+std::string_view ToString(DeviceCall::Kind kind) {
+  switch (kind) {
+    case DeviceCall::Kind::kCreate: return "create";
+    case DeviceCall::Kind::kPatch: return "patch";
+    case DeviceCall::Kind::kDelete: return "delete";
+  }
+  return "unknown";
+}
+
+std::string Describe(const DeviceCall& call) {
+  std::string text = fmt::format("{} DeviceTaintRule {}", ToString(call.kind), call.object.name);
+  return call.kind == DeviceCall::Kind::kDelete ? text : fmt::format("{} ({})", text, ToString(call.object.effect));
 }
 
 }  // namespace driverupgrade

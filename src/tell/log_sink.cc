@@ -87,6 +87,13 @@ class LoggingObserver final : public Observer {
     }
     if (outcome.pods_deleted > 0) Log(Severity::kInfo, "driver pod deleted", {{"node", plan.node}});
     if (outcome.status.ok()) {
+      for (const DeviceCall& call : plan.devices) {
+        Log(Severity::kInfo, "device taint rule written",
+            {{"node", plan.node},
+             {"request", std::string(driverupgrade::ToString(call.kind))},
+             {"rule", call.object.name},
+             {"effect", std::string(driverupgrade::ToString(call.object.effect))}});
+      }
       for (const MaintenanceCall& call : plan.maintenance) {
         Log(Severity::kInfo, "maintenance operator asked",
             {{"node", plan.node},

@@ -66,6 +66,9 @@ class JsonReport {
     }
     Key("patch");
     Patch(plan);
+    if (!plan.devices.empty()) {
+      Array("devices", plan.devices, [this](const DeviceCall& call) { String(Describe(call)); });
+    }
     Array("evict", plan.evict, write_pod);
     Array("delete", plan.remove, write_pod);
     Array("maintenance", plan.maintenance, [this](const MaintenanceCall& call) {

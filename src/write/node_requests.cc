@@ -37,6 +37,18 @@ NodeRequest RequestOf(const MaintenanceCall& call) {
   return patch;
 }
 
+NodeRequest RequestOf(const DeviceCall& call) {
+  const DeviceTaintRule& rule = call.object;
+  switch (call.kind) {
+    case DeviceCall::Kind::kCreate: break;
+    case DeviceCall::Kind::kPatch:
+      return PatchDeviceTaintRuleParams{
+          .name = rule.name, .uid = rule.uid, .resource_version = rule.resource_version, .effect = rule.effect};
+    case DeviceCall::Kind::kDelete: return DeleteDeviceTaintRuleParams{.name = rule.name, .uid = rule.uid};
+  }
+  return CreateDeviceTaintRuleParams{.object = rule};
+}
+
 void Note(AttemptLog& log, const NodePlan& plan, const PatchNote& note) {
   log.PatchAnswered(plan.uid, note.outcome, note.message, note.answered_at);
 }
@@ -51,12 +63,20 @@ void Note(AttemptLog& log, const NodePlan& plan, const MaintenanceNote& note) {
   log.MaintenanceCallAnswered(plan.uid, note.call.object.name, note.outcome, note.message, note.answered_at);
 }
 
+void Note(AttemptLog& log, const NodePlan& plan, const DeviceNote& note) {
+  log.DeviceCallSent(plan.uid, note.call);
+  log.DeviceCallAnswered(plan.uid, note.call.object.name, note.outcome, note.message, note.answered_at);
+}
+
 }  // namespace
 
 NodeRequests::NodeRequests(NodePlan plan) : plan_(std::move(plan)) {
   outcome_.node = plan_.node;
   if (plan_.confirm) steps_.push_back({Part::kConfirm, 0, Unchanged(*plan_.confirm)});
   if (plan_.patch) steps_.push_back({Part::kPatch, 0, RequestOf(plan_, *plan_.patch)});
+  for (std::size_t i = 0; i < plan_.devices.size(); ++i) {
+    steps_.push_back({Part::kDevices, i, RequestOf(plan_.devices[i])});
+  }
   for (std::size_t i = 0; i < plan_.evict.size(); ++i) {
     steps_.push_back({Part::kEvict, i, EvictPodParams{.pod = plan_.evict[i]}});
   }
@@ -75,9 +95,7 @@ void NodeRequests::Take(NodeAnswer answer, absl::Time sent_at, absl::Time answer
 
 void NodeRequests::TellLog(AttemptLog& log) const {
   for (const AttemptNote& note : notes_) {
-    if (const auto* patch = std::get_if<PatchNote>(&note)) Note(log, plan_, *patch);
-    if (const auto* pod = std::get_if<PodNote>(&note)) Note(log, plan_, *pod);
-    if (const auto* maintenance = std::get_if<MaintenanceNote>(&note)) Note(log, plan_, *maintenance);
+    std::visit([&](const auto& one) { Note(log, plan_, one); }, note);
   }
 }
 
@@ -85,6 +103,7 @@ absl::Status NodeRequests::TakeAnswer(const Step& step, NodeAnswer answer, absl:
   switch (step.part) {
     case Part::kConfirm: return Confirmed(std::move(answer.status), answered_at);
     case Part::kPatch: return Patched(std::move(answer), answered_at);
+    case Part::kDevices: return Asked(plan_.devices[step.place], std::move(answer.status), answered_at);
     case Part::kEvict: return Evicted(plan_.evict[step.place], answer, sent_at, answered_at);
     case Part::kRemove: return Deleted(plan_.remove[step.place], std::move(answer.status), sent_at, answered_at);
     case Part::kMaintenance: return Asked(plan_.maintenance[step.place], std::move(answer.status), answered_at);
@@ -141,6 +160,14 @@ absl::Status NodeRequests::Asked(const MaintenanceCall& call, absl::Status statu
   if (call.kind == MaintenanceCall::Kind::kCreate && absl::IsAlreadyExists(status)) status = absl::OkStatus();
   notes_.emplace_back(
       MaintenanceNote{.call = call, .outcome = OutcomeOf(status), .message = message, .answered_at = now});
+  return status;
+}
+
+absl::Status NodeRequests::Asked(const DeviceCall& call, absl::Status status, absl::Time now) {
+  const std::string message(Message(status));
+  // As above: the next pass reads the rule that is there.
+  if (call.kind == DeviceCall::Kind::kCreate && absl::IsAlreadyExists(status)) status = absl::OkStatus();
+  notes_.emplace_back(DeviceNote{.call = call, .outcome = OutcomeOf(status), .message = message, .answered_at = now});
   return status;
 }
 

@@ -21,7 +21,8 @@ namespace driverupgrade::internal {
 
 // One call of ClusterWriter.
 using NodeRequest = std::variant<PatchNodeParams, EvictPodParams, DeletePodParams, CreateNodeMaintenanceParams,
-                                 PatchNodeMaintenanceParams, DeleteNodeMaintenanceParams>;
+                                 PatchNodeMaintenanceParams, DeleteNodeMaintenanceParams, CreateDeviceTaintRuleParams,
+                                 PatchDeviceTaintRuleParams, DeleteDeviceTaintRuleParams>;
 
 // What it returned.
 struct NodeAnswer {
@@ -42,6 +43,7 @@ inline NodeAnswer AnswerOf(absl::StatusOr<EvictionAnswer> eviction) {
   return {.eviction = *std::move(eviction)};
 }
 inline NodeAnswer AnswerOf(const absl::StatusOr<NodeMaintenance>& object) { return {.status = object.status()}; }
+inline NodeAnswer AnswerOf(const absl::StatusOr<DeviceTaintRule>& rule) { return {.status = rule.status()}; }
 inline NodeAnswer AnswerOf(absl::Status status) { return {.status = std::move(status)}; }
 
 // What the log is to hear of the answers.
@@ -61,7 +63,13 @@ struct MaintenanceNote {
   std::string message = {};
   absl::Time answered_at = {};
 };
-using AttemptNote = std::variant<PatchNote, PodNote, MaintenanceNote>;
+struct DeviceNote {
+  DeviceCall call = {};
+  Outcome outcome = Outcome::kUnclear;
+  std::string message = {};
+  absl::Time answered_at = {};
+};
+using AttemptNote = std::variant<PatchNote, PodNote, MaintenanceNote, DeviceNote>;
 
 // Gives the next request and takes its answer; what was asked and answered is kept. Neither sends nor waits.
 //
@@ -93,7 +101,7 @@ class NodeRequests {
 
  private:
   // The parts of a plan, in their order.
-  enum class Part { kConfirm, kPatch, kEvict, kRemove, kMaintenance };
+  enum class Part { kConfirm, kPatch, kDevices, kEvict, kRemove, kMaintenance };
   struct Step {
     Part part;
     std::size_t place;  // in that part of the plan
@@ -107,6 +115,7 @@ class NodeRequests {
   absl::Status Evicted(const PodRef& pod, const NodeAnswer& answer, absl::Time sent_at, absl::Time now);
   absl::Status Deleted(const PodRef& pod, absl::Status status, absl::Time sent_at, absl::Time now);
   absl::Status Asked(const MaintenanceCall& call, absl::Status status, absl::Time now);
+  absl::Status Asked(const DeviceCall& call, absl::Status status, absl::Time now);
 
   NodePlan plan_;
   std::vector<Step> steps_ = {};

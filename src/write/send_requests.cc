@@ -25,6 +25,16 @@ class Sender {
     return AnswerOf(cluster_.DeleteNodeMaintenance(context_, params));
   }
 
+  NodeAnswer operator()(const CreateDeviceTaintRuleParams& params) const {
+    return AnswerOf(cluster_.CreateDeviceTaintRule(context_, params));
+  }
+  NodeAnswer operator()(const PatchDeviceTaintRuleParams& params) const {
+    return AnswerOf(cluster_.PatchDeviceTaintRule(context_, params));
+  }
+  NodeAnswer operator()(const DeleteDeviceTaintRuleParams& params) const {
+    return AnswerOf(cluster_.DeleteDeviceTaintRule(context_, params));
+  }
+
  private:
   const CallContext& context_;
   ClusterWriter& cluster_;

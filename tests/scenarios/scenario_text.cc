@@ -34,6 +34,7 @@ std::string PlanText(const NodePlan& plan, const NodeOutcome& outcome) {
       text += value ? fmt::format("  annotation {}={}\n", key, *value) : fmt::format("  annotation {} removed\n", key);
     }
   }
+  for (const DeviceCall& call : plan.devices) text += fmt::format("  {}\n", Describe(call));
   for (const PodRef& pod : plan.evict) text += fmt::format("  evict {}\n", pod.ToString());
   for (const PodRef& pod : plan.remove) {
     text += fmt::format("  {} {}\n", plan.force_remove ? "force-delete" : "delete", pod.ToString());

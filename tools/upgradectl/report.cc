@@ -52,6 +52,7 @@ std::string Actions(const NodePlan& plan) {
     if (!plan.patch->annotations.empty()) Append("annotate", text);
     if (plan.patch->unschedulable) Append(*plan.patch->unschedulable ? "cordon" : "uncordon", text);
   }
+  for (const DeviceCall& call : plan.devices) Append(Describe(call), text);
   if (!plan.evict.empty()) Append(Pods("evict", plan.evict), text);
   if (!plan.remove.empty()) Append(Pods(plan.force_remove ? "force-delete" : "delete", plan.remove), text);
   for (const MaintenanceCall& call : plan.maintenance) {

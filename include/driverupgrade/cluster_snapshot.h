@@ -1,6 +1,6 @@
 /// Everything that Step may look at.
 ///
-/// Defines ClusterSnapshot, NodeView, ShareView, DriverFacts, NodeAttempts and its parts, Grants and SharedSlots.
+/// Defines ClusterSnapshot, NodeView, NodeDevices, ShareView, DriverFacts, NodeAttempts and its parts, Grants and SharedSlots.
 /// SnapshotBuilder makes them; tests make them by hand:
 ///
 ///     NodeView view{.node = {.name = "gpu-7", .uid = "1", .resource_version = "42"}};
@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/device_types.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/gate.h"
 
@@ -166,6 +167,18 @@ struct DriverFacts {
   friend bool operator==(const DriverFacts&, const DriverFacts&) = default;
 };
 
+/// What Dynamic Resource Allocation says of the devices of one node, of the drivers in SnapshotOptions::devices.
+struct NodeDevices {
+  /// By name: those that the Node owns; and those without such an owner whose pool has the name of the node.
+  std::vector<DeviceTaintRule> rules = {};
+  /// By namespace and name: those that have devices of a pool that has the name of the node, as it has with all known
+  /// drivers.
+  std::vector<ResourceClaim> claims = {};
+  /// By name.
+  std::vector<ResourceSlice> slices = {};
+  friend bool operator==(const NodeDevices&, const NodeDevices&) = default;
+};
+
 /// One node that has a driver pod, bound to it or waiting for it, our state label, or our name on its cordon.
 struct NodeView {
   Node node = {};
@@ -187,6 +200,12 @@ struct NodeView {
   /// NodeMaintenances for the node in the requestor's namespace, by name. nullopt: not read, which is not the same as
   /// none.
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
+  /// nullopt: not read, which is not the same as none.
+  std::optional<NodeDevices> devices = std::nullopt;
+  /// Why `devices` were not read: NotFound if the cluster does not serve one of the kinds; DataLoss if an object that
+  /// may be the node's cannot be read; Unavailable if they have not been read yet; or the error of a list. OK if they
+  /// were read, or not asked for.
+  absl::Status devices_status = absl::OkStatus();
   NodeAttempts attempts = {};
   /// Set by ShareView only.
   internal::DecodedMarks marks = {};

@@ -6,7 +6,7 @@
 ///     absl::StatusOr<ClusterSnapshot> snapshot = builder.Build(context);
 ///     builder.ReadPods(context, plan.pod_interest, *snapshot);  // then Step again
 ///
-/// Four lists for the whole cluster (five in requestor mode), and one for each node whose pods a decision depends on.
+/// Four lists for the whole cluster (one more in requestor mode, three more with `devices`), and one for each node whose pods a decision depends on.
 /// One bad object becomes a finding on its node; only a list that fails altogether is an error. Not
 /// thread-safe.
 #ifndef DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
@@ -79,6 +79,9 @@ struct SnapshotOptions {
   /// The nodes that this engine upgrades; the default is all. So several engines may share a driver's nodes, each with
   /// a policy of its own. A node that stops matching stands as it is until an engine takes it that it matches.
   LabelSelector node_selector = {};
+  /// The DRA drivers (`gpu.nvidia.com`) whose DeviceTaintRules, ResourceClaims and ResourceSlices are read; empty: none
+  /// are.
+  std::vector<std::string> devices = {};
 };
 
 class SnapshotBuilder {

@@ -7,7 +7,9 @@
 ///     EngineOptions options{.snapshot = ..., .cache = *cache};
 ///
 /// It watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. One more watch covers all
-/// pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. A broken watch resumes
+/// pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. Where a scope names DRA
+/// drivers, it watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices, and keeps those of these
+/// drivers; claims are stored packed, too. A broken watch resumes
 /// where it stopped. If it cannot resume, the cache lists the objects again and compares. Objects are immutable and
 /// shared, except for pods of the cluster: there are very many, so they are stored packed and unpacked on each request.
 /// An object that cannot be read is marked (OnUnreadable::kMark) until a watch or a list delivers it whole. While one
@@ -35,6 +37,7 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/cluster_reads.h"
+#include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/label_selector.h"
 
 namespace driverupgrade {
@@ -46,6 +49,8 @@ struct DriverScope {
   LabelSelector driver_labels = {};
   /// Namespace of NodeMaintenances, in requestor mode.
   std::optional<std::string> maintenance_ns = std::nullopt;
+  /// DRA drivers whose devices are looked at. Empty in all scopes: nothing of DRA is watched.
+  std::vector<std::string> devices = {};
   /// Tells engines of one driver from each other; the cache holds all nodes anyway.
   LabelSelector node_selector = {};
   friend bool operator==(const DriverScope&, const DriverScope&) = default;
@@ -92,7 +97,7 @@ class WatchCache final {
   /// Ends all watches, within the time that a call needs to notice its stop token. What was read stays readable.
   void Stop();
   /// Every collection has been read once, and the nodes again since their watch last broke: until then the cluster may
-  /// have been set back (ADR 0007). NodeMaintenances count as read where the cluster has no such kind.
+  /// have been set back (ADR 0007). NodeMaintenances and the kinds of DRA count as read where the cluster has no such kind.
   bool Synced() const;
   /// OK, or why a watch has been failing for `patience` and longer, and since when: what the cache holds may be old.
   absl::Status Health(absl::Duration patience = absl::Minutes(1)) const;
@@ -119,6 +124,12 @@ class WatchCache final {
   /// For the node, by name; for no node that can be told if `node` is empty. nullopt if the driver has no maintenance
   /// namespace, they have not been read yet, or one that cannot be read may be the node's.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
+  /// What DRA says of the node's devices, of the drivers of the scope. Errors: NotFound if the cluster does not serve one
+  /// of the kinds; Unavailable if one has not been read yet, or the scope names no drivers; DataLoss if an object that may
+  /// be the node's cannot be read.
+  [[nodiscard]] absl::StatusOr<NodeDevices> Devices(std::size_t driver, const std::string& node) const;
+  /// Objects of DRA that cannot be read, and may be of any node.
+  std::vector<Finding> DeviceFindings(std::size_t driver) const;
   /// All pods on the node, if they are known: read since its cordon was last seen to change, and followed since.
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
   /// Whether PodsOn has an answer; costs no copy of the pods.

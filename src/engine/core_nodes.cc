@@ -119,6 +119,7 @@ void Core::Refresh(const std::string& name) {
   }
   parts.node = *std::move(node);
   parts.maintenances = objects_.Maintenances(name);
+  if (!scope_.devices.empty()) parts.devices = objects_.Devices(name);
   if (!views_.IsManaged(parts)) return Forget(name);
   const auto known = managed_.find(name);
   if (known != managed_.end() && known->second->node.uid != parts.node.uid) log_.Forget(known->second->node.uid);

@@ -16,6 +16,7 @@ namespace driverupgrade::internal {
 
 HostEngine::HostEngine(const DriverIdentity& identity, HostOptions options)
     : encoder_(options.field_manager, options.field_manager),
+      objects_(options.core.scope.devices),
       core_(identity, std::move(options.core), objects_, hooks_) {
   if (core_.ledger() != nullptr) ledger_.emplace(core_.ledgers());
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/object_documents.h"
@@ -15,6 +16,9 @@ namespace driverupgrade::internal {
 
 class HostObjects final : public ObjectSource {
  public:
+  explicit HostObjects(std::vector<std::string> dra_drivers) {
+    store_.FollowDevices(kHostDriver, std::move(dra_drivers));
+  }
   ObjectStore& store() { return store_; }
 
   absl::Status Ready() const override {
@@ -28,6 +32,10 @@ class HostObjects final : public ObjectSource {
   std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const override {
     return store_.Maintenances(kHostDriver, node);
   }
+  absl::StatusOr<NodeDevices> Devices(const std::string& node) const override {
+    return store_.Devices(kHostDriver, node);
+  }
+  std::vector<Finding> Findings() const override { return store_.DeviceFindings(kHostDriver); }
   absl::StatusOr<DriverObjects> Driver() override {
     return DriverObjects{.daemon_sets = store_.DaemonSets(kHostDriver), .revisions = store_.Revisions(kHostDriver)};
   }

@@ -1,5 +1,6 @@
 #include "host/object_documents.h"
 
+#include <concepts>
 #include <type_traits>
 #include <utility>
 
@@ -9,6 +10,10 @@
 
 namespace driverupgrade::internal {
 namespace {
+
+template <typename T>
+concept OfDevices =
+    std::same_as<T, DeviceTaintRule> || std::same_as<T, ResourceClaim> || std::same_as<T, ResourceSlice>;
 
 absl::Status Named(std::string_view what, const absl::Status& status) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", what, Message(status)));
@@ -24,16 +29,24 @@ absl::StatusOr<ListPage<T>> Page(std::string_view list) {
   return page;
 }
 
-// The store takes nodes for all drivers, and the other kinds for one.
+// The store takes nodes and objects of DRA for all drivers, and the other kinds for one.
 void Take(ObjectStore& store, ListPage<Node>& page) { store.NodesListed(page.items, page.resource_version); }
 template <typename T>
 void Take(ObjectStore& store, ListPage<T>& page) {
   store.Listed(kHostDriver, std::move(page.items));
 }
+template <OfDevices T>
+void Take(ObjectStore& store, ListPage<T>& page) {
+  store.ChangeDevices([&](DeviceObjects& devices) { return devices.Listed(page.items); });
+}
 void Change(ObjectStore& store, Node& node) { store.NodeChanged(node); }
 template <typename T>
 void Change(ObjectStore& store, T& object) {
   store.Changed(kHostDriver, std::move(object));
+}
+template <OfDevices T>
+void Change(ObjectStore& store, T& object) {
+  store.ChangeDevices([&](DeviceObjects& devices) { return devices.Changed(object); });
 }
 void Delete(ObjectStore& store, const Node& node) { store.NodeDeleted(node); }
 template <typename T>
@@ -41,8 +54,34 @@ void Delete(ObjectStore& store, const T& object) {
   store.Deleted(kHostDriver, object);
 }
 
+template <OfDevices T>
+void Delete(ObjectStore& store, const T& object) {
+  store.ChangeDevices([&](DeviceObjects& devices) { return devices.Deleted(object); });
+}
+
+template <typename T>
+bool IsListed(const ObjectStore& store) {
+  return store.IsListed<T>(kHostDriver);
+}
+template <OfDevices T>
+bool IsListed(const ObjectStore& store) {
+  return store.AreDevicesListed<T>();
+}
+
+// What a server says that does not serve the kind; OK for anything else.
+absl::Status AbsentKind(std::string_view list) {
+  const std::optional<ApiStatus> status = ParseApiStatus(list);
+  return status && status->code == 404 ? absl::NotFoundError(status->message) : absl::OkStatus();
+}
+
 template <typename T>
 absl::Status PutListOf(ObjectStore& store, std::string_view list) {
+  if constexpr (OfDevices<T>) {
+    if (const absl::Status absent = AbsentKind(list); !absent.ok()) {
+      store.ChangeDevices([&](DeviceObjects& devices) { return devices.Failed<T>(absent); });
+      return absl::OkStatus();
+    }
+  }
   DRIVERUPGRADE_ASSIGN_OR_RETURN(ListPage<T> page, Page<T>(list));
   Take(store, page);
   return absl::OkStatus();
@@ -52,7 +91,7 @@ template <typename T>
 absl::Status PutLineOf(ObjectStore& store, std::string_view line) {
   using Type = typename WatchEvent<T>::Type;
   // The one object would pass for all objects of its kind.
-  if (!store.IsListed<T>(kHostDriver)) return absl::InvalidArgumentError("line: a list of its kind is needed first");
+  if (!IsListed<T>(store)) return absl::InvalidArgumentError("line: a list of its kind is needed first");
   absl::StatusOr<WatchEvent<T>> event = ParseWatchEvent<T>(line, OnUnreadable::kMark);
   if (!event.ok()) return Named("line", event.status());
   switch (event->type) {
@@ -75,6 +114,9 @@ absl::Status ForTypeOf(ObjectKind kind, F put) {
     case ObjectKind::kDaemonSet: return put(std::type_identity<DaemonSet>());
     case ObjectKind::kControllerRevision: return put(std::type_identity<ControllerRevision>());
     case ObjectKind::kNodeMaintenance: return put(std::type_identity<NodeMaintenance>());
+    case ObjectKind::kDeviceTaintRule: return put(std::type_identity<DeviceTaintRule>());
+    case ObjectKind::kResourceClaim: return put(std::type_identity<ResourceClaim>());
+    case ObjectKind::kResourceSlice: return put(std::type_identity<ResourceSlice>());
   }
   return absl::InvalidArgumentError(fmt::format("kind: {} is none", static_cast<int>(kind)));
 }

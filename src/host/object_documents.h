@@ -13,13 +13,23 @@
 namespace driverupgrade::internal {
 
 // Same as in driverupgrade/c/driverupgrade.h.
-enum class ObjectKind { kNode, kDriverPod, kDaemonSet, kControllerRevision, kNodeMaintenance };
+enum class ObjectKind {
+  kNode,
+  kDriverPod,
+  kDaemonSet,
+  kControllerRevision,
+  kNodeMaintenance,
+  kDeviceTaintRule,
+  kResourceClaim,
+  kResourceSlice
+};
 
 // The number in the store of the one driver that a host has.
 inline constexpr std::size_t kHostDriver = 0;
 
-// Takes a list of all objects of the kind. Errors: InvalidArgument if the text is not such a list or more pages follow; the
-// store is then unchanged.
+// Takes a list of all objects of the kind. Of a kind of DRA, the Status with code 404 will do, by which a server says that it
+// does not serve the kind. Errors: InvalidArgument if the text is not such a list or more pages follow; the store is then
+// unchanged.
 absl::Status PutList(ObjectStore& store, ObjectKind kind, std::string_view list);
 
 // Takes a line of the watch that follows the list. Errors: InvalidArgument if the text is not such a line, if the watch has

@@ -1,9 +1,8 @@
 #include "driverupgrade/cluster_writes.h"
 
 #include "absl/strings/cord.h"
-#include "model/request_not_sent.h"
-
 #include "fmt/format.h"
+#include "model/request_not_sent.h"
 
 namespace driverupgrade {
 namespace {

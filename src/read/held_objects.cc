@@ -39,6 +39,13 @@ void HeldObjects::HoldMaintenances(std::optional<std::vector<NodeMaintenance>> o
   for (NodeMaintenance& object : *objects) (*maintenances_)[object.node_name].push_back(std::move(object));
 }
 
+DeviceObjects& HeldObjects::BeginDevices(const std::vector<std::string>& dra_drivers) {
+  dra_drivers_ = dra_drivers;
+  devices_ = {};
+  devices_.Keep(dra_drivers);
+  return devices_;
+}
+
 CacheChanges HeldObjects::Take() {
   if (!std::exchange(is_new_, false)) return {};
   CacheChanges all{.everything = true, .driver = true};

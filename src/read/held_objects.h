@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "read/device_objects.h"
 #include "read/object_source.h"
 
 namespace driverupgrade::internal {
@@ -20,6 +21,9 @@ class HeldObjects : public ObjectSource {
   std::optional<Node> FindNode(const std::string& name) const override;
   std::vector<Pod> DriverPods(const std::string& node) const override;
   std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const override;
+  absl::StatusOr<NodeDevices> Devices(const std::string& node) const override {
+    return devices_.On(node, dra_drivers_);
+  }
   absl::StatusOr<DriverObjects> Driver() override { return driver_; }
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const override;
   std::vector<std::string> SetInterest(const std::set<std::string>&) override { return {}; }
@@ -32,14 +36,18 @@ class HeldObjects : public ObjectSource {
   void HoldDriverPod(Pod pod);
   // nullopt: the objects could not be listed.
   void HoldMaintenances(std::optional<std::vector<NodeMaintenance>> objects);
+  // Forgets all objects of DRA, and begins to hold those of these drivers. Returns where they are held.
+  DeviceObjects& BeginDevices(const std::vector<std::string>& dra_drivers);
 
   std::map<std::string, Node> nodes_;
   PodsByNode driver_pods_;
   DriverObjects driver_;
   PodsByNode pods_;
+  DeviceObjects devices_;
 
  private:
   bool is_new_ = false;
+  std::vector<std::string> dra_drivers_;
   std::optional<std::map<std::string, std::vector<NodeMaintenance>>> maintenances_;  // by node
 };
 

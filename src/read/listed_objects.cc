@@ -15,6 +15,10 @@ absl::Status CheckReadable(const std::vector<Pod>& pods) {
   return found == pods.end() ? absl::OkStatus() : absl::DataLossError(CannotBeRead("Pod", *found));
 }
 
+Finding ListFailed(const absl::Status& status) {
+  return {.code = FindingCode::kReadFailed, .message = std::string(Message(status))};
+}
+
 }  // namespace
 
 absl::Status ListedObjects::List(const CallContext& context, ClusterReader& cluster, const ViewScope& scope) {
@@ -31,7 +35,9 @@ absl::Status ListedObjects::List(const CallContext& context, ClusterReader& clus
   DRIVERUPGRADE_ASSIGN_OR_RETURN(
       driver_.revisions,
       cluster.ListControllerRevisions(context, {.ns = scope.ns, .on_unreadable = OnUnreadable::kMark}));
+  findings_.clear();
   ListMaintenances(context, cluster, scope);
+  ListDevices(context, cluster, scope);
   driver_pods_.clear();
   for (Pod& pod : driver_pods) HoldDriverPod(std::move(pod));
   HoldNodes(std::move(nodes));
@@ -53,6 +59,7 @@ std::vector<NodeParts> ListedObjects::TakeAll(std::vector<Finding>& missing) {
     parts.node = std::move(node);
     if (auto pods = driver_pods_.extract(name)) parts.driver_pods = std::move(pods.mapped());
     parts.maintenances = Maintenances(name);
+    if (has_devices_) parts.devices = Devices(name);
   }
   nodes_.clear();
   for (const auto& [name, pods] : driver_pods_) {
@@ -63,15 +70,36 @@ std::vector<NodeParts> ListedObjects::TakeAll(std::vector<Finding>& missing) {
 
 // In requestor mode, nodes of the requestor wait after a failed list, and the others continue.
 void ListedObjects::ListMaintenances(const CallContext& context, ClusterReader& cluster, const ViewScope& scope) {
-  findings_.clear();
   if (!scope.requestor) return HoldMaintenances(std::nullopt);
   absl::StatusOr<std::vector<NodeMaintenance>> objects =
       cluster.ListNodeMaintenances(context, {.ns = scope.requestor->ns, .on_unreadable = OnUnreadable::kMark});
   // A cluster that does not know this kind has none of its objects. The request that creates one will report the reason.
   if (absl::IsNotFound(objects.status())) objects = std::vector<NodeMaintenance>();
   if (objects.ok()) return HoldMaintenances(*std::move(objects));
-  findings_ = {{.code = FindingCode::kReadFailed, .message = std::string(Message(objects.status()))}};
+  findings_.push_back(ListFailed(objects.status()));
   HoldMaintenances(std::nullopt);
+}
+
+void ListedObjects::ListDevices(const CallContext& context, ClusterReader& cluster, const ViewScope& scope) {
+  DeviceObjects& devices = BeginDevices(scope.devices);
+  has_devices_ = !scope.devices.empty();
+  if (!has_devices_) return;
+  // The claims of a cluster are many: where there cannot be a rule, nobody needs them.
+  const auto take = [&]<typename T>(const absl::StatusOr<std::vector<T>>& objects) {
+    if (objects.ok()) {
+      devices.Listed(*objects);
+    } else {
+      devices.Failed<T>(objects.status());
+      if (!absl::IsNotFound(objects.status())) findings_.push_back(ListFailed(objects.status()));
+    }
+    return objects.ok();
+  };
+  if (take(cluster.ListDeviceTaintRules(context, {.on_unreadable = OnUnreadable::kMark})) &&
+      take(cluster.ListResourceClaims(context, {.on_unreadable = OnUnreadable::kMark}))) {
+    take(cluster.ListResourceSlices(context, {.on_unreadable = OnUnreadable::kMark}));
+  }
+  const std::vector<Finding> unbound = devices.Findings();
+  findings_.insert(findings_.end(), unbound.begin(), unbound.end());
 }
 
 std::map<std::string, absl::Status> ListedObjects::ListPodsOf(const CallContext& context, ClusterReader& cluster,

@@ -17,8 +17,8 @@ namespace driverupgrade::internal {
 
 class ListedObjects final : public HeldObjects {
  public:
-  // Lists everything except the pods of nodes, which are forgotten. A failed list of NodeMaintenances is a finding, and they are then
-  // not known. Errors: as for the other lists.
+  // Lists everything except the pods of nodes, which are forgotten. A failed list of NodeMaintenances, or of a kind of DRA, is a
+  // finding, and they are then not known. Errors: as for the other lists.
   absl::Status List(const CallContext& context, ClusterReader& cluster, const ViewScope& scope);
   // Take the pods of these nodes, by a list for each, or by one list of all pods. Both return how it went; of a node whose pods
   // could not be read, they stay unknown.
@@ -36,9 +36,11 @@ class ListedObjects final : public HeldObjects {
 
  private:
   void ListMaintenances(const CallContext& context, ClusterReader& cluster, const ViewScope& scope);
+  void ListDevices(const CallContext& context, ClusterReader& cluster, const ViewScope& scope);
   absl::Status TakePods(const std::string& node, absl::StatusOr<std::vector<Pod>> pods);
 
   std::vector<Finding> findings_;
+  bool has_devices_ = false;
 };
 
 }  // namespace driverupgrade::internal

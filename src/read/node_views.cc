@@ -25,6 +25,22 @@ std::set<std::string> PodUids(const NodeView& view) {
   return uids;
 }
 
+// An object that cannot be read is a finding, and nothing of the node's devices is known.
+void TakeDevices(absl::StatusOr<NodeDevices> devices, NodeView& view, std::vector<Finding>& findings) {
+  view.devices_status = devices.status();
+  if (!devices.ok()) return;
+  std::vector<Finding> unreadable;
+  NoteUnreadable("DeviceTaintRule", devices->rules, view.node.name, unreadable);
+  NoteUnreadable("ResourceClaim", devices->claims, view.node.name, unreadable);
+  NoteUnreadable("ResourceSlice", devices->slices, view.node.name, unreadable);
+  if (unreadable.empty()) {
+    view.devices = *std::move(devices);
+  } else {
+    view.devices_status = absl::DataLossError(unreadable.front().message);
+    findings.insert(findings.end(), unreadable.begin(), unreadable.end());
+  }
+}
+
 // Whether Kubernetes still tries to schedule the pod.
 bool WaitsForNode(const Pod& pod) { return pod.node_name.empty() && !IsFinished(pod) && !pod.deletion_timestamp; }
 
@@ -85,6 +101,10 @@ bool NodeViews::IsManaged(const NodeParts& parts) const {
   if (!scope_.node_selector.Matches(parts.node.labels)) return false;
   if (!parts.driver_pods.empty()) return true;
   if (IsMarked(parts.node, identity_)) return true;
+  if (parts.devices && parts.devices->ok()) {
+    const std::vector<DeviceTaintRule>& rules = (*parts.devices)->rules;
+    if (std::any_of(rules.begin(), rules.end(), [&](const auto& rule) { return IsOurs(rule); })) return true;
+  }
   if (!scope_.requestor || !parts.maintenances) return false;
   const MaintenanceRequestor requestor(*scope_.requestor);
   return std::any_of(parts.maintenances->begin(), parts.maintenances->end(),
@@ -100,6 +120,7 @@ NodeView NodeViews::Make(NodeHooks& hooks, NodeParts parts, const DriverParts& d
     NoteUnreadable("NodeMaintenance", *view.maintenances, view.node.name, findings);
     view.maintenances.reset();
   }
+  if (parts.devices) TakeDevices(*std::move(parts.devices), view, findings);
   std::sort(view.driver_pods.begin(), view.driver_pods.end(), ByName);
   const auto bound = std::stable_partition(view.driver_pods.begin(), view.driver_pods.end(),
                                            [](const Pod& pod) { return !pod.node_name.empty(); });
@@ -109,8 +130,9 @@ NodeView NodeViews::Make(NodeHooks& hooks, NodeParts parts, const DriverParts& d
   if (!IsUnreadable(view.node)) log.StateLabelRead(view.node, identity_.StateLabel(), IsBusy(view.node, identity_));
   log.NodeRead(view.node, nullptr);
   view.attempts = log.ForNode(view.node.uid);
-  if (MayBeBusy(view) || MayHaveClaims(view)) return view;
-  log.MaintenancesOver(view.node.uid);
+  if (MayBeBusy(view)) return view;
+  if (!MayHaveClaims(view)) log.MaintenancesOver(view.node.uid);
+  if (!MayHaveRules(view)) log.DevicesOver(view.node.uid);
   view.attempts = log.ForNode(view.node.uid);
   return view;
 }
@@ -149,6 +171,17 @@ void NodeViews::KeepOnly(const std::set<std::string>& nodes) {
 bool NodeViews::MayHaveClaims(const NodeView& view) const {
   if (!scope_.requestor) return false;
   return !view.maintenances || !MaintenanceRequestor(*scope_.requestor).ClaimsOn(view).empty();
+}
+
+// By the key of the taint, whoever created it. One that cannot be read may be ours.
+bool NodeViews::IsOurs(const DeviceTaintRule& rule) const {
+  return IsUnreadable(rule) || rule.key == identity_.KeyPrefix();
+}
+
+bool NodeViews::MayHaveRules(const NodeView& view) const {
+  if (!view.devices) return !view.devices_status.ok() && !absl::IsNotFound(view.devices_status);
+  return std::any_of(view.devices->rules.begin(), view.devices->rules.end(),
+                     [&](const DeviceTaintRule& rule) { return IsOurs(rule); });
 }
 
 void NodeViews::RunFilter(NodeHooks& hooks, NodeView& view, std::vector<Finding>& findings) {

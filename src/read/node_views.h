@@ -53,6 +53,7 @@ struct NodeParts {
   Node node = {};
   std::vector<Pod> driver_pods = {};  // bound to the node, or waiting for it
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
+  std::optional<absl::StatusOr<NodeDevices>> devices = std::nullopt;  // nullopt: not asked for
 };
 
 // The callbacks of the embedding operator: PodFilter and RestartOnlyPredicate (snapshot_builder.h). An error holds the node
@@ -76,6 +77,7 @@ struct ViewScope {
   LabelSelector driver_labels = {};
   LabelSelector node_selector = {};
   std::optional<RequestorOptions> requestor = std::nullopt;
+  std::vector<std::string> devices = {};  // DRA drivers
   bool asks_uses_driver = false;
   bool asks_restart_only = false;
 };
@@ -118,6 +120,8 @@ class NodeViews {
   };
   bool MayBeBusy(const NodeView& view) const;
   bool MayHaveClaims(const NodeView& view) const;
+  bool MayHaveRules(const NodeView& view) const;
+  bool IsOurs(const DeviceTaintRule& rule) const;
   void RunFilter(NodeHooks& hooks, NodeView& view, std::vector<Finding>& findings);
   void CompareRevisions(NodeHooks& hooks, const DriverParts& driver, NodeView& view, std::vector<Finding>& findings);
   absl::StatusOr<bool> NeedsRestartOnly(NodeHooks& hooks, const Pod& pod, const DriverParts& driver,

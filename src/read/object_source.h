@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "driverupgrade/cluster_reads.h"
+#include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/gate.h"
 
@@ -32,6 +33,8 @@ class ObjectSource {
   virtual std::vector<Pod> DriverPods(const std::string& node) const = 0;
   // Returns nullopt if it is not known which of them are the node's.
   virtual std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const = 0;
+  // Called only if the scope names DRA drivers. Errors: see WatchCache::Devices.
+  virtual absl::StatusOr<NodeDevices> Devices(const std::string& node) const = 0;
   // Called after Take has reported a change of the driver. After an error, the next pass calls again.
   virtual absl::StatusOr<DriverObjects> Driver() = 0;
   // Returns failures of reading that concern no single node.

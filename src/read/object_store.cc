@@ -49,6 +49,28 @@ void ObjectStore::NoteAllNodes(std::size_t driver) {
   for (const auto& [name, node] : *nodes_) NoteChange(driver, name);
 }
 
+void ObjectStore::NoteDevices(const ChangedNodes& nodes) {
+  for (std::size_t driver = 0; driver < drivers_.size(); ++driver) {
+    if (drivers_[driver].dra_drivers.empty()) continue;
+    for (const std::string& node : nodes) {
+      if (node == kAllNodes) {
+        NoteAllNodes(driver);
+      } else {
+        NoteChange(driver, node);
+      }
+    }
+  }
+}
+
+void ObjectStore::FollowDevices(std::size_t driver, std::vector<std::string> dra_drivers) {
+  devices_.Keep(dra_drivers);
+  drivers_[driver].dra_drivers = std::move(dra_drivers);
+}
+
+std::vector<Finding> ObjectStore::DeviceFindings(std::size_t driver) const {
+  return drivers_[driver].dra_drivers.empty() ? std::vector<Finding>() : devices_.Findings();
+}
+
 CacheChanges ObjectStore::Take(std::size_t driver) {
   CacheChanges changes = std::exchange(drivers_[driver].changes, {});
   if (!changes.everything) return changes;

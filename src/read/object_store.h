@@ -16,6 +16,7 @@
 #include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
 #include "read/collection.h"
+#include "read/device_objects.h"
 #include "read/packed.h"
 
 namespace driverupgrade::internal {
@@ -56,6 +57,27 @@ class ObjectStore {
   std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const { return Of<Pod>(driver).On(node); }
   // Returns nullopt if NodeMaintenances were not listed, or if one that cannot be read may be the node's.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
+
+  // ----- objects of DRA
+  //
+  // They are kept once for all drivers.
+
+  // Keeps those of these DRA drivers for the driver. To be called before there are any.
+  void FollowDevices(std::size_t driver, std::vector<std::string> dra_drivers);
+  // `change` takes the objects and returns the nodes about which it has changed something.
+  template <typename F>
+  void ChangeDevices(F change) {
+    NoteDevices(change(devices_));
+  }
+  template <typename T>
+  bool AreDevicesListed() const {
+    return devices_.IsListed<T>();
+  }
+  absl::StatusOr<NodeDevices> Devices(std::size_t driver, const std::string& node) const {
+    return devices_.On(node, drivers_[driver].dra_drivers);
+  }
+  // Objects of DRA that cannot be read and may be any node's; none if the driver has no interest in them.
+  std::vector<Finding> DeviceFindings(std::size_t driver) const;
 
   // ----- all pods of a node
   //
@@ -105,6 +127,7 @@ class ObjectStore {
   struct Driver {
     std::tuple<Collection<DaemonSet>, Collection<ControllerRevision>, Collection<Pod>, Collection<NodeMaintenance>>
         objects = {};
+    std::vector<std::string> dra_drivers = {};
     std::set<std::string> interest = {};
     CacheChanges changes = {.everything = true, .driver = true};
   };
@@ -149,11 +172,13 @@ class ObjectStore {
   void NoteChange(std::size_t driver, const std::string& node);
   void NoteChangeForAll(const std::string& node);
   void NoteAllNodes(std::size_t driver);
+  void NoteDevices(const ChangedNodes& nodes);
 
   // The nodes by name; nullopt until the first list.
   std::optional<std::map<std::string, PackedNode>> nodes_ = std::nullopt;
   std::string nodes_at_ = {};  // the latest version that was reported
   std::vector<Driver> drivers_;
+  DeviceObjects devices_ = {};
   std::map<std::string, NodePods> pods_ = {};
   bool pods_watched_ = false;  // the watch on all pods has started
   int last_ticket_ = 0;

@@ -55,6 +55,37 @@ auto FieldsOf(Is<Pod> auto& pod) {
                   containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
                   subdomain);
 }
+auto FieldsOf(Is<Condition> auto& condition) {
+  auto& [type, status, reason, message, last_transition, observed_generation] = condition;
+  return std::tie(type, status, reason, message, last_transition, observed_generation);
+}
+auto FieldsOf(Is<AllocatedPool> auto& pool) {
+  auto& [driver, name, admin_access] = pool;
+  return std::tie(driver, name, admin_access);
+}
+auto FieldsOf(Is<ClaimConsumer> auto& consumer) {
+  auto& [resource, name, uid] = consumer;
+  return std::tie(resource, name, uid);
+}
+auto FieldsOf(Is<PublishedDevice> auto& device) {
+  auto& [name, driver_version] = device;
+  return std::tie(name, driver_version);
+}
+// Of these three the names come first, since they are read alone.
+auto FieldsOf(Is<DeviceTaintRule> auto& rule) {
+  auto& [name, uid, version, generation, labels, node_name, node_uid, driver, pool, key, value, effect, time_added,
+         deletion, conditions, unreadable] = rule;
+  return std::tie(name, uid, version, generation, labels, node_name, node_uid, driver, pool, key, value, effect,
+                  time_added, deletion, conditions, unreadable);
+}
+auto FieldsOf(Is<ResourceClaim> auto& claim) {
+  auto& [ns, name, uid, version, pod_uid, allocated, allocation_time, reserved_for, deletion, unreadable] = claim;
+  return std::tie(ns, name, uid, version, pod_uid, allocated, allocation_time, reserved_for, deletion, unreadable);
+}
+auto FieldsOf(Is<ResourceSlice> auto& slice) {
+  auto& [name, uid, version, node_name, driver, pool, pool_generation, pool_slices, devices, unreadable] = slice;
+  return std::tie(name, uid, version, node_name, driver, pool, pool_generation, pool_slices, devices, unreadable);
+}
 
 template <typename T>
 concept Structure = requires(T& object) {
@@ -256,5 +287,27 @@ std::vector<Pod> PackedPods::Unpack(const std::string& node_name) const {
   for (const PackedPod& pod : pods_) pods.push_back(pod.Unpack(node_name));
   return pods;
 }
+
+template <typename T>
+PackedObject<T>::PackedObject(const T& object) : bytes_(Pack(object)) {}
+
+template <typename T>
+T PackedObject<T>::Unpack() const {
+  T object;
+  Unpacker(bytes_.get()).Get(object);
+  return object;
+}
+
+template <typename T>
+QualifiedName PackedObject<T>::name() const {
+  Unpacker unpacker(bytes_.get());
+  const std::string_view first = unpacker.Text();
+  if constexpr (std::same_as<T, ResourceClaim>) return {first, unpacker.Text()};
+  return {{}, first};
+}
+
+template class PackedObject<DeviceTaintRule>;
+template class PackedObject<ResourceClaim>;
+template class PackedObject<ResourceSlice>;
 
 }  // namespace driverupgrade::internal

@@ -1,13 +1,16 @@
-// Nodes and pods in a fraction of the memory that Node and Pod take, for a cache that keeps very many and looks at few.
+// Nodes, pods and objects of DRA in a fraction of the memory that they take, for a cache that keeps very many and looks at
+// few.
 #ifndef DRIVERUPGRADE_SRC_READ_PACKED_H_
 #define DRIVERUPGRADE_SRC_READ_PACKED_H_
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/device_types.h"
 
 namespace driverupgrade::internal {
 
@@ -49,6 +52,27 @@ class PackedPods {
 
  private:
   std::vector<PackedPod> pods_ = {};  // sorted by UID
+};
+
+// Namespace, empty if the kind has none, and name.
+using QualifiedName = std::pair<std::string_view, std::string_view>;
+template <typename T>
+QualifiedName NameOf(const T& object) {
+  if constexpr (requires { object.ns; }) return {object.ns, object.name};
+  return {{}, object.name};
+}
+
+// All of an object, whether it could be read or not. One allocation. T is DeviceTaintRule, ResourceClaim or
+// ResourceSlice.
+template <typename T>
+class PackedObject {
+ public:
+  explicit PackedObject(const T& object);
+  T Unpack() const;
+  QualifiedName name() const;
+
+ private:
+  std::unique_ptr<const char[]> bytes_;
 };
 
 }  // namespace driverupgrade::internal

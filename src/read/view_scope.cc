@@ -7,6 +7,7 @@ ViewScope ScopeOf(const SnapshotOptions& options, const std::optional<RequestorO
           .driver_labels = options.driver_labels,
           .node_selector = options.node_selector,
           .requestor = requestor,
+          .devices = options.devices,
           .asks_uses_driver = options.uses_driver != nullptr,
           .asks_restart_only = options.restart_only != nullptr};
 }

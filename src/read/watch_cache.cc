@@ -23,6 +23,11 @@ absl::Status CheckOptions(const ClusterReader& cluster, const WatchCacheOptions&
     if (driver.ns.empty()) return absl::InvalidArgumentError("watch cache: a driver's namespace is empty");
     if (driver.driver_labels.empty()) return absl::InvalidArgumentError("watch cache: a driver's labels are empty");
     if (driver.maintenance_ns) needed.push_back(Operation::kWatchNodeMaintenances);
+    if (driver.devices.empty()) continue;
+    for (const Operation operation :
+         {Operation::kWatchDeviceTaintRules, Operation::kWatchResourceClaims, Operation::kWatchResourceSlices}) {
+      needed.push_back(operation);
+    }
   }
   for (const Operation operation : needed) {
     if (!cluster.Supports(operation)) {
@@ -166,6 +171,21 @@ class WatchCache::Impl {
                  [this](const Pod& pod) { store_.Change([&](auto& store) { store.PodChanged(pod); }); },
                  [this](const Pod& pod) { store_.Change([&](auto& store) { store.PodDeleted(pod); }); }});
     for (std::size_t driver = 0; driver < options_.drivers.size(); ++driver) FollowDriver(driver);
+    FollowDevices();
+  }
+
+  void FollowDevices() {
+    bool any = false;
+    for (std::size_t driver = 0; driver < options_.drivers.size(); ++driver) {
+      const std::vector<std::string>& devices = options_.drivers[driver].devices;
+      store_.Change([&](internal::ObjectStore& store) { store.FollowDevices(driver, devices); });
+      any = any || !devices.empty();
+    }
+    if (!any) return;
+    Follow<DeviceTaintRule>("device taint rules", {}, &ClusterReader::WatchDeviceTaintRules,
+                            DevicesOf<DeviceTaintRule>());
+    Follow<ResourceClaim>("resource claims", {}, &ClusterReader::WatchResourceClaims, DevicesOf<ResourceClaim>());
+    Follow<ResourceSlice>("resource slices", {}, &ClusterReader::WatchResourceSlices, DevicesOf<ResourceSlice>());
   }
 
   void FollowDriver(std::size_t i) {
@@ -176,8 +196,29 @@ class WatchCache::Impl {
                                ObjectsOf<ControllerRevision>(i));
     Follow<Pod>("driver pods", of_driver, &ClusterReader::WatchPods, ObjectsOf<Pod>(i));
     if (!driver.maintenance_ns) return;
+    internal::WatchTarget<NodeMaintenance> maintenances = ObjectsOf<NodeMaintenance>(i);
+    maintenances.on_absent = [take = maintenances.on_list](const absl::Status&) { take({}, ""); };
     Follow<NodeMaintenance>("node maintenances", {.ns = *driver.maintenance_ns}, &ClusterReader::WatchNodeMaintenances,
-                            ObjectsOf<NodeMaintenance>(i));
+                            std::move(maintenances));
+  }
+
+  // `change` takes a DeviceObjects&.
+  template <typename F>
+  void ChangeDevices(F change) {
+    store_.Change([&](internal::ObjectStore& store) { store.ChangeDevices(change); });
+  }
+
+  template <typename T>
+  internal::WatchTarget<T> DevicesOf() {
+    using internal::DeviceObjects;
+    return {[this](const std::vector<T>& objects, std::string_view) {
+              ChangeDevices([&](DeviceObjects& devices) { return devices.Listed(objects); });
+            },
+            [this](const T& object) { ChangeDevices([&](DeviceObjects& devices) { return devices.Changed(object); }); },
+            [this](const T& object) { ChangeDevices([&](DeviceObjects& devices) { return devices.Deleted(object); }); },
+            [this](const absl::Status& absent) {
+              ChangeDevices([&](DeviceObjects& devices) { return devices.Failed<T>(absent); });
+            }};
   }
 
   template <typename T>
@@ -279,6 +320,12 @@ std::vector<ControllerRevision> WatchCache::Revisions(std::size_t driver) const 
 std::optional<std::vector<NodeMaintenance>> WatchCache::Maintenances(std::size_t driver,
                                                                      const std::string& node) const {
   return impl_->store().Read([&](const auto& store) { return store.Maintenances(driver, node); });
+}
+absl::StatusOr<NodeDevices> WatchCache::Devices(std::size_t driver, const std::string& node) const {
+  return impl_->store().Read([&](const auto& store) { return store.Devices(driver, node); });
+}
+std::vector<Finding> WatchCache::DeviceFindings(std::size_t driver) const {
+  return impl_->store().Read([&](const auto& store) { return store.DeviceFindings(driver); });
 }
 std::optional<std::vector<Pod>> WatchCache::PodsOn(const std::string& node) const {
   return impl_->store().Read([&](const auto& store) { return store.PodsOn(node); });

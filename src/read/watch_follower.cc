@@ -104,7 +104,7 @@ void WatchFollower::NoteListed() {
 // Where the cluster has no such kind there are no such objects. Once they have been seen, who says so may be wrong.
 bool WatchFollower::IsAbsent(const absl::Status& ended) {
   if (!absl::IsNotFound(ended)) return false;
-  if (!absent_ && !synced()) absent_ = TakeAsEmpty();
+  if (!absent_ && !synced()) absent_ = TakeAsEmpty(ended);
   return absent_;
 }
 

@@ -58,7 +58,7 @@ class WatchFollower {
   virtual absl::Status Call(const CallContext& context, absl::Duration timeout) = 0;
   virtual void BeginAnew() = 0;
   // The cluster has no such kind. Whether that is as good as an empty collection.
-  virtual bool TakeAsEmpty() = 0;
+  virtual bool TakeAsEmpty(const absl::Status& absent) = 0;
 
   // What is held is fresh. Failures stay counted: a watch that fails after each list is to be patient.
   void NoteListed();
@@ -101,6 +101,8 @@ struct WatchTarget {
   std::function<void(std::vector<T>, std::string_view)> on_list;
   std::function<void(T)> on_change;
   std::function<void(const T&)> on_delete;
+  // The cluster has no such kind. Null: it has.
+  std::function<void(const absl::Status&)> on_absent = nullptr;
 };
 
 template <typename T>
@@ -125,9 +127,9 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
     return (cluster_.get()->*method_)(context, params, *this);
   }
   void BeginAnew() override { params_.resource_version.clear(); }
-  bool TakeAsEmpty() override {
-    if constexpr (std::is_same_v<T, NodeMaintenance>) target_.on_list({}, "");
-    return std::is_same_v<T, NodeMaintenance>;
+  bool TakeAsEmpty(const absl::Status& absent) override {
+    if (target_.on_absent != nullptr) target_.on_absent(absent);
+    return target_.on_absent != nullptr;
   }
 
   bool OnList(std::vector<T> objects, std::string_view at) override {

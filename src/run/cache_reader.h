@@ -44,6 +44,10 @@ class CacheReader final : public Reader, private ObjectSource {
   std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const override {
     return cache_->Maintenances(driver_, node);
   }
+  absl::StatusOr<NodeDevices> Devices(const std::string& node) const override {
+    return cache_->Devices(driver_, node);
+  }
+  std::vector<Finding> Findings() const override { return cache_->DeviceFindings(driver_); }
   absl::StatusOr<DriverObjects> Driver() override;
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const override { return cache_->PodsOn(node); }
   bool KnowsPodsOn(const std::string& node) const override { return cache_->KnowsPodsOn(node); }

@@ -62,7 +62,7 @@ absl::Status CheckAllSeen(const ClusterSnapshot& snapshot, bool requestor) {
   return absl::OkStatus();
 }
 
-absl::Status CheckNeededOperations(const ClusterFacade& cluster, bool events, bool requestor) {
+absl::Status CheckNeededOperations(const ClusterFacade& cluster, bool events, bool requestor, bool devices) {
   std::vector<Operation> needed = {
       Operation::kListNodes, Operation::kListPods, Operation::kListDaemonSets, Operation::kListControllerRevisions,
       Operation::kPatchNode, Operation::kEvictPod, Operation::kDeletePod};
@@ -70,6 +70,13 @@ absl::Status CheckNeededOperations(const ClusterFacade& cluster, bool events, bo
   if (requestor) {
     for (const Operation operation : {Operation::kListNodeMaintenances, Operation::kCreateNodeMaintenance,
                                       Operation::kPatchNodeMaintenance, Operation::kDeleteNodeMaintenance}) {
+      needed.push_back(operation);
+    }
+  }
+  if (devices) {
+    for (const Operation operation :
+         {Operation::kListDeviceTaintRules, Operation::kListResourceClaims, Operation::kListResourceSlices,
+          Operation::kCreateDeviceTaintRule, Operation::kPatchDeviceTaintRule, Operation::kDeleteDeviceTaintRule}) {
       needed.push_back(operation);
     }
   }
@@ -81,6 +88,7 @@ absl::StatusOr<std::size_t> FindScope(const EngineOptions& options) {
   DriverScope scope{
       .ns = snapshot.ns, .driver_labels = snapshot.driver_labels, .node_selector = snapshot.node_selector};
   if (options.state_machine.requestor) scope.maintenance_ns = options.state_machine.requestor->ns;
+  scope.devices = snapshot.devices;
   const std::optional<std::size_t> driver = options.cache->Find(scope);
   if (!driver) {
     return absl::InvalidArgumentError(
@@ -150,7 +158,8 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> internal::EngineMaker::Create(con
   if (cluster == nullptr) return absl::InvalidArgumentError("engine options: no cluster facade");
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckOptions(options));
   const std::optional<RequestorOptions>& requestor = options.state_machine.requestor;
-  DRIVERUPGRADE_RETURN_IF_ERROR(CheckNeededOperations(*cluster, options.executor.events, requestor.has_value()));
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckNeededOperations(*cluster, options.executor.events, requestor.has_value(),
+                                                      !options.snapshot.devices.empty()));
   if (options.clock == nullptr) options.clock = SystemClock();
   if (options.cache != nullptr) {
     DRIVERUPGRADE_RETURN_IF_ERROR(FindScope(options).status());

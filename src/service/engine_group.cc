@@ -29,6 +29,7 @@ DriverScope ScopeOf(const EngineSpec& spec, const EngineOptions& options) {
   DriverScope scope{
       .ns = options.snapshot.ns, .driver_labels = spec.driver_labels, .node_selector = spec.node_selector};
   if (const auto& requestor = options.state_machine.requestor) scope.maintenance_ns = requestor->ns;
+  scope.devices = options.snapshot.devices;
   return scope;
 }
 

@@ -33,6 +33,11 @@ DumpObjects::DumpObjects(ClusterObjects objects, const internal::ViewScope& scop
   for (ControllerRevision& revision : objects.controller_revisions) {
     if (revision.ns == scope.ns) driver_.revisions.push_back(std::move(revision));
   }
+  // A dump that lacks a kind is taken for that of a cluster that has no such objects.
+  internal::DeviceObjects& devices = BeginDevices(scope.devices);
+  devices.Listed(objects.device_taint_rules);
+  devices.Listed(objects.resource_claims);
+  devices.Listed(objects.resource_slices);
   if (!scope.requestor) return;
   std::erase_if(objects.node_maintenances,
                 [&](const NodeMaintenance& object) { return object.ns != scope.requestor->ns; });

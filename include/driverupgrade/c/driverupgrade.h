@@ -118,7 +118,10 @@ enum {
   DU_DAEMON_SETS = 2, /* likewise */
   DU_CONTROLLER_REVISIONS = 3, /* of the driver's namespace */
   DU_NODE_MAINTENANCES = 4, /* of the requestor's namespace; never put: they could not be read, or there is no requestor */
-  DU_KINDS = 5
+  DU_DEVICE_TAINT_RULES = 5, /* these three: of the cluster, in resource.k8s.io/v1, if the option `devices` names DRA drivers */
+  DU_RESOURCE_CLAIMS = 6,    /* the Status with code 404 by which the server answers will do instead of a list */
+  DU_RESOURCE_SLICES = 7,
+  DU_KINDS = 8
 };
 
 /* What stands for an HTTP status if there is none. */

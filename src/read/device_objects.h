@@ -1,0 +1,73 @@
+// The objects of Dynamic Resource Allocation that upgrades look at, by the node that they concern.
+#ifndef DRIVERUPGRADE_SRC_READ_DEVICE_OBJECTS_H_
+#define DRIVERUPGRADE_SRC_READ_DEVICE_OBJECTS_H_
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/device_types.h"
+#include "driverupgrade/finding.h"
+#include "read/packed_objects.h"
+
+namespace driverupgrade::internal {
+
+// Nodes about which something has changed; kAllNodes among them stands for all.
+using ChangedNodes = std::set<std::string>;
+inline constexpr std::string_view kAllNodes = "";
+
+// T is DeviceTaintRule, ResourceClaim or ResourceSlice.
+class DeviceObjects {
+ public:
+  // Keeps the objects of these DRA drivers, too. To be called before there are any.
+  void Keep(const std::vector<std::string>& drivers) { drivers_.insert(drivers.begin(), drivers.end()); }
+
+  // Takes a list of all objects of the kind.
+  template <typename T>
+  ChangedNodes Listed(const std::vector<T>& objects);
+  // Both ignore a change that comes before the first list: one object must not pass for all of its kind.
+  template <typename T>
+  ChangedNodes Changed(const T& object);
+  template <typename T>
+  ChangedNodes Deleted(const T& object);
+  // The objects of the kind could not be listed: NotFound if the cluster does not serve it.
+  template <typename T>
+  ChangedNodes Failed(const absl::Status& why);
+  template <typename T>
+  bool IsListed() const {
+    return std::get<Kind<T>>(kinds_).status.ok();
+  }
+
+  // What they say of a node's devices of these drivers. Errors: see WatchCache::Devices.
+  absl::StatusOr<NodeDevices> On(const std::string& node, const std::vector<std::string>& drivers) const;
+  // Returns a finding for each object that cannot be read and may be any node's.
+  std::vector<Finding> Findings() const;
+
+ private:
+  template <typename T>
+  struct Kind {
+    absl::Status status = absl::UnavailableError("has not been read yet");
+    PackedObjects<T> objects = {};
+  };
+
+  // Returns the nodes that the object concerns: none if it is of no interest, kAllNodes if that cannot be told.
+  std::set<std::string> NodesOf(const DeviceTaintRule& rule) const;
+  std::set<std::string> NodesOf(const ResourceClaim& claim) const;
+  std::set<std::string> NodesOf(const ResourceSlice& slice) const;
+  template <typename T>
+  void Put(const T& object, ChangedNodes& changed);
+  template <typename T>
+  void Drop(const T& named, ChangedNodes& changed);
+
+  std::set<std::string> drivers_ = {};
+  std::tuple<Kind<DeviceTaintRule>, Kind<ResourceClaim>, Kind<ResourceSlice>> kinds_ = {};
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_READ_DEVICE_OBJECTS_H_

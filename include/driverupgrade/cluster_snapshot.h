@@ -167,14 +167,14 @@ struct DriverFacts {
   friend bool operator==(const DriverFacts&, const DriverFacts&) = default;
 };
 
-/// What Dynamic Resource Allocation says of the devices of one node, of the drivers in SnapshotOptions::devices.
+/// Holds the objects of Dynamic Resource Allocation for one node, of the drivers in SnapshotOptions::devices.
 struct NodeDevices {
-  /// By name: those that the Node owns; and those without such an owner whose pool has the name of the node.
+  /// Rules that the Node owns, and rules without such an owner whose pool has the name of the node. In the order of names.
   std::vector<DeviceTaintRule> rules = {};
-  /// By namespace and name: those that have devices of a pool that has the name of the node, as it has with all known
-  /// drivers.
+  /// Claims with devices of the pool that has the name of the node; all known drivers name their pools so. In the order of
+  /// namespaces and names.
   std::vector<ResourceClaim> claims = {};
-  /// By name.
+  /// Slices of the node in the order of names.
   std::vector<ResourceSlice> slices = {};
   friend bool operator==(const NodeDevices&, const NodeDevices&) = default;
 };
@@ -200,11 +200,11 @@ struct NodeView {
   /// NodeMaintenances for the node in the requestor's namespace, by name. nullopt: not read, which is not the same as
   /// none.
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
-  /// nullopt: not read, which is not the same as none.
+  /// nullopt: they were not read; `devices_status` gives the reason.
   std::optional<NodeDevices> devices = std::nullopt;
-  /// Why `devices` were not read: NotFound if the cluster does not serve one of the kinds; DataLoss if an object that
-  /// may be the node's cannot be read; Unavailable if they have not been read yet; or the error of a list. OK if they
-  /// were read, or not asked for.
+  /// OK if `devices` were read, or if the options name no DRA drivers. NotFound if the cluster does not serve one of the
+  /// kinds. DataLoss if an object that may be the node's cannot be read. Otherwise the error of a list, or Unavailable
+  /// before the first list.
   absl::Status devices_status = absl::OkStatus();
   NodeAttempts attempts = {};
   /// Set by ShareView only.

@@ -137,14 +137,14 @@ std::string_view ToString(DeviceCall::Kind kind);
 std::string Describe(const DeviceCall& call);
 
 struct CreateDeviceTaintRuleParams {
-  /// Name, labels, owner and spec; what the server sets (UID, version, generation, times, conditions) is not sent.
+  /// Name, labels, owner and spec are sent. The server sets the rest: UID, version, generation, times and conditions.
   DeviceTaintRule object = {};
 };
 
 /// Sets the effect; all else of the rule stays.
 struct PatchDeviceTaintRuleParams {
   std::string name = {};
-  /// As in PatchNodeParams.
+  /// Preconditions, as in PatchNodeParams.
   std::string uid = {};
   std::string resource_version = {};
   DeviceTaintEffect effect = DeviceTaintEffect::kNone;

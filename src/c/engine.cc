@@ -86,9 +86,7 @@ absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.asks_restart_only, options.FlagOr("restartOnly", false));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.requestor, RequestorMember(options));
   host.core.machine.requestor = host.core.scope.requestor;
-  if (options.Has("devices")) {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.devices, options.Texts("devices"));
-  }
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.scope.devices, options.Texts("devices"));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.machine.driver_restart_count_max,
                                  options.CountOr("driverRestartCountMax", host.core.machine.driver_restart_count_max));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.core.machine.own_node, options.TextOr("ownNode", ""));

@@ -151,7 +151,7 @@ ContractResult RunCase(const NeededCase& one, ContractWorld& world) {
 std::vector<ContractCase> FacadeContract() {
   std::vector<ContractCase> cases;
   for (const auto& group : {internal::ListCases(), internal::WriteCases(), internal::MaintenanceCases(),
-                            internal::WatchCases(), internal::LeaseCases()}) {
+                            internal::DeviceCases(), internal::WatchCases(), internal::LeaseCases()}) {
     for (const NeededCase& one : group) {
       cases.push_back(
           {.name = std::string(one.name), .run = [one](ContractWorld& world) { return RunCase(one, world); }});

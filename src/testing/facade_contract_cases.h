@@ -37,6 +37,7 @@ inline Need PodReads() { return {Operation::kGetPod, Operation::kListPods}; }
 std::vector<NeededCase> ListCases();
 std::vector<NeededCase> WriteCases();
 std::vector<NeededCase> MaintenanceCases();
+std::vector<NeededCase> DeviceCases();
 std::vector<NeededCase> WatchCases();
 std::vector<NeededCase> LeaseCases();
 

@@ -5,7 +5,8 @@
 // fake_cluster_eviction.cc (API server, disruption controller), fake_cluster_daemon_sets.cc,
 // fake_cluster_rolling_update.cc, fake_cluster_workloads.cc (ReplicaSets, StatefulSets, scheduler),
 // fake_cluster_kubelet.cc, fake_cluster_maintenance.cc (NodeMaintenances, the maintenance operator),
-// fake_cluster_leases.cc (Leases, ConfigMaps).
+// fake_cluster_leases.cc (Leases, ConfigMaps). What Dynamic Resource Allocation adds is a class of its own
+// (fake_cluster_devices.h).
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 
@@ -24,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "testing/fake_cluster_devices.h"
 #include "testing/fake_cluster_log.h"
 #include "testing/fake_cluster_records.h"
 
@@ -31,7 +33,7 @@ namespace driverupgrade::testing::internal {
 
 class Model {
  public:
-  explicit Model(const FakeClusterOptions& options) : options_(options) {}
+  explicit Model(const FakeClusterOptions& options) : options_(options), devices_(options.devices) {}
 
   /// The time at which whatever is called next happens.
   void set_now(absl::Time now) { now_ = now; }
@@ -103,8 +105,12 @@ class Model {
   bool RemoveLease(const Key& key);
   bool RemoveConfigMap(const Key& key);
   bool IsTerminating(const std::string& ns) const { return terminating_namespaces_.count(ns) > 0; }
+  Devices& devices() { return devices_; }
+  const Devices& devices() const { return devices_; }
 
  private:
+  friend class Devices;
+
   // Store: the only functions that change objects; each gives a new revision, tells the observer and everyone
   // whom the change concerns. A change to an equal object is none.
   void PutNode(Actor actor, Node node);
@@ -174,6 +180,7 @@ class Model {
   void OpenNode(const std::string& name, bool open);
   bool CanTakePods(const Node& node) const { return node.ready && !node.unschedulable; }
   std::string PickNode(const Pod& pod);
+  std::string FirstNodeWithDevices(const Pod& pod);
   std::string FirstFreeNode(WorkloadRecord& record);
   void QueueSchedule();
   void Schedule();
@@ -204,7 +211,7 @@ class Model {
   absl::Time now_ = absl::UnixEpoch();
   std::int64_t revision_ = std::max(options_.first_revision, kFirstRevision);
   std::tuple<ObjectLog<Node>, ObjectLog<Pod>, ObjectLog<DaemonSet>, ObjectLog<ControllerRevision>,
-             ObjectLog<NodeMaintenance>>
+             ObjectLog<NodeMaintenance>, ObjectLog<DeviceTaintRule>, ObjectLog<ResourceClaim>, ObjectLog<ResourceSlice>>
       logs_;
   std::int64_t uid_count_ = 0;
   std::int64_t name_count_ = 0;
@@ -226,6 +233,7 @@ class Model {
   /// By UID, which is in order of creation.
   std::map<std::string, WorkloadRecord> workloads_;
   std::map<Key, MaintenanceRecord> maintenances_;
+  Devices devices_;
   std::map<Key, std::shared_ptr<const Lease>> leases_;
   std::map<Key, std::shared_ptr<const ConfigMap>> config_maps_;
   std::int64_t maintenance_count_ = 0;

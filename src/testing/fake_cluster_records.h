@@ -123,12 +123,13 @@ enum class EffectKind : std::uint8_t {
   kObserveTemplate,
   kSyncWorkload,
   kStepMaintenance,
+  kStepDeviceTaintRule,
 };
 
 /// Something that the cluster will do. What it is about may be gone by then: the UID tells.
 struct Effect {
   EffectKind kind = EffectKind::kSchedule;
-  /// Pod, DaemonSet or NodeMaintenance.
+  /// Pod, DaemonSet, NodeMaintenance or DeviceTaintRule.
   Key key = {};
   std::string uid = {};
   std::string node_name = {};

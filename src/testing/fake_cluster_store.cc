@@ -56,6 +56,7 @@ void Model::RunNextEffect() {
       return;
     case EffectKind::kSyncWorkload: SyncWorkload(effect.uid, Actor::kCluster, /*started=*/false); return;
     case EffectKind::kStepMaintenance: StepMaintenance(effect); return;
+    case EffectKind::kStepDeviceTaintRule: devices_.StepRule(*this, effect); return;
   }
 }
 
@@ -158,6 +159,7 @@ void Model::OnNodeChanged(const Node* before, const Node* after) {
   if (after != nullptr) return;
   if (full_nodes_.contains(name)) MakeRoom(std::string(name));
   CollectMaintenances(before->uid);
+  devices_.NodeIsGone(*this, *before);
   if (options_.pod_gc_delay > absl::ZeroDuration()) {
     Queue(options_.pod_gc_delay, {.kind = EffectKind::kCollectPods, .node_name = name});
   } else {
@@ -246,6 +248,8 @@ void Model::OnPodChanged(const Pod* before, const Pod* after) {
   } else {
     unbound_.erase(KeyOf(pod));
   }
+  const bool is_over = after == nullptr || IsFinished(*after);
+  if (is_over && !pod.resource_claims.empty()) devices_.PodIsOver(*this, pod);
   if (before == nullptr) return;
   const OwnerReference* owner = ControllerOf(*before);
   if (owner == nullptr) return;
@@ -314,6 +318,7 @@ Pod Model::AddPod(Pod pod, const PodBehavior& behavior) {
   }
   Enrol(pod, behavior);
   if (pods_.count(key) > 0) ErasePod(Actor::kAdministrator, key);
+  if (!pod.node_name.empty()) devices_.Reserve(*this, pod, pod.node_name);
   PutPod(Actor::kAdministrator, std::move(pod), &behavior);
   return *pods_.at(key).pod;
 }

@@ -20,26 +20,26 @@ using internal::SelectorText;
 
 namespace {
 
+const std::string& NamespaceOf(const Pod& pod) { return pod.ref.ns; }
 template <class T>
-const std::string& NamespaceOf(const T& object) {
-  if constexpr (std::is_same_v<T, Pod>) {
-    return object.ref.ns;
-  } else {
-    return object.ns;
-  }
-}
+requires requires(const T& object) { object.ns; }
+const std::string& NamespaceOf(const T& object) { return object.ns; }
+
+template <class T>
+constexpr bool kIsOfDevices =
+    std::is_same_v<T, DeviceTaintRule> || std::is_same_v<T, ResourceClaim> || std::is_same_v<T, ResourceSlice>;
 
 template <class T>
 bool Selects(const WatchParams& params, const T& object) {
-  if constexpr (std::is_same_v<T, NodeMaintenance>) {
-    if (!params.label_selector.Matches({})) return false;
-  } else {
+  if constexpr (requires { object.labels; }) {
     if (!params.label_selector.Matches(object.labels)) return false;
-  }
-  if constexpr (std::is_same_v<T, Node>) {
-    return true;
   } else {
+    if (!params.label_selector.Matches({})) return false;
+  }
+  if constexpr (requires { NamespaceOf(object); }) {
     return params.ns.empty() || NamespaceOf(object) == params.ns;
+  } else {
+    return true;
   }
 }
 
@@ -53,6 +53,10 @@ std::vector<T> ListOf(const Model& model, const WatchParams& params) {
     return model.ListDaemonSets(params.ns, params.label_selector);
   } else if constexpr (std::is_same_v<T, ControllerRevision>) {
     return model.ListControllerRevisions(params.ns, params.label_selector);
+  } else if constexpr (kIsOfDevices<T>) {
+    std::vector<T> objects = model.devices().List<T>();
+    std::erase_if(objects, [&](const T& object) { return !Selects(params, object); });
+    return objects;
   } else {
     if (!params.label_selector.Matches({})) return {};
     return model.ListNodeMaintenances(params.ns);
@@ -69,6 +73,12 @@ constexpr Operation WatchOperation() {
     return Operation::kWatchDaemonSets;
   } else if constexpr (std::is_same_v<T, ControllerRevision>) {
     return Operation::kWatchControllerRevisions;
+  } else if constexpr (std::is_same_v<T, DeviceTaintRule>) {
+    return Operation::kWatchDeviceTaintRules;
+  } else if constexpr (std::is_same_v<T, ResourceClaim>) {
+    return Operation::kWatchResourceClaims;
+  } else if constexpr (std::is_same_v<T, ResourceSlice>) {
+    return Operation::kWatchResourceSlices;
   } else {
     return Operation::kWatchNodeMaintenances;
   }
@@ -151,6 +161,9 @@ std::optional<absl::Status> FakeCluster::Impl::BeginWatch(Feed<T>& feed, Call& c
     feed.last = fault->status;
   }
   call.applied = true;
+  if constexpr (kIsOfDevices<T>) {
+    if (absl::Status served = model.devices().Served<T>(); !served.ok()) return served;
+  }
   const absl::Time now = clock->Now();
   feed.end = now + feed.params.timeout;
   feed.next_bookmark = now + options.bookmark_period;
@@ -270,6 +283,21 @@ absl::Status FakeCluster::WatchNodeMaintenances(const CallContext& context, cons
   return impl_->Watch(context, params, impl_->options.watches_follow, sink);
 }
 
+absl::Status FakeCluster::WatchDeviceTaintRules(const CallContext& context, const WatchParams& params,
+                                                WatchSink<DeviceTaintRule>& sink) {
+  return impl_->Watch(context, params, impl_->options.watches_follow, sink);
+}
+
+absl::Status FakeCluster::WatchResourceClaims(const CallContext& context, const WatchParams& params,
+                                              WatchSink<ResourceClaim>& sink) {
+  return impl_->Watch(context, params, impl_->options.watches_follow, sink);
+}
+
+absl::Status FakeCluster::WatchResourceSlices(const CallContext& context, const WatchParams& params,
+                                              WatchSink<ResourceSlice>& sink) {
+  return impl_->Watch(context, params, impl_->options.watches_follow, sink);
+}
+
 template <class T>
 absl::Status FakeCluster::Poll(const CallContext& context, const WatchParams& params, WatchSink<T>& sink) {
   return impl_->Watch(context, params, /*follow=*/false, sink);
@@ -280,6 +308,9 @@ template absl::Status FakeCluster::Poll(const CallContext&, const WatchParams&, 
 template absl::Status FakeCluster::Poll(const CallContext&, const WatchParams&, WatchSink<DaemonSet>&);
 template absl::Status FakeCluster::Poll(const CallContext&, const WatchParams&, WatchSink<ControllerRevision>&);
 template absl::Status FakeCluster::Poll(const CallContext&, const WatchParams&, WatchSink<NodeMaintenance>&);
+template absl::Status FakeCluster::Poll(const CallContext&, const WatchParams&, WatchSink<DeviceTaintRule>&);
+template absl::Status FakeCluster::Poll(const CallContext&, const WatchParams&, WatchSink<ResourceClaim>&);
+template absl::Status FakeCluster::Poll(const CallContext&, const WatchParams&, WatchSink<ResourceSlice>&);
 
 void FakeCluster::CompactLog() {
   impl_->With([](Model& model) { model.CompactLog(); });

@@ -94,8 +94,14 @@ void Model::CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const s
           .container_statuses = OneContainer(spec.name, false),
           .resource_names = spec.resource_names};
   if (spec.has_empty_dir) pod.volumes = {{.name = "scratch", .kind = "emptyDir"}};
+  if (spec.devices) {
+    const ResourceClaim claim = devices_.AddClaim(
+        *this, {.ns = spec.ns, .name = name + "-devices", .request = *spec.devices, .pod_uid = pod.ref.uid});
+    pod.resource_claims = {claim.name};
+  }
   if (started) pod.node_name = PickNode(pod);
   if (!pod.node_name.empty()) {
+    devices_.Reserve(*this, pod, pod.node_name);
     pod.phase = PodPhase::kRunning;
     pod.container_statuses.front().ready = true;
   }
@@ -158,6 +164,7 @@ std::string Model::PickNode(const Pod& pod) {
   // Such a pod stays unbound until SetNodeFull, or a test that edits it, lets it in.
   if (!pod.unscheduled_message.empty()) return "";
   if (!pod.affinity_node_name.empty()) return nodes_.contains(pod.affinity_node_name) ? pod.affinity_node_name : "";
+  if (!pod.resource_claims.empty()) return FirstNodeWithDevices(pod);
   const OwnerReference* owner = ControllerOf(pod);
   auto workload = owner != nullptr ? workloads_.find(owner->uid) : workloads_.end();
   if (workload == workloads_.end()) return open_nodes_.empty() ? "" : *open_nodes_.begin();
@@ -167,6 +174,16 @@ std::string Model::PickNode(const Pod& pod) {
     if (HasLabels(nodes_.at(name)->labels, record.spec.node_selector)) return name;
   }
   return "";
+}
+
+std::string Model::FirstNodeWithDevices(const Pod& pod) {
+  const OwnerReference* owner = ControllerOf(pod);
+  const auto workload = owner != nullptr ? workloads_.find(owner->uid) : workloads_.end();
+  const StringMap wanted = workload != workloads_.end() ? workload->second.spec.node_selector : StringMap();
+  const auto found = std::find_if(open_nodes_.begin(), open_nodes_.end(), [&](const std::string& name) {
+    return HasLabels(nodes_.at(name)->labels, wanted) && devices_.Fits(*this, pod, name);
+  });
+  return found == open_nodes_.end() ? "" : *found;
 }
 
 bool Model::SetNodeFull(const std::string& name, const std::string& message) {
@@ -205,6 +222,7 @@ void Model::Schedule() {
     pod.node_name = PickNode(pod);
     if (pod.node_name.empty()) continue;
     pod.affinity_node_name.clear();
+    devices_.Reserve(*this, pod, pod.node_name);
     PutPod(Actor::kCluster, std::move(pod));
   }
 }

@@ -1,4 +1,4 @@
-// What can be told of an object of which something else cannot be read.
+// Reads the parts of an object that name it, although another part cannot be read.
 #ifndef DRIVERUPGRADE_SRC_WIRE_IDENTITY_H_
 #define DRIVERUPGRADE_SRC_WIRE_IDENTITY_H_
 
@@ -16,7 +16,7 @@ inline std::string ReadName(const JsonField& metadata) {
   return name;
 }
 
-// What `read` makes of the member, or its default if that cannot be read.
+// Returns the result of `read` on the member, or its default if the member cannot be read.
 template <typename F>
 auto IfReadable(const JsonField& object, std::string_view member, F&& read) {
   std::string error;

@@ -76,6 +76,29 @@ TEST_CASE("A watch goes on from a list: a line before the list is refused, and i
   CHECK(told.Line(DU_NODES, "ADDED", NodeText("u1", 20, "drain-required")).code == 0);
 }
 
+TEST_CASE("Objects of DRA are put as lists and lines, or as the Status of a server that does not serve their kind") {
+  du_engine* engine = nullptr;
+  const std::string options = std::string(kOptions) + R"(,"devices":["gpu.nvidia.com"]})";
+  REQUIRE(Call(du_engine_new, Str(options), &engine).code == 0);
+  const auto put = [&](int kind, std::string_view document) {
+    return Call(du_engine_put, engine, kind, Str(document));
+  };
+  CHECK(put(DU_DEVICE_TAINT_RULES, R"({"kind":"Status","code":404,"message":"404 page not found"})").code == 0);
+  CHECK(put(DU_RESOURCE_CLAIMS, R"({"kind":"Status","code":403,"message":"no"})").code == 3);
+  CHECK(put(DU_NODES, R"({"kind":"Status","code":404})").code == 3);
+  const auto line = [&](int kind) {
+    return Call(du_engine_watch_line, engine, kind,
+                Str(R"({"type":"ADDED","object":{"kind":"ResourceClaim","metadata":{"name":"a","namespace":"b",)"
+                    R"("resourceVersion":"1"}}})"));
+  };
+  CHECK(Has(line(DU_RESOURCE_CLAIMS).text, "a list of its kind is needed first"));
+  CHECK(put(DU_RESOURCE_CLAIMS, R"({"kind":"ResourceClaimList","metadata":{"resourceVersion":"1"},"items":[]})").code ==
+        0);
+  CHECK(line(DU_RESOURCE_CLAIMS).code == 0);
+  CHECK(line(DU_KINDS).code == 3);
+  du_engine_free(engine);
+}
+
 TEST_CASE("The end of an earlier node of the name, told late, leaves the new one") {
   ByHand told;
   told.Put(DU_NODES, NodeText("u2", 20, "upgrade-done"));

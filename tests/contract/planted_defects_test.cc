@@ -72,6 +72,13 @@ class BentFacade final : public ForwardingFacade {
   absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override {
     return patch_map ? patch_map(context, params) : ForwardingFacade::PatchConfigMap(context, params);
   }
+  absl::StatusOr<DeviceTaintRule> PatchDeviceTaintRule(const CallContext& context,
+                                                       const PatchDeviceTaintRuleParams& params) override {
+    return patch_rule ? patch_rule(context, params) : ForwardingFacade::PatchDeviceTaintRule(context, params);
+  }
+  absl::Status DeleteDeviceTaintRule(const CallContext& context, const DeleteDeviceTaintRuleParams& params) override {
+    return remove_rule ? remove_rule(context, params) : ForwardingFacade::DeleteDeviceTaintRule(context, params);
+  }
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override {
     return record ? record(context, params) : ForwardingFacade::RecordEvent(context, params);
   }
@@ -97,6 +104,8 @@ class BentFacade final : public ForwardingFacade {
   Call<GetNodeParams, absl::StatusOr<Node>> get;
   Call<Lease, absl::StatusOr<Lease>> update;
   Call<PatchConfigMapParams, absl::StatusOr<ConfigMap>> patch_map;
+  Call<PatchDeviceTaintRuleParams, absl::StatusOr<DeviceTaintRule>> patch_rule;
+  Call<DeleteDeviceTaintRuleParams, absl::Status> remove_rule;
   Call<RecordEventParams, absl::Status> record;
 
  private:
@@ -360,6 +369,24 @@ std::vector<Defect> Further() {
            return cluster.PatchConfigMap(context, params);
          };
        }},
+      {"a device taint rule is patched whatever its version", "",
+       "a patch of another version or UID of a device taint rule is Aborted",
+       [](BentFacade& facade, FakeCluster& cluster) {
+         facade.patch_rule = [&](const CallContext& context, PatchDeviceTaintRuleParams params) {
+           for (const DeviceTaintRule& rule : cluster.device_taint_rules()) {
+             if (rule.name == params.name) params.resource_version = rule.resource_version;
+           }
+           return cluster.PatchDeviceTaintRule(context, params);
+         };
+       }},
+      {"deletions are of any device taint rule of the name", "",
+       "a deletion is of that very device taint rule or of none",
+       [](BentFacade& facade, FakeCluster& cluster) {
+         facade.remove_rule = [&](const CallContext&, const DeleteDeviceTaintRuleParams& params) {
+           cluster.RemoveDeviceTaintRule(params.name);
+           return absl::OkStatus();
+         };
+       }},
       {"events that repeat are refused", "", "an event that repeats is one event",
        [](BentFacade& facade, FakeCluster& cluster) {
          facade.record = [&](const CallContext& context, const RecordEventParams& params) {
@@ -433,7 +460,7 @@ TEST_CASE("the report on a facade of the seven operations begins with what is wr
   const ContractReport report = ReportOn(Facade::kOfSeven, Thirty().back().plant);
   INFO(report.ToString());
   CHECK(report.ToString().starts_with(
-      "contract of the facade: 19 kept, 1 broken, 26 skipped\n"
+      "contract of the facade: 19 kept, 1 broken, 34 skipped\n"
       "broken   a deletion is of that very pod or of none: expected !pod.deletion_timestamp.has_value(), but found a "
       "pod that is being deleted\n"
       "skipped  objects that do not exist are NotFound: the facade does not support: get node, get pod\n"));

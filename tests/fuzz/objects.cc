@@ -66,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace driverupgrade;
   using namespace driverupgrade::tests;
   Bytes bytes(data, size);
-  const int kind = bytes.Below(9);
+  const int kind = bytes.Below(12);
   const std::string_view json = bytes.Rest();
   switch (kind) {
     case 0: Read<Node>(json); break;
@@ -77,6 +77,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 5: Read<NodeMaintenance>(json); break;
     case 6: Read<Lease>(json); break;
     case 7: Read<ConfigMap>(json); break;
+    case 9: Read<DeviceTaintRule>(json); break;
+    case 10: Read<ResourceClaim>(json); break;
+    case 11: Read<ResourceSlice>(json); break;
     default:
       if (ParseMixedList(json).ok()) {
         Require(ParseMixedList(json, OnUnreadable::kMark).ok(), "what is whole is read as ever");

@@ -30,6 +30,8 @@ void CheckObjects(const RestRequest& request, const HttpResponse& response) {
   CheckError(Decode(PatchNodeParams(), request, response));
   CheckError(Decode(CreateNodeMaintenanceParams(), request, response));
   CheckError(Decode(PatchNodeMaintenanceParams(), request, response));
+  CheckError(Decode(CreateDeviceTaintRuleParams(), request, response));
+  CheckError(Decode(PatchDeviceTaintRuleParams(), request, response));
   CheckError(Decode(internal::CreateLeaseParams{lease}, request, response));
   CheckError(Decode(internal::UpdateLeaseParams{lease}, request, response));
   CheckError(Decode(internal::CreateConfigMapParams{config_map}, request, response));

@@ -20,11 +20,14 @@ const absl::Time kAnswered = absl::UnixEpoch() + absl::Seconds(11);
 
 NodePlan Everything() {
   const NodeMaintenance object{.ns = "default", .name = "nm", .uid = "u-nm", .resource_version = "3"};
+  const DeviceTaintRule rule{
+      .name = "r", .uid = "u-r", .resource_version = "4", .effect = DeviceTaintEffect::kNoSchedule};
   return {.node = "n1",
           .uid = "u1",
           .resource_version = "7",
           .confirm = object,
           .patch = PatchNodeParams{.unschedulable = true},
+          .devices = {{.kind = DeviceCall::Kind::kPatch, .object = rule}},
           .evict = {{"shop", "web", "u-web"}},
           .remove = {{"drivers", "gpu", "u-gpu"}},
           .maintenance = {{.kind = MaintenanceCall::Kind::kDelete, .object = object}}};
@@ -55,8 +58,9 @@ TEST_CASE("arch-A12: a node's requests come one after the other, in the order of
     requests.Take(Accepted(*request), kSent, kAnswered);
   }
   const auto is = [](auto params) { return NodeRequest(params).index(); };
-  CHECK(kinds == std::vector<std::size_t>{is(PatchNodeMaintenanceParams()), is(PatchNodeParams()), is(EvictPodParams()),
-                                          is(DeletePodParams()), is(DeleteNodeMaintenanceParams())});
+  CHECK(kinds == std::vector<std::size_t>{is(PatchNodeMaintenanceParams()), is(PatchNodeParams()),
+                                          is(PatchDeviceTaintRuleParams()), is(EvictPodParams()), is(DeletePodParams()),
+                                          is(DeleteNodeMaintenanceParams())});
   CHECK(requests.Acknowledged());
   CHECK(requests.outcome().status.ok());
   CHECK(requests.outcome().evictions_accepted == 1);
@@ -72,10 +76,12 @@ TEST_CASE("arch-A12: what is not acknowledged drops the rest of the node's reque
   NodeRequests patched(Everything());
   CHECK(Answer<PatchNodeParams>(patched, failed) == 2);
   CHECK_FALSE(patched.Acknowledged());
+  NodeRequests tainted(Everything());
+  CHECK(Answer<PatchDeviceTaintRuleParams>(tainted, failed) == 3);
   NodeRequests evicted(Everything());
-  CHECK(Answer<EvictPodParams>(evicted, failed) == 3);
+  CHECK(Answer<EvictPodParams>(evicted, failed) == 4);
   NodeRequests removed(Everything());
-  CHECK(Answer<DeletePodParams>(removed, failed) == 4);
+  CHECK(Answer<DeletePodParams>(removed, failed) == 5);
   CHECK(removed.undeleted() == PodRef{"drivers", "gpu", "u-gpu"});
 }
 
@@ -102,7 +108,7 @@ TEST_CASE("A patch that was surely not sent counts as not applied, so its node t
 TEST_CASE("An eviction that is refused is an answer, after which the node's requests go on") {
   NodeRequests requests(Everything());
   const EvictionAnswer refused{.refusal = Refusal::kDisruptionBudget, .budget = "web"};
-  CHECK(Answer<EvictPodParams>(requests, {.eviction = refused}) == 5);
+  CHECK(Answer<EvictPodParams>(requests, {.eviction = refused}) == 6);
   CHECK(requests.outcome().status.ok());
   CHECK(requests.outcome().evictions_refused == 1);
 }
@@ -122,6 +128,49 @@ TEST_CASE("The log hears what was answered, and when") {
   CHECK(known.pods.at("u-web").sent_at == kSent);
   CHECK(known.pods.at("u-gpu").outcome == Outcome::kUnclear);
   CHECK(known.maintenances.empty());
+}
+
+TEST_CASE("Each call about a device taint rule is one request, and the log hears of its answer") {
+  const DeviceTaintRule rule{.name = "r",
+                             .uid = "u-r",
+                             .resource_version = "4",
+                             .driver = "gpu.nvidia.com",
+                             .pool = "n1",
+                             .effect = DeviceTaintEffect::kNoSchedule};
+  const auto sent = [&](DeviceCall::Kind kind, const absl::Status& answer) {
+    NodeRequests requests(
+        {.node = "n1", .uid = "u1", .resource_version = "7", .devices = {{.kind = kind, .object = rule}}});
+    const NodeRequest request = *requests.Next();
+    requests.Take({.status = answer}, kSent, kAnswered);
+    AttemptLog log;
+    requests.TellLog(log);
+    return std::pair(request, log.ForNode("u1").devices.at("r"));
+  };
+  const auto [create, created] = sent(DeviceCall::Kind::kCreate, absl::AlreadyExistsError("409"));
+  CHECK(std::get<CreateDeviceTaintRuleParams>(create).object == rule);
+  CHECK(created == DeviceAttempt{.kind = DeviceCall::Kind::kCreate,
+                                 .based_on = "4",
+                                 .count = 1,
+                                 .outcome = Outcome::kApplied,
+                                 .answered_at = kAnswered,
+                                 .message = "409"});
+  const auto [patch, patched] = sent(DeviceCall::Kind::kPatch, absl::AbortedError("409"));
+  CHECK(std::get<PatchDeviceTaintRuleParams>(patch) ==
+        PatchDeviceTaintRuleParams{
+            .name = "r", .uid = "u-r", .resource_version = "4", .effect = DeviceTaintEffect::kNoSchedule});
+  CHECK(patched.outcome == Outcome::kConflict);
+  const auto [remove, removed] = sent(DeviceCall::Kind::kDelete, absl::UnavailableError("503"));
+  CHECK(std::get<DeleteDeviceTaintRuleParams>(remove).uid == "u-r");
+  CHECK(removed.outcome == Outcome::kUnclear);
+}
+
+TEST_CASE("A plan says what it asks of device taint rules") {
+  const NodePlan plan = Everything();
+  CHECK(Describe(plan).find("; cordon; patch DeviceTaintRule r (NoSchedule); evict shop/web") != std::string::npos);
+  DeviceCall call = plan.devices.front();
+  call.kind = DeviceCall::Kind::kDelete;
+  CHECK(Describe(call) == "delete DeviceTaintRule r");
+  CHECK_FALSE(NodePlan{.devices = {call}}.empty());
 }
 
 TEST_CASE("A node is under way from its first request to the end of its last, and the log has its patch before that") {

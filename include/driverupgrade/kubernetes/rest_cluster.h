@@ -34,8 +34,8 @@ struct RestClusterOptions {
 /// share of it.
 ///
 /// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or
-/// newer). Objects of DRA are those of resource.k8s.io/v1 alone: claims and slices from Kubernetes 1.34 on, device taint
-/// rules from 1.37 on; a cluster without them answers NotFound.
+/// newer). Objects of DRA are read and written in resource.k8s.io/v1 alone. Kubernetes serves claims and slices from 1.34
+/// on, and device taint rules from 1.37 on; an older cluster answers NotFound.
 ///
 /// - Error texts say what was attempted on what and what the server said, in one line of bounded length
 ///   without control characters: `patch node gpu-7: 409 Conflict: Operation cannot be fulfilled on ...`.

@@ -15,8 +15,8 @@
 /// without gets is judged by its lists, and one with both must give the same by both.
 ///
 /// Needs no test framework. The same cases hold for FakeCluster and for a real API server; those of node
-/// maintenances for one that knows the kind, so over one that does not, put a ForwardingFacade that says that
-/// they are not supported. Each uses names that start with ContractWorld::prefix(), and judges nothing but its own
+/// maintenances, device taint rules, resource claims and resource slices for one that serves the kind, so over one that
+/// does not, put a ForwardingFacade that says that they are not supported. Each uses names that start with ContractWorld::prefix(), and judges nothing but its own
 /// objects, so the cluster may hold others. A world is used by one thread, and by one case or by many. Watches run
 /// on a thread of their own, and end when they have given what the case waits for; one that gives nothing ends at
 /// the deadline of the context. Example: tests/contract/fake_cluster_contract_test.cc.

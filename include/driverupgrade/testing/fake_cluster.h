@@ -1,8 +1,8 @@
 /// A small model of a Kubernetes cluster to test an upgrade against: API server, DaemonSet and ReplicaSet
 /// controllers, scheduler, kubelets, disruption budgets, on a virtual clock.
 ///
-/// Defines FakeCluster and what it reports (Call, Change). See fake_cluster_specs.h for what it holds, and builders.h
-/// for nodes, pods and whole fleets.
+/// Defines FakeCluster. See fake_cluster_specs.h for what it holds, fake_cluster_reports.h for what it tells, and
+/// builders.h for nodes, pods and whole fleets.
 ///
 ///     auto clock = std::make_shared<FakeClock>();
 ///     auto cluster = std::make_shared<FakeCluster>(clock);
@@ -22,7 +22,8 @@
 ///   revisions, duplicates of DaemonSet pods being removed, other limits of RollingUpdate than maxUnavailable 1
 ///   and maxSurge 0, pods evicted from lost nodes. Of the maintenance operator: its webhook, its garbage collector,
 ///   maxUnavailable, its ranking of requests (the oldest comes first), OpenShift, and that the real one, when it writes
-///   an object, leaves out zeros and falses, for which the server fills in its defaults.
+///   an object, leaves out zeros and falses, for which the server fills in its defaults. Of DRA: tolerations, single
+///   devices of a pool, and the effect NoExecute, which taints as NoSchedule does and deletes nothing.
 /// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until there is more to see,
 ///   by the virtual clock; their sinks are called without a lock, and may use the cluster. End them before the
 ///   cluster ends.
@@ -41,58 +42,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/testing/fake_cluster_reports.h"
 #include "driverupgrade/testing/fake_cluster_specs.h"
 
 namespace driverupgrade::testing {
-
-/// One call through the facade.
-struct Call {
-  /// 1, 2, ... in order of arrival.
-  std::int64_t number = 0;
-  Operation operation = Operation::kGetNode;
-  absl::Time time = absl::UnixEpoch();
-  /// `gpu-7` or `team-a/web-1`; for a list, namespace and node, empty where not restricted.
-  std::string object = {};
-  /// Everything else that was asked, for people.
-  std::string parameters = {};
-  /// What the caller was told, which need not be what happened.
-  absl::StatusCode code = absl::StatusCode::kOk;
-  /// The error's message, or the kind of the EvictionAnswer.
-  std::string answer = {};
-  /// Whether it reached the model: false where a fault, a stop or the deadline kept it away.
-  bool applied = false;
-};
-
-/// Runs before or after the model, without a lock: it may use the cluster. A status is answered in place of
-/// the model's answer; from before the model, the call is then not applied.
-using FaultHook = std::function<std::optional<absl::Status>(const Call&)>;
-
-enum class Actor : std::uint8_t { kClient, kAdministrator, kCluster };
-
-template <class T>
-struct Versions {
-  /// Null if the object was created.
-  const T* before = nullptr;
-  /// Null if the object was removed.
-  const T* after = nullptr;
-};
-
-/// One commit: exactly one of the pairs is set. The pointers are valid during the call only.
-struct Change {
-  std::int64_t revision = 0;
-  absl::Time time = absl::UnixEpoch();
-  Actor actor = Actor::kCluster;
-  Versions<Node> node = {};
-  Versions<Pod> pod = {};
-  Versions<DaemonSet> daemon_set = {};
-  Versions<ControllerRevision> controller_revision = {};
-  Versions<NodeMaintenance> node_maintenance = {};
-  Versions<Lease> lease = {};
-  Versions<ConfigMap> config_map = {};
-};
-/// Runs after each commit, on whichever thread made it happen, with the cluster locked: it must not use the
-/// cluster, but sees every change, in order.
-using ChangeObserver = std::function<void(const Change&)>;
 
 class FakeCluster final : public ClusterFacade {
  public:
@@ -116,6 +69,12 @@ class FakeCluster final : public ClusterFacade {
   /// holds it from the state Cordon on, and if it is being deleted. After Cordon, the operator takes the node
   /// for one that it cordoned itself, if the object says `cordon`.
   NodeMaintenance AddNodeMaintenance(NodeMaintenance maintenance);
+  /// An unallocated claim, for pods that name it in Pod::resource_claims. The scheduler allocates it with the first of
+  /// them, and the claim is deallocated with the last, or deleted if a pod owns it.
+  ResourceClaim AddResourceClaim(ResourceClaimSpec spec);
+  /// Publishes devices as a plugin does. `slice` gives the driver, the node and the devices. The pool has the name of the
+  /// node and one slice; other devices raise its generation.
+  ResourceSlice PublishDevices(ResourceSlice slice);
 
   // The administrator. False if there is no such object.
 
@@ -149,7 +108,10 @@ class FakeCluster final : public ClusterFacade {
   /// Until then nobody cares for NodeMaintenances. It begins with those that exist.
   void RunMaintenanceOperator(MaintenanceOperatorOptions options = {});
   void StopMaintenanceOperator();
-  /// They are created and changed through the facade, by this client or another.
+  /// As the kubelet does when a plugin has been gone for 30 s.
+  bool WithdrawDevices(const std::string& driver, const std::string& node_name);
+  /// DeviceTaintRules, Leases and ConfigMaps are created and changed through the facade, by this client or another.
+  bool RemoveDeviceTaintRule(const std::string& name);
   bool RemoveLease(const std::string& ns, const std::string& name);
   bool RemoveConfigMap(const std::string& ns, const std::string& name);
 
@@ -232,6 +194,9 @@ class FakeCluster final : public ClusterFacade {
   std::vector<PodDisruptionBudget> disruption_budgets() const;
   std::optional<NodeMaintenance> node_maintenance(const std::string& ns, const std::string& name) const;
   std::vector<NodeMaintenance> node_maintenances() const;
+  std::vector<DeviceTaintRule> device_taint_rules() const;
+  std::vector<ResourceClaim> resource_claims() const;
+  std::vector<ResourceSlice> resource_slices() const;
   std::optional<Lease> lease(const std::string& ns, const std::string& name) const;
   std::optional<ConfigMap> config_map(const std::string& ns, const std::string& name) const;
   /// What RecordEvent was given, in order.
@@ -273,6 +238,18 @@ class FakeCluster final : public ClusterFacade {
   /// A NodeMaintenance has no labels here.
   absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
                                      WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<std::vector<DeviceTaintRule>> ListDeviceTaintRules(const CallContext& context,
+                                                                    const ListDeviceTaintRulesParams& params) override;
+  absl::StatusOr<std::vector<ResourceClaim>> ListResourceClaims(const CallContext& context,
+                                                                const ListResourceClaimsParams& params) override;
+  absl::StatusOr<std::vector<ResourceSlice>> ListResourceSlices(const CallContext& context,
+                                                                const ListResourceSlicesParams& params) override;
+  absl::Status WatchDeviceTaintRules(const CallContext& context, const WatchParams& params,
+                                     WatchSink<DeviceTaintRule>& sink) override;
+  absl::Status WatchResourceClaims(const CallContext& context, const WatchParams& params,
+                                   WatchSink<ResourceClaim>& sink) override;
+  absl::Status WatchResourceSlices(const CallContext& context, const WatchParams& params,
+                                   WatchSink<ResourceSlice>& sink) override;
   absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
   absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
@@ -283,6 +260,11 @@ class FakeCluster final : public ClusterFacade {
   absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
                                                        const PatchNodeMaintenanceParams& params) override;
   absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
+  absl::StatusOr<DeviceTaintRule> CreateDeviceTaintRule(const CallContext& context,
+                                                        const CreateDeviceTaintRuleParams& params) override;
+  absl::StatusOr<DeviceTaintRule> PatchDeviceTaintRule(const CallContext& context,
+                                                       const PatchDeviceTaintRuleParams& params) override;
+  absl::Status DeleteDeviceTaintRule(const CallContext& context, const DeleteDeviceTaintRuleParams& params) override;
   absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override;
   absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
   absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override;

@@ -1,7 +1,7 @@
 /// What a FakeCluster holds, how it behaves, and the clock that it runs by.
 ///
-/// Defines FakeClock, PodBehavior, DaemonSetSpec, WorkloadSpec, DisruptionBudgetSpec, MaintenanceOperatorOptions and
-/// FakeClusterOptions.
+/// Defines FakeClock, PodBehavior, DaemonSetSpec, DeviceRequest, ResourceClaimSpec, WorkloadSpec, DisruptionBudgetSpec,
+/// MaintenanceOperatorOptions, DeviceOptions and FakeClusterOptions.
 ///
 ///     cluster->AddDaemonSet({.ns = "gpu", .name = "driver", .behavior = {.start_delay = absl::Minutes(2)}});
 ///
@@ -102,6 +102,22 @@ struct DaemonSetSpec {
   bool started = true;
 };
 
+/// Devices of one DRA driver, all on one node.
+struct DeviceRequest {
+  std::string driver = {};
+  int count = 1;
+  /// Shares devices that others use, but is not exempt from taints.
+  bool admin_access = false;
+};
+
+struct ResourceClaimSpec {
+  std::string ns = {};
+  std::string name = {};
+  DeviceRequest request = {};
+  /// UID of the pod that owns the claim; empty: none does, and pods share it.
+  std::string pod_uid = {};
+};
+
 /// Pods that are replaced when they go: a ReplicaSet, as a Deployment makes one, or a StatefulSet.
 struct WorkloadSpec {
   /// A ReplicaSet replaces a pod, under another name, as soon as it is being deleted; a StatefulSet when it
@@ -117,6 +133,8 @@ struct WorkloadSpec {
   PodBehavior behavior = {};
   bool has_empty_dir = false;
   std::vector<std::string> resource_names = {};
+  /// Each pod gets a claim of its own, as from a template.
+  std::optional<DeviceRequest> devices = std::nullopt;
   /// Whether the first pods are Running and ready at once, where a node takes them.
   bool started = true;
 };
@@ -148,6 +166,20 @@ struct MaintenanceOperatorOptions {
   std::optional<int> parallel = {};
 };
 
+/// Which kinds of DRA the cluster serves, and how its components deal with DeviceTaintRules.
+struct DeviceOptions {
+  enum class Served : std::uint8_t {
+    kNone,
+    kClaims,  ///< ResourceClaims and ResourceSlices alone, as Kubernetes 1.34 to 1.36 do.
+    kRules,   ///< DeviceTaintRules as well.
+  };
+  Served served = Served::kRules;
+  /// How long the scheduler goes on allocating devices that a rule has tainted.
+  absl::Duration late_allocations = absl::ZeroDuration();
+  /// Until the device-taint-eviction controller has set its condition; nullopt: its gate is off, and it never does.
+  std::optional<absl::Duration> controller_delay = absl::ZeroDuration();
+};
+
 struct FakeClusterOptions {
   /// From SetTemplate until the controller has observed it and made the ControllerRevision. Pods
   /// created meanwhile are of the old template.
@@ -161,6 +193,7 @@ struct FakeClusterOptions {
   /// First pause between two restarts of a crashing container; doubles up to the other. At least one second.
   absl::Duration crash_backoff_initial = absl::Seconds(10);
   absl::Duration crash_backoff_max = absl::Seconds(300);
+  DeviceOptions devices = {};
   /// The version of the empty cluster; 1000 at least. Near a power of ten versions get one more digit before long.
   std::int64_t first_revision = 1000;
   /// Whether journal() is kept; counters always are.

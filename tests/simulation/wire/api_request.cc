@@ -196,6 +196,26 @@ absl::StatusOr<PatchNodeMaintenanceParams> MaintenancePatchOf(const ApiRequest& 
   return params;
 }
 
+absl::StatusOr<PatchDeviceTaintRuleParams> DeviceTaintRulePatchOf(const ApiRequest& request) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckPatch(request));
+  PatchDeviceTaintRuleParams params{.name = request.name};
+  DRIVERUPGRADE_RETURN_IF_ERROR(ReadBody(request, [&](const JsonField& root) {
+    AllowOnly(root, {"metadata", "spec"});
+    const JsonField metadata = root.Member("metadata");
+    AllowOnly(metadata, {"uid", "resourceVersion"});
+    params.uid = metadata.Member("uid").String();
+    params.resource_version = metadata.Member("resourceVersion").String();
+    const JsonField spec = root.Member("spec");
+    AllowOnly(spec, {"taint"});
+    const JsonField taint = spec.Member("taint");
+    AllowOnly(taint, {"effect"});
+    const std::string effect = taint.Member("effect").String();
+    if (effect == ToString(DeviceTaintEffect::kNoSchedule)) params.effect = DeviceTaintEffect::kNoSchedule;
+    if (effect != ToString(params.effect)) taint.Fail("another effect was expected");
+  }));
+  return params;
+}
+
 absl::StatusOr<std::string> PreconditionOf(const ApiRequest& request) {
   const bool eviction = request.subresource == "eviction";
   std::string uid;

@@ -40,6 +40,7 @@ absl::StatusOr<std::string> NodeNameOf(const ApiRequest& request);
 absl::StatusOr<PatchNodeParams> NodePatchOf(const ApiRequest& request);
 absl::StatusOr<PatchConfigMapParams> ConfigMapPatchOf(const ApiRequest& request);
 absl::StatusOr<PatchNodeMaintenanceParams> MaintenancePatchOf(const ApiRequest& request);
+absl::StatusOr<PatchDeviceTaintRuleParams> DeviceTaintRulePatchOf(const ApiRequest& request);
 // The UID that the body has as precondition of an eviction or a deletion; empty if it has none.
 absl::StatusOr<std::string> PreconditionOf(const ApiRequest& request);
 // Whether a deletion has grace period zero.

@@ -34,6 +34,13 @@ absl::StatusOr<std::vector<T>> ListFrom(ClusterFacade& cluster, const CallContex
     return cluster.ListControllerRevisions(context, {.ns = wanted.ns, .label_selector = wanted.label_selector});
   } else if constexpr (std::is_same_v<T, PodDisruptionBudget>) {
     return cluster.ListPodDisruptionBudgets(context, {.ns = wanted.ns});
+  } else if constexpr (std::is_same_v<T, DeviceTaintRule>) {
+    return cluster.ListDeviceTaintRules(context, {});
+  } else if constexpr (std::is_same_v<T, ResourceClaim>) {
+    return cluster.ListResourceClaims(context, {.ns = wanted.ns});
+  } else if constexpr (std::is_same_v<T, ResourceSlice>) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(std::string node, NodeNameOf(request));
+    return cluster.ListResourceSlices(context, {.node_name = std::move(node)});
   } else {
     return cluster.ListNodeMaintenances(context, {.ns = wanted.ns});
   }
@@ -50,6 +57,12 @@ absl::Status WatchFrom(ClusterFacade& cluster, const CallContext& context, const
     return cluster.WatchDaemonSets(context, params, sink);
   } else if constexpr (std::is_same_v<T, ControllerRevision>) {
     return cluster.WatchControllerRevisions(context, params, sink);
+  } else if constexpr (std::is_same_v<T, DeviceTaintRule>) {
+    return cluster.WatchDeviceTaintRules(context, params, sink);
+  } else if constexpr (std::is_same_v<T, ResourceClaim>) {
+    return cluster.WatchResourceClaims(context, params, sink);
+  } else if constexpr (std::is_same_v<T, ResourceSlice>) {
+    return cluster.WatchResourceSlices(context, params, sink);
   } else {
     return cluster.WatchNodeMaintenances(context, params, sink);
   }
@@ -139,6 +152,13 @@ ApiServer::Answer ApiServer::Serve(const CallContext& context, const ApiRequest&
   if (kind == "/apis/maintenance.nvidia.com/v1alpha1/nodemaintenances") {
     return collection ? ServeList<NodeMaintenance>(context, request) : ServeMaintenance(context, request);
   }
+  if (kind == "/apis/resource.k8s.io/v1/devicetaintrules") {
+    return collection ? ServeList<DeviceTaintRule>(context, request) : ServeDeviceTaintRule(context, request);
+  }
+  if (collection && kind == "/apis/resource.k8s.io/v1/resourceclaims")
+    return ServeList<ResourceClaim>(context, request);
+  if (collection && kind == "/apis/resource.k8s.io/v1/resourceslices")
+    return ServeList<ResourceSlice>(context, request);
   if (collection && kind == "/apis/apps/v1/daemonsets") return ServeList<DaemonSet>(context, request);
   if (collection && kind == "/apis/apps/v1/controllerrevisions") {
     return ServeList<ControllerRevision>(context, request);
@@ -251,6 +271,24 @@ ApiServer::Answer ApiServer::ServeMaintenance(const CallContext& context, const 
   return ToAnswer(cluster.PatchNodeMaintenance(context, *params));
 }
 
+ApiServer::Answer ApiServer::ServeDeviceTaintRule(const CallContext& context, const ApiRequest& request) {
+  ClusterFacade& cluster = *seam_.cluster;
+  if (request.verb == HttpVerb::kDelete) {
+    const absl::StatusOr<std::string> uid = PreconditionOf(request);
+    if (!uid.ok()) return Failed(uid.status());
+    const absl::Status status = cluster.DeleteDeviceTaintRule(context, {.name = request.name, .uid = *uid});
+    return status.ok() ? Done() : Failed(status);
+  }
+  if (request.verb == HttpVerb::kPost) {
+    const absl::StatusOr<DeviceTaintRule> rule = ParseObject<DeviceTaintRule>(request.body);
+    if (!rule.ok()) return Failed(rule.status());
+    return ToAnswer(cluster.CreateDeviceTaintRule(context, {.object = *rule}), 201);
+  }
+  const absl::StatusOr<PatchDeviceTaintRuleParams> params = DeviceTaintRulePatchOf(request);
+  if (!params.ok()) return Failed(params.status());
+  return ToAnswer(cluster.PatchDeviceTaintRule(context, *params));
+}
+
 ApiServer::Answer ApiServer::ServeLease(const CallContext& context, const ApiRequest& request) {
   ClusterFacade& cluster = *seam_.cluster;
   if (request.verb == HttpVerb::kGet) {
@@ -294,6 +332,9 @@ absl::StatusOr<HttpResponse> ApiServer::Stream(const CallContext& context, const
   if (resource == "daemonsets") return ServeWatch<DaemonSet>(context, *received, sink);
   if (resource == "controllerrevisions") return ServeWatch<ControllerRevision>(context, *received, sink);
   if (resource == "nodemaintenances") return ServeWatch<NodeMaintenance>(context, *received, sink);
+  if (resource == "devicetaintrules") return ServeWatch<DeviceTaintRule>(context, *received, sink);
+  if (resource == "resourceclaims") return ServeWatch<ResourceClaim>(context, *received, sink);
+  if (resource == "resourceslices") return ServeWatch<ResourceSlice>(context, *received, sink);
   return Failed(absl::NotFoundError("404 page not found"));
 }
 

@@ -34,6 +34,7 @@ class ApiServer final : public HttpTransport {
   Answer ServeNode(const CallContext& context, const ApiRequest& request);
   Answer ServePod(const CallContext& context, const ApiRequest& request);
   Answer ServeMaintenance(const CallContext& context, const ApiRequest& request);
+  Answer ServeDeviceTaintRule(const CallContext& context, const ApiRequest& request);
   Answer ServeLease(const CallContext& context, const ApiRequest& request);
   Answer ServeConfigMap(const CallContext& context, const ApiRequest& request);
   Answer ServeEvent(const CallContext& context, const ApiRequest& request);

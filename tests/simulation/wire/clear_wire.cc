@@ -31,7 +31,10 @@ bool IsList(Operation operation) {
     case Operation::kListDaemonSets:
     case Operation::kListControllerRevisions:
     case Operation::kListPodDisruptionBudgets:
-    case Operation::kListNodeMaintenances: return true;
+    case Operation::kListNodeMaintenances:
+    case Operation::kListDeviceTaintRules:
+    case Operation::kListResourceClaims:
+    case Operation::kListResourceSlices: return true;
     default: return false;
   }
 }
@@ -42,7 +45,10 @@ bool IsWatch(Operation operation) {
     case Operation::kWatchPods:
     case Operation::kWatchDaemonSets:
     case Operation::kWatchControllerRevisions:
-    case Operation::kWatchNodeMaintenances: return true;
+    case Operation::kWatchNodeMaintenances:
+    case Operation::kWatchDeviceTaintRules:
+    case Operation::kWatchResourceClaims:
+    case Operation::kWatchResourceSlices: return true;
     default: return false;
   }
 }
@@ -50,7 +56,8 @@ bool IsWatch(Operation operation) {
 absl::Status Expected(Operation operation, const absl::Status& answered) {
   // Only a watch has a use for it.
   if (absl::IsOutOfRange(answered) && !IsWatch(operation)) return absl::UnavailableError(answered.message());
-  const bool deletes = operation == Operation::kDeletePod || operation == Operation::kDeleteNodeMaintenance;
+  const bool deletes = operation == Operation::kDeletePod || operation == Operation::kDeleteNodeMaintenance ||
+                       operation == Operation::kDeleteDeviceTaintRule;
   // What is gone is deleted.
   return deletes && absl::IsNotFound(answered) ? absl::OkStatus() : answered;
 }

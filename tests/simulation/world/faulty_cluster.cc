@@ -24,7 +24,10 @@ CallKind KindOf(Operation operation) {
     case Operation::kWatchPods:
     case Operation::kWatchDaemonSets:
     case Operation::kWatchControllerRevisions:
-    case Operation::kWatchNodeMaintenances: return CallKind::kWatch;
+    case Operation::kWatchNodeMaintenances:
+    case Operation::kWatchDeviceTaintRules:
+    case Operation::kWatchResourceClaims:
+    case Operation::kWatchResourceSlices: return CallKind::kWatch;
     default: return IsWrite(operation) ? CallKind::kWrite : CallKind::kRead;
   }
 }
@@ -52,7 +55,10 @@ bool IsUpgradeWrite(Operation operation) {
     case Operation::kDeletePod:
     case Operation::kCreateNodeMaintenance:
     case Operation::kPatchNodeMaintenance:
-    case Operation::kDeleteNodeMaintenance: return true;
+    case Operation::kDeleteNodeMaintenance:
+    case Operation::kCreateDeviceTaintRule:
+    case Operation::kPatchDeviceTaintRule:
+    case Operation::kDeleteDeviceTaintRule: return true;
     default: return false;
   }
 }

@@ -144,7 +144,7 @@ TEST_CASE("of an object of DRA that cannot be read its node can be told") {
                                     .node_uid = "u-7",
                                     .driver = "d",
                                     .pool = "p",
-                                    .unreadable = "items[0].spec.taint.effect: expected the effect of a device taint, "
+                                    .unreadable = "spec.taint.effect: expected the effect of a device taint, "
                                                   "got \"Later\""}});
   const auto claims = ParseList<ResourceClaim>(
       R"({"kind":"ResourceClaimList","items":[
@@ -160,7 +160,7 @@ TEST_CASE("of an object of DRA that cannot be read its node can be told") {
         std::vector{ResourceSlice{.name = "s",
                                   .node_name = "gpu-7",
                                   .driver = "d",
-                                  .unreadable = "items[0].spec.devices: expected an array, got a number"}});
+                                  .unreadable = "spec.devices: expected an array, got a number"}});
 }
 
 TEST_CASE("every prefix of an object of DRA is an error, and none a crash") {

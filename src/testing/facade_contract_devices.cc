@@ -1,0 +1,236 @@
+// The contract of the kinds of Dynamic Resource Allocation. The effect of the rules is None, so that nobody's devices are
+// tainted, or NoSchedule for a driver that nobody has.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "testing/facade_contract_cases.h"
+
+namespace driverupgrade::testing::internal {
+namespace {
+
+// Of a driver, and for a node, of its own.
+absl::StatusOr<DeviceTaintRule> MakeRule(ContractWorld& world) {
+  const std::string name = world.prefix() + "a";
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.MakeNode({.name = name}));
+  const DeviceTaintRule rule{.name = name,
+                             .labels = {{"contract", "checked"}},
+                             .node_name = node.name,
+                             .node_uid = node.uid,
+                             .driver = "contract.example.com",
+                             .pool = node.name,
+                             .key = "contract.example.com/upgrade",
+                             .value = "checked"};
+  return world.facade().CreateDeviceTaintRule(world.context(), {.object = rule});
+}
+
+absl::StatusOr<DeviceTaintRule> ReadRule(ContractWorld& world, const std::string& name) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<DeviceTaintRule> rules,
+                                 world.facade().ListDeviceTaintRules(world.context(), {}));
+  const auto found = std::find_if(rules.begin(), rules.end(), [&](const auto& rule) { return rule.name == name; });
+  if (found == rules.end()) return absl::NotFoundError(fmt::format("{} is not listed", name));
+  return *found;
+}
+
+// Patches the rule at its present version: a controller writes its conditions meanwhile.
+absl::StatusOr<DeviceTaintRule> PatchRuleNow(ContractWorld& world, const std::string& name, DeviceTaintEffect effect) {
+  absl::StatusOr<DeviceTaintRule> patched = absl::AbortedError("not tried");
+  for (int i = 0; i < 5 && absl::IsAborted(patched.status()); ++i) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule rule, ReadRule(world, name));
+    patched = world.facade().PatchDeviceTaintRule(
+        world.context(), {.name = name, .uid = rule.uid, .resource_version = rule.resource_version, .effect = effect});
+  }
+  return patched;
+}
+
+// All that the server, and the controller, do not change.
+bool HaveOneSpec(const DeviceTaintRule& a, const DeviceTaintRule& b) {
+  return a.uid == b.uid && a.labels == b.labels && a.node_name == b.node_name && a.node_uid == b.node_uid &&
+         a.driver == b.driver && a.pool == b.pool && a.key == b.key && a.value == b.value;
+}
+
+absl::Status RuleIsReadAsCreated(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule made, MakeRule(world));
+  EXPECT_THAT(!made.uid.empty() && !made.resource_version.empty(), "no UID or resource version");
+  EXPECT_THAT(made.generation > 0, made.generation);
+  EXPECT_THAT(made.time_added.has_value(), "no time");
+  EXPECT_THAT(*made.time_added == absl::FromUnixSeconds(absl::ToUnixSeconds(*made.time_added)), "part of a second");
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule rule, ReadRule(world, made.name));
+  EXPECT_THAT(HaveOneSpec(rule, made), "another spec");
+  EXPECT_THAT(rule.effect == DeviceTaintEffect::kNone, ToString(rule.effect));
+  EXPECT_THAT(rule.driver == "contract.example.com" && rule.pool == rule.node_name, rule.driver);
+  EXPECT_THAT(rule.key == "contract.example.com/upgrade" && rule.value == "checked", rule.key);
+  EXPECT_THAT(Holds(rule.labels, "contract", "checked"), Describe(rule.labels));
+  EXPECT_THAT(!rule.node_uid.empty(), "no owner");
+  return absl::OkStatus();
+}
+
+absl::Status RuleOfATakenNameExists(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule made, MakeRule(world));
+  DeviceTaintRule other = made;
+  other.value = "other";
+  const absl::Status status = world.facade().CreateDeviceTaintRule(world.context(), {.object = other}).status();
+  EXPECT_THAT(absl::IsAlreadyExists(status), Describe(status));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule after, ReadRule(world, made.name));
+  EXPECT_THAT(HaveOneSpec(after, made), after.value);
+  return absl::OkStatus();
+}
+
+absl::Status RulePatchChangesTheEffect(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule made, MakeRule(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule tainting,
+                                 PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule));
+  EXPECT_THAT(tainting.effect == DeviceTaintEffect::kNoSchedule, ToString(tainting.effect));
+  EXPECT_THAT(tainting.generation == made.generation + 1, tainting.generation);
+  EXPECT_THAT(tainting.time_added >= made.time_added, "an earlier time");
+  EXPECT_THAT(HaveOneSpec(tainting, made), "another spec");
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule same,
+                                 PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule));
+  EXPECT_THAT(same.generation == tainting.generation, same.generation);
+  return absl::OkStatus();
+}
+
+absl::Status RulePatchOfAnotherVersionIsAborted(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule made, MakeRule(world));
+  DRIVERUPGRADE_RETURN_IF_ERROR(PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule).status());
+  PatchDeviceTaintRuleParams patch{.name = made.name, .uid = made.uid, .resource_version = made.resource_version};
+  const absl::Status stale = world.facade().PatchDeviceTaintRule(world.context(), patch).status();
+  EXPECT_THAT(absl::IsAborted(stale), Describe(stale));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule rule, ReadRule(world, made.name));
+  patch.uid = kOtherUid;
+  patch.resource_version = rule.resource_version;
+  const absl::Status other = world.facade().PatchDeviceTaintRule(world.context(), patch).status();
+  EXPECT_THAT(absl::IsAborted(other), Describe(other));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule after, ReadRule(world, made.name));
+  EXPECT_THAT(after.effect == DeviceTaintEffect::kNoSchedule, ToString(after.effect));
+  patch.name = made.name + "-none";
+  const absl::Status missing = world.facade().PatchDeviceTaintRule(world.context(), patch).status();
+  EXPECT_THAT(absl::IsNotFound(missing), Describe(missing));
+  return absl::OkStatus();
+}
+
+absl::Status RuleDeletionIsOfThatRuleOnly(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule made, MakeRule(world));
+  DeleteDeviceTaintRuleParams params{made.name, kOtherUid};
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().DeleteDeviceTaintRule(world.context(), params));
+  DRIVERUPGRADE_RETURN_IF_ERROR(ReadRule(world, made.name).status());
+  params.uid = made.uid;
+  for (int i = 0; i < 2; ++i) {
+    DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().DeleteDeviceTaintRule(world.context(), params));
+  }
+  const absl::Status after = ReadRule(world, made.name).status();
+  EXPECT_THAT(absl::IsNotFound(after), Describe(after));
+  return absl::OkStatus();
+}
+
+// Notes what becomes of one rule, until it is deleted.
+class RuleNotes final : public WatchSink<DeviceTaintRule> {
+ public:
+  explicit RuleNotes(std::string name) : name_(std::move(name)) {}
+  bool OnList(std::vector<DeviceTaintRule> rules, std::string_view) override {
+    listed = std::any_of(rules.begin(), rules.end(), [&](const auto& rule) { return rule.name == name_; });
+    return true;
+  }
+  bool OnChange(DeviceTaintRule rule, std::string_view) override {
+    if (rule.name == name_) effect = rule.effect;
+    return true;
+  }
+  bool OnDelete(DeviceTaintRule rule, std::string_view) override {
+    deleted = deleted || rule.name == name_;
+    return !deleted;
+  }
+  bool OnBookmark(std::string_view) override { return true; }
+
+  bool listed = false;
+  bool deleted = false;
+  std::optional<DeviceTaintEffect> effect = std::nullopt;
+
+ private:
+  const std::string name_;
+};
+
+absl::Status RulesAreWatched(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const DeviceTaintRule made, MakeRule(world));
+  DRIVERUPGRADE_RETURN_IF_ERROR(PatchRuleNow(world, made.name, DeviceTaintEffect::kNoSchedule).status());
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().DeleteDeviceTaintRule(world.context(), {made.name, made.uid}));
+  RuleNotes notes(made.name);
+  DRIVERUPGRADE_RETURN_IF_ERROR(
+      world.facade().WatchDeviceTaintRules(world.context(), {.resource_version = made.resource_version}, notes));
+  EXPECT_THAT(notes.deleted && !notes.listed, "no deletion");
+  EXPECT_THAT(notes.effect == DeviceTaintEffect::kNoSchedule, "no change of the effect");
+  return absl::OkStatus();
+}
+
+// Ends with its list.
+template <class T>
+class ListNotes final : public WatchSink<T> {
+ public:
+  bool OnList(std::vector<T> objects, std::string_view at) override {
+    list = std::move(objects);
+    version = std::string(at);
+    return false;
+  }
+  bool OnChange(T, std::string_view) override { return false; }
+  bool OnDelete(T, std::string_view) override { return false; }
+  bool OnBookmark(std::string_view) override { return true; }
+
+  std::vector<T> list = {};
+  std::string version = {};
+};
+
+absl::Status ClaimsOfANewNamespaceAreNone(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string ns, world.MakeNamespace());
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<ResourceClaim> claims,
+                                 world.facade().ListResourceClaims(world.context(), {.ns = ns}));
+  EXPECT_THAT(claims.empty(), claims.size());
+  ListNotes<ResourceClaim> notes;
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().WatchResourceClaims(world.context(), {.ns = ns}, notes));
+  EXPECT_THAT(notes.list.empty() && !notes.version.empty(), notes.list.size());
+  return world.facade().ListResourceClaims(world.context(), {}).status();
+}
+
+absl::Status SlicesOfANewNodeAreNone(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.MakeNode({.name = world.prefix() + "a"}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<ResourceSlice> slices,
+                                 world.facade().ListResourceSlices(world.context(), {.node_name = node.name}));
+  EXPECT_THAT(slices.empty(), slices.size());
+  ListNotes<ResourceSlice> notes;
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().WatchResourceSlices(world.context(), {}, notes));
+  EXPECT_THAT(!notes.version.empty(), "no version");
+  return world.facade().ListResourceSlices(world.context(), {}).status();
+}
+
+}  // namespace
+
+std::vector<NeededCase> DeviceCases() {
+  using enum Operation;
+  return {
+      {"a device taint rule is read as it was created",
+       {{kCreateDeviceTaintRule}, {kListDeviceTaintRules}},
+       RuleIsReadAsCreated},
+      {"a second device taint rule of a name is AlreadyExists",
+       {{kCreateDeviceTaintRule}, {kListDeviceTaintRules}},
+       RuleOfATakenNameExists},
+      {"a patch of a device taint rule changes its effect and nothing else",
+       {{kCreateDeviceTaintRule}, {kListDeviceTaintRules}, {kPatchDeviceTaintRule}},
+       RulePatchChangesTheEffect},
+      {"a patch of another version or UID of a device taint rule is Aborted",
+       {{kCreateDeviceTaintRule}, {kListDeviceTaintRules}, {kPatchDeviceTaintRule}},
+       RulePatchOfAnotherVersionIsAborted},
+      {"a deletion is of that very device taint rule or of none",
+       {{kCreateDeviceTaintRule}, {kListDeviceTaintRules}, {kDeleteDeviceTaintRule}},
+       RuleDeletionIsOfThatRuleOnly},
+      {"device taint rules are watched",
+       {{kCreateDeviceTaintRule}, {kPatchDeviceTaintRule}, {kDeleteDeviceTaintRule}, {kWatchDeviceTaintRules}},
+       RulesAreWatched},
+      {"a new namespace has no resource claims",
+       {{kListResourceClaims}, {kWatchResourceClaims}},
+       ClaimsOfANewNamespaceAreNone},
+      {"a new node has no resource slices", {{kListResourceSlices}, {kWatchResourceSlices}}, SlicesOfANewNodeAreNone},
+  };
+}
+
+}  // namespace driverupgrade::testing::internal

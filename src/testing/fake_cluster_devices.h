@@ -1,0 +1,90 @@
+// Dynamic Resource Allocation in the model behind FakeCluster: what the API server, the scheduler, the controllers of claims
+// and of device taints, and the plugins do. A value that is copied with its Model, which every call that changes something
+// is given.
+#ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
+#define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/device_types.h"
+#include "driverupgrade/testing/fake_cluster_specs.h"
+#include "testing/fake_cluster_records.h"
+
+namespace driverupgrade::testing::internal {
+
+class Model;
+
+class Devices {
+ public:
+  explicit Devices(const DeviceOptions& options) : options_(options) {}
+
+  // API server.
+
+  // NotFound where the cluster does not serve the kind. T is DeviceTaintRule, ResourceClaim or ResourceSlice.
+  template <class T>
+  absl::Status Served() const;
+  template <class T>
+  std::vector<T> List() const;
+  absl::StatusOr<DeviceTaintRule> Create(Model& model, DeviceTaintRule rule);
+  absl::StatusOr<DeviceTaintRule> Patch(Model& model, const PatchDeviceTaintRuleParams& params);
+  absl::Status Delete(Model& model, const DeleteDeviceTaintRuleParams& params);
+  bool RemoveRule(Model& model, Actor actor, const std::string& name);
+  ResourceClaim AddClaim(Model& model, ResourceClaimSpec spec);
+
+  // Plugins.
+
+  ResourceSlice Publish(Model& model, ResourceSlice slice);
+  bool Withdraw(Model& model, const std::string& driver, const std::string& node_name);
+
+  // Scheduler.
+
+  // Whether all claims of the pod are allocated on the node, or can be.
+  bool Fits(const Model& model, const Pod& pod, const std::string& node_name) const;
+  // Allocates what is not allocated yet, and reserves all claims for the pod.
+  void Reserve(Model& model, const Pod& pod, const std::string& node_name);
+
+  // Controllers.
+
+  // The pod is terminal, or gone.
+  void PodIsOver(Model& model, const Pod& pod);
+  // What it owns goes with it.
+  void NodeIsGone(Model& model, const Node& node);
+  // The device-taint-eviction controller looks at a rule.
+  void StepRule(Model& model, const Effect& effect);
+
+ private:
+  struct RuleRecord {
+    DeviceTaintRule rule = {};
+    absl::Time since = absl::InfiniteFuture();  // has the effect that taints
+  };
+  struct ClaimRecord {
+    ResourceClaim claim = {};
+    DeviceRequest request = {};
+  };
+  using Pool = std::pair<std::string, std::string>;  // driver and node
+
+  void Put(Model& model, Actor actor, RuleRecord& record, DeviceTaintRule rule);
+  void Put(Model& model, ClaimRecord& record, ResourceClaim claim);
+  void Erase(Model& model, const Key& claim);
+  void EraseSlice(Model& model, const Pool& pool);
+  bool IsTainted(const Pool& pool, absl::Time now) const;
+  // Devices of the pool that no claim has for itself.
+  int Free(const Pool& pool) const;
+
+  DeviceOptions options_;
+  std::map<std::string, RuleRecord> rules_;
+  std::map<Key, ClaimRecord> claims_;
+  std::map<Pool, ResourceSlice> slices_;
+  std::map<Pool, std::int64_t> generations_;  // of pools, withdrawn ones too
+};
+
+}  // namespace driverupgrade::testing::internal
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_

@@ -1,0 +1,274 @@
+// Dynamic Resource Allocation in the fake cluster: rules as they were measured on Kubernetes 1.37.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "support/catch.h"
+#include "unit/testing/watch_recorder.h"
+
+namespace driverupgrade::testing {
+namespace {
+
+const std::string kDriver = "gpu.nvidia.com";
+
+struct World {
+  explicit World(DeviceOptions devices = {})
+      : cluster(std::make_shared<FakeCluster>(clock, FakeClusterOptions{.devices = devices, .watches_follow = false})) {
+    for (const char* name : {"n1", "n2"}) cluster->AddNode(NodeBuilder(name).Build());
+    cluster->PublishDevices({.node_name = "n1", .driver = kDriver, .devices = {{"gpu-0", "580"}, {"gpu-1", "580"}}});
+  }
+
+  DeviceTaintRule Create(DeviceTaintEffect effect) {
+    const auto rule = cluster->CreateDeviceTaintRule({}, {.object = {.name = "rule",
+                                                                     .node_name = "n1",
+                                                                     .node_uid = cluster->node("n1")->uid,
+                                                                     .driver = kDriver,
+                                                                     .pool = "n1",
+                                                                     .key = "nvidia.com/gpu-driver-upgrade",
+                                                                     .value = "upgrading",
+                                                                     .effect = effect}});
+    REQUIRE(rule.ok());
+    return *rule;
+  }
+  DeviceTaintRule rule() { return cluster->device_taint_rules().at(0); }
+  void Patch(DeviceTaintEffect effect) {
+    const DeviceTaintRule now = rule();
+    REQUIRE(cluster
+                ->PatchDeviceTaintRule(
+                    {}, {.name = now.name, .uid = now.uid, .resource_version = now.resource_version, .effect = effect})
+                .ok());
+  }
+  /// A pod with a claim of its own for one device.
+  void AddPod(const std::string& name, bool admin_access = false) {
+    Pod pod = PodBuilder("team-a", name).WithUid("u-" + name).Pending().Build();
+    pod.resource_claims = {name};
+    cluster->AddResourceClaim({.ns = "team-a",
+                               .name = name,
+                               .request = {.driver = kDriver, .admin_access = admin_access},
+                               .pod_uid = pod.ref.uid});
+    cluster->AddPod(pod, {.start_delay = absl::Seconds(1), .stop_delay = absl::Seconds(1)});
+    cluster->Settle();
+  }
+  std::string NodeOf(const std::string& pod) const { return cluster->pod("team-a", pod)->node_name; }
+  std::optional<ResourceClaim> ClaimOf(const std::string& name) const {
+    for (const ResourceClaim& claim : cluster->resource_claims()) {
+      if (claim.name == name) return claim;
+    }
+    return std::nullopt;
+  }
+
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster;
+};
+
+TEST_CASE("F2, F3: the server sets the time of a taint in whole seconds, and counts changes of the effect") {
+  World world({.controller_delay = std::nullopt});
+  world.clock->Advance(absl::Milliseconds(1500));
+  const absl::Time created = absl::FromUnixSeconds(absl::ToUnixSeconds(world.clock->Now()));
+  const DeviceTaintRule rule = world.Create(DeviceTaintEffect::kNone);
+  CHECK(rule.generation == 1);
+  CHECK(rule.time_added == created);
+  world.clock->Advance(absl::Seconds(7));
+  world.Patch(DeviceTaintEffect::kNone);
+  CHECK(world.rule() == rule);
+  world.Patch(DeviceTaintEffect::kNoSchedule);
+  CHECK(world.rule().generation == 2);
+  CHECK(world.rule().time_added == created + absl::Seconds(7));
+}
+
+TEST_CASE("A rule that the server would refuse is refused") {
+  World world;
+  const auto create = [&](DeviceTaintRule rule) {
+    return world.cluster->CreateDeviceTaintRule({}, {.object = std::move(rule)}).status();
+  };
+  CHECK(absl::IsInvalidArgument(create({.name = "A B", .key = "k"})));
+  CHECK(absl::IsInvalidArgument(create({.name = "a", .key = ""})));
+  CHECK(absl::IsInvalidArgument(create({.name = "a", .key = "k", .value = "nvidia.com/gpu"})));
+  CHECK(create({.name = "a", .key = "k"}).ok());
+}
+
+TEST_CASE("F16: a controller says which generation of a rule it has seen, unless its gate is off") {
+  World world({.controller_delay = absl::Seconds(2)});
+  world.Create(DeviceTaintEffect::kNone);
+  world.cluster->Advance(absl::Seconds(1));
+  CHECK(world.rule().conditions.empty());
+  world.cluster->Advance(absl::Seconds(1));
+  REQUIRE(world.rule().conditions.size() == 1);
+  CHECK(world.rule().conditions[0].type == "EvictionInProgress");
+  CHECK(world.rule().conditions[0].status == "False");
+  CHECK(world.rule().conditions[0].observed_generation == 1);
+  CHECK(world.rule().generation == 1);
+  world.Patch(DeviceTaintEffect::kNoSchedule);
+  CHECK(world.rule().conditions[0].observed_generation == 1);
+  world.cluster->Advance(absl::Seconds(2));
+  CHECK(world.rule().conditions[0].observed_generation == 2);
+  CHECK(world.rule().conditions[0].reason == "OtherEffect");
+
+  World off({.controller_delay = std::nullopt});
+  off.Create(DeviceTaintEffect::kNone);
+  off.cluster->Advance(absl::Hours(1));
+  CHECK(off.rule().conditions.empty());
+}
+
+TEST_CASE("F5: a rule goes with the node that owns it, and so do the slices of the node") {
+  World world;
+  world.Create(DeviceTaintEffect::kNoSchedule);
+  REQUIRE(world.cluster->RemoveNode("n1"));
+  CHECK(world.cluster->device_taint_rules().empty());
+  CHECK(world.cluster->resource_slices().empty());
+}
+
+TEST_CASE("A claim is allocated with its pod, reserved for it, and goes with it") {
+  World world;
+  world.clock->Advance(absl::Milliseconds(2500));
+  world.AddPod("train");
+  CHECK(world.NodeOf("train") == "n1");
+  const ResourceClaim claim = world.ClaimOf("train").value();
+  CHECK(claim.allocated == std::vector<AllocatedPool>{{.driver = kDriver, .pool = "n1"}});
+  CHECK(claim.allocation_time == absl::FromUnixSeconds(absl::ToUnixSeconds(world.clock->Now())));
+  CHECK(claim.reserved_for == std::vector<ClaimConsumer>{{"pods", "train", "u-train"}});
+  CHECK(claim.pod_uid == "u-train");
+  REQUIRE(world.cluster->DeletePod({}, {.pod = {"team-a", "train", "u-train"}}).ok());
+  CHECK(world.ClaimOf("train")->reserved_for.size() == 1);
+  world.cluster->Advance(absl::Minutes(1));
+  CHECK_FALSE(world.ClaimOf("train"));
+}
+
+TEST_CASE("Pods wait for devices that others have, and get them when they are free") {
+  World world;
+  for (const char* name : {"a", "b", "c"}) world.AddPod(name);
+  CHECK(world.NodeOf("c").empty());
+  CHECK(world.ClaimOf("c")->allocated.empty());
+  world.AddPod("monitor", /*admin_access=*/true);
+  CHECK(world.NodeOf("monitor") == "n1");
+  REQUIRE(world.cluster->RemovePod("team-a", "a"));
+  world.cluster->Settle();
+  CHECK(world.NodeOf("c") == "n1");
+}
+
+TEST_CASE("F7, F10: no claim is allocated from tainted devices, with admin access or without; what runs stays") {
+  World world;
+  world.AddPod("before");
+  world.Create(DeviceTaintEffect::kNone);
+  world.AddPod("meanwhile");
+  world.Patch(DeviceTaintEffect::kNoSchedule);
+  CHECK(world.NodeOf("meanwhile") == "n1");
+  REQUIRE(world.cluster->RemovePod("team-a", "meanwhile"));
+  world.AddPod("after");
+  world.AddPod("monitor", /*admin_access=*/true);
+  CHECK(world.NodeOf("before") == "n1");
+  CHECK(world.NodeOf("after").empty());
+  CHECK(world.NodeOf("monitor").empty());
+  REQUIRE(world.cluster->RemoveDeviceTaintRule("rule"));
+  world.cluster->Settle();
+  CHECK(world.NodeOf("after") == "n1");
+  CHECK(world.NodeOf("monitor") == "n1");
+}
+
+TEST_CASE("F8: a claim that is allocated is given to further pods, whatever taints its devices") {
+  World world;
+  world.cluster->AddResourceClaim({.ns = "team-a", .name = "shared", .request = {.driver = kDriver}});
+  const auto add = [&](const std::string& name) {
+    Pod pod = PodBuilder("team-a", name).WithUid("u-" + name).Pending().Build();
+    pod.resource_claims = {"shared"};
+    world.cluster->AddPod(pod);
+    world.cluster->Settle();
+  };
+  add("one");
+  world.Create(DeviceTaintEffect::kNoSchedule);
+  add("two");
+  CHECK(world.NodeOf("two") == "n1");
+  CHECK(world.ClaimOf("shared")->reserved_for.size() == 2);
+  REQUIRE(world.cluster->RemovePod("team-a", "one"));
+  CHECK_FALSE(world.ClaimOf("shared")->allocated.empty());
+  REQUIRE(world.cluster->RemovePod("team-a", "two"));
+  CHECK(world.ClaimOf("shared")->allocated.empty());
+  CHECK_FALSE(world.ClaimOf("shared")->allocation_time);
+}
+
+TEST_CASE("F18: the scheduler allocates tainted devices for a while, and the time of the claim shows it") {
+  World world({.late_allocations = absl::Seconds(3)});
+  world.Create(DeviceTaintEffect::kNoSchedule);
+  world.cluster->Advance(absl::Seconds(2));
+  world.AddPod("late");
+  CHECK(world.NodeOf("late") == "n1");
+  CHECK(world.ClaimOf("late")->allocation_time >= world.rule().time_added);
+  world.cluster->Advance(absl::Seconds(1));
+  world.AddPod("waits");
+  CHECK(world.NodeOf("waits").empty());
+}
+
+TEST_CASE("Pods of a workload have a claim each, and so have those that replace them") {
+  World world;
+  world.cluster->AddWorkload(
+      {.ns = "team-a", .name = "serve", .replicas = 2, .devices = DeviceRequest{.driver = kDriver}});
+  CHECK(world.cluster->resource_claims().size() == 2);
+  const std::vector<Pod> pods = world.cluster->pods();
+  REQUIRE(pods.size() == 2);
+  for (const Pod& pod : pods) {
+    CHECK(pod.node_name == "n1");
+    REQUIRE(pod.resource_claims.size() == 1);
+    CHECK(world.ClaimOf(pod.resource_claims[0])->pod_uid == pod.ref.uid);
+  }
+  REQUIRE(world.cluster->RemovePod("team-a", pods[0].ref.name));
+  world.cluster->Advance(absl::Minutes(1));
+  const std::vector<ResourceClaim> claims = world.cluster->resource_claims();
+  REQUIRE(claims.size() == 2);
+  for (const ResourceClaim& claim : claims) CHECK(claim.reserved_for.size() == 1);
+}
+
+TEST_CASE("F24, F25: a plugin publishes one complete pool for its node; its generation rises if the devices change") {
+  World world;
+  const ResourceSlice first = world.cluster->resource_slices().at(0);
+  CHECK(first.pool == "n1");
+  CHECK(first.pool_generation == 1);
+  CHECK(first.pool_slices == 1);
+  CHECK(world.cluster->PublishDevices(first) == first);
+  const ResourceSlice second =
+      world.cluster->PublishDevices({.node_name = "n1", .driver = kDriver, .devices = {{"gpu-0", "581"}}});
+  CHECK(second.pool_generation == 2);
+  CHECK(second.uid == first.uid);
+  REQUIRE(world.cluster->WithdrawDevices(kDriver, "n1"));
+  CHECK_FALSE(world.cluster->WithdrawDevices(kDriver, "n1"));
+  CHECK(world.cluster->PublishDevices(first).pool_generation == 3);
+}
+
+TEST_CASE("A cluster that does not serve a kind of DRA says so to lists, watches and writes") {
+  World world({.served = DeviceOptions::Served::kClaims});
+  CHECK(absl::IsNotFound(world.cluster->ListDeviceTaintRules({}, {}).status()));
+  CHECK(absl::IsNotFound(world.cluster->CreateDeviceTaintRule({}, {.object = {.name = "r", .key = "k"}}).status()));
+  WatchRecorder<DeviceTaintRule> rules;
+  CHECK(absl::IsNotFound(world.cluster->WatchDeviceTaintRules({}, {}, rules)));
+  CHECK(world.cluster->ListResourceClaims({}, {}).ok());
+  World none({.served = DeviceOptions::Served::kNone});
+  CHECK(absl::IsNotFound(none.cluster->ListResourceClaims({}, {}).status()));
+  CHECK(absl::IsNotFound(none.cluster->ListResourceSlices({}, {}).status()));
+}
+
+TEST_CASE("Objects of DRA are watched, and a backup brings them back") {
+  World world({.controller_delay = std::nullopt});
+  WatchRecorder<ResourceSlice> slices;
+  REQUIRE(world.cluster->WatchResourceSlices({}, {}, slices).ok());
+  CHECK(slices.Take() == std::vector<std::string>{"list 0-gpu.nvidia.com-n1", "bookmark"});
+  world.cluster->BackUp();
+  world.AddPod("train");
+  WatchRecorder<ResourceClaim> claims;
+  REQUIRE(world.cluster->WatchResourceClaims({}, {.ns = "team-a"}, claims).ok());
+  CHECK(claims.Take() == std::vector<std::string>{"list team-a/train", "bookmark"});
+  WatchRecorder<DeviceTaintRule> rules;
+  REQUIRE(world.cluster->WatchDeviceTaintRules({}, {}, rules).ok());
+  world.Create(DeviceTaintEffect::kNone);
+  REQUIRE(world.cluster->WatchDeviceTaintRules({}, {.resource_version = rules.version}, rules).ok());
+  CHECK(rules.Take() == std::vector<std::string>{"list", "bookmark", "change rule", "bookmark"});
+  REQUIRE(world.cluster->RestoreBackup());
+  CHECK(world.cluster->device_taint_rules().empty());
+  CHECK(world.cluster->resource_claims().empty());
+  CHECK(world.cluster->resource_slices().size() == 1);
+}
+
+}  // namespace
+}  // namespace driverupgrade::testing

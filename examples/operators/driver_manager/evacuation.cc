@@ -76,17 +76,18 @@ absl::StatusOr<bool> Evacuation::HoldsGpuClaim(const Pod& pod) {
   return false;
 }
 
-absl::StatusOr<std::vector<std::string>> Evacuation::ClaimHolders() {
+absl::Status Evacuation::CheckNoClaimHolders(bool with_pending) {
   const absl::StatusOr<std::vector<Pod>> pods = node_.Pods();
   if (!pods.ok()) return pods.status();
   std::vector<std::string> holders;
   for (const Pod& pod : *pods) {
-    if (IsFinished(pod)) continue;
+    if (IsFinished(pod) || (!with_pending && pod.phase == driverupgrade::PodPhase::kPending)) continue;
     const absl::StatusOr<bool> holds = HoldsGpuClaim(pod);
     if (!holds.ok()) return holds.status();
     if (*holds) holders.push_back(pod.ref.ToString());
   }
-  return holders;
+  if (holders.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("pods hold GPUs by resource claims: {}", fmt::join(holders, ", ")));
 }
 
 absl::StatusOr<NodeView> Evacuation::Read(const NodeAttempts& attempts) {

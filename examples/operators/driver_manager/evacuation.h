@@ -35,8 +35,9 @@ class Evacuation {
   absl::Status EvictGpuPods();
   absl::Status Drain();
 
-  /// Names of the pods on the node that have not ended and hold a GPU by a ResourceClaim.
-  absl::StatusOr<std::vector<std::string>> ClaimHolders();
+  /// FailedPrecondition if pods on the node that have not ended hold a GPU by a ResourceClaim. `with_pending`: pods
+  /// that have not started count, too. Without a kubelet plugin they wait, and start with the new driver.
+  absl::Status CheckNoClaimHolders(bool with_pending);
 
   using PodList = std::function<absl::StatusOr<std::vector<driverupgrade::Pod>>()>;
   /// Waits until `list` gives nothing; for five minutes at most.

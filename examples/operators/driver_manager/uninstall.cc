@@ -84,6 +84,7 @@ class Flow {
     if (IsInstalledAlready()) return KeepDriver();
     if (absl::Status status = FreeGpus(); !status.ok()) return status;
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
+    if (absl::Status status = CheckArrivals(); !status.ok()) return status;
     if (absl::Status status = Unload(); !status.ok()) return status;
     Say("the driver is unloaded");
     return Finish();
@@ -135,11 +136,14 @@ class Flow {
       if (absl::Status status = EvictOrDrain(); !status.ok()) return status;
     }
     if (!HasKubeletPlugin()) return absl::OkStatus();
-    const absl::StatusOr<std::vector<std::string>> holders = Evacuation(settings_, parts_, node_).ClaimHolders();
-    if (!holders.ok()) return holders.status();
-    if (holders->empty()) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        fmt::format("pods hold GPUs by resource claims: {}", fmt::join(*holders, ", ")));
+    return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/true);
+  }
+
+  // A pod may have started between the check above and the end of the plugin, and would lose its driver while it runs. The
+  // clean-up starts the plugin again, without which the pod cannot end.
+  absl::Status CheckArrivals() {
+    if (!HasKubeletPlugin()) return absl::OkStatus();
+    return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/false);
   }
 
   absl::Status EvictOrDrain() {

@@ -286,6 +286,44 @@ TEST_CASE("the DRA kubelet plugin goes after the pods with claims and before the
   }
 }
 
+TEST_CASE("A-11: a pod with a claim that has started until the DRA kubelet plugin is gone keeps its driver") {
+  NodeWorld world;
+  world.cluster->EditNode(kNode, [](Node& node) { node.labels[kKubeletPluginLabel] = "true"; });
+  world.AddOperand(kKubeletPluginApp, kKubeletPluginLabel);
+  world.lookups.is_gpu_claim = [](const auto&, const std::string&, const std::string& name) {
+    return name == "late-claim";
+  };
+  const bool has_started = GENERATE(true, false);
+  bool has_come = false;
+  // When the plugin is paused, the pods with claims have been looked for.
+  world.cluster->SetFaultHooks(
+      [&](const driverupgrade::testing::Call& call) -> std::optional<absl::Status> {
+        const bool pauses = call.operation == Operation::kPatchNode &&
+                            call.parameters.find("dra-driver") != std::string::npos && !has_come;
+        if (!pauses) return std::nullopt;
+        has_come = true;
+        PodBuilder builder = PodBuilder("team-b", "late").OnNode(kNode).OwnedByReplicaSet("late");
+        if (!has_started) builder.Pending();
+        driverupgrade::Pod pod = builder.Build();
+        pod.resource_claims = {"late-claim"};
+        world.cluster->AddPod(pod);
+        return std::nullopt;
+      },
+      nullptr);
+
+  const absl::Status status = world.Uninstall();
+
+  REQUIRE(has_come);
+  CHECK(world.Label(kKubeletPluginLabel) == "true");
+  if (has_started) {
+    CHECK(Says(status, "pods hold GPUs by resource claims: team-b/late"));
+    CHECK_FALSE(world.HasDone("unload nvidia"));
+  } else {
+    CHECK(status == absl::OkStatus());
+    CHECK(world.HasDone("unload nvidia"));
+  }
+}
+
 TEST_CASE("pods of any DaemonSet that selects GPU clients are awaited") {
   NodeWorld world;
   world.cluster->EditNode(kNode, [](Node& node) { node.labels[kClientLabel] = "true"; });

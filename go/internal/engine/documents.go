@@ -19,6 +19,7 @@ type Options struct {
 	OwnPod             string     `json:"ownPod,omitempty"`
 	OwnNode            string     `json:"ownNode,omitempty"`
 	Ledger             *Ledger    `json:"ledger,omitempty"`
+	Devices            []string   `json:"devices,omitempty"` // names of DRA drivers
 }
 
 // Ledger names the ConfigMap with the grants and the record of a rollout, and its part if several operators share it.

@@ -20,11 +20,14 @@ const (
 	DaemonSets
 	ControllerRevisions
 	NodeMaintenances
+	DeviceTaintRules
+	ResourceClaims
+	ResourceSlices
 )
 
 // String is the kind of one of the objects.
 func (k Kind) String() string {
-	return [...]string{"Node", "Pod", "DaemonSet", "ControllerRevision", "NodeMaintenance"}[k]
+	return [...]string{"Node", "Pod", "DaemonSet", "ControllerRevision", "NodeMaintenance", "DeviceTaintRule", "ResourceClaim", "ResourceSlice"}[k]
 }
 
 // What stands for an HTTP status if there is none.

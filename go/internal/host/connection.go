@@ -20,7 +20,9 @@ import (
 
 	maintenancev1alpha1 "github.com/Mellanox/maintenance-operator/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -39,6 +41,7 @@ const (
 type Connection struct {
 	core         kubernetes.Interface
 	maintenances rest.Interface
+	resources    rest.Interface // resource.k8s.io/v1, without types: rules are newer than the module's Kubernetes
 	parameters   runtime.ParameterCodec
 	client       *http.Client
 	base         *url.URL
@@ -82,7 +85,14 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &Connection{core: core, maintenances: maintenances, parameters: runtime.NewParameterCodec(scheme), client: client,
+	untyped := dynamic.ConfigFor(config)
+	untyped.APIPath = "/apis"
+	untyped.GroupVersion = &schema.GroupVersion{Group: "resource.k8s.io", Version: "v1"}
+	resources, err := rest.RESTClientForConfigAndClient(untyped, client)
+	if err != nil {
+		return nil, err
+	}
+	made := &Connection{core: core, maintenances: maintenances, resources: resources, parameters: runtime.NewParameterCodec(scheme), client: client,
 		base: base, queue: newQueue(config.RateLimiter, parallelMax), sent: map[string]int64{}}
 	made.streams.Store(true)
 	return made, nil

@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	maintenancev1alpha1 "github.com/Mellanox/maintenance-operator/api/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -60,7 +61,8 @@ type condition struct {
 }
 
 type nodeStatus struct {
-	Conditions []condition `json:"conditions"`
+	Allocatable map[string]string `json:"allocatable,omitempty"`
+	Conditions  []condition       `json:"conditions"`
 }
 
 func reduceNode(node *corev1.Node) object {
@@ -72,7 +74,21 @@ func reduceNode(node *corev1.Node) object {
 	for _, t := range node.Spec.Taints {
 		spec.Taints = append(spec.Taints, taint{t.Key, t.Value, string(t.Effect), t.TimeAdded})
 	}
-	return object{Metadata: metadataOf(node), Kind: "Node", Spec: spec, Status: nodeStatus{conditions}}
+	return object{Metadata: metadataOf(node), Kind: "Node", Spec: spec, Status: nodeStatus{extendedResources(node), conditions}}
+}
+
+// extendedResources has those of which the node offers any. Their number does not matter to the upgrade.
+func extendedResources(node *corev1.Node) map[string]string {
+	var offered map[string]string
+	for name, quantity := range node.Status.Allocatable {
+		if strings.Contains(string(name), "/") && !quantity.IsZero() {
+			if offered == nil {
+				offered = map[string]string{}
+			}
+			offered[string(name)] = "1"
+		}
+	}
+	return offered
 }
 
 type empty struct{}

@@ -9,7 +9,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Members of lists, of watch events and of a Status, which the reader takes too.
@@ -21,8 +23,9 @@ func fullNode() *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "-", Name: "n1", UID: "u", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"},
 			DeletionTimestamp: &metav1.Time{}, Finalizers: []string{"f"}, OwnerReferences: []metav1.OwnerReference{{Name: "o"}}},
-		Spec:   corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted"}}},
-		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "False", LastTransitionTime: metav1.Now()}}},
+		Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted"}}},
+		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "nvidia.com/mig-1g.10gb": resource.MustParse("0"),
+			"cpu": resource.MustParse("4")}, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "False", LastTransitionTime: metav1.Now()}}},
 	}
 }
 
@@ -48,6 +51,44 @@ func fullPod() *corev1.Pod {
 	}
 }
 
+func untyped(text string) *unstructured.Unstructured {
+	made := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(text), made); err != nil {
+		panic(err)
+	}
+	return made
+}
+
+func fullClaim() *unstructured.Unstructured {
+	return untyped(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"web-gpu","namespace":"ns","uid":"u"},
+		"status":{"allocation":{"allocationTimestamp":"2026-11-26T00:00:00Z","nodeSelector":{},"devices":{"results":[
+			{"request":"gpu","driver":"gpu.nvidia.com","pool":"n1","device":"gpu-0","adminAccess":true}]}},
+			"reservedFor":[{"resource":"pods","name":"web","uid":"p"}]}}`)
+}
+
+func fullSlice() *unstructured.Unstructured {
+	return untyped(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"n1-gpu","uid":"u"},
+		"spec":{"driver":"gpu.nvidia.com","nodeName":"n1","pool":{"name":"n1","generation":1,"resourceSliceCount":1},"devices":[
+			{"name":"gpu-0","attributes":{"driverVersion":{"version":"580.1.0"},"brand":{"string":"Nvidia"}},"capacity":{"memory":{"value":"80Gi"}}}]}}`)
+}
+
+func TestDevicesAreReducedToWhatTheEngineReads(t *testing.T) {
+	for want, of := range map[string]object{
+		`"status":{"allocation":{"devices":{"results":[{"adminAccess":true,"driver":"gpu.nvidia.com","pool":"n1"}]},` +
+			`"allocationTimestamp":"2026-11-26T00:00:00Z"},"reservedFor":[{"name":"web","resource":"pods","uid":"p"}]}}`: reduceClaim(fullClaim()),
+		`"devices":[{"name":"gpu-0","attributes":{"driverVersion":{"version":"580.1.0"}}}]}}`: reduceSlice(fullSlice()),
+		`"status":{"allocatable":{"nvidia.com/gpu":"1"},`:                                     reduceNode(fullNode()),
+	} {
+		text, err := json.Marshal(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s is not in %s", want, text)
+		}
+	}
+}
+
 // The engine decides by all that it reads: taints, the scheduler's message, since when a node is not Ready.
 func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
 	source, err := os.ReadFile("../../../src/wire/wanted_members.cc")
@@ -58,7 +99,7 @@ func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	var reduced string
-	for _, of := range []object{reduceNode(fullNode()), reducePod(fullPod())} {
+	for _, of := range []object{reduceNode(fullNode()), reducePod(fullPod()), reduceClaim(fullClaim()), reduceSlice(fullSlice())} {
 		text, err := json.Marshal(of)
 		if err != nil {
 			t.Fatal(err)

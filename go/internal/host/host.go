@@ -29,6 +29,7 @@ type Options struct {
 	RestartOnly        func(running, desired *corev1.PodSpec) (bool, error)
 	Requestor          *engine.Requestor
 	Ledger             *engine.Ledger // nil: policies with a rollout are refused
+	DeviceDrivers      []string       // DRA drivers whose devices a policy may isolate; empty: nothing of DRA is watched
 	OwnPod, OwnNode    string
 	// After three of which without a call an order ends.
 	Interval time.Duration
@@ -92,6 +93,7 @@ func New(connection *Connection, options Options) (*Host, error) {
 		Ledger:             options.Ledger,
 		OwnPod:             options.OwnPod,
 		OwnNode:            options.OwnNode,
+		Devices:            options.DeviceDrivers,
 	})
 	if err != nil {
 		return nil, err
@@ -129,6 +131,7 @@ func (h *Host) watch() {
 	revisions := h.source(apps, "controllerrevisions")
 	revisions.labels = ""
 	h.revisions = start(h, revisions, engine.ControllerRevisions, reduceRevision)
+	h.watchDevices()
 	if h.options.Requestor == nil {
 		return
 	}

@@ -95,6 +95,13 @@ func WithEarlyValidation(treatment EarlyValidation) Option {
 	return func(m *Manager) { m.options.EarlyValidation = string(treatment) }
 }
 
+// WithDeviceDrivers names the DRA drivers whose devices a policy may isolate instead of nodes (isolation.scope). Without it, nothing of
+// Dynamic Resource Allocation is read, and such a policy finds no node fit. The operator needs the rights of
+// deploy/rbac/devices.
+func WithDeviceDrivers(names ...string) Option {
+	return func(m *Manager) { m.options.DeviceDrivers = names }
+}
+
 // WithClock is for tests.
 func WithClock(clock clock.Clock) Option { return func(m *Manager) { m.options.Clock = clock } }
 

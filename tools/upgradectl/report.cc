@@ -16,6 +16,7 @@
 namespace upgradectl {
 namespace {
 
+using driverupgrade::DeviceCall;
 using driverupgrade::Finding;
 using driverupgrade::Gate;
 using driverupgrade::MaintenanceCall;

@@ -377,16 +377,34 @@ absl::StatusOr<Request> LoadDriver(const Options& options) {
   return request;
 }
 
+namespace {
+
+// Follows devices if the policy isolates them. Whether it does.
+bool FollowDevices(Request& request) {
+  const driverupgrade::IsolationPolicy& isolation = request.question.policy.isolation;
+  const bool isolates = isolation.scope != driverupgrade::IsolationScope::kNode;
+  if (isolates) request.question.snapshot.devices = isolation.device_drivers;
+  return isolates;
+}
+
+}  // namespace
+
 absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const ReadObjects& read) {
   absl::StatusOr<Request> request = LoadDriver(options);
   if (!request.ok()) return request;
+  Wanted first = wanted;
   // A file with mistakes is refused before a cluster is read.
   if (IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
+    first.devices = FollowDevices(*request);
   }
-  if (const absl::Status status = LoadObjects(options, wanted, read, *request); !status.ok()) return status;
+  if (const absl::Status status = LoadObjects(options, first, read, *request); !status.ok()) return status;
   if (!IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
+    if (!FollowDevices(*request) || options.source.IsDump()) return request;
+    // The policy has come with the objects. Devices are many, so they are read only now.
+    first.devices = true;
+    if (const absl::Status status = LoadObjects(options, first, read, *request); !status.ok()) return status;
   }
   return request;
 }

@@ -118,6 +118,14 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
       extras.push_back({fmt::format("/apis/{}/{}", group, resource), group, kind, {}});
     }
   }
+  if (wanted.devices) {
+    const std::string group = "resource.k8s.io/v1";
+    for (const auto& [resource, kind] :
+         {std::pair("devicetaintrules", "DeviceTaintRule"), std::pair("resourceclaims", "ResourceClaim"),
+          std::pair("resourceslices", "ResourceSlice")}) {
+      extras.push_back({fmt::format("/apis/{}/{}", group, resource), group, kind, {}});
+    }
+  }
   // By a list: one that is not there is no trouble.
   if (!place.ledger.empty() && wanted.ledger) {
     extras.push_back({Namespaced("/api/v1", place.ledger_ns, "configmaps"),

@@ -58,6 +58,8 @@ struct Wanted {
   bool ledger = true;
   /// ResourceClaims, if a pod that was read has one.
   bool claims = false;
+  /// DeviceTaintRules, ResourceClaims and ResourceSlices of the cluster, for a policy that isolates devices.
+  bool devices = false;
   /// The document of the operator that leads (OperatorView).
   bool view = false;
 };

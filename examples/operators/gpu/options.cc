@@ -77,6 +77,10 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   examples::AddDriverIdentity(app, options.service);
   AddPolicy(app, options);
   examples::AddRequestorArguments(app, options.requestor);
+  app.add_option("--device-drivers", options.service.device_drivers,
+                 "DRA drivers whose devices the policy may isolate instead of nodes; their objects are watched: "
+                 "gpu.nvidia.com,compute-domain.nvidia.com")
+      ->delimiter(',');
   app.get_option("--max-parallel-total")->excludes(app.get_option("--once"));
   if (const auto end = examples::ParseServiceArguments(app, argc, argv, options.service)) return *end;
   return options;

@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -52,6 +53,8 @@ struct ServiceArguments {
   absl::Duration lease_duration = driverupgrade::LeaderElectionOptions().lease_duration;
   absl::Duration renew_deadline = driverupgrade::LeaderElectionOptions().renew_deadline;
   absl::Duration retry_period = driverupgrade::LeaderElectionOptions().retry_period;
+  /// DRA drivers whose devices the policy may isolate instead of nodes; empty: nothing of DRA is read.
+  std::vector<std::string> device_drivers = {};
   bool ledger = false;
   /// Of the ConfigMap; empty: `ns`.
   std::string ledger_namespace = {};

@@ -47,6 +47,7 @@ Fields Counts(const Tally& totals) {
 
 EngineOptions EngineOptionsFrom(const ServiceArguments& arguments, EngineOptions engine) {
   engine.snapshot.ns = arguments.ns;
+  engine.snapshot.devices = arguments.device_drivers;
   SetOwnPod(arguments, engine.state_machine);
   engine.executor.events = arguments.transition_events || arguments.finding_events;
   engine.executor.transition_events = arguments.transition_events;

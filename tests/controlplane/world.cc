@@ -35,8 +35,8 @@ metadata:
   name: $NODE
   labels: {kubernetes.io/hostname: $NODE, driverupgrade.test/world: $WORLD, nvidia.com/gpu.present: "true"}
 status:
-  allocatable: {cpu: "32", memory: 256Gi, pods: "110", nvidia.com/gpu: "8"}
-  capacity: {cpu: "32", memory: 256Gi, pods: "110", nvidia.com/gpu: "8"}
+  allocatable: {cpu: "32", memory: 256Gi, pods: "110", nvidia.com/gpu: "$GPUS"}
+  capacity: {cpu: "32", memory: 256Gi, pods: "110", nvidia.com/gpu: "$GPUS"}
 )";
 
 constexpr std::string_view kDriver = R"(
@@ -127,7 +127,7 @@ bool IsReady(const rapidjson::Value& object) {
 
 }  // namespace
 
-World::World(ControlPlane& control_plane, const std::string& name, int nodes)
+World::World(ControlPlane& control_plane, const std::string& name, int nodes, Gpus gpus)
     : control_plane_(control_plane),
       name_(UniqueName(name)),
       driver_ns_(name_ + "-driver"),
@@ -137,7 +137,7 @@ World::World(ControlPlane& control_plane, const std::string& name, int nodes)
   control_plane_.admin().Create(
       Substitute(std::string(kNamespaces), {{"$DRIVER_NS", driver_ns_}, {"$WORKLOAD_NS", workload_ns_}}));
   GiveRights();
-  MakeNodes();
+  MakeNodes(gpus);
 }
 
 // The roles of deploy/rbac that are of one namespace, in that of the driver.
@@ -171,10 +171,11 @@ void World::DeleteAll(const std::string& path) const {
   if (result.exit_code != 0) std::cerr << "world " << name_ << " is not cleaned up: " << result.err;
 }
 
-void World::MakeNodes() const {
+void World::MakeNodes(Gpus gpus) const {
   std::string manifest;
   for (const std::string& node : nodes_) {
-    manifest += Substitute(std::string(kNode), {{"$NODE", node}, {"$WORLD", name_}});
+    manifest += Substitute(std::string(kNode),
+                           {{"$NODE", node}, {"$WORLD", name_}, {"$GPUS", gpus == Gpus::kByPlugin ? "8" : "0"}});
   }
   control_plane_.admin().Create(manifest);
   const auto all_ready = [this] {

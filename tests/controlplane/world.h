@@ -47,7 +47,9 @@ class World {
  public:
   // Makes two namespaces and `nodes` nodes that are Ready. Only one world at a time: an upgrade looks at
   // every node that carries its labels.
-  World(ControlPlane& control_plane, const std::string& name, int nodes);
+  // `gpus`: whether the nodes offer GPUs by a device plugin. Without one, a test publishes devices itself.
+  enum class Gpus { kByPlugin, kByClaims };
+  World(ControlPlane& control_plane, const std::string& name, int nodes, Gpus gpus = Gpus::kByPlugin);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -96,7 +98,7 @@ class World {
 
  private:
   void GiveRights() const;
-  void MakeNodes() const;
+  void MakeNodes(Gpus gpus) const;
   void PatchDriver(const std::string& image, const std::string& annotation) const;
   void DeleteAll(const std::string& path) const;
   void WaitUntilReady(const std::string& what, const Kubectl::Arguments& get, const char* counter, int wanted) const;

@@ -40,6 +40,8 @@ struct Node {
   bool ready = true;
   /// lastTransitionTime of the condition Ready: the time since when `ready` has its value; nullopt if not known.
   std::optional<absl::Time> ready_transition_time = {};
+  /// Names of extended resources of which status.allocatable has any, sorted.
+  std::vector<std::string> extended_resources = {};
   /// Statuses of the conditions by their types, but for those of the kubelet (IsKubeletCondition).
   StringMap conditions = {};
   std::string unreadable = {};

@@ -86,6 +86,9 @@ class DriverIdentity {
   const std::string& RestartOnlyAnnotation() const;
   /// Node annotation: the gang because of which the node has started together with others (RolloutPolicy::gangs).
   const std::string& UnitAnnotation() const;
+  /// Node annotation `<number of devices>`: devices of the node are isolated, and not the node
+  /// (UpgradePolicy::isolation). They were so many when its upgrade began.
+  const std::string& IsolatedDevicesAnnotation() const;
 
   /// Key of the node taint `pending` with the effect PreferNoSchedule: the node is not upgraded yet, and gangs should restart on other
   /// nodes (NodeGangs::steer).

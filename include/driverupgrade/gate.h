@@ -61,10 +61,14 @@ enum class GateReason : std::uint8_t {
   kEvictionRefused,   ///< An eviction failed for another reason and is tried again.
   kUndeletablePods,   ///< Pods are in the way that the policy does not allow to evict.
   kHook,              ///< A callback of the embedding operator has failed for a pod.
+  kDevicesTainted,    ///< The node's devices are being tainted, or the taint settles, or is being removed.
+  kDevicesUnfit,      ///< The policy isolates devices, and that cannot be done on the node.
+  kDevicesInUse,      ///< A pod that is not bound to the node yet holds a device of it.
   // While the driver is replaced.
   kDriverPodMissing,      ///< No driver pod on the node.
   kDriverPodTerminating,  ///< The old driver pod is not gone yet.
   kDriverPodNotReady,     ///< The new driver pod is not ready yet.
+  kDevicesMissing,        ///< The driver is ready, but not all devices are published again.
   kSafeLoad,              ///< The driver waits to be loaded, but the node is not evacuated.
   kValidation,            ///< Validation pods are missing or not ready.
   kFailed,                ///< The upgrade failed: waits for repair, for a new revision or for a retry.
@@ -132,9 +136,13 @@ inline constexpr std::array kGates = {
     GateTraits{GateReason::kEvictionRefused, "EvictionRefused", GateOpener::kWorkloads, true, false, false},
     GateTraits{GateReason::kUndeletablePods, "UndeletablePods", GateOpener::kWorkloads, true, false, false},
     GateTraits{GateReason::kHook, "Hook", GateOpener::kOtherOperator, false, false, false},
+    GateTraits{GateReason::kDevicesTainted, "DevicesTainted", GateOpener::kClock, false, false, false},
+    GateTraits{GateReason::kDevicesUnfit, "DevicesUnfit", GateOpener::kAdministrator, true, false, false},
+    GateTraits{GateReason::kDevicesInUse, "DevicesInUse", GateOpener::kWorkloads, false, false, false},
     GateTraits{GateReason::kDriverPodMissing, "DriverPodMissing", GateOpener::kDriver, false, false, false},
     GateTraits{GateReason::kDriverPodTerminating, "DriverPodTerminating", GateOpener::kDriver, false, false, false},
     GateTraits{GateReason::kDriverPodNotReady, "DriverPodNotReady", GateOpener::kDriver, false, false, false},
+    GateTraits{GateReason::kDevicesMissing, "DevicesMissing", GateOpener::kDriver, false, false, false},
     GateTraits{GateReason::kSafeLoad, "SafeLoad", GateOpener::kWorkloads, true, false, false},
     GateTraits{GateReason::kValidation, "Validation", GateOpener::kDriver, false, false, false},
     GateTraits{GateReason::kFailed, "Failed", GateOpener::kAdministrator, true, false, true},
@@ -229,6 +237,7 @@ enum class FindingCode : std::uint8_t {
   kLabelTakenAway,        ///< Another client removes the state label of a node; the upgrade follows the other marks.
   kDriverPodUnscheduled,  ///< Kubernetes cannot schedule a driver pod.
   kDriverPodNotReady,     ///< A node is done, but its driver pod is not Ready.
+  kDevicesNotIsolated,  ///< The devices of a node could not be isolated, so that the node was cordoned instead.
   kSelectsNothing,  ///< A label, a condition type or a selector of the rollout matches nothing: it may be misspelled.
 };
 std::string_view ToString(FindingCode code);

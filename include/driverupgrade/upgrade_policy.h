@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -146,6 +147,32 @@ enum class OnUnscheduledPods : std::uint8_t {
   kIgnore,
 };
 
+/// Selects what is isolated while the driver of a node is replaced.
+enum class IsolationScope : std::uint8_t {
+  kNode,     ///< The node is cordoned.
+  kDevices,  ///< Only the driver's devices are tainted. A node where that cannot be done waits.
+  kAuto,     ///< The devices where that can be done, otherwise the node.
+};
+
+/// isolation: pods that do not use the driver stay on the node while it is replaced, and new ones may come. Needs
+/// Kubernetes 1.37 and devices that are published by a DRA driver.
+struct IsolationPolicy {
+  IsolationScope scope = IsolationScope::kNode;
+  /// Pause between the taint, once the controller manager has seen it, and the first eviction. Claims that the scheduler
+  /// was about to allocate show up in this time. At least 0. Nothing tells when the scheduler has seen a taint; a busy one needs seconds.
+  absl::Duration settle = absl::Seconds(10);
+  /// DRA drivers whose devices depend on this driver. Each has one pool on a node, which is named like the node.
+  std::vector<std::string> device_drivers = {"gpu.nvidia.com", "compute-domain.nvidia.com"};
+  /// Extended resources of device plugins of this driver; a name may end with `*`. A node that offers one is cordoned: taints of
+  /// devices do not concern device plugins.
+  std::vector<std::string> plugin_resources = {"nvidia.com/gpu*", "nvidia.com/mig-*"};
+  /// Schedulers that take account of such taints. A node with a pod of another one that holds a device is cordoned.
+  std::vector<std::string> scheduler_names = {"default-scheduler"};
+  /// The validation pods claim devices with a toleration of the taint. Otherwise a node is cordoned for its validation.
+  bool validator_tolerates = false;
+  friend bool operator==(const IsolationPolicy&, const IsolationPolicy&) = default;
+};
+
 struct UpgradePolicy {
   /// False, the default, freezes every node where it stands, and nothing is written; true goes on from there. Stronger
   /// than `paused`: for emergencies and upgrades by hand.
@@ -183,6 +210,8 @@ struct UpgradePolicy {
   /// nullopt, the default: each failed node holds its slot, so that `max_parallel` failures stop the rollout.
   std::optional<FailurePolicy> failure_policy = std::nullopt;
   RetryPolicy retry = {};
+  /// The node, by default.
+  IsolationPolicy isolation = {};
   /// For the operator, which tells the init container of the driver pod to ask for safe load. The engine does
   /// not look at it: it acts on DriverIdentity::SafeLoadAnnotation alone.
   bool safe_load = false;
@@ -215,6 +244,7 @@ struct NodeRules {
   RetryPolicy retry = {};
   /// Whether nodes that are not upgraded get the taint that steers gangs to other nodes.
   bool steer_gangs = false;
+  IsolationPolicy isolation = {};
   friend bool operator==(const NodeRules&, const NodeRules&) = default;
 };
 

@@ -27,6 +27,7 @@ std::string_view ToString(FindingCode code) {
     case FindingCode::kLabelTakenAway: return "LabelTakenAway";
     case FindingCode::kDriverPodUnscheduled: return "DriverPodUnscheduled";
     case FindingCode::kDriverPodNotReady: return "DriverPodNotReady";
+    case FindingCode::kDevicesNotIsolated: return "DevicesNotIsolated";
     case FindingCode::kSelectsNothing: return "SelectsNothing";
   }
   return "";

@@ -8,6 +8,7 @@
 
 #include "decide/admission/upgrade_budget.h"
 #include "decide/attempt_log.h"
+#include "decide/devices/rules.h"
 #include "decide/incremental_planner.h"
 #include "decide/marks_of_view.h"
 #include "decide/rollout/failures.h"
@@ -113,7 +114,8 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   const bool is_resumed = !walk.before().HasLabel() && (IsInProgress(walk.state()) || view.attempts.label_loss);
   const bool acts = MayAct(walk);
   if (acts) NoteForeignCordon(walk);
-  if (acts && !ReleaseUnwanted(walk)) {
+  if (acts) RemoveOldRules(walk);
+  if (acts && !ReleaseUnwanted(walk) && !HoldDevices(walk)) {
     while (Advance(walk) == Progress::kMoved) {
       if (EndsWalk(walk.state())) break;
       if (in.policy.pacing == Pacing::kChained || recovers || is_resumed) continue;
@@ -165,6 +167,9 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
     }
     if (!plan.maintenance.empty()) return plan;
   }
+  // The mark shows that there are rules, so it goes last.
+  plan.devices = internal::ReleaseAtOnce(view, identity_);
+  if (!plan.devices.empty()) return plan;
   if (plan.from != UpgradeState::kUnknown) plan.path = {UpgradeState::kUnknown};
   NodeMarks after = *marks;
   plan.reason = GiveBack(view.node, identity_, after);

@@ -64,6 +64,7 @@ struct DriverIdentity::Keys {
   const std::string restart_pod_annotation = Key(".restart-pod");
   const std::string restart_only_annotation = Key(".restart-only");
   const std::string unit_annotation = Key(".unit");
+  const std::string isolated_devices_annotation = Key(".isolated-devices");
 
  private:
   std::string Key(std::string_view suffix) const { return fmt::format("{}{}", key_prefix, suffix); }
@@ -120,5 +121,6 @@ const std::string& DriverIdentity::PolicyAnnotation() const { return keys_->poli
 const std::string& DriverIdentity::RestartPodAnnotation() const { return keys_->restart_pod_annotation; }
 const std::string& DriverIdentity::RestartOnlyAnnotation() const { return keys_->restart_only_annotation; }
 const std::string& DriverIdentity::UnitAnnotation() const { return keys_->unit_annotation; }
+const std::string& DriverIdentity::IsolatedDevicesAnnotation() const { return keys_->isolated_devices_annotation; }
 
 }  // namespace driverupgrade

@@ -39,6 +39,11 @@ std::optional<absl::Time> ParseUnixSeconds(std::string_view text) {
   return absl::FromUnixSeconds(seconds);
 }
 
+std::optional<int> ParseCount(std::string_view text) {
+  int count = 0;
+  return absl::SimpleAtoi(ToAbseil(text), &count) && count >= 0 ? std::optional(count) : std::nullopt;
+}
+
 std::optional<Stage> ParseStage(std::string_view text) {
   const std::size_t first = text.find('@');
   const std::size_t last = text.rfind('@');
@@ -102,6 +107,7 @@ constexpr std::tuple kAnnotations{
     Row<std::string>{&NodeMarks::restart_pod, &DriverIdentity::RestartPodAnnotation, ParseText},
     Row<RestartOnly>{&NodeMarks::restart_only, &DriverIdentity::RestartOnlyAnnotation, ParseRestartOnly},
     Row<std::string>{&NodeMarks::unit, &DriverIdentity::UnitAnnotation, ParseText},
+    Row<int>{&NodeMarks::isolated_devices, &DriverIdentity::IsolatedDevicesAnnotation, ParseCount},
 };
 
 // Our keys stand next to one another in the map, so one look-up finds them all.
@@ -154,6 +160,7 @@ std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
 // Whether an upgrade in progress left the marks of a node without a label. A name on a node that is schedulable and whose
 // driver runs is what remains after another engine has finished the upgrade.
 bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
+  if (marks.isolated_devices.present()) return true;
   if (named) return marks.unschedulable || !driver_runs;
   // An administrator or a maintenance operator cordoned the node.
   const bool cordoned_by_others = marks.initially_unschedulable.present() || marks.requestor_mode.present();
@@ -179,6 +186,7 @@ std::string Spell(Flag) { return "true"; }
 std::string Spell(UpgradeState state) { return std::string(ToLabelValue(state)); }
 std::string Spell(absl::Time time) { return fmt::format("{}", absl::ToUnixSeconds(time)); }
 std::string Spell(const std::string& text) { return text; }
+std::string Spell(int number) { return fmt::format("{}", number); }
 std::string Spell(const Stage& stage) {
   return fmt::format("{}@{}@{}", stage.state ? ToLabelValue(*stage.state) : "", absl::ToUnixSeconds(stage.began),
                      stage.revision);
@@ -231,6 +239,10 @@ bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity) {
   return marks.cordoned_by.value() && marks.cordoned_by.value()->contains(identity.Name());
 }
 
+bool IsIsolated(const NodeMarks& marks, const DriverIdentity& identity) {
+  return marks.isolated_devices.present() || IsInCordonSet(marks, identity);
+}
+
 std::optional<UpgradeState> NodeMarks::State() const {
   if (unreadable) return std::nullopt;
   return HasLabel() ? state.value() : unlabelled.value_or(UpgradeState::kUnknown);
@@ -246,7 +258,7 @@ NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool dri
   if (const std::string* names = FindText(node.annotations, CordonedByKey())) {
     marks.cordoned_by = {*names, ParseNames(*names)};
   }
-  if (!marks.HasLabel()) marks.unlabelled = StateWithoutLabel(marks, IsInCordonSet(marks, identity), driver_runs);
+  if (!marks.HasLabel()) marks.unlabelled = StateWithoutLabel(marks, IsIsolated(marks, identity), driver_runs);
   return marks;
 }
 
@@ -290,7 +302,8 @@ bool HasState(const Node& node, const DriverIdentity& identity) {
 bool IsMarked(const Node& node, const DriverIdentity& identity) {
   if (HasState(node, identity) || CordonNames(node).contains(identity.Name())) return true;
   // An administrator's cordon does not carry our name.
-  return node.unschedulable && IsBusy(node, identity);
+  return (node.unschedulable || FindText(node.annotations, identity.IsolatedDevicesAnnotation()) != nullptr) &&
+         IsBusy(node, identity);
 }
 
 StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity) {

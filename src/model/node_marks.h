@@ -111,6 +111,8 @@ struct NodeMarks {
   Mark<std::string> waiting_for = {};
   Mark<RestartOnly> restart_only = {};
   Mark<std::string> unit = {};
+  // Instead of a cordon.
+  Mark<int> isolated_devices = {};
   // Names of drivers, ours among them.
   Mark<std::set<std::string>> cordoned_by = {};
 
@@ -142,6 +144,8 @@ void RemoveMarks(Node& node, const DriverIdentity& identity);
 bool WasAdmitted(const NodeMarks& marks);
 // Whether the cordon of the node has our name.
 bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity);
+// Whether the node, or its devices instead, are kept from workloads for an upgrade of ours.
+bool IsIsolated(const NodeMarks& marks, const DriverIdentity& identity);
 
 // What has to be written to turn `from` into `to`, by key; nullopt removes it.
 struct MarkChanges {
@@ -160,6 +164,7 @@ std::string Spell(Flag flag);
 std::string Spell(UpgradeState state);
 std::string Spell(absl::Time time);
 std::string Spell(const std::string& text);
+std::string Spell(int number);
 std::string Spell(const Stage& stage);
 std::string Spell(const Failures& failures);
 std::string Spell(const RestartOnly& restart_only);

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -46,6 +47,11 @@ constexpr std::array kOnFailureNames = {
 constexpr std::array kOnUnscheduledPodsNames = {
     std::pair(std::string_view("CountUnavailable"), OnUnscheduledPods::kCountUnavailable),
     std::pair(std::string_view("Ignore"), OnUnscheduledPods::kIgnore),
+};
+constexpr std::array kScopeNames = {
+    std::pair(std::string_view("Node"), IsolationScope::kNode),
+    std::pair(std::string_view("Devices"), IsolationScope::kDevices),
+    std::pair(std::string_view("Auto"), IsolationScope::kAuto),
 };
 
 void ReadWaitForCompletion(PolicySection& section, UpgradePolicy& policy) {
@@ -98,6 +104,24 @@ void ReadRetry(PolicySection& section, UpgradePolicy& policy) {
   section.ReadSeconds("backoffSeconds", policy.retry.backoff);
 }
 
+// A list that is given replaces the default as a whole.
+void ReadNames(PolicySection& section, std::string_view name, std::vector<std::string>& names) {
+  std::vector<std::string> read;
+  section.ReadList(name, [&](PolicySection& list, std::string_view item) { list.ReadText(item, read.emplace_back()); });
+  if (section.IsSet(name)) names = std::move(read);
+}
+
+void ReadIsolation(PolicySection& section, IsolationPolicy& isolation) {
+  section.ReadEnum("scope", kScopeNames, isolation.scope);
+  int settle = static_cast<int>(absl::ToInt64Seconds(isolation.settle));
+  section.ReadInt("settleSeconds", settle);
+  isolation.settle = absl::Seconds(settle);
+  ReadNames(section, "deviceDrivers", isolation.device_drivers);
+  ReadNames(section, "pluginResources", isolation.plugin_resources);
+  ReadNames(section, "schedulerNames", isolation.scheduler_names);
+  section.ReadBool("validatorTolerates", isolation.validator_tolerates);
+}
+
 void ReadMaxParallel(PolicySection& root, UpgradePolicy& policy) {
   int max_parallel = policy.max_parallel.value_or(0);
   root.ReadInt("maxParallelUpgrades", max_parallel);
@@ -126,6 +150,7 @@ void ReadPolicy(PolicySection& root, const PolicyDefaults& defaults, const TimeZ
   root.ReadEnum("onUnscheduledPods", kOnUnscheduledPodsNames, policy.on_unscheduled_pods);
   root.ReadSection("failurePolicy", [&](PolicySection& section) { ReadFailurePolicy(section, policy); });
   root.ReadSection("retry", [&](PolicySection& section) { ReadRetry(section, policy); });
+  root.ReadSection("isolation", [&](PolicySection& section) { ReadIsolation(section, policy.isolation); });
   root.ReadBool("safeLoad", policy.safe_load);
   root.ReadSection("rollout",
                    [&](PolicySection& section) { internal::ReadRollout(section, zones, policy.rollout.emplace()); });
@@ -181,6 +206,7 @@ class PolicyWriter {
     out_.Int("maxAttempts", policy.retry.max_attempts);
     out_.Seconds("backoffSeconds", policy.retry.backoff);
     out_.EndObject();
+    WriteIsolation(policy.isolation);
     out_.Bool("safeLoad", policy.safe_load);
     internal::WriteRollout(policy.rollout, out_);
     out_.EndObject();
@@ -194,6 +220,24 @@ class PolicyWriter {
     out_.Limit("maxFailures", failures->max_failures);
     internal::WriteFailureBudgets(failures->by_class, out_);
     out_.EndObject();
+  }
+
+  void WriteIsolation(const IsolationPolicy& isolation) {
+    if (isolation == IsolationPolicy()) return out_.Null("isolation");
+    out_.StartObject("isolation");
+    out_.Text("scope", EnumName(kScopeNames, isolation.scope));
+    out_.Int("settleSeconds", static_cast<int>(absl::ToInt64Seconds(isolation.settle)));
+    WriteNames("deviceDrivers", isolation.device_drivers);
+    WriteNames("pluginResources", isolation.plugin_resources);
+    WriteNames("schedulerNames", isolation.scheduler_names);
+    out_.Bool("validatorTolerates", isolation.validator_tolerates);
+    out_.EndObject();
+  }
+
+  void WriteNames(std::string_view name, const std::vector<std::string>& names) {
+    out_.StartArray(name);
+    for (const std::string& one : names) out_.Text(one);
+    out_.EndArray();
   }
 
   void WriteWaitForCompletion(const std::optional<WaitForCompletionPolicy>& wait) {

@@ -1,6 +1,9 @@
 #include "driverupgrade/upgrade_policy.h"
 
+#include <algorithm>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "policy/field_checker.h"
@@ -19,6 +22,15 @@ DeadlinePolicy DeadlinesOf(const UpgradePolicy& policy) {
   return deadlines;
 }
 
+void Check(const IsolationPolicy& isolation, internal::FieldChecker& checker) {
+  checker.Between("isolation.settleSeconds", absl::ZeroDuration(), absl::Hours(1), isolation.settle);
+  const auto all_named = [](const std::vector<std::string>& names) {
+    return !names.empty() && std::none_of(names.begin(), names.end(), [](const auto& name) { return name.empty(); });
+  };
+  checker.Require(all_named(isolation.device_drivers), "isolation.deviceDrivers", "must have names");
+  checker.Require(all_named(isolation.scheduler_names), "isolation.schedulerNames", "must have names");
+}
+
 }  // namespace
 
 NodeRules::NodeRules(const UpgradePolicy& policy)
@@ -34,7 +46,8 @@ NodeRules::NodeRules(const UpgradePolicy& policy)
       failed_hold_slots(!policy.failure_policy),
       classify_failures(policy.failure_policy && !policy.failure_policy->by_class.empty()),
       retry(policy.retry),
-      steer_gangs(policy.rollout && policy.rollout->gangs && policy.rollout->gangs->steer == Steer::kPrefer) {}
+      steer_gangs(policy.rollout && policy.rollout->gangs && policy.rollout->gangs->steer == Steer::kPrefer),
+      isolation(policy.isolation) {}
 
 AdmissionLimits::AdmissionLimits(const UpgradePolicy& policy)
     : paused(policy.paused),
@@ -65,6 +78,7 @@ absl::Status Validate(const UpgradePolicy& policy) {
   }
   checker.AtLeast("retry.maxAttempts", 0, policy.retry.max_attempts);
   checker.Timeout("retry.backoffSeconds", policy.retry.backoff);
+  Check(policy.isolation, checker);
   if (policy.failure_policy) internal::Check(policy.failure_policy->by_class, checker);
   if (policy.rollout) internal::Check(*policy.rollout, checker);
   return checker.Result();

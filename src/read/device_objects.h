@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/device_types.h"
-#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
 #include "read/packed_objects.h"
 
 namespace driverupgrade::internal {

@@ -6,6 +6,8 @@
 
 #include "base/status_macros.h"
 #include "decide/attempt_log.h"
+#include "decide/devices/claims.h"
+#include "decide/devices/rules.h"
 #include "decide/maintenance_requestor.h"
 #include "driverupgrade/pod_manager.h"
 #include "fmt/format.h"
@@ -16,8 +18,9 @@ namespace {
 
 bool ByName(const Pod& a, const Pod& b) { return a.ref < b.ref; }
 
-std::set<std::string> PodUids(const NodeView& view) {
-  std::set<std::string> uids;
+// With those of pods that hold a device and are not bound yet.
+std::set<std::string> PodUids(const NodeView& view, const std::vector<std::string>& dra_drivers) {
+  std::set<std::string> uids = HolderUids(view, dra_drivers);
   for (const Pod& pod : view.driver_pods) uids.insert(pod.ref.uid);
   if (view.pods) {
     for (const Pod& pod : *view.pods) uids.insert(pod.ref.uid);
@@ -144,7 +147,8 @@ void NodeViews::AddPods(NodeHooks& hooks, std::vector<Pod> pods, NodeView& view,
   std::sort(pods.begin(), pods.end(), ByName);
   view.pods = std::move(pods);
   RunFilter(hooks, view, findings);
-  const std::set<std::string> live = PodUids(view);
+  AddHolders(view);
+  const std::set<std::string> live = PodUids(view, scope_.devices);
   log.NodeRead(view.node, &live);
   view.attempts = log.ForNode(view.node.uid);
 }
@@ -159,7 +163,7 @@ bool NodeViews::MayBeBusy(const NodeView& view) const {
 // A node in progress keeps the pace of its evictions through passes that do not look at its pods.
 void NodeViews::DropOldAttempts(NodeView& view, AttemptLog& log) const {
   if (view.attempts.pods.empty() || MayBeBusy(view)) return;
-  const std::set<std::string> live = PodUids(view);
+  const std::set<std::string> live = PodUids(view, scope_.devices);
   log.NodeRead(view.node, &live);
   view.attempts = log.ForNode(view.node.uid);
 }
@@ -175,13 +179,21 @@ bool NodeViews::MayHaveClaims(const NodeView& view) const {
 
 // By the key of the taint, whoever created it. One that cannot be read may be ours.
 bool NodeViews::IsOurs(const DeviceTaintRule& rule) const {
-  return IsUnreadable(rule) || rule.key == identity_.KeyPrefix();
+  return IsUnreadable(rule) || internal::IsOurs(rule, identity_);
 }
 
 bool NodeViews::MayHaveRules(const NodeView& view) const {
   if (!view.devices) return !view.devices_status.ok() && !absl::IsNotFound(view.devices_status);
   return std::any_of(view.devices->rules.begin(), view.devices->rules.end(),
                      [&](const DeviceTaintRule& rule) { return IsOurs(rule); });
+}
+
+// A pod that holds a device uses the driver, even if the operator's callback does not know it.
+void NodeViews::AddHolders(NodeView& view) const {
+  const std::set<std::string> holders = HolderUids(view, scope_.devices);
+  for (const Pod& pod : *view.pods) {
+    if (holders.contains(pod.ref.uid)) view.pods_using_driver.insert(pod.ref.uid);
+  }
 }
 
 void NodeViews::RunFilter(NodeHooks& hooks, NodeView& view, std::vector<Finding>& findings) {

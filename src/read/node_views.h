@@ -122,6 +122,7 @@ class NodeViews {
   bool MayHaveClaims(const NodeView& view) const;
   bool MayHaveRules(const NodeView& view) const;
   bool IsOurs(const DeviceTaintRule& rule) const;
+  void AddHolders(NodeView& view) const;
   void RunFilter(NodeHooks& hooks, NodeView& view, std::vector<Finding>& findings);
   void CompareRevisions(NodeHooks& hooks, const DriverParts& driver, NodeView& view, std::vector<Finding>& findings);
   absl::StatusOr<bool> NeedsRestartOnly(NodeHooks& hooks, const Pod& pod, const DriverParts& driver,

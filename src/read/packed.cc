@@ -38,11 +38,11 @@ auto FieldsOf(Is<Taint> auto& taint) {
   return std::tie(key, value, effect, time_added);
 }
 auto FieldsOf(Is<Node> auto& node) {
-  auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition, conditions,
-         unreadable] = node;
+  auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition,
+         extended_resources, conditions, unreadable] = node;
   // First what is read alone.
   return std::tie(uid, version, unschedulable, deletion, taints, ready, ready_transition, labels, annotations,
-                  conditions, unreadable);
+                  extended_resources, conditions, unreadable);
 }
 auto FieldsOf(Is<Pod> auto& pod) {
   auto& [ref, version, node_name, affinity_node, unscheduled, labels, owners, phase, deletion, finalizers, mirror,

@@ -119,6 +119,11 @@ void WriteMembers(JsonWriter& writer, const Node& node) {
     if (!node.taints.empty()) internal::WriteTaints(writer, node.taints);
   });
   writer.ObjectMember("status", [&] {
+    if (!node.extended_resources.empty()) {
+      writer.ObjectMember("allocatable", [&] {
+        for (const std::string& name : node.extended_resources) writer.Member(name, "1");
+      });
+    }
     writer.ArrayMember("conditions", [&] {
       writer.Object([&] {
         writer.Member("type", "Ready");

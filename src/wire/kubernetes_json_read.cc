@@ -48,6 +48,17 @@ std::vector<Taint> ReadTaints(const JsonField& spec) {
   return taints;
 }
 
+// The names of extended resources have a domain. Kubernetes serves quantities as strings; dumps may have numbers.
+std::vector<std::string> ReadExtendedResources(const JsonField& status) {
+  std::set<std::string> names;
+  status.Member("allocatable").ForEachMember([&](std::string_view name, const JsonField& quantity) {
+    if (name.find('/') == std::string_view::npos) return;
+    const std::string text = quantity.Json();
+    if (text != "\"0\"" && text != "0") names.emplace(name);
+  });
+  return {names.begin(), names.end()};
+}
+
 StringMap ReadConditions(const JsonField& status) {
   StringMap conditions;
   status.Member("conditions").ForEachItem([&](const JsonField& condition) {
@@ -199,6 +210,7 @@ void ReadObject(const JsonField& object, Node& node) {
   node.taints = ReadTaints(spec);
   const JsonField status = object.Member("status");
   ReadReadiness(status, node);
+  node.extended_resources = ReadExtendedResources(status);
   node.conditions = ReadConditions(status);
 }
 

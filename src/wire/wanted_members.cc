@@ -32,7 +32,7 @@ constexpr WantedMember kMetadata[] = {{"namespace"},
 // `kind`, `code` and the like are those of a Status, which a watch may send in place of an object.
 constexpr WantedMember kTaint[] = {{"key"}, {"value"}, {"effect"}, {"timeAdded"}};
 constexpr WantedMember kNodeSpec[] = {{"unschedulable"}, Of("taints", kTaint)};
-constexpr WantedMember kNodeStatus[] = {Of("conditions", kCondition)};
+constexpr WantedMember kNodeStatus[] = {{"allocatable"}, Of("conditions", kCondition)};
 constexpr WantedMember kNode[] = {{"kind"},
                                   {"apiVersion"},
                                   Of("metadata", kMetadata),

@@ -107,7 +107,7 @@ NodeView Judge::MakeView(const View& view) const {
   PatchAttempt& attempt = made.attempts.patch.emplace();
   attempt = {.based_on = kVersion, .count = 1, .outcome = Outcome::kUnclear, .answered_at = absl::InfinitePast()};
   for (const ContentId possible : view.possible) {
-    attempt.possible.push_back(PatchBetween(internal::DecodeMarks(made.node, identity()),
+    attempt.possible.push_back(PatchBetween(made.node, internal::DecodeMarks(made.node, identity()),
                                             internal::DecodeMarks(contents_[possible].node, identity()), identity()));
   }
   return made;

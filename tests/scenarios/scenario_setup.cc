@@ -1,6 +1,7 @@
 // Commands that make the world.
 #include <algorithm>
 
+#include "base/status_macros.h"
 #include "driverupgrade/policy_codec.h"
 #include "driverupgrade/testing/builders.h"
 #include "fmt/format.h"
@@ -124,7 +125,7 @@ std::string Scenario::Policy(std::string_view text) {
 std::string Scenario::RefusedPolicy(std::string_view text) {
   const absl::Status refused = ParseUpgradePolicy(fmt::format("{{{}}}", text)).status();
   if (refused.ok()) throw ScenarioError("the policy is accepted");
-  return fmt::format("{}\n", refused.message());
+  return fmt::format("{}\n", internal::Message(refused));
 }
 
 std::string Scenario::Options(Arguments& arguments) {

@@ -134,21 +134,21 @@ TEST_CASE("A patch that changes nothing is settled by its answer, as no newer ve
 }
 
 TEST_CASE("A call about a device taint rule is repeated after a pause, and at once if the rule was read anew") {
-  AttemptLog log;
+  internal::AttemptLog log;
   DeviceCall call{.kind = DeviceCall::Kind::kPatch, .object = {.name = "r", .resource_version = "7"}};
   log.DeviceCallSent("u1", call);
-  CHECK(NextDeviceCallDue(log.ForNode("u1").devices.at("r"), call) == absl::InfiniteFuture());
+  CHECK(internal::NextDeviceCallDue(log.ForNode("u1").devices.at("r"), call) == absl::InfiniteFuture());
   log.DeviceCallAnswered("u1", "r", Outcome::kUnclear, "503", kT0);
   const DeviceAttempt attempt = log.ForNode("u1").devices.at("r");
   CHECK(attempt.message == "503");
-  const absl::Time due = NextDeviceCallDue(attempt, call);
+  const absl::Time due = internal::NextDeviceCallDue(attempt, call);
   CHECK(due > kT0);
   CHECK(due <= kT0 + absl::Seconds(6));
   DeviceCall removal = call;
   removal.kind = DeviceCall::Kind::kDelete;
-  CHECK(NextDeviceCallDue(attempt, removal) == absl::InfinitePast());
+  CHECK(internal::NextDeviceCallDue(attempt, removal) == absl::InfinitePast());
   call.object.resource_version = "8";
-  CHECK(NextDeviceCallDue(attempt, call) == absl::InfinitePast());
+  CHECK(internal::NextDeviceCallDue(attempt, call) == absl::InfinitePast());
 
   log.SetBack(kT0 - absl::Hours(1));
   CHECK(log.ForNode("u1").devices.at("r").answered_at == kT0 - absl::Hours(1));

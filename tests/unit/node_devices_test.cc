@@ -1,10 +1,12 @@
 // What a node's view says of its devices, read from lists and from a cache.
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "decide/attempt_log.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
@@ -59,7 +61,7 @@ struct World {
             .devices = {kDriver}};
   }
   ClusterSnapshot Read() {
-    auto snapshot = builder.Build({}, log);
+    auto snapshot = builder.Build({});
     REQUIRE(snapshot.ok());
     return *std::move(snapshot);
   }
@@ -67,8 +69,8 @@ struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster;
   Fleet fleet = AddFleet(*cluster, {.node_count = 2, .workload = ""});
-  SnapshotBuilder builder{Gpu(), cluster, Options()};
-  AttemptLog log = {};
+  internal::AttemptLog log = {};
+  SnapshotBuilder builder{Gpu(), cluster, Options(), /*requestor=*/std::nullopt, &log};
 };
 
 TEST_CASE("A view has the rules, claims and slices of its node") {
@@ -95,7 +97,7 @@ TEST_CASE("Nothing of DRA is read unless the options name drivers") {
   SnapshotOptions options = world.Options();
   options.devices.clear();
   SnapshotBuilder builder(Gpu(), world.cluster, options);
-  const auto snapshot = builder.Build({}, world.log);
+  const auto snapshot = builder.Build({});
   REQUIRE(snapshot.ok());
   CHECK_FALSE(snapshot->nodes[0]->devices);
   CHECK(snapshot->nodes[0]->devices_status.ok());

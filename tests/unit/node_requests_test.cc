@@ -142,7 +142,7 @@ TEST_CASE("Each call about a device taint rule is one request, and the log hears
         {.node = "n1", .uid = "u1", .resource_version = "7", .devices = {{.kind = kind, .object = rule}}});
     const NodeRequest request = *requests.Next();
     requests.Take({.status = answer}, kSent, kAnswered);
-    AttemptLog log;
+    internal::AttemptLog log;
     requests.TellLog(log);
     return std::pair(request, log.ForNode("u1").devices.at("r"));
   };

@@ -171,6 +171,7 @@ TEST_CASE("every field is read") {
     pacing: EveryState
     cordonedNodes: WithinBudget
     deadlines: {podRestartSeconds: 900, validationSeconds: 0}
+    isolation: {scope: Auto, settleSeconds: 0, deviceDrivers: [gpu.example.com], pluginResources: [], schedulerNames: [a, b], validatorTolerates: true}
     safeLoad: true
 )yaml");
   const UpgradePolicy expected{
@@ -187,6 +188,12 @@ TEST_CASE("every field is read") {
       .pacing = Pacing::kEveryState,
       .cordoned_nodes = CordonedNodes::kWithinBudget,
       .deadlines = {.pod_restart = absl::Minutes(15), .validation = absl::InfiniteDuration()},
+      .isolation = {.scope = IsolationScope::kAuto,
+                    .settle = absl::ZeroDuration(),
+                    .device_drivers = {"gpu.example.com"},
+                    .plugin_resources = {},
+                    .scheduler_names = {"a", "b"},
+                    .validator_tolerates = true},
       .safe_load = true,
   };
   CHECK(policy == expected);
@@ -262,6 +269,10 @@ TEST_CASE("values of the wrong type or out of range") {
       {"pacing: chained", "pacing: must be one of Chained, EveryState, got chained"},
       {"pacing: [Chained]", "pacing: must be one of Chained, EveryState, got a list"},
       {"cordonedNodes: None", "cordonedNodes: must be one of Proceed, WithinBudget, Ignore, got None"},
+      {"isolation: {scope: Device}", "isolation.scope: must be one of Node, Devices, Auto, got Device"},
+      {"isolation: {settleSeconds: 3601}", "isolation.settleSeconds: must be 0 to 1h, got 1h0m1s"},
+      {"isolation: {deviceDrivers: []}", "isolation.deviceDrivers: must have names"},
+      {"isolation: {schedulerNames: ['']}", "isolation.schedulerNames: must have names"},
       {"maxParallelUpgrades: !!str 1", "maxParallelUpgrades: YAML tags are not read, got \"tag:yaml.org,2002:str\""},
       // Empty, it would drain everything.
       {"drain: {podSelector: !keep}", "drain.podSelector: YAML tags are not read, got \"!keep\""},
@@ -389,7 +400,7 @@ TEST_CASE("a policy is written with every field") {
       R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false,"onTimeout":"Fail","onFailure":"Fail"},)"
       R"("pacing":"Chained","cordonedNodes":"Proceed",)"
       R"("deadlines":{"podRestartSeconds":null,"validationSeconds":600},"onUnscheduledPods":"CountUnavailable",)"
-      R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"safeLoad":false,"rollout":null})");
+      R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"isolation":null,"safeLoad":false,"rollout":null})");
   CHECK(
       FormatUpgradePolicy(Parsed(kGpuOperatorManual)) ==
       R"({"autoUpgrade":true,"paused":false,"maxParallelUpgrades":1,"maxUnavailable":"25%",)"
@@ -398,7 +409,7 @@ TEST_CASE("a policy is written with every field") {
       R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false,"onTimeout":"Fail","onFailure":"Fail"},)"
       R"("pacing":"Chained","cordonedNodes":"Proceed",)"
       R"("deadlines":{"podRestartSeconds":null,"validationSeconds":600},"onUnscheduledPods":"CountUnavailable",)"
-      R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"safeLoad":false,"rollout":null})");
+      R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"isolation":null,"safeLoad":false,"rollout":null})");
 }
 
 TEST_CASE("fractions of seconds are rounded up, so that none becomes for ever") {
@@ -446,6 +457,11 @@ class PolicyGenerator {
         Pick<CordonedNodes>({CordonedNodes::kProceed, CordonedNodes::kWithinBudget, CordonedNodes::kIgnore});
     if (Flag()) policy.deadlines.pod_restart = Timeout();
     policy.deadlines.validation = Timeout();
+    policy.isolation.scope =
+        Pick<IsolationScope>({IsolationScope::kNode, IsolationScope::kDevices, IsolationScope::kAuto});
+    policy.isolation.settle = Pick<absl::Duration>({absl::ZeroDuration(), absl::Seconds(10), absl::Hours(1)});
+    policy.isolation.plugin_resources = Pick<std::vector<std::string>>({{}, {"a/b*"}, {"nvidia.com/gpu"}});
+    policy.isolation.validator_tolerates = Flag();
     policy.safe_load = Flag();
     return policy;
   }

@@ -41,6 +41,7 @@ TEST_CASE("each field of a policy is a rule for a node or a limit on admission")
   CHECK(IsRule({.on_unscheduled_pods = OnUnscheduledPods::kIgnore}));
   CHECK(IsRule({.deadlines = {.validation = absl::Seconds(1)}}));
   CHECK(IsRule({.retry = {.max_attempts = 1}}));
+  CHECK(IsRule({.isolation = {.scope = IsolationScope::kDevices}}));
 }
 
 TEST_CASE("a failurePolicy is both: failed nodes hold no slot, and so many of them stop the rollout") {

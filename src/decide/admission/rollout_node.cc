@@ -87,8 +87,8 @@ bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
 // Returns since when the node has been unavailable for good. `will_end`: the node's upgrade will finish and make it
 // available again. A node may be not ready while its driver is replaced; it is lost if a driver pod outlives its deletion
 // timestamp by kLostAfter.
-absl::Time LastsFrom(const NodeView& view, bool will_end) {
-  if (view.node.ready && !view.node.unschedulable) return absl::InfiniteFuture();
+absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end) {
+  if (view.node.ready && !view.node.unschedulable && !marks.isolated_devices.present()) return absl::InfiniteFuture();
   if (!will_end) return absl::InfinitePast();
   absl::Time from = absl::InfiniteFuture();
   if (view.node.ready) return from;
@@ -137,9 +137,12 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   }
   const bool is_over = verdict.gate && TraitsOf(verdict.gate->reason).ends_rollout;
   const bool will_end = node.progress == NodeProgress::kUnderWay && !is_over && !WasInitiallyUnschedulable(*marks);
-  node.lasts_from = LastsFrom(view, will_end);
+  node.lasts_from = LastsFrom(view, *marks, will_end);
   node.own_node = verdict.candidate && verdict.candidate->own_node;
-  node.out_of_service = keeps_maintenance || (view.node.unschedulable && IsInCordonSet(*marks, identity));
+  const bool is_evacuated = marks->isolated_devices.present() && marks->State() != UpgradeState::kCordonRequired;
+  node.is_isolated = view.node.unschedulable || is_evacuated;
+  node.out_of_service = keeps_maintenance || marks->isolated_devices.present() ||
+                        (view.node.unschedulable && IsInCordonSet(*marks, identity));
   // The state machine does not ask: a failed node with the skip label may still be repaired.
   if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) {
     node.progress = NodeProgress::kLeftOut;

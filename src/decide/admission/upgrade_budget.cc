@@ -46,9 +46,11 @@ int FailureLimit(const CountOrPercent& limit, int total) {
   return std::max(1, static_cast<int>(hundredths / 100));
 }
 
-bool IsUnavailable(const Node& node, const std::optional<UpgradeState>& state) {
-  return !node.unreadable.empty() || node.unschedulable || !node.ready || !internal::WhyLeaving(node).empty() ||
-         (state && TraitsOf(*state).holds_cordon);
+// A node whose devices are isolated is schedulable, but not usable by pods that need a device.
+bool IsUnavailable(const Node& node, const NodeMarks& marks) {
+  const std::optional<UpgradeState> state = marks.State();
+  return marks.isolated_devices.present() || !node.unreadable.empty() || node.unschedulable || !node.ready ||
+         !internal::WhyLeaving(node).empty() || (state && TraitsOf(*state).holds_cordon);
 }
 
 bool LacksDriverPod(const NodeView& view, const NodeRules& rules) {
@@ -71,7 +73,8 @@ std::string WhyUnavailable(const NodeView& view, const DriverIdentity& identity,
   }
   if (!node.unschedulable) return "its upgrade is about to start";
   const internal::Cordon cordon = internal::ReadCordon(node, identity);
-  return cordon.kind == internal::CordonKind::kAdministrator ? "cordoned by an administrator" : "cordoned for an upgrade";
+  return cordon.kind == internal::CordonKind::kAdministrator ? "cordoned by an administrator"
+                                                             : "cordoned for an upgrade";
 }
 
 // 100 % never limits: some nodes may be unavailable without a state or a pod to show it.
@@ -135,7 +138,7 @@ Tally internal::TallyByMarks(const NodeView& view, const NodeMarks& marks, const
       .done = is_done && runs,
       .not_ready = !runs,
       .slots = HoldsSlot(view.node, marks, identity, rules),
-      .unavailable = IsUnavailable(view.node, state) || LacksDriverPod(view, rules),
+      .unavailable = IsUnavailable(view.node, marks) || LacksDriverPod(view, rules),
   };
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
   if (const auto& name = marks.failure_class.value(); name && tally.failed > 0) {
@@ -156,7 +159,7 @@ const Pod* internal::UnreadyDriverPod(const NodeView& view) {
     if (!marks[i].ready) return &view.driver_pods[i];
   }
   return view.driver_pods.empty() && !view.unscheduled_driver_pods.empty() ? &view.unscheduled_driver_pods.front()
-                                                                          : nullptr;
+                                                                           : nullptr;
 }
 
 bool internal::IsOutOfUse(const NodeView& view, const NodeRules& rules) {
@@ -172,7 +175,7 @@ Tally internal::WithPatch(Tally tally, const NodeView& view, const PatchNodePara
   const Node after = Patched(view.node, patch);
   const NodeMarks marks = internal::DecodeMarks(after, identity, internal::DriverRuns(view));
   tally.slots = std::max<int>(tally.slots, HoldsSlot(after, marks, identity, rules));
-  tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, marks.State()));
+  tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, marks));
   return tally;
 }
 
@@ -192,7 +195,8 @@ UpgradeBudget internal::ComputeBudget(const Tally& tally, const AdmissionLimits&
                        .shared = shared,
                        .unavailable = tally.unavailable,
                        .failed = tally.failed};
-  if (limits.max_unavailable && IsLimit(*limits.max_unavailable)) budget.unavailable_max = ScaledLimit(*limits.max_unavailable, tally.total);
+  if (limits.max_unavailable && IsLimit(*limits.max_unavailable))
+    budget.unavailable_max = ScaledLimit(*limits.max_unavailable, tally.total);
   if (limits.max_failures) budget.failures_max = FailureLimit(*limits.max_failures, tally.total);
   budget.failed_class =
       internal::ExhaustedBudget(limits.failures_by_class, tally.failed_by_class, tally.total).value_or("");

@@ -24,8 +24,7 @@ std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
   switch (TraitsOf(facts.failed_in).limit) {
     case StageLimit::kPodDeletion:
     case StageLimit::kDrain: return FailureClass::kDrainBlocked;
-    case StageLimit::kPodRestart:
-      return facts.image_pull_fails ? FailureClass::kImagePull : FailureClass::kDriverCrash;
+    case StageLimit::kPodRestart: return facts.image_pull_fails ? FailureClass::kImagePull : FailureClass::kDriverCrash;
     case StageLimit::kValidation: return FailureClass::kValidation;
     case StageLimit::kNone:
     case StageLimit::kJobs: break;
@@ -38,8 +37,9 @@ std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
 // A failed node that relies on a cordon has our name in the set, or an administrator's cordon was noted. The class is
 // written for every node that is given back.
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity) {
-  return marks.State() == UpgradeState::kFailed && marks.failure_class.value() == ToString(FailureClass::kDrainBlocked) &&
-         !IsInCordonSet(marks, identity) && !WasInitiallyUnschedulable(marks);
+  return marks.State() == UpgradeState::kFailed &&
+         marks.failure_class.value() == ToString(FailureClass::kDrainBlocked) && !IsIsolated(marks, identity) &&
+         !WasInitiallyUnschedulable(marks);
 }
 
 std::optional<FailureClass> ParseFailureClass(std::string_view name) {

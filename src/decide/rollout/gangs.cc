@@ -214,7 +214,7 @@ std::map<std::string, std::string> UncordonedOf(const std::vector<RolloutNode>& 
   std::map<std::string, std::string> uncordoned;
   for (const RolloutNode& node : nodes) {
     const bool has_begun = node.progress == NodeProgress::kUnderWay || node.is_granted_only;
-    if (has_begun && !node.unit.empty() && !node.node->unschedulable) uncordoned.emplace(node.unit, node.node->name);
+    if (has_begun && !node.unit.empty() && !node.is_isolated) uncordoned.emplace(node.unit, node.node->name);
   }
   return uncordoned;
 }

@@ -40,6 +40,8 @@ struct RolloutNode {
   // An upgrade before this one has cordoned it, or had the maintenance operator do so, and not given it back: it waits
   // for no stage, as the stages before would wait for what it takes of maxUnavailable, or of that operator's slots.
   bool out_of_service = false;
+  // It is cordoned, or its devices are isolated and the evictions may begin.
+  bool is_isolated = false;
   // Why the node counts as sick with its new driver, for a person; empty: it is well, or has the old one.
   std::string sick = {};
   // What the node with its new driver is not ready with yet, for a person: its stage is not done before. Empty: all is

@@ -35,6 +35,7 @@ Progress FallBackToDrain(Walk& walk, OnFailure on_failure, std::string why) {
     return walk.FailEvacuation(on_failure, "Failed to delete workload pods on the node for the driver upgrade",
                                std::move(why));
   }
+  if (walk.IsolatesDevices()) walk.CordonInstead();
   walk.Event(true, fmt::format("Failed to delete workload pods on the node for the driver upgrade, {}", why));
   walk.Event(true, "Pod deletion failed but drain is enabled in spec. Will attempt a node drain");
   return EnterDrain(walk, std::move(why));
@@ -55,8 +56,11 @@ std::string TimedOut(std::string_view what, absl::Duration timeout, std::string_
 
 // T11: cordon-required -> wait-for-jobs-required.
 Progress LeaveCordonRequired(Walk& walk) {
+  if (walk.IsolatesDevices() && !walk.before().isolated_devices.present()) {
+    return walk.Wait(GateReason::kDevicesTainted, "the devices must be tainted first");
+  }
   walk.HoldCordon();
-  return walk.Enter(UpgradeState::kWaitForJobsRequired, "cordoned");
+  return walk.Enter(UpgradeState::kWaitForJobsRequired, walk.IsolatesDevices() ? "devices isolated" : "cordoned");
 }
 
 // T12-T20: wait-for-jobs-required -> pod-deletion-required, or -> drain-required without pod deletion.
@@ -102,7 +106,9 @@ Progress LeavePodDeletion(Walk& walk) {
   }
   if (!selection.blocked.empty()) return FallBackToDrain(walk, policy->on_failure, Names(selection.blocked));
   EvictionRound round = walk.drains.Pace(selection.evict, walk.view, walk.in.now);
-  if (round.finished && walk.view.hook_errors.empty()) {
+  absl::Time due = absl::InfiniteFuture();
+  std::optional<Gate> in_use = round.finished ? WhyDevicesInUse(walk, due) : std::nullopt;
+  if (round.finished && !in_use && walk.view.hook_errors.empty()) {
     if (DeletedAny(walk.view)) walk.Event(false, "Deleted workload pods on the node for the driver upgrade");
     return walk.Enter(UpgradeState::kPodRestartRequired, "no pod on the node uses the driver");
   }
@@ -117,6 +123,11 @@ Progress LeavePodDeletion(Walk& walk) {
     }
     const bool fails = policy->on_timeout == OnTimeout::kFail && !walk.in.policy.drain;
     return walk.Evict(std::move(round), deadline, fails ? deadline : absl::InfiniteFuture());
+  }
+  if (in_use) {
+    if (expired)
+      return FallBackToDrain(walk, policy->on_failure, TimedOut("pod deletion", policy->timeout, in_use->detail));
+    return walk.Wait(*std::move(in_use), std::min(deadline, due));
   }
   const auto& [pod, error] = *walk.view.hook_errors.begin();
   std::string unknown = fmt::format("{}: {}", pod, error);

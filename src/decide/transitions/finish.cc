@@ -14,6 +14,8 @@ namespace {
 // Whether the node's cordon is an upgrade's that nobody but us relies on (dep-F7). `now`: `read`, with what has been
 // found out about the initial state since.
 bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMarks& read, const NodeMarks& now) {
+  // If its devices are isolated, another client has cordoned the node.
+  if (read.isolated_devices.present()) return false;
   if (internal::WasInitiallyUnschedulable(now) || !internal::LiveCordonNames(node, identity.Name()).empty())
     return false;
   // In requestor mode the maintenance operator lifts its own cordon; ours is one that we put in its place (H13).
@@ -40,6 +42,7 @@ void RemoveOurAnnotations(NodeMarks& marks) {
   marks.waiting_for.Remove();
   marks.restart_only.Remove();
   marks.unit.Remove();
+  marks.isolated_devices.Remove();
   marks.requestor_mode.Remove();
 }
 
@@ -66,7 +69,7 @@ Progress RestartAgain(Walk& walk) {
 // taken its slot (dep-F8). If our name is missing from the cordon, the next upgrade would mistake it for an
 // administrator's.
 bool NeedsAdmission(const Walk& walk) {
-  return walk.driver.out_of_date && !walk.InRequestorMode() && internal::IsInCordonSet(walk.before(), walk.in.identity);
+  return walk.driver.out_of_date && !walk.InRequestorMode() && internal::IsIsolated(walk.before(), walk.in.identity);
 }
 
 // Ends the walk: the slot of the past upgrade, which the node may still hold, must not admit the next one.
@@ -95,6 +98,7 @@ void ReturnToService(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
   const Node& node = walk.view.node;
   const bool lifts = LiftsCordon(walk) && !internal::DriverThatNeedsCordon(node, identity);
+  walk.Remove(&NodeMarks::isolated_devices);
   if (lifts || !node.unschedulable) walk.Edit().unschedulable = false;
   internal::SetCordonNames(internal::LiveCordonNames(node, identity.Name()), walk.Edit());
   walk.Write(&NodeMarks::failure_class, std::string(ToString(FailureClass::kDrainBlocked)));
@@ -104,7 +108,7 @@ void ReturnToService(Walk& walk) {
 bool ReleaseUnwanted(Walk& walk) {
   const auto& daemon_sets = walk.in.driver.daemon_sets;
   const Node& node = walk.view.node;
-  if (!walk.driver.none || walk.InRequestorMode() || !internal::IsInCordonSet(walk.before(), walk.in.identity))
+  if (!walk.driver.none || walk.InRequestorMode() || !internal::IsIsolated(walk.before(), walk.in.identity))
     return false;
   const bool wanted = std::any_of(daemon_sets.begin(), daemon_sets.end(),
                                   [&](const auto& set) { return Wants(set.second.daemon_set, node); });
@@ -116,6 +120,7 @@ bool ReleaseUnwanted(Walk& walk) {
 
 Progress EnterDone(Walk& walk, std::string reason) {
   if (const auto waits = WaitForOtherDriver(walk)) return *waits;
+  if (const auto releasing = ReleaseRules(walk)) return *releasing;
   if (LiftsCordon(walk) || !walk.view.node.unschedulable) walk.Edit().unschedulable = false;
   RemoveOurAnnotations(walk.Edit());
   return walk.Enter(UpgradeState::kDone, std::move(reason));

@@ -51,7 +51,7 @@ OnFailure OnFailureOf(const JudgeContext& in) {
 
 // The pods that have to be gone before the driver is touched, as the policy that got the node here says: pod deletion,
 // or the drain that it fell back to (T25).
-Evacuation Evacuate(Walk& walk) {
+Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   if (!EvacuationTimeout(walk.in)) return {};
   const std::vector<Pod>* pods = walk.KnownPods();
   if (pods == nullptr) return {.status = Evacuation::Status::kUnread};
@@ -67,13 +67,17 @@ Evacuation Evacuate(Walk& walk) {
     selection = walk.pods.SelectForDeletion(walk.view, *deletion, walk.drains);
     result.on_timeout = deletion->on_timeout;
   }
-  if (walk.in.policy.drain && (!deletion || !selection.blocked.empty())) {
+  if (walk.in.policy.drain && !walk.IsolatesDevices() && (!deletion || !selection.blocked.empty())) {
     selection = walk.drains.Select(*pods, *walk.in.policy.drain);
     result.on_timeout = walk.in.policy.drain->on_timeout;
   }
   if (walk.InRequestorMode()) {
     std::erase_if(selection.evict, [](const Pod* pod) { return IsMaintenanceOperator(*pod); });
     std::erase_if(selection.blocked, [](const auto& blocked) { return IsMaintenanceOperator(*blocked.pod); });
+  }
+  if (spares_pending) {
+    std::erase_if(selection.evict, [](const Pod* pod) { return pod->phase == PodPhase::kPending; });
+    std::erase_if(selection.blocked, [](const auto& blocked) { return blocked.pod->phase == PodPhase::kPending; });
   }
   if (!selection.blocked.empty()) {
     const PodSelection::Blocked& blocked = selection.blocked.front();
@@ -85,6 +89,9 @@ Evacuation Evacuate(Walk& walk) {
   result.pods = std::move(selection.evict);
   result.round = walk.drains.Pace(result.pods, walk.view, walk.in.now);
   result.status = result.round.finished ? Evacuation::Status::kDone : Evacuation::Status::kEvicting;
+  absl::Time due = absl::InfiniteFuture();
+  if (!result.done() || spares_pending) return result;
+  if (std::optional<Gate> in_use = WhyDevicesInUse(walk, due)) return Stuck(*std::move(in_use), result.on_failure);
   return result;
 }
 
@@ -198,10 +205,21 @@ std::optional<Progress> UnblockSafeLoad(Walk& walk) {
   return std::nullopt;
 }
 
+// Evicts pods that have started to use a device since the driver pod was deleted: the new one waits for them. A pod that has
+// not started waits itself, for the plugin of the devices. nullopt: no such pod holds a device.
+std::optional<Progress> EvictLateHolders(Walk& walk) {
+  if (!walk.IsolatesDevices()) return std::nullopt;
+  Evacuation late = Evacuate(walk, /*spares_pending=*/true);
+  if (late.done() || late.status == Evacuation::Status::kUnread) return std::nullopt;
+  return EvictNewcomers(walk, std::move(late));
+}
+
 // dep-F3: a failed node's driver is not loaded under workloads, and nothing is evicted for it.
 std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   if (!walk.AwaitsSafeLoad()) return std::nullopt;
-  if (!walk.after().unschedulable) return walk.Wait(GateReason::kSafeLoad, "the node is not cordoned");
+  if (!walk.after().unschedulable && !walk.IsolatesDevices()) {
+    return walk.Wait(GateReason::kSafeLoad, "the node is not cordoned");
+  }
   if (const Evacuation evacuation = Evacuate(walk); !evacuation.done()) {
     if (evacuation.status == Evacuation::Status::kStuck)
       return walk.Wait(
@@ -303,7 +321,14 @@ Progress LeavePodRestart(Walk& walk) {
                          fmt::format("{} is terminating", driver.terminating->ref.ToString()));
   }
   if (const auto stopped = UnblockSafeLoad(walk)) return *stopped;
+  if (!driver.ready) {
+    if (const auto stopped = EvictLateHolders(walk)) return *stopped;
+  }
   if (driver.ready) {
+    absl::Time due = absl::InfiniteFuture();
+    if (std::string why = WhyDevicesMissing(walk, due); !why.empty()) {
+      return WaitForDriver(walk, GateReason::kDevicesMissing, std::move(why), due);
+    }
     if (walk.in.options.validation_selector)
       return walk.Enter(UpgradeState::kValidationRequired, "the driver is ready");
     return FinishUpgrade(walk, "the driver is ready");
@@ -369,10 +394,15 @@ Progress LeaveFailed(Walk& walk) {
 // T43-T47: validation-required -> uncordon-required | upgrade-done | upgrade-failed.
 Progress LeaveValidation(Walk& walk) {
   if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "validation is off");
+  // Validation pods claim devices.
+  if (walk.IsolatesDevices() && !walk.in.policy.isolation.validator_tolerates) walk.CordonInstead();
   walk.HoldCordon();
   const absl::Duration timeout = walk.in.policy.deadlines.validation;
   const absl::Time deadline = walk.Deadline(timeout);
   if (const auto stopped = UnblockSafeLoad(walk)) return *stopped;
+  if (!walk.IsolatesDevices()) {
+    if (const auto releasing = ReleaseRules(walk)) return *releasing;
+  }
   Validation validation{.missing = "the node's pods have not been read"};
   if (const std::vector<Pod>* pods = walk.KnownPods()) validation = Validate(walk, *pods);
   if (validation.passed) return FinishUpgrade(walk, "validated");

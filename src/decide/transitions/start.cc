@@ -84,7 +84,7 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   }
   // The driver may be the cause of a node that has failed, and another try or another revision repairs it.
   const bool has_started =
-      internal::IsInCordonSet(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
+      internal::IsIsolated(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
   if (std::string why = internal::WhyNotReady(node);
       !why.empty() && !walk.after().upgrade_requested.value() && !has_started) {
     return Gate{.reason = GateReason::kNodeNotReady,
@@ -112,7 +112,7 @@ Progress RestartOnly(Walk& walk) {
 // Whether the marks or claims on the node show that an upgrade of it was interrupted.
 bool WasInterrupted(const Walk& walk) {
   const NodeMarks& marks = walk.after();
-  return internal::IsInCordonSet(marks, walk.in.identity) || walk.InRequestorMode() || ClaimsMaintenance(walk) ||
+  return internal::IsIsolated(marks, walk.in.identity) || walk.InRequestorMode() || ClaimsMaintenance(walk) ||
          (marks.unschedulable && internal::WasInitiallyUnschedulable(marks));
 }
 
@@ -211,6 +211,10 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   if (may_restart_only && !walk.view.restart_only_error.empty()) {
     return walk.Wait(GateReason::kHook, walk.view.restart_only_error, NextRead(walk.in.now));
   }
+  if (std::string why = by_request || (may_restart_only && walk.view.restart_only) ? "" : WhyUnfitForDevices(walk);
+      !why.empty()) {
+    return walk.Wait(GateReason::kDevicesUnfit, std::move(why));
+  }
   const Candidate candidate = by_request ? RequestorCandidate(walk) : CandidateOf(walk, cordon);
   if (!walk.admitted) {
     walk.verdict.candidate = candidate;
@@ -230,6 +234,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   }
   if (by_request) return RequestMaintenance(walk);
   if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);
+  ChooseScope(walk);
   return walk.Enter(UpgradeState::kCordonRequired, "admitted");
 }
 

@@ -46,7 +46,9 @@ absl::Time NextRead(absl::Time now) {
 
 std::optional<PodDeletionPolicy> PodDeletion(bool known, const NodeRules& rules) {
   const bool selects = rules.pod_deletion && !rules.pod_deletion->pod_selector.empty();
-  if (!known && !selects) return std::nullopt;
+  // The claims show which pods use the driver.
+  const bool knows_holders = rules.isolation.scope != IsolationScope::kNode;
+  if (!known && !selects && !knows_holders) return std::nullopt;
   return rules.pod_deletion.value_or(PodDeletionPolicy{});
 }
 
@@ -313,14 +315,20 @@ std::optional<absl::Duration> Walk::StageTimeout() const {
 }
 
 void Walk::HoldCordon() {
-  if (after().unschedulable) return;
+  if (after().unschedulable || IsolatesDevices()) return;
   Edit().unschedulable = true;
   Remove(&NodeMarks::initially_unschedulable);
 }
 
+void Walk::CordonInstead() {
+  Remove(&NodeMarks::isolated_devices);
+  HoldCordon();
+}
+
 const std::vector<Pod>* Walk::KnownPods() {
-  // A list from before the cordon says nothing: the node took new pods until then.
-  return view.node.unschedulable ? ReadPods() : nullptr;
+  // A list from before the cordon proves nothing, because the node took new pods until then. If its devices are isolated, the
+  // claims show which pods matter.
+  return view.node.unschedulable || IsolatesDevices() ? ReadPods() : nullptr;
 }
 
 const std::vector<Pod>* Walk::ReadPods() {

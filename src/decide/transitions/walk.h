@@ -139,8 +139,12 @@ class Walk {
   Failures PastFailures() const;
   void WriteFailures(const Failures& failures);
 
-  // Makes sure that the node is cordoned, by us if nobody else did (T11, dep-F8).
+  // Makes sure that the node is cordoned, by us if no other client did (T11, dep-F8), unless its devices are isolated instead.
   void HoldCordon();
+  // The devices of the node are isolated, and not the node.
+  bool IsolatesDevices() const { return after().isolated_devices.present(); }
+  // Cordons the node, and gives up the isolation of its devices.
+  void CordonInstead();
   // The node's pods if they have been read since it was cordoned, otherwise nullptr; asks for them (arch-A11).
   const std::vector<Pod>* KnownPods();
   // The same for a question that does not depend on a cordon.
@@ -242,6 +246,23 @@ void ReportFailedMaintenance(Walk& walk);
 // Removes our name from a failed node in requestor mode whose cordon another client has lifted. The node's next cordon is the
 // maintenance operator's, and other drivers would take it for one of ours.
 void ForgetLiftedCordon(Walk& walk);
+
+// Decides whether the devices of the node are isolated instead of the node, for one that starts (transitions/isolate.cc).
+void ChooseScope(Walk& walk);
+// Returns why the node may not start: the policy isolates only devices, and those of the node cannot be isolated, or are not
+// known yet. Empty if it may.
+std::string WhyUnfitForDevices(const Walk& walk);
+// Isolates the devices of a node in progress, before the node continues. nullopt: they are isolated, or the node is.
+std::optional<Progress> HoldDevices(Walk& walk);
+// Removes rules that an upgrade has left behind, or that a cordon has replaced.
+void RemoveOldRules(Walk& walk);
+// Removes the rules of the node. nullopt: it has no rule.
+std::optional<Progress> ReleaseRules(Walk& walk);
+// Waits for pods that hold a device and are not bound yet, and evicts the late ones. nullopt: no such pod holds a device.
+std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
+// Returns why the driver is not proved although its pod is ready: its devices are not published again. Empty if they are.
+// `due`: when to check again.
+std::string WhyDevicesMissing(const Walk& walk, absl::Time& due);
 
 // Whether the validation pods among `pods` prove the node's driver.
 Validation Validate(const Walk& walk, const std::vector<Pod>& pods);

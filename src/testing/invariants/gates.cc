@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -21,6 +22,11 @@ namespace {
 template <class F>
 bool Any(const std::vector<Pod>& pods, F predicate) {
   return std::any_of(pods.begin(), pods.end(), predicate);
+}
+
+bool HasRules(const FakeCluster& cluster, const Node& node) {
+  const std::vector<DeviceTaintRule> rules = cluster.device_taint_rules();
+  return std::any_of(rules.begin(), rules.end(), [&](const auto& rule) { return rule.node_name == node.name; });
 }
 
 // One that keeps no name on the cordon made it, or relies on it; of those that do, each lifts it for all.
@@ -254,6 +260,12 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
       return Any(cluster->pods_on(node.name), [&](const Pod& pod) {
         return !Stays(pod) && !IsFinished(pod) && !WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty();
       });
+    // A node keeps its rules, and waits for their end, also after a change of the policy.
+    case GateReason::kDevicesTainted:
+      return its_policy.isolation.scope != IsolationScope::kNode || HasRules(*cluster, node);
+    case GateReason::kDevicesUnfit: return its_policy.isolation.scope != IsolationScope::kNode;
+    case GateReason::kDevicesInUse:
+    case GateReason::kDevicesMissing: return HasRules(*cluster, node);
     case GateReason::kDriverPodMissing: return DriverPodsOn(node).empty();
     case GateReason::kDriverPodTerminating:
       return Any(DriverPodsOn(node), [&](const Pod& pod) { return HasToGo(node, pod); });

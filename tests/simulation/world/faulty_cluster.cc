@@ -119,7 +119,6 @@ FaultyCluster::Fate FaultyCluster::DrawCallFault(Operation operation) {
 // Of all that is asked for one kind of request alone is refused, for long: a role lacks a rule.
 bool FaultyCluster::IsForbiddenAlone(Operation operation) {
   if (world_.Now() >= alone_until_) {
-    patience_alone_.Served();
     if (odd_.Below(20'000) >= 8) return false;
     alone_ = odd_.Pick({Alone::kLedger, Alone::kWatches, Alone::kNodeWatch, Alone::kDriver, Alone::kPodLists});
     alone_until_ = world_.Now() + odd_.Between(absl::Minutes(1), absl::Minutes(12));

@@ -152,7 +152,7 @@ std::string WhatIsOurs(const World& world, const Node& node) {
         &identity.RequestorModeAnnotation()}) {
     if (node.annotations.contains(*key)) return "annotation " + *key;
   }
-  const std::set<std::string> names = internal::CordonNames(node);
+  const std::set<std::string> names = ::driverupgrade::internal::CordonNames(node);
   if (names.contains(identity.Name())) return "our name on the cordon";
   const auto rival = node.labels.find(world.other_identity.StateLabel());
   const bool relied_on = !names.empty() || (rival != node.labels.end() && rival->second != "upgrade-done");

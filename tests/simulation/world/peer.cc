@@ -95,7 +95,7 @@ void Peer::See(const Change& change) {
 void Peer::JudgeUncordon(const Change& change) {
   if (change.actor != testing::Actor::kClient || change.node.before == nullptr || change.node.after == nullptr) return;
   const Node& after = *change.node.after;
-  const std::set<std::string> names = internal::CordonNames(after);
+  const std::set<std::string> names = ::driverupgrade::internal::CordonNames(after);
   if (names.contains(identity_.Name()) && names.contains(world_.identity.Name())) world_.CameBy(Mode::kTwoDrivers);
   if (!change.node.before->unschedulable || after.unschedulable) return;
   for (const DriverIdentity* driver : {&identity_, &world_.identity}) {

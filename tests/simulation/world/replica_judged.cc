@@ -57,7 +57,7 @@ void Replica::JudgePodsRead(const Plan& plan) {
     const auto cordoned = world_.cordoned.find(planned.node);
     if (!drained || cordoned == world_.cordoned.end()) continue;
     // It was judged as it was before.
-    if (internal::IsOlderVersion(planned.resource_version, cordoned->second.version)) continue;
+    if (::driverupgrade::internal::IsOlderVersion(planned.resource_version, cordoned->second.version)) continue;
     const std::int64_t read = std::max(process_->cluster->PodsRead(planned.node), process_->cluster->PodsRead(""));
     if (read >= cordoned->second.revision) continue;
     driver_.checker.Fail("I15", fmt::format("{}: its pods were read at {}, and it was cordoned at {}",

@@ -1,0 +1,46 @@
+// Finds the pods that hold devices of a node, and judges whether it can be upgraded by tainting the devices.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_DEVICES_CLAIMS_H_
+#define DRIVERUPGRADE_SRC_DECIDE_DEVICES_CLAIMS_H_
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/device_types.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::internal {
+
+// Whether a pod uses devices of the pool through this claim.
+bool IsHeld(const ResourceClaim& claim, std::string_view device_driver, std::string_view pool);
+// Whether all that the claim has of the pool is for monitoring and the like.
+bool HasAdminAccess(const ResourceClaim& claim, std::string_view device_driver, std::string_view pool);
+
+// UIDs of the pods that hold devices of the node. Empty if its devices are not known.
+std::set<std::string> HolderUids(const NodeView& view, const std::vector<std::string>& device_drivers);
+
+// A pod that holds a device of the node and is not among the pods of the node, because it is not bound yet.
+struct UnboundHolder {
+  PodRef pod = {};
+  // The claim was allocated after the devices had been tainted.
+  bool late = false;
+};
+// The pods and devices of the node must be known.
+std::vector<UnboundHolder> UnboundHolders(const NodeView& view, const DriverIdentity& identity,
+                                          const IsolationPolicy& policy);
+
+// Returns why the node cannot be upgraded by tainting only its devices; empty if it can, as far as its pods are known.
+std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& policy);
+
+// Number of devices that are published for the node.
+int DeviceCount(const NodeView& view, const IsolationPolicy& policy);
+// Returns why the devices of the node do not count as published again; empty if they do. There must be `before` devices or
+// more, and all that have a driver version must have the same.
+std::string WhyNotPublished(const NodeView& view, const IsolationPolicy& policy, int before);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_DEVICES_CLAIMS_H_

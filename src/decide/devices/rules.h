@@ -1,0 +1,50 @@
+// The life of the rules that taint the devices of a node while its driver is replaced.
+//
+// A rule begins with effect None, then gets NoSchedule, and gets None again before it is deleted. The scheduler may miss a
+// change that coincides with a change of the devices. A rule that it fails to forget must be harmless.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
+#define DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/device_types.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::internal {
+
+// Describes what comes next for the rules of a node.
+struct RuleStep {
+  // At most one for each rule.
+  std::vector<DeviceCall> calls = {};
+  // Every rule is in force and has settled; or, if they are removed, no rule is left.
+  bool done = false;
+  // The cause of the wait, unless `done`.
+  std::string detail = {};
+  // When it may be over; infinite if a change of an object ends it.
+  absl::Time due = absl::InfiniteFuture();
+  // The reason why the taint does not work in this cluster, so that the node has to be cordoned; empty if it may work.
+  std::string failure = {};
+};
+
+// The rule by which `identity` taints the devices of a DRA driver on the node, with effect None.
+DeviceTaintRule RuleFor(const Node& node, std::string_view device_driver, const DriverIdentity& identity);
+// Whether the rule has the taint of `identity`.
+bool IsOurs(const DeviceTaintRule& rule, const DriverIdentity& identity);
+
+// Brings the rules of all DRA drivers with devices on the node into force. The devices of the node are known.
+RuleStep IsolateDevices(const NodeView& view, const DriverIdentity& identity, const IsolationPolicy& policy,
+                        absl::Time now);
+// Removes all rules of `identity` on the node. Nothing to do if its devices are not known.
+RuleStep ReleaseDevices(const NodeView& view, const DriverIdentity& identity, absl::Time now);
+// The same at once, without a pause in between, for an operator that leaves the cluster.
+std::vector<DeviceCall> ReleaseAtOnce(const NodeView& view, const DriverIdentity& identity);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_

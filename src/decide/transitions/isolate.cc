@@ -1,0 +1,157 @@
+// Isolating the devices of a node instead of the node (UpgradePolicy::isolation).
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "decide/attempt_log.h"
+#include "decide/devices/claims.h"
+#include "decide/devices/rules.h"
+#include "decide/gate_subject.h"
+#include "decide/transitions/walk.h"
+#include "fmt/format.h"
+
+namespace driverupgrade {
+namespace {
+
+// How long nothing about the devices may change after the driver has become ready: a plugin publishes in several steps.
+constexpr absl::Duration kPublishing = absl::Seconds(5);
+
+// Plans the calls that are due. Returns when the next one is, and replaces `detail` by the answer of one that failed.
+absl::Time PlanCalls(Walk& walk, std::vector<DeviceCall> calls, std::string& detail) {
+  absl::Time next = absl::InfiniteFuture();
+  for (DeviceCall& call : calls) {
+    absl::Time due = absl::InfinitePast();
+    const auto attempt = walk.view.attempts.devices.find(call.object.name);
+    if (attempt != walk.view.attempts.devices.end()) {
+      due = internal::NextDeviceCallDue(attempt->second, call);
+      if (!attempt->second.message.empty()) detail = attempt->second.message;
+    }
+    if (due > walk.in.now) {
+      next = std::min(next, due);
+    } else {
+      walk.verdict.plan.devices.push_back(std::move(call));
+    }
+  }
+  return next;
+}
+
+Progress WaitForRules(Walk& walk, internal::RuleStep step) {
+  const absl::Time due = PlanCalls(walk, std::move(step.calls), step.detail);
+  return walk.Wait(GateReason::kDevicesTainted, std::move(step.detail), std::min(due, step.due));
+}
+
+void CordonBecause(Walk& walk, const std::string& why) {
+  walk.Note(FindingCode::kDevicesNotIsolated, fmt::format("the node is cordoned instead of its devices: {}", why));
+  walk.Event(true, fmt::format("Cordoned the node instead of its devices: {}", why));
+  walk.CordonInstead();
+}
+
+// Their lists have failed. It is not so that the cluster has no such kinds, or that the operator does not follow them.
+bool MayBeKnownSoon(const NodeView& view) {
+  return !view.devices && !view.devices_status.ok() && !absl::IsNotFound(view.devices_status);
+}
+
+// The mark is on the node: rules follow from it, so none is forgotten.
+bool IsMarked(const Walk& walk) { return walk.before().isolated_devices.present() && walk.IsolatesDevices(); }
+
+// Pods of other schedulers are seen only now, when the pods of the node have been read.
+std::optional<Progress> CheckBeforeEvictions(Walk& walk) {
+  if (walk.ReadPods() == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
+  if (const std::string why = internal::WhyNotDevices(walk.view, walk.in.policy.isolation); !why.empty()) {
+    CordonBecause(walk, why);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string WhyUnfitForDevices(const Walk& walk) {
+  const IsolationPolicy& policy = walk.in.policy.isolation;
+  if (policy.scope == IsolationScope::kNode || walk.view.node.unschedulable) return "";
+  if (policy.scope == IsolationScope::kAuto && !MayBeKnownSoon(walk.view)) return "";
+  const std::string why = internal::WhyNotDevices(walk.view, policy);
+  return why.empty() ? "" : fmt::format("its devices cannot be isolated: {}", why);
+}
+
+void ChooseScope(Walk& walk) {
+  const IsolationPolicy& policy = walk.in.policy.isolation;
+  walk.Remove(&NodeMarks::isolated_devices);
+  if (policy.scope == IsolationScope::kNode || walk.view.node.unschedulable) return;
+  if (const std::string why = internal::WhyNotDevices(walk.view, policy); !why.empty()) return CordonBecause(walk, why);
+  walk.Write(&NodeMarks::isolated_devices, internal::DeviceCount(walk.view, policy));
+}
+
+std::optional<Progress> HoldDevices(Walk& walk) {
+  if (!IsMarked(walk) || !TraitsOf(walk.state()).holds_cordon) return std::nullopt;
+  if (!walk.view.devices) {
+    std::string why = internal::WhyNotDevices(walk.view, walk.in.policy.isolation);
+    if (MayBeKnownSoon(walk.view)) {
+      return walk.Wait(GateReason::kDevicesTainted, std::move(why), NextRead(walk.in.now));
+    }
+    CordonBecause(walk, why);
+    return std::nullopt;
+  }
+  if (walk.state() == UpgradeState::kCordonRequired) {
+    if (const auto stopped = CheckBeforeEvictions(walk)) return stopped;
+    if (!walk.IsolatesDevices()) return std::nullopt;
+  }
+  internal::RuleStep step =
+      internal::IsolateDevices(walk.view, walk.in.identity, walk.in.policy.isolation, walk.in.now);
+  if (step.done) return std::nullopt;
+  if (step.failure.empty()) return WaitForRules(walk, std::move(step));
+  CordonBecause(walk, step.failure);
+  return std::nullopt;
+}
+
+// While the node has the mark, its upgrade removes them at the end.
+void RemoveOldRules(Walk& walk) {
+  if (walk.before().isolated_devices.present() || walk.admitted) return;
+  internal::RuleStep step = internal::ReleaseDevices(walk.view, walk.in.identity, walk.in.now);
+  walk.WakeAt(std::min(step.due, PlanCalls(walk, std::move(step.calls), step.detail)));
+}
+
+std::optional<Progress> ReleaseRules(Walk& walk) {
+  internal::RuleStep step = internal::ReleaseDevices(walk.view, walk.in.identity, walk.in.now);
+  if (step.done) return std::nullopt;
+  // They are planned already.
+  if (!walk.before().isolated_devices.present()) step.calls.clear();
+  return WaitForRules(walk, std::move(step));
+}
+
+std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due) {
+  if (!IsMarked(walk) || !walk.view.devices || !walk.view.pods) return std::nullopt;
+  std::optional<Gate> gate;
+  for (const internal::UnboundHolder& holder :
+       internal::UnboundHolders(walk.view, walk.in.identity, walk.in.policy.isolation)) {
+    if (!gate) {
+      gate = Gate{.reason = GateReason::kDevicesInUse,
+                  .detail = fmt::format("{} holds a device, and is not bound yet", holder.pod.ToString()),
+                  .subject = PodSubject(holder.pod)};
+    }
+    if (!holder.late) continue;
+    const auto attempt = walk.view.attempts.pods.find(holder.pod.uid);
+    const bool tried = attempt != walk.view.attempts.pods.end();
+    const absl::Time next = tried ? internal::NextPodRequestDue(attempt->second, holder.pod.uid) : walk.in.now;
+    if (next <= walk.in.now) walk.verdict.plan.evict.push_back(holder.pod);
+    due = std::min(due, next <= walk.in.now ? absl::InfiniteFuture() : next);
+  }
+  return gate;
+}
+
+std::string WhyDevicesMissing(const Walk& walk, absl::Time& due) {
+  const std::optional<int>& before = walk.after().isolated_devices.value();
+  if (!walk.IsolatesDevices()) return "";
+  std::string why = internal::WhyNotPublished(walk.view, walk.in.policy.isolation, before.value_or(0));
+  if (!why.empty()) return why;
+  for (const Pod& pod : walk.view.driver_pods) {
+    const absl::Time settled = pod.ready_since.value_or(absl::InfinitePast()) + kPublishing;
+    if (settled <= walk.in.now) continue;
+    due = settled;
+    why = "the driver is ready; its devices may still change";
+  }
+  return why;
+}
+
+}  // namespace driverupgrade

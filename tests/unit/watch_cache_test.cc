@@ -188,7 +188,7 @@ class Scripted final : public internal::WatchFollower {
     return next.status;
   }
   void BeginAnew() override { ++anew; }
-  bool TakeAsEmpty() override { return false; }
+  bool TakeAsEmpty(const absl::Status&) override { return false; }
 
   FakeClock& clock_;
 };

@@ -53,7 +53,7 @@ absl::Status Take(const absl::Status& status, const PackedObjects<T>& from, cons
   return absl::OkStatus();
 }
 
-// A readable object of no node concerns none.
+// Returns the node, or kAllNodes for an object that cannot be read and names no node.
 std::set<std::string> OneNode(const std::string& node, bool unreadable) {
   if (node.empty() && !unreadable) return {};
   return {node};

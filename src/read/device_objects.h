@@ -43,7 +43,7 @@ class DeviceObjects {
     return std::get<Kind<T>>(kinds_).status.ok();
   }
 
-  // What they say of a node's devices of these drivers. Errors: see WatchCache::Devices.
+  // Returns the objects of the node, of these drivers. Errors: see WatchCache::Devices.
   absl::StatusOr<NodeDevices> On(const std::string& node, const std::vector<std::string>& drivers) const;
   // Returns a finding for each object that cannot be read and may be any node's.
   std::vector<Finding> Findings() const;
@@ -55,7 +55,7 @@ class DeviceObjects {
     PackedObjects<T> objects = {};
   };
 
-  // Returns the nodes that the object concerns: none if it is of no interest, kAllNodes if that cannot be told.
+  // Returns the nodes of an object that is kept, and kAllNodes if it may be any node's. Empty: the object is not kept.
   std::set<std::string> NodesOf(const DeviceTaintRule& rule) const;
   std::set<std::string> NodesOf(const ResourceClaim& claim) const;
   std::set<std::string> NodesOf(const ResourceSlice& slice) const;

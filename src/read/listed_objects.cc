@@ -84,7 +84,7 @@ void ListedObjects::ListDevices(const CallContext& context, ClusterReader& clust
   DeviceObjects& devices = BeginDevices(scope.devices);
   has_devices_ = !scope.devices.empty();
   if (!has_devices_) return;
-  // The claims of a cluster are many: where there cannot be a rule, nobody needs them.
+  // A cluster has many claims, and an engine that cannot create a rule does not need them.
   const auto take = [&]<typename T>(const absl::StatusOr<std::vector<T>>& objects) {
     if (objects.ok()) {
       devices.Listed(*objects);

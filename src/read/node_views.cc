@@ -177,7 +177,7 @@ bool NodeViews::MayHaveClaims(const NodeView& view) const {
   return !view.maintenances || !MaintenanceRequestor(*scope_.requestor).ClaimsOn(view).empty();
 }
 
-// By the key of the taint, whoever created it. One that cannot be read may be ours.
+// The key of the taint decides. A rule that cannot be read may be ours.
 bool NodeViews::IsOurs(const DeviceTaintRule& rule) const {
   return IsUnreadable(rule) || internal::IsOurs(rule, identity_);
 }

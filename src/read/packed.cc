@@ -71,7 +71,7 @@ auto FieldsOf(Is<PublishedDevice> auto& device) {
   auto& [name, driver_version] = device;
   return std::tie(name, driver_version);
 }
-// Of these three the names come first, since they are read alone.
+// The names of the following three come first, since they are read alone.
 auto FieldsOf(Is<DeviceTaintRule> auto& rule) {
   auto& [name, uid, version, generation, labels, node_name, node_uid, driver, pool, key, value, effect, time_added,
          deletion, conditions, unreadable] = rule;

@@ -54,7 +54,7 @@ class PackedPods {
   std::vector<PackedPod> pods_ = {};  // sorted by UID
 };
 
-// Namespace, empty if the kind has none, and name.
+// Namespace and name. A kind without namespaces has an empty one.
 using QualifiedName = std::pair<std::string_view, std::string_view>;
 template <typename T>
 QualifiedName NameOf(const T& object) {

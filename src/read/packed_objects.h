@@ -15,7 +15,7 @@
 
 namespace driverupgrade::internal {
 
-// T is one of those that PackedObject packs. A claim takes about 300 bytes.
+// T as in PackedObject. A claim takes about 330 bytes.
 template <typename T>
 class PackedObjects {
  public:

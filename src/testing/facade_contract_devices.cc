@@ -1,5 +1,4 @@
-// The contract of the kinds of Dynamic Resource Allocation. The effect of the rules is None, so that nobody's devices are
-// tainted, or NoSchedule for a driver that nobody has.
+// The contract of the kinds of Dynamic Resource Allocation. The rules select the devices of a driver that does not exist.
 
 #include <algorithm>
 #include <optional>
@@ -12,7 +11,7 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// Of a driver, and for a node, of its own.
+// Creates a rule for the pool of a new node.
 absl::StatusOr<DeviceTaintRule> MakeRule(ContractWorld& world) {
   const std::string name = world.prefix() + "a";
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.MakeNode({.name = name}));
@@ -126,7 +125,7 @@ absl::Status RuleDeletionIsOfThatRuleOnly(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// Notes what becomes of one rule, until it is deleted.
+// Notes the changes of one rule, until it is deleted.
 class RuleNotes final : public WatchSink<DeviceTaintRule> {
  public:
   explicit RuleNotes(std::string name) : name_(std::move(name)) {}

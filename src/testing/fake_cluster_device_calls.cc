@@ -1,4 +1,4 @@
-// What FakeCluster offers of Dynamic Resource Allocation.
+// The members of FakeCluster about Dynamic Resource Allocation.
 
 #include <fmt/format.h>
 

@@ -150,7 +150,7 @@ bool Devices::RemoveRule(Model& model, Actor actor, const std::string& name) {
   return true;
 }
 
-// As of 1.37 its condition says of every effect but NoExecute that nothing is evicted.
+// In Kubernetes 1.37 its condition is False for every effect except NoExecute.
 void Devices::StepRule(Model& model, const Effect& effect) {
   const auto found = rules_.find(effect.key.second);
   if (found == rules_.end() || found->second.rule.uid != effect.uid) return;

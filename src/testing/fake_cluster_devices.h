@@ -54,7 +54,7 @@ class Devices {
 
   // The pod is terminal, or gone.
   void PodIsOver(Model& model, const Pod& pod);
-  // What it owns goes with it.
+  // Removes the rules and slices that the node owns.
   void NodeIsGone(Model& model, const Node& node);
   // The device-taint-eviction controller looks at a rule.
   void StepRule(Model& model, const Effect& effect);
@@ -82,7 +82,7 @@ class Devices {
   std::map<std::string, RuleRecord> rules_;
   std::map<Key, ClaimRecord> claims_;
   std::map<Pool, ResourceSlice> slices_;
-  std::map<Pool, std::int64_t> generations_;  // of pools, withdrawn ones too
+  std::map<Pool, std::int64_t> generations_;  // the last ones, also of withdrawn pools
 };
 
 }  // namespace driverupgrade::testing::internal

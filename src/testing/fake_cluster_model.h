@@ -5,7 +5,7 @@
 // fake_cluster_eviction.cc (API server, disruption controller), fake_cluster_daemon_sets.cc,
 // fake_cluster_rolling_update.cc, fake_cluster_workloads.cc (ReplicaSets, StatefulSets, scheduler),
 // fake_cluster_kubelet.cc, fake_cluster_maintenance.cc (NodeMaintenances, the maintenance operator),
-// fake_cluster_leases.cc (Leases, ConfigMaps). What Dynamic Resource Allocation adds is a class of its own
+// fake_cluster_leases.cc (Leases, ConfigMaps). Dynamic Resource Allocation has a class of its own
 // (fake_cluster_devices.h).
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_

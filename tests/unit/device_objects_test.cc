@@ -82,7 +82,7 @@ TEST_CASE("A claim that moves from node to node changes both, and one that is fr
   CHECK(objects.Listed<ResourceClaim>({ClaimOn("c", "n2")}).empty());
 }
 
-TEST_CASE("What is missing from a later list is gone") {
+TEST_CASE("An object that a later list lacks is gone") {
   DeviceObjects objects = Listed();
   CHECK(objects.Listed<DeviceTaintRule>({RuleOn("r2", "n2")}) == ChangedNodes{"n1"});
   CHECK(objects.On("n1", kGpu).value().rules.empty());
@@ -119,7 +119,7 @@ TEST_CASE("Engines of different drivers share the objects") {
   CHECK(objects.On("n2", {"dra.net"}).value().claims == std::vector{both});
 }
 
-TEST_CASE("An object that cannot be read is its node's; one that names none may be any node's") {
+TEST_CASE("An object that cannot be read is its node's, or may be any node's if it names none") {
   DeviceObjects objects = Listed();
   DeviceTaintRule rule = RuleOn("r1", "n1");
   rule.unreadable = "spec.taint.effect: expected the effect of a device taint, got \"Later\"";
@@ -137,7 +137,7 @@ TEST_CASE("An object that cannot be read is its node's; one that names none may 
   CHECK(objects.Findings().empty());
 }
 
-TEST_CASE("What is packed is unpacked as it was") {
+TEST_CASE("Objects are unpacked as they were packed") {
   const absl::Time time = absl::FromUnixSeconds(1'795'000'000);
   DeviceObjects objects = Listed();
   DeviceTaintRule rule{

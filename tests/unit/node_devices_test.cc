@@ -1,4 +1,4 @@
-// What a node's view says of its devices, read from lists and from a cache.
+// The devices in the view of a node, read from lists and from a cache.
 #include <memory>
 #include <optional>
 #include <set>
@@ -159,7 +159,7 @@ std::shared_ptr<WatchCache> CacheOf(World& world, std::vector<std::string> devic
        .clock = world.clock});
 }
 
-TEST_CASE("A cache follows the devices of nodes, and tells which nodes have changed") {
+TEST_CASE("A cache follows the devices of nodes, and names the nodes that have changed") {
   World world;
   const std::shared_ptr<WatchCache> cache = CacheOf(world, {kDriver});
   CHECK(absl::IsUnavailable(cache->Devices(0, world.fleet.node_names[0]).status()));

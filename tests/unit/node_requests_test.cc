@@ -164,7 +164,7 @@ TEST_CASE("Each call about a device taint rule is one request, and the log hears
   CHECK(removed.outcome == Outcome::kUnclear);
 }
 
-TEST_CASE("A plan says what it asks of device taint rules") {
+TEST_CASE("The text of a plan shows its calls about device taint rules") {
   const NodePlan plan = Everything();
   CHECK(Describe(plan).find("; cordon; patch DeviceTaintRule r (NoSchedule); evict shop/web") != std::string::npos);
   DeviceCall call = plan.devices.front();

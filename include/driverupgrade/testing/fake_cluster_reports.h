@@ -1,4 +1,4 @@
-/// What a FakeCluster tells of itself: calls and changes.
+/// Calls and changes that a FakeCluster reports.
 ///
 /// Defines Call, FaultHook, Actor, Versions, Change and ChangeObserver.
 ///

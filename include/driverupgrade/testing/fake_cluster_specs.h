@@ -166,7 +166,7 @@ struct MaintenanceOperatorOptions {
   std::optional<int> parallel = {};
 };
 
-/// Which kinds of DRA the cluster serves, and how its components deal with DeviceTaintRules.
+/// Sets the kinds of DRA that the cluster serves, and how its components handle DeviceTaintRules.
 struct DeviceOptions {
   enum class Served : std::uint8_t {
     kNone,
@@ -174,7 +174,7 @@ struct DeviceOptions {
     kRules,   ///< DeviceTaintRules as well.
   };
   Served served = Served::kRules;
-  /// How long the scheduler goes on allocating devices that a rule has tainted.
+  /// Time after the taint during which the scheduler still allocates the devices.
   absl::Duration late_allocations = absl::ZeroDuration();
   /// Until the device-taint-eviction controller has set its condition; nullopt: its gate is off, and it never does.
   std::optional<absl::Duration> controller_delay = absl::ZeroDuration();

@@ -150,7 +150,7 @@ TEST_CASE("Pods wait for devices that others have, and get them when they are fr
   CHECK(world.NodeOf("c") == "n1");
 }
 
-TEST_CASE("F7, F10: no claim is allocated from tainted devices, with admin access or without; what runs stays") {
+TEST_CASE("F7, F10: no claim is allocated from tainted devices, with admin access or without, and running pods stay") {
   World world;
   world.AddPod("before");
   world.Create(DeviceTaintEffect::kNone);
@@ -221,7 +221,7 @@ TEST_CASE("Pods of a workload have a claim each, and so have those that replace 
   for (const ResourceClaim& claim : claims) CHECK(claim.reserved_for.size() == 1);
 }
 
-TEST_CASE("F24, F25: a plugin publishes one complete pool for its node; its generation rises if the devices change") {
+TEST_CASE("F24, F25: a plugin publishes one complete pool for its node, and other devices raise its generation") {
   World world;
   const ResourceSlice first = world.cluster->resource_slices().at(0);
   CHECK(first.pool == "n1");

@@ -66,13 +66,13 @@ std::string ErrorOf(std::string_view kind, const std::string& members) {
   return std::string(object.status().message());
 }
 
-TEST_CASE("the objects of DRA are read with what an upgrade decides by") {
+TEST_CASE("the objects of DRA are read with all that an upgrade decides by") {
   CHECK(ParseObject<DeviceTaintRule>(fixtures::kDeviceTaintRule).value() == kRule);
   CHECK(ParseObject<ResourceClaim>(fixtures::kResourceClaim).value() == kClaim);
   CHECK(ParseObject<ResourceSlice>(fixtures::kResourceSlice).value() == kSlice);
 }
 
-TEST_CASE("what an object of DRA lacks is empty") {
+TEST_CASE("members that an object of DRA lacks are empty") {
   CHECK(ParseObject<ResourceClaim>(R"({"kind":"ResourceClaim","status":{}})").value() == ResourceClaim{});
   CHECK(ParseObject<ResourceSlice>(R"({"kind":"ResourceSlice","spec":null})").value() == ResourceSlice{});
   const auto rule = ParseObject<DeviceTaintRule>(R"({"kind":"DeviceTaintRule","spec":{"taint":{"effect":"None"}}})");
@@ -104,7 +104,7 @@ TEST_CASE("lists and watches of the objects of DRA are read") {
   CHECK(error.value().error.code == 410);
 }
 
-TEST_CASE("what is wrong in an object of DRA is told with its path") {
+TEST_CASE("an error in an object of DRA has its path") {
   using Row = std::pair<std::string, std::string>;
   const auto [rule, rule_error] = GENERATE(values<Row>({
       {R"("spec":{})", "spec.taint.effect: expected the effect of a device taint, got \"\""},
@@ -128,7 +128,7 @@ TEST_CASE("what is wrong in an object of DRA is told with its path") {
         "spec.devices[0].attributes.driverVersion: expected an object, got a string");
 }
 
-TEST_CASE("of an object of DRA that cannot be read its node can be told") {
+TEST_CASE("an object of DRA that cannot be read has its node all the same") {
   const auto rules = ParseList<DeviceTaintRule>(
       R"({"kind":"DeviceTaintRuleList","items":[
           {"metadata":{"name":"r","uid":"u","resourceVersion":"1","labels":{"a":"b"},
@@ -174,7 +174,7 @@ TEST_CASE("every prefix of an object of DRA is an error, and none a crash") {
   }
 }
 
-TEST_CASE("what the API server would answer is read back as it was") {
+TEST_CASE("an object of DRA that was written as the API server does is read back as it was") {
   CHECK(ParseObject<DeviceTaintRule>(FormatObject(kRule)).value() == kRule);
   CHECK(ParseObject<ResourceClaim>(FormatObject(kClaim)).value() == kClaim);
   ResourceSlice slice = kSlice;
@@ -183,7 +183,7 @@ TEST_CASE("what the API server would answer is read back as it was") {
         std::vector{kClaim, {}});
 }
 
-TEST_CASE("F5: a rule is created with the Node as owner, and without what the server sets") {
+TEST_CASE("F5: a rule is created with the Node as owner, and without the members that the server sets") {
   CHECK(FormatDeviceTaintRule({.object = kRule}) ==
         R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceTaintRule","metadata":{"name":"gpu.nvidia.com-5f2c",)"
         R"("labels":{"app.kubernetes.io/managed-by":"driverupgrade"},)"

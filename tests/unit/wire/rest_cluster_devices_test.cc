@@ -79,7 +79,7 @@ TEST_CASE("objects of DRA are watched from resource.k8s.io/v1") {
                                         "stream GET " + kGroup + "/resourceslices?watch=1&resourceVersion=9" + rest});
 }
 
-TEST_CASE("a cluster that does not serve the kind answers NotFound to all that is asked of it") {
+TEST_CASE("a cluster that does not serve the kind answers NotFound to lists and writes") {
   World world;
   for (int i = 0; i < 5; ++i) world.transport->Answer(404, "404 page not found\n");
   CHECK(Text(world.cluster->ListDeviceTaintRules(world.context, {}).status()) ==

@@ -125,7 +125,7 @@ std::string Scenario::Policy(std::string_view text) {
 std::string Scenario::RefusedPolicy(std::string_view text) {
   const absl::Status refused = ParseUpgradePolicy(fmt::format("{{{}}}", text)).status();
   if (refused.ok()) throw ScenarioError("the policy is accepted");
-  return fmt::format("{}\n", internal::Message(refused));
+  return std::string(refused.message()) + "\n";
 }
 
 std::string Scenario::Options(Arguments& arguments) {

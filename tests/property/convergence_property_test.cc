@@ -95,6 +95,10 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kApproval:
     case GateReason::kGroup:
     case GateReason::kGangRuns:
+    case GateReason::kDevicesTainted:
+    case GateReason::kDevicesUnfit:
+    case GateReason::kDevicesInUse:
+    case GateReason::kDevicesMissing:
     case GateReason::kLedger: return false;  // the model has none
     case GateReason::kFrozen: return !policy.auto_upgrade;
     case GateReason::kCordoned: return view.node.unschedulable && policy.cordoned_nodes == CordonedNodes::kIgnore;

@@ -47,11 +47,12 @@ class Generator {
   Node NextNode() {
     Node node;
     auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition,
-           conditions, unreadable] = node;
+           extended_resources, conditions, unreadable] = node;
     for (std::string* text : {&name, &uid, &version, &unreadable}) *text = Text();
     for (StringMap* map : {&labels, &annotations, &conditions}) {
       for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) (*map)[Text()] = Text();
     }
+    for (int i = random_.Below(3); i > 0; --i) extended_resources.push_back(Text());
     unschedulable = random_.Chance(50);
     ready = random_.Chance(50);
     if (random_.Chance(50)) deletion = Time();

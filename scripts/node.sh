@@ -1,41 +1,45 @@
 #!/usr/bin/env bash
 # Builds the real node of the end-to-end tests into build/node: kubelet, container runtime and images, ours among them.
-# The programs are cached as the control plane's are; after tests/controlplane/build.sh they take two minutes, and then no
-# time. Where root's rights or the tools are missing it says so and ends with 77.
+#
+#   node.sh [VERSION]: the kubelet of Kubernetes 1.35, 1.36 or 1.37; the newest version if none is named
+#
+# The programs are cached as the control plane is. They take two minutes after tests/controlplane/build.sh, and then no time.
+# If root's rights or the tools are missing, it says so and ends with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source=$PWD/tests/controlplane
 work=$PWD/build/node
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/driverupgrade
 export BUILDAH_ISOLATION=chroot
+# shellcheck source=tests/controlplane/kubernetes/version.sh
+source "$source/kubernetes/version.sh"
 
 unavailable() { echo "node: $*" >&2; exit 77; }
 say() { echo "node: $*" >&2; }
 
 # compile FOLDER
 compile() {
-  local go module version flags=-s\ -w stamp=k8s.io/component-base/version output=$1
+  local go module output=$1
   for go in "$(command -v go || true)" /usr/local/go/bin/go "$cache"/go-*/bin/go; do
     if [ -x "$go" ]; then break; fi
   done
   [ -x "$go" ] || unavailable "there is no Go toolchain: tests/controlplane/build.sh installs one"
-  version=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' "$source/kubernetes/go.mod")
-  local major=${version#v} minor=${version#v*.}
   export GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=0
-  for module in kubernetes node; do
-    (cd "$source/$module" && "$go" mod download) || unavailable "the modules cannot be fetched with $("$go" env GOVERSION)"
+  for module in "$modfile" "$source/node/go.mod"; do
+    (cd "${module%/*}" && "$go" mod download -modfile "$module") || unavailable "the modules cannot be fetched with $("$go" env GOVERSION)"
   done
-  say "compiling kubelet $version and containerd with $("$go" env GOVERSION)"
-  (cd "$source/kubernetes" && nice -n 19 "$go" build -trimpath -buildvcs=false -o "$output/kubelet" -ldflags \
-    "$flags -X $stamp.gitVersion=$version -X $stamp.gitMajor=${major%%.*} -X $stamp.gitMinor=${minor%%.*}" ./kubelet)
-  (cd "$source/node" && nice -n 19 "$go" build -trimpath -buildvcs=false -o "$output/" -ldflags "$flags" \
+  say "compiling kubelet $kubernetes and containerd with $("$go" env GOVERSION)"
+  (cd "$source/kubernetes" && nice -n 19 "$go" build -modfile "$modfile" -trimpath -buildvcs=false -o "$output/kubelet" \
+    -ldflags "-s -w $stamp" ./kubelet)
+  (cd "$source/node" && nice -n 19 "$go" build -trimpath -buildvcs=false -o "$output/" -ldflags "-s -w" \
     -tags no_btrfs,no_zfs,no_aufs,no_devmapper tool)
 }
 
 programs() {
   local hash folder
-  hash=$(cat "$source"/kubernetes/{go.mod,go.sum,kubelet/main.go} "$source"/node/{go.mod,go.sum} | sha256sum | cut -c 1-16)
-  folder=$cache/node-$hash
+  hash=$(cat "$modfile" "${modfile%.mod}.sum" "$source"/kubernetes/{kubelet/main.go,version.sh} "$source"/node/{go.mod,go.sum} |
+    sha256sum | cut -c 1-16)
+  folder=$cache/node-$kubernetes-$hash
   mkdir -p "$cache"
   exec 9>"$cache/node.lock"
   flock 9
@@ -54,6 +58,7 @@ play() {
   buildah "${store[@]}" push --quiet "$1" "docker-archive:$work/images/$3.tar:$1"
 }
 
+choose_kubernetes "$source/kubernetes" "${1:-}"
 [ "$(id -u)" -eq 0 ] || unavailable "needs root's rights"
 for tool in buildah busybox runc; do
   command -v $tool >/dev/null || unavailable "there is no $tool: scripts/install-deps.sh --node installs it"

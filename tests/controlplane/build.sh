@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Builds the control plane that the end-to-end tests run against and prints its path. Progress goes to stderr.
+#   build.sh [VERSION]: Kubernetes 1.35, 1.36 or 1.37; the newest version if none is named
 #
-# The program is cached under the user's cache folder by everything that it is made of, so that only the first run
-# on a machine compiles Kubernetes (about 7 minutes on 2 cores); later runs take no time.
+# The user's cache folder keeps the program under its version and a hash of everything that it is made of. Therefore only the
+# first run on a machine compiles Kubernetes (about 7 minutes on 2 cores for each version); later runs take no time.
 set -euo pipefail
 
 readonly GO_VERSION=1.26
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 module=$here/kubernetes
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/driverupgrade
+# shellcheck source=tests/controlplane/kubernetes/version.sh
+source "$module/version.sh"
 
 say() { echo "control plane: $*" >&2; }
 
@@ -48,21 +51,17 @@ summarize() {
 
 # compile OUTPUT
 compile() {
-  local go version output=$1 stamp=k8s.io/component-base/version
+  local go output=$1
   go=$(find_go)
-  version=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' "$module/go.mod")  # v1.36.1
-  local major=${version#v} minor=${version#v*.}
-  say "compiling Kubernetes $version with $("$go" env GOVERSION)"
-  # Without a version in it the API server answers with one that its clients cannot parse.
-  local flags="-s -w -X $stamp.gitVersion=$version"
-  flags+=" -X $stamp.gitMajor=${major%%.*} -X $stamp.gitMinor=${minor%%.*}"
+  say "compiling Kubernetes $kubernetes with $("$go" env GOVERSION)"
   (cd "$module" && GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=0 \
-    nice -n 19 "$go" build -v -trimpath -buildvcs=false -ldflags "$flags" -o "$output" . 2>&1) | summarize
+    nice -n 19 "$go" build -v -modfile "$modfile" -trimpath -buildvcs=false -ldflags "-s -w $stamp" -o "$output" . 2>&1) | summarize
 }
 
+choose_kubernetes "$module" "${1:-}"
 mkdir -p "$cache"
-hash=$(cat "$module"/{go.mod,go.sum,main.go} "${BASH_SOURCE[0]}" | sha256sum | cut -c 1-16)
-program=$cache/controlplane-$hash
+hash=$(cat "$modfile" "${modfile%.mod}.sum" "$module"/{main.go,version.sh} "${BASH_SOURCE[0]}" | sha256sum | cut -c 1-16)
+program=$cache/controlplane-$kubernetes-$hash
 
 # Two runs at a time build it once.
 exec 9> "$cache/controlplane.lock"

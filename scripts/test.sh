@@ -35,7 +35,10 @@ run_long() {
     scripts/progress.py "test: build $preset" cmake --build --preset "$preset"
     ctest --preset "$preset" --label-exclude controlplane --parallel "$(nproc)"
   done
-  say "control plane, with hostile networks and outages" && scripts/e2e.sh --long
+  local version
+  for version in 1.37 1.36 1.35; do
+    say "control plane of Kubernetes $version, with hostile networks and outages" && scripts/e2e.sh --long --kubernetes "$version"
+  done
 }
 
 scripts/install-deps.sh

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "json.h"
 #include "loopback.h"
 
 #ifndef DRIVERUPGRADE_CONTROLPLANE_SOURCE_DIR
@@ -201,7 +202,8 @@ void ControlPlane::StartClients() {
           // stay unready, for kwok does not report them again as a kubelet would.
           "--node-monitor-grace-period=5m",
           "--controllers=daemonset,deployment,replicaset,statefulset,job,disruption,podgc,garbagecollector,"
-          "namespace,nodelifecycle,serviceaccount,taint-eviction-controller,root-ca-certificate-publisher-controller",
+          "namespace,nodelifecycle,serviceaccount,taint-eviction-controller,root-ca-certificate-publisher-controller,"
+          "resourceclaim-controller,device-taint-eviction-controller",
       });
   StartPart("kube-scheduler", {
                                   kubeconfig,
@@ -268,10 +270,19 @@ void ControlPlane::RestoreData() {
   StartClients();
 }
 
+int ControlPlane::MinorVersion() const {
+  const rapidjson::Document version = ParseJson(admin_->Must({"get", "--raw", "/version"}), "the API server's version");
+  return std::stoi(std::string(Text(version, {"minor"})));
+}
+
+bool ControlPlane::Serves(const std::string& resource) const {
+  return admin_->Run({"get", resource, "--all-namespaces"}).exit_code == 0;
+}
+
 void ControlPlane::InstallNodeMaintenances() {
   if (has_node_maintenances_) return;
   admin_->Must({"create", "--validate=false", "-f", (kSourceDir / "nodemaintenance-crd.yaml").string()});
-  const auto is_served = [this] { return admin_->Run({"get", kNodeMaintenances, "--all-namespaces"}).exit_code == 0; };
+  const auto is_served = [this] { return Serves(kNodeMaintenances); };
   if (!Eventually(kStartLimit, is_served)) throw std::runtime_error("NodeMaintenances are not served\n" + Troubles());
   has_node_maintenances_ = true;
 }
@@ -279,7 +290,7 @@ void ControlPlane::InstallNodeMaintenances() {
 void ControlPlane::InstallPolicies() {
   const fs::path crds = RbacFolder().parent_path() / "crds";
   for (const char* kind : {"clusterpolicies", "nvidiadrivers", "nicclusterpolicies", "nicnodepolicies"}) {
-    const auto is_served = [&] { return admin_->Run({"get", kind}).exit_code == 0; };
+    const auto is_served = [&] { return Serves(kind); };
     if (is_served()) continue;
     admin_->Must({"create", "--validate=false", "-f", (crds / (std::string(kind) + ".yaml")).string()});
     if (!Eventually(kStartLimit, is_served))

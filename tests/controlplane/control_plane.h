@@ -56,6 +56,12 @@ class ControlPlane {
   // How long it took from the first process to the last one that was ready.
   double seconds_to_start() const { return seconds_to_start_; }
 
+  // Returns the minor version of Kubernetes: 37 for 1.37.
+  int MinorVersion() const;
+
+  // Returns whether the API server serves `resource`, in kubectl's words: "nodes", "devicetaintrules.v1.resource.k8s.io".
+  bool Serves(const std::string& resource) const;
+
   // Makes the API server know NodeMaintenances, kNodeMaintenances for kubectl, if it does not yet.
   void InstallNodeMaintenances();
 

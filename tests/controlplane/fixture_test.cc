@@ -102,9 +102,10 @@ TEST_CASE("A process tells how it ended", "[fixture]") {
   CHECK(nothing.Wait(seconds(10)) == 127);
 }
 
-TEST_CASE("The operator may do what its role says and nothing more", "[fixture]") {
+TEST_CASE("The operator may do what its role says and nothing more", "[fixture][short]") {
   ControlPlane& control_plane = ControlPlane::Shared();
-  std::cout << "control plane ready after " << control_plane.seconds_to_start() << " s\n";
+  std::cout << "control plane 1." << control_plane.MinorVersion() << " ready after " << control_plane.seconds_to_start()
+            << " s\n";
   World world(control_plane, "rights", 1);
   const std::string driver_ns = "--namespace=" + world.driver_ns();
   const std::vector<std::vector<std::string>> allowed = {

@@ -36,7 +36,7 @@ void ExpectGoodEnd(Rollout& rollout) {
 }
 
 TEST_CASE("A driver is upgraded on six nodes within the budgets, and the cordon of an administrator stays",
-          "[upgrade]") {
+          "[upgrade][short]") {
   World world(ControlPlane::Shared(), "six", kNodes);
   DeployAll(world, 2);
   Rollout rollout(world);

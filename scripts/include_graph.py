@@ -32,6 +32,8 @@ COMPONENTS = {
 HEADERS_ALONE = {
     "abseil_abi": "base",
     "cluster_reads": "model",
+    "device_types": "model",
+    "taint": "model",
     "engine_options": "policy",
     "policy_values": "policy",
     "version": "base",

@@ -269,6 +269,7 @@ absl::StatusOr<Node> StoreCluster::PatchNode(const CallContext& context, const d
   Apply(params.labels, node.labels);
   Apply(params.annotations, node.annotations);
   node.unschedulable = params.unschedulable.value_or(node.unschedulable);
+  if (params.taints) node.taints = *params.taints;
   node.resource_version = NextVersion();
   return node;
 }

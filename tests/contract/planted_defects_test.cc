@@ -460,7 +460,7 @@ TEST_CASE("the report on a facade of the seven operations begins with what is wr
   const ContractReport report = ReportOn(Facade::kOfSeven, Thirty().back().plant);
   INFO(report.ToString());
   CHECK(report.ToString().starts_with(
-      "contract of the facade: 19 kept, 1 broken, 34 skipped\n"
+      "contract of the facade: 20 kept, 1 broken, 34 skipped\n"
       "broken   a deletion is of that very pod or of none: expected !pod.deletion_timestamp.has_value(), but found a "
       "pod that is being deleted\n"
       "skipped  objects that do not exist are NotFound: the facade does not support: get node, get pod\n"));

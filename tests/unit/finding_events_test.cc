@@ -65,7 +65,8 @@ TEST_CASE("Which gates are told: those that are not waits by intent, and have no
     CAPTURE(ToString(reason));
     const bool told = reason == GateReason::kDisruptionBudget || reason == GateReason::kSeveralBudgets ||
                       reason == GateReason::kEvictionRefused || reason == GateReason::kUndeletablePods ||
-                      reason == GateReason::kSafeLoad || reason == GateReason::kFailed;
+                      reason == GateReason::kDevicesUnfit || reason == GateReason::kSafeLoad ||
+                      reason == GateReason::kFailed;
     CHECK(world.CountNews(Changes({Waits("n1", reason)})) == (told ? 1 : 0));
   }
 }

@@ -260,7 +260,7 @@ TEST_CASE("A-7: claims that are allocated although the taint has settled lead to
   }
 }
 
-TEST_CASE("A-9: pods with devices are evicted; all others stay") {
+TEST_CASE("A-9: pods with devices are evicted, and all others stay") {
   auto node = Settled("pod-deletion-required").Held(WebPod().Build()).WithCpuPod();
   CHECK(Evicted(node.Judge()) == "team-a/web");
   SECTION("the node goes on once they are gone") {
@@ -291,7 +291,7 @@ TEST_CASE("A-10: the driver pod is not deleted while a claim is held") {
 }
 
 TEST_CASE(
-    "A-11: a pod that started to use a device after the driver pod was deleted is evicted; one that waits stays") {
+    "A-11: a pod that started to use a device after the driver pod was deleted is evicted, and one that waits stays") {
   auto node = Settled("pod-restart-required").WithCpuPod();
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
   SECTION("it runs") {

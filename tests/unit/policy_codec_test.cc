@@ -270,7 +270,7 @@ TEST_CASE("values of the wrong type or out of range") {
       {"pacing: [Chained]", "pacing: must be one of Chained, EveryState, got a list"},
       {"cordonedNodes: None", "cordonedNodes: must be one of Proceed, WithinBudget, Ignore, got None"},
       {"isolation: {scope: Device}", "isolation.scope: must be one of Node, Devices, Auto, got Device"},
-      {"isolation: {settleSeconds: 3601}", "isolation.settleSeconds: must be 0 to 1h, got 1h0m1s"},
+      {"isolation: {settleSeconds: 3601}", "isolation.settleSeconds: must be 0 to 1h, got 1h1s"},
       {"isolation: {deviceDrivers: []}", "isolation.deviceDrivers: must have names"},
       {"isolation: {schedulerNames: ['']}", "isolation.schedulerNames: must have names"},
       {"maxParallelUpgrades: !!str 1", "maxParallelUpgrades: YAML tags are not read, got \"tag:yaml.org,2002:str\""},

@@ -68,6 +68,18 @@ void AllowOnly(const JsonField& object, const std::vector<std::string_view>& mem
   });
 }
 
+std::vector<Taint> ReadTaints(const JsonField& field) {
+  std::vector<Taint> taints;
+  field.ForEachItem([&](const JsonField& taint) {
+    AllowOnly(taint, {"key", "value", "effect", "timeAdded"});
+    taints.push_back({.key = taint.Member("key").String(),
+                      .value = taint.Member("value").String(),
+                      .effect = taint.Member("effect").String(),
+                      .time_added = taint.Member("timeAdded").String()});
+  });
+  return taints;
+}
+
 Changes ReadChanges(const JsonField& field) {
   Changes changes;
   field.ForEachMember([&](std::string_view key, const JsonField& value) {
@@ -144,8 +156,14 @@ absl::StatusOr<PatchNodeParams> NodePatchOf(const ApiRequest& request) {
     params.labels = ReadChanges(metadata.Member("labels"));
     params.annotations = ReadChanges(metadata.Member("annotations"));
     const JsonField spec = root.Member("spec");
-    AllowOnly(spec, {"unschedulable"});
-    spec.ForEachMember([&](std::string_view, const JsonField& value) { params.unschedulable = value.Bool(); });
+    AllowOnly(spec, {"unschedulable", "taints"});
+    spec.ForEachMember([&](std::string_view key, const JsonField& value) {
+      if (key == "taints") {
+        params.taints = ReadTaints(value);
+      } else {
+        params.unschedulable = value.Bool();
+      }
+    });
   }));
   return params;
 }

@@ -117,7 +117,9 @@ TEST_CASE("The role for reading is what the verbs that read ask for, watches apa
   const std::string_view spec = R"("spec":{"nodeName":"gpu-1"})";
   dump.replace(dump.find(spec), spec.size(),
                R"("spec":{"nodeName":"gpu-1","resourceClaims":[{"name":"a","resourceClaimName":"c"}]})");
-  CheckBothWays(given, Anywhere(Asked({{"status"}, {"explain", "gpu-1"}, {"preflight"}}, dump)));
+  const ScratchFile policy("{autoUpgrade: true, isolation: {scope: Auto}}");
+  CheckBothWays(given,
+                Anywhere(Asked({{"status"}, {"explain", "gpu-1", "--policy", policy.path()}, {"preflight"}}, dump)));
 }
 
 TEST_CASE("The roles for reading and writing together are what the verbs that write ask for") {

@@ -57,21 +57,10 @@ TEST_CASE("B-13: the taint goes with the state that ends the upgrade") {
   CHECK(done.plan.patch->taints == kForeign);
 }
 
-TEST_CASE("A node that waits and gets its old driver back loses the taint") {
-  NodeUnderTest node = Steered(NodeUnderTest("upgrade-required", "new"));
-  node.view.node.taints = {kPending};
-  const Verdict done = node.Judge();
-  CHECK(Path(done.plan) == "upgrade-done");
-  REQUIRE(done.plan.patch);
-  CHECK(done.plan.patch->taints == std::vector<Taint>());
-}
-
 TEST_CASE("A node that fails loses the taint") {
-  NodeUnderTest node = Steered(
-      NodeUnderTest("validation-required", "new").CordonedByUs().StageBegan("validation-required", absl::Hours(24)));
-  node.options.validation_selector = Selector("app=validator");
+  NodeUnderTest node = Steered(NodeUnderTest("pod-restart-required", "new").CordonedByUs());
+  node.WithDriverPods({DriverPod("new").Crashing(11).Build()});
   node.view.node.taints = With(kForeign, kPending);
-  node.WithPods({});
   const Verdict fails = node.Judge();
   CHECK(Path(fails.plan) == "upgrade-failed");
   REQUIRE(fails.plan.patch);

@@ -105,7 +105,8 @@ inline constexpr std::array kTransitions = {
                "the driver pod is not up to date and ready, even if another client set the label",
                "cordons the node, unless it is"},
     Transition{UpgradeState::kUncordonRequired, UpgradeState::kUpgradeRequired, "W1, dep-F8",
-               "the driver pod is out of date, and our name is on the cordon: the limits admit the node again",
+               "the driver pod is out of date, and the node is not cordoned, or our name is on the cordon: the limits "
+               "admit the node again",
                "leaves the cordon"},
     Transition{UpgradeState::kFailed, UpgradeState::kUpgradeRequired, "dep-F2", "a new target revision has come",
                "forgets the past failures"},

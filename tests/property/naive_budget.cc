@@ -144,7 +144,7 @@ struct Counter {
     const bool administrators = node.annotations.contains(identity.InitiallyUnschedulableAnnotation()) &&
                                 (node.unschedulable || !IsHeldCordoned(state));
     if (administrators && policy.cordoned_nodes == CordonedNodes::kProceed) return false;
-    if (state != "uncordon-required") return true;
+    if (state != "uncordon-required" || !node.unschedulable) return true;
     for (const auto& [name, other] : DriversOutsideSet(node, identity)) {
       if (IsPastItsCordon(other) && other != "uncordon-required") return false;
     }

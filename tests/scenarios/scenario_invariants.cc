@@ -193,7 +193,7 @@ bool HoldsSlot(const Node& node, const PassRecord& pass) {
   if (pass.policy.cordoned_nodes == CordonedNodes::kProceed && administrators) return false;
   const bool no_slot = pass.policy.failure_policy || IsGivenBack(node, pass.identity);
   if (state == UpgradeState::kFailed && no_slot) return false;
-  if (state != UpgradeState::kUncordonRequired) return true;
+  if (state != UpgradeState::kUncordonRequired || !node.unschedulable) return true;
   return std::none_of(node.labels.begin(), node.labels.end(), [&](const auto& label) {
     return label.first.ends_with("-driver-upgrade-state") && label.first != pass.identity.StateLabel();
   });

@@ -66,10 +66,10 @@ Progress RestartAgain(Walk& walk) {
 }
 
 // Returns whether another driver pod must be replaced. While the node waited for another driver, another node may have
-// taken its slot (dep-F8). If our name is missing from the cordon, the next upgrade would mistake it for an
-// administrator's.
+// taken its slot (dep-F8). If our name is missing from a cordon, the next upgrade would mistake it for an administrator's.
 bool NeedsAdmission(const Walk& walk) {
-  return walk.driver.out_of_date && !walk.InRequestorMode() && internal::IsIsolated(walk.before(), walk.in.identity);
+  if (!walk.driver.out_of_date || walk.InRequestorMode()) return false;
+  return !walk.view.node.unschedulable || internal::IsIsolated(walk.before(), walk.in.identity);
 }
 
 // Ends the walk: the slot of the past upgrade, which the node may still hold, must not admit the next one.

@@ -215,7 +215,9 @@ bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy) {
   // dep-F14: an administrator's node stays outside for as long as his cordon is there.
   const bool outside = policy.cordoned_nodes == CordonedNodes::kProceed && node.noted;
   if (outside && (node.unschedulable || !WillBeCordoned(node.state))) return false;
-  return node.state != UpgradeState::kUncordonRequired || !node.unnamed_driver_relies;
+  // dep-F8: only a node that is cordoned keeps another driver's cordon in place.
+  const bool keeps_cordon = node.state == UpgradeState::kUncordonRequired && node.unschedulable;
+  return !keeps_cordon || !node.unnamed_driver_relies;
 }
 
 void Remember(NodeFacts facts, std::int64_t revision, std::vector<NodeFacts>& history) {

@@ -119,6 +119,8 @@ bool ReleaseUnwanted(Walk& walk) {
 }
 
 Progress EnterDone(Walk& walk, std::string reason) {
+  // Without the annotation of requestor mode, too: another client may have removed it.
+  if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
   if (const auto waits = WaitForOtherDriver(walk)) return *waits;
   if (const auto releasing = ReleaseRules(walk)) return *releasing;
   if (LiftsCordon(walk) || !walk.view.node.unschedulable) walk.Edit().unschedulable = false;
@@ -145,9 +147,6 @@ Progress LeaveUncordon(Walk& walk) {
     if (const auto waits = WaitForOtherDriver(walk)) return *waits;
     if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
     return NeedsAdmission(walk) ? QueueAgain(walk) : RestartAgain(walk);
-  }
-  if (walk.InRequestorMode()) {
-    if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
   }
   return EnterDone(walk, "given back");
 }

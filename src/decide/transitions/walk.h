@@ -284,7 +284,8 @@ PatchNodeParams PatchBetween(const Node& node, const NodeMarks& from, const Node
                              const DriverIdentity& identity);
 // Enters upgrade-required, noting whose cordon the node carries (dep-F7).
 Progress RequireUpgrade(Walk& walk, std::string reason);
-// Enters upgrade-done, giving the node back. Waits instead while another driver relies on the cordon that would be lifted.
+// Enters upgrade-done, giving the node back. Waits instead while we claim a NodeMaintenance of the node, or another driver
+// relies on the cordon that would be lifted.
 Progress EnterDone(Walk& walk, std::string reason);
 // The way out of pod-restart-required, validation-required and upgrade-failed when the driver is proved (T48).
 Progress FinishUpgrade(Walk& walk, std::string reason);

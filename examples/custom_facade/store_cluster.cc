@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace custom_facade {
 
@@ -265,6 +266,12 @@ absl::StatusOr<Node> StoreCluster::PatchNode(const CallContext& context, const d
   Node& node = found->second;
   if (node.uid != params.uid || node.resource_version != params.resource_version) {
     return absl::AbortedError("patch node " + params.name + ": it is at version " + node.resource_version);
+  }
+  std::set<std::pair<std::string, std::string>> taints;
+  for (const driverupgrade::Taint& taint : params.taints.value_or(node.taints)) {
+    if (!taint.effect.empty() && taints.emplace(taint.key, taint.effect).second) continue;
+    return absl::InvalidArgumentError("patch node " + params.name + ": taint " + taint.key +
+                                      " has no effect, or is there twice");
   }
   Apply(params.labels, node.labels);
   Apply(params.annotations, node.annotations);

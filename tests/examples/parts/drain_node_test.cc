@@ -100,7 +100,8 @@ TEST_CASE("drain_node reports a node that does not exist") {
   World world;
   const Ended ended = world.Drain("n3");
   CHECK(ended.code == 1);
-  CHECK(ended.output.starts_with("get node n3: 404 Not Found"));
+  INFO(ended.output);
+  CHECK(ended.output.starts_with("get node n3: 404 NotFound"));
 }
 
 }  // namespace

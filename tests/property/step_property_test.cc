@@ -222,6 +222,9 @@ TEST_CASE("The random clusters reach every transition and every gate, and leave 
     if (gate.reason == GateReason::kLedger) continue;  // the ledger's word, after Step's
     // The random policies have no rollout; those of incremental_property_test.cc have.
     if (GateReason::kHalted <= gate.reason && gate.reason <= GateReason::kGangRuns) continue;
+    // Random clusters have no devices; isolation_test.cc has.
+    if (GateReason::kDevicesTainted <= gate.reason && gate.reason <= GateReason::kDevicesInUse) continue;
+    if (gate.reason == GateReason::kDevicesMissing) continue;
     if (gate.reason == GateReason::kUnreadable) continue;  // random clusters are read whole; unreadable_object_test
     CAPTURE(std::string(gate.name));
     CHECK(reasons.contains(gate.reason));

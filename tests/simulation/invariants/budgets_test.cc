@@ -200,7 +200,9 @@ TEST_CASE("I1: 100 % never limits, even if all nodes are unavailable") {
     for (const std::size_t i : {0, 1, 2, 3}) world.Put(i, "upgrade-done", [](Node& node) { node.ready = false; });
     // What came after the version that is patched may have come after an earlier try.
     REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
-    world.Start(0);
+    using enum UpgradeState;
+    world.Move(0, kDone, {kUpgradeRequired, kCordonRequired, kWaitForJobsRequired, kDrainRequired},
+               {.unschedulable = true});
     CHECK(world.Broken() == (limit == CountOrPercent(Percent{100}) ? "" : "I1"));
   }
 }

@@ -180,12 +180,20 @@ bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) 
   return retry == reads_.end() || retry->second.failures == 0;
 }
 
+// Whether pods of any gang may be on the node, because its pods are not known. A node whose pods cannot be read again and again
+// does not hold up the others.
+bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
+  constexpr int kFailuresMax = 5;
+  if (pool.guests.contains(node) || under_way_.Contains(node) || objects_.KnowsPodsOn(node)) return false;
+  const auto retry = reads_.find(node);
+  return retry == reads_.end() || retry->second.failures < kFailuresMax;
+}
+
 // Nodes that start together wait until the pods of all of them have been read, or some would start without the others. After a
-// failed list, a node continues with everything that needs no pods. A gang may have pods on any node, and a node whose pods are not
-// known may have pods of any gang.
+// failed list, a node continues with everything that needs no pods. A gang may have pods on any node.
 void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
-  const bool all_wait = for_gangs && std::any_of(wanted.begin(), wanted.end(),
-                                                 [&](const std::string& node) { return Awaits(node, wanted); });
+  const bool all_wait = for_gangs && std::any_of(pool.interest.begin(), pool.interest.end(),
+                                                 [&](const std::string& node) { return MayHaveGangs(pool, node); });
   std::map<std::string, Gate> unread;
   for (const NodePlan& node : plan.nodes) {
     const bool is_unknown = for_gangs && !objects_.KnowsPodsOn(node.node);

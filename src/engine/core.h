@@ -194,6 +194,7 @@ class Core {
   bool WantsPodsOf(const std::string& node) const;
   std::set<std::string> WantedPods(const Pool& pool) const;
   // Whether the pods of the node are on their way: nothing is done there until they are known, or cannot be read.
+  bool MayHaveGangs(const Pool& pool, const std::string& node) const;
   bool Awaits(const std::string& node, const std::set<std::string>& wanted) const;
   void AddFindings(const Pool& pool, Plan& plan) const;
   void LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan);

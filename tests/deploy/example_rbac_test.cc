@@ -140,7 +140,10 @@ TEST_CASE("tools/upgradectl/rbac.yaml lets kubectl list what a plan reads, and n
   builder.ReadPods({}, fleet.node_names, *snapshot);
   // kubectl get -A
   Rights everywhere = Everywhere(*noted, {"pods", "daemonsets", "controllerrevisions", "nodemaintenances"});
-  everywhere.insert({.group = "resource.k8s.io", .resource = "resourceclaims", .verb = "list"});
+  // For pods with claims, and for a policy that isolates devices.
+  for (const char* resource : {"resourceclaims", "resourceslices", "devicetaintrules"}) {
+    everywhere.insert({.group = "resource.k8s.io", .resource = resource, .verb = "list"});
+  }
   everywhere.insert({.group = "coordination.k8s.io", .resource = "leases", .verb = "list"});
   CheckBothWays(RightsOfFile(kRoot / "tools/upgradectl/rbac.yaml", {}, "driver-upgrade-dump"), everywhere);
 }

@@ -16,9 +16,16 @@ using testing::Mode;
 constexpr std::int64_t kFaultTimesMin = 100;
 
 /// Gates that the seeds do not come by, and why.
+constexpr char kNoDevices[] =
+    "the nodes of the simulation have no devices; isolation_test and the group `devices` have";
+
 const std::map<GateReason, std::string>& UnreachableGates() {
   static const std::map<GateReason, std::string> gates = {
       {GateReason::kUnhandledState, "only for who finds a node in requestor mode and has none; a seed has one mode"},
+      {GateReason::kDevicesTainted, kNoDevices},
+      {GateReason::kDevicesUnfit, kNoDevices},
+      {GateReason::kDevicesInUse, kNoDevices},
+      {GateReason::kDevicesMissing, kNoDevices},
       {GateReason::kUnreadable, "the objects of the simulation are whole; unreadable_object_test has others"},
   };
   return gates;
@@ -70,7 +77,8 @@ void PrintCoverage(const Totals& totals) {
   fmt::print("\n| gate | times |\n|---|---|\n");
   for (const auto& [gate, count] : totals.gates) fmt::print("| {} | {} |\n", ToString(gate), count);
   fmt::print(
-      "\nall gates and totals were compared with the cluster {} times (L5, L6); {} bad nodes (L4); another interruption of a "
+      "\nall gates and totals were compared with the cluster {} times (L5, L6); {} bad nodes (L4); another "
+      "interruption of a "
       "job was allowed {} times (I23)\n\n",
       totals.checks_of_gates, totals.bad_nodes, totals.interruptions_excused);
 }

@@ -27,6 +27,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools" / "upgradectl"))
 from timeline_page import Browser, expect  # noqa: E402  (the browser is driven in the same way)
+from rollout_layout import expect_contrast, expect_layout  # noqa: E402
 
 PREFIX = "/api/v1/namespaces/gpu-operator/pods/http:gpu-operator-7d9c:8080/proxy/"
 # The operator's clock, far from the clock of the browser.
@@ -142,7 +143,7 @@ class Operator:
 
     def __init__(self, page):
         self.page, self.is_down, self.is_streaming, self.refusal, self.requests = page, False, True, None, []
-        self.body, self.etag, self.streams = b"", "", []
+        self.body, self.etag, self.streams, self.streams_begun = b"", "", [], 0
         inline = [re.search(rb"<%s>(.*?)</%s>" % (tag, tag), page, re.S)[1] for tag in (b"style", b"script")]
         style, script = ("'sha256-" + base64.b64encode(hashlib.sha256(text).digest()).decode() + "'" for text in inline)
         self.policy = (f"default-src 'none'; style-src {style}; script-src {script}; connect-src 'self'; img-src data:; "
@@ -210,6 +211,7 @@ class Operator:
         request.end_headers()
         bodies = queue.Queue()
         self.streams.append(bodies)
+        self.streams_begun += 1
         try:
             while (body := bodies.get()) is not None:
                 request.wfile.write(b"event: rollout\ndata: " + body + b"\n\n")
@@ -217,6 +219,13 @@ class Operator:
             pass  # the page was left
         self.streams.remove(bodies)
         request.close_connection = True
+
+
+def wait(what, is_so, seconds=15, last=lambda: ""):
+    end = time.monotonic() + seconds
+    while not is_so():
+        expect(f"not within {seconds} s: {what} {last()}", time.monotonic() < end)
+        time.sleep(0.05)
 
 
 class PageBrowser(Browser):
@@ -243,20 +252,29 @@ class PageBrowser(Browser):
     def size(self, width, height, dark=False):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.until(f"innerWidth === {width} && innerHeight === {height}")
+        self.until(f"matchMedia('(prefers-color-scheme: dark)').matches === {str(dark).lower()}")
 
     def visit(self, operator, document, fragment=""):
+        """Also waits for the stream: what is pushed earlier would come with the next poll only, half a minute later."""
         operator.is_down = False
         operator.show(document)
+        begun = operator.streams_begun
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=operator.url(fragment))
         self.until("window.rolloutPage && rolloutPage.draws > 0")
         self.until("document.getElementById('connection').textContent === 'live'")
+        wait(f"a stream of {fragment or 'the page'}", lambda: operator.streams_begun > begun)
 
     def until(self, expression, seconds=15):
-        end = time.monotonic() + seconds
-        while not self.value(f"Boolean({expression})"):
-            expect(f"not within {seconds} s: {expression}", time.monotonic() < end)
-            time.sleep(0.05)
+        wait(expression, lambda: self.value(f"Boolean({expression})"), seconds)
+
+    def becomes(self, expression, wanted):
+        """After a key or a click: events may come later than the answer."""
+        wait(f"{expression} is {wanted!r}", lambda: self.value(expression) == wanted, last=lambda: self.value(expression))
+
+    def shows(self, name, wanted):
+        self.becomes(f"document.getElementById('{name}').textContent", wanted)
 
     def push(self, operator, document):
         draws = self.value("rolloutPage.draws")
@@ -274,9 +292,10 @@ class PageBrowser(Browser):
         return self.value(f"document.getElementById('{name}').innerText")
 
     def says(self, name, *parts):
-        text = " ".join(self.seen(name).split())
+        def text():
+            return " ".join(self.seen(name).split())
         for part in parts:
-            expect(f"{part!r} is not in {name}: {text}", part in text)
+            wait(f"{part!r} in {name}:", lambda part=part: part in text(), last=text)
 
 
 def labels(document):
@@ -290,11 +309,6 @@ def named(browser):
     names = (node["name"].get("value", "") for node in nodes
              if node.get("role", {}).get("value") == "button" and not node["ignored"] and "name" in node)
     return {re.split(r" for \d|, waits", name)[0] for name in names}
-
-
-def no_wider_than_window(browser, what):
-    wide = browser.value("[document.documentElement.scrollWidth, innerWidth]")
-    expect(f"{what}: {wide}", wide[0] <= wide[1])
 
 
 def no_errors(browser):
@@ -428,8 +442,7 @@ def check_connection(browser, operator):
     browser.until("document.getElementById('connection').textContent === 'updated every 2 s'")
     browser.says("overview", "6 of 6 nodes done")
     operator.requests.clear()
-    time.sleep(2.5)
-    expect(operator.requests, ("rollout", operator.etag) in operator.requests)
+    wait("a request with the ETag", lambda: ("rollout", operator.etag) in operator.requests)
     operator.is_streaming = True
     browser.until("document.getElementById('connection').textContent === 'live'", 20)
     browser.expects_lost_requests = False
@@ -441,26 +454,27 @@ def check_keyboard(browser, operator):
     browser.visit(operator, world(200, groups=10))
     browser.value("document.querySelector('#grid [tabindex=\"0\"]').focus()")
     focused = "document.activeElement.getAttribute('aria-label') || ''"
-    first = browser.value(focused)
-    expect(first, first.startswith("gpu-000"))
+    node = f"({focused}).split(':')[0]"
+    browser.becomes(node, "gpu-000")
     browser.press("ArrowRight")
-    expect(browser.value(focused), browser.value(focused).startswith("gpu-001"))
+    browser.becomes(node, "gpu-001")
     browser.press("ArrowDown")
-    expect(browser.value(focused), browser.value(focused) > "gpu-002")
+    browser.until(f"{node} > 'gpu-002'")
     browser.press("ArrowUp")
+    browser.becomes(node, "gpu-001")
     browser.press("End")
-    expect(browser.value(focused), browser.value(focused).startswith("gpu-199"))
+    browser.becomes(node, "gpu-199")
     browser.press("Enter")
-    expect("Enter opens", browser.value("document.getElementById('panel').open"))
+    browser.until("document.getElementById('panel').open")
     browser.says("panel", "gpu-199", "upgrade-required", "MaxParallel", "2 of 2", "History", "driver out of date")
-    expect(browser.value("location.hash"), browser.value("location.hash") == "#node=gpu-199")
+    browser.becomes("location.hash", "#node=gpu-199")
     # The node is drawn at another place while its panel is open.
     moved = world(200, groups=10)
     moved["nodes"][199] |= {"state": "upgrade-failed", "gate": FAILED_GATE, "group": "rack-1"}
     browser.push(operator, settle(moved))
     browser.says("panel", "upgrade-failed", "CrashLoopBackOff", "upgradectl retry NODE")
     browser.press("Escape")
-    expect("Escape closes", not browser.value("document.getElementById('panel').open"))
+    browser.until("!document.getElementById('panel').open")
     # A dialog's close event is a task of its own, which may come after the answer to the key.
     browser.until(f"({focused}).startsWith('gpu-199: upgrade-failed')")
 
@@ -471,7 +485,7 @@ def check_keyboard(browser, operator):
     browser.says("panel", "refused by disruption budget web", "Fails in", "Next try in", "Pod shop/web-0", "the workloads",
                  "kubectl get pdb -n shop", "Failed requests", "RESOURCE_EXHAUSTED")
     browser.click("#panel .command button")
-    browser.until("document.querySelector('#panel .command button').textContent === 'Copied'")
+    browser.shows("spoken", "Copied")  # stays, and the button's text does not
     browser.push(operator, world(200, groups=10))
     browser.press("Escape")
     browser.until("document.activeElement.closest('#rows')")
@@ -482,26 +496,27 @@ def check_keyboard(browser, operator):
 def check_filters(browser, operator):
     document = world(200, groups=10)
     browser.visit(operator, document, "#name=gpu-10")
-    expect(browser.text("count"), browser.text("count") == "10 of 200 nodes")
+    browser.shows("count", "10 of 200 nodes")
     browser.value("document.getElementById('clear').click()")
-    expect(browser.text("count"), browser.text("count") == "200 of 200 nodes")
+    browser.shows("count", "200 of 200 nodes")
     browser.value("document.getElementById('search').focus()")
     browser.call("Input.insertText", text="gpu-19")
-    expect(browser.text("count"), browser.text("count") == "10 of 200 nodes")
-    expect(browser.value("location.hash"), browser.value("location.hash") == "#name=gpu-19")
+    browser.shows("count", "10 of 200 nodes")
+    browser.becomes("location.hash", "#name=gpu-19")
     browser.value("document.getElementById('clear').click()")
     drains = sum(node["state"] == "drain-required" for node in document["nodes"])
     browser.click("[data-state=drain-required]")
-    expect(browser.text("count"), browser.text("count").startswith(f"{drains} of 200"))
+    browser.shows("count", f"{drains} of 200 nodes")
     visible = "[...document.querySelectorAll('#grid .squares button')].filter(b => b.offsetWidth).length"
-    expect(browser.value(visible), browser.value(visible) == drains)
+    browser.becomes(visible, drains)
     browser.click("[data-state=drain-required]")
+    browser.shows("count", "200 of 200 nodes")
     browser.value("(select => { select.value = 'DisruptionBudget'; select.onchange(); })(document.getElementById('gate'))")
-    expect(browser.text("count"), browser.text("count").startswith(f"{drains} of 200"))
-    expect(browser.value("location.hash"), browser.value("location.hash") == "#gate=DisruptionBudget")
+    browser.shows("count", f"{drains} of 200 nodes")
+    browser.becomes("location.hash", "#gate=DisruptionBudget")
     expect("rows of the table", browser.value("document.querySelectorAll('#rows tr').length") == drains)
     browser.visit(operator, document, "#state=upgrade-failed&node=gpu-061")
-    expect("the panel is open", browser.value("document.getElementById('panel').open"))
+    browser.until("document.getElementById('panel').open")
     browser.says("panel", "gpu-061", "upgradectl retry gpu-061")
     no_errors(browser)
     print("search, filters, and a link with both")
@@ -551,22 +566,52 @@ def check_large(browser, operator):
           f"{', '.join(f'{took:.0f}' for took in processor)} ms), 1,000 failures {worst:.0f} ms")
 
 
-def check_widths(browser, operator):
-    documents = {6: world(6), 200: world(200, groups=10), 5000: world(5000, groups=120)}
-    documents[6]["nodes"][3]["name"] = "ip-10-0-13-37.eu-central-1.compute.internal." + "x" * 180
+def all_states(count):
+    """A document with nodes in every state; some of each wait for an administrator."""
+    document = world(count, groups=7)
+    for i, node in enumerate(document["nodes"]):
+        node |= {"state": (["", "upgrade-required", "node-maintenance-required", "post-maintenance-required", "upgrade-done",
+                            "upgrade-failed"] + IN_PROGRESS)[i % 13]}
+        if i % 26 < 13:
+            node["gate"] = gate("SkipLabel", "Administrator", advice="An administrator skips the node.")
+    document["pools"][0]["rollout"]["halted"] = HALTED_GATE
+    return settle(document)
+
+
+def check_layout(browser, operator):
+    documents = {6: world(6), 200: all_states(200), 5000: world(5000, groups=120)}
+    name = documents[6]["nodes"][3]["name"] = "ip-10-0-13-37.eu-central-1.compute.internal." + "x" * 180
+    documents[6]["nodes"][3]["gate"] = FAILED_GATE | {"commands": [f"upgradectl retry {name}"]}
+    documents[6]["pools"][0]["rollout"]["halted"] = HALTED_GATE
     for count, document in documents.items():
         browser.visit(operator, document)
         for width in (360, 390, 1280, 2560, 3840):
             browser.size(width, 900)
-            no_wider_than_window(browser, f"{count} nodes at {width}")
-    colours = []
+            expect_layout(browser, f"{count} nodes at {width}")
+    for width in (390, 1280, 2560):
+        browser.size(width, 900)
+        for document, node in ((documents[6], 3), (documents[200], 5)):
+            browser.visit(operator, document, "#node=" + document["nodes"][node]["name"])
+            browser.until("document.getElementById('panel').open")
+            expect_layout(browser, f"panel of node {node} at {width}")
+    no_errors(browser)
+    print("360 to 3840 pixels: nothing is cut off, covered or too small")
+
+
+def check_colours(browser, operator):
+    backs = []
     for dark in (False, True):
         browser.size(1280, 900, dark)
-        colours.append(browser.value("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"))
-    expect(colours, colours[0][0] == "rgb(243, 245, 247)" and colours[1][0] == "rgb(13, 17, 23)" and colours[0][1] != colours[1][1])
+        for count in (40, 200, 1300):
+            browser.visit(operator, all_states(count))
+            expect_contrast(browser, f"{count} nodes, dark: {dark}")
+        browser.visit(operator, all_states(200), "#node=gpu-005")
+        expect_contrast(browser, f"a panel, dark: {dark}")
+        backs.append(browser.value("getComputedStyle(document.body).backgroundColor"))
+    expect(backs, backs == ["rgb(243, 245, 247)", "rgb(13, 17, 23)"])
     browser.size(1280, 900)
     no_errors(browser)
-    print("360 to 3840 pixels without scrolling sideways, light and dark")
+    print("light and dark: texts, letters and squares of all states stand out")
 
 
 def take_pictures(browser, operator, folder):
@@ -610,8 +655,8 @@ def main():
             if options.screenshots:
                 take_pictures(browser, operator, options.screenshots)
                 return 0
-            for check in (check_markup, check_small, check_waiting, check_nothing, check_connection, check_keyboard, check_filters, check_widths,
-                          check_large):
+            for check in (check_markup, check_small, check_waiting, check_nothing, check_connection, check_keyboard, check_filters, check_layout,
+                          check_colours, check_large):
                 check(browser, operator)
         finally:
             browser.end()

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,6 +44,7 @@ var (
 	leaseNamespace = flag.String("lease-namespace", "", "of the Lease; --namespace if empty")
 	healthAddress  = flag.String("health-address", "0", "where /healthz and /readyz are served; 0: nowhere")
 	metricsAddress = flag.String("metrics-address", "0", "where /metrics is served; 0: nowhere")
+	rolloutAddress = flag.String("rollout-secure-address", "0", "serves the page of the rollout to clients that may read it; 0: no page")
 	podName        = flag.String("pod-name", os.Getenv("POD_NAME"), "the pod that this runs in: it is not evicted")
 	podNamespace   = flag.String("pod-namespace", os.Getenv("POD_NAMESPACE"), "its namespace; --namespace if empty")
 	nodeName       = flag.String("node-name", os.Getenv("NODE_NAME"), "its node: it is upgraded last")
@@ -104,6 +106,12 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 		return err
 	}
 	defer states.Close()
+	page, err := states.NewSecurePage(config, upgrade.SecurePageOptions{
+		Address: *rolloutAddress, Replica: *podName, Elected: operator.Elected(), Namespace: *namespace, DriverLabels: selected,
+		Lease: types.NamespacedName{Namespace: cmp.Or(*leaseNamespace, *namespace), Name: *leaseName}})
+	if err != nil {
+		return err
+	}
 	users := upgrade.DeviceUse{
 		IsDevice: func(name corev1.ResourceName) bool { return gpus.MatchString(string(name)) },
 		Driver:   "gpu.nvidia.com",
@@ -115,6 +123,7 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 	states.WithPodDeletionEnabled(users.Filter).WithValidationEnabled(*validation)
 	metrics.Registry.MustRegister(states.Collector())
 	if err = errors.Join(operator.AddHealthzCheck("ping", healthz.Ping), operator.AddReadyzCheck("ping", healthz.Ping),
+		operator.Add(page),
 		ctrl.NewControllerManagedBy(operator).For(&appsv1.DaemonSet{}).Complete(&reconciler{states, selected, policy, stop})); err == nil {
 		err = operator.Start(ctx)
 	}

@@ -306,7 +306,8 @@ TEST_CASE("A-11: a pod with a claim that has started until the DRA kubelet plugi
         if (!has_started) builder.Pending();
         driverupgrade::Pod pod = builder.Build();
         pod.resource_claims = {"late-claim"};
-        world.cluster->AddPod(pod);
+        // Without the plugin it does not start.
+        world.cluster->AddPod(pod, {.start_delay = absl::Hours(1)});
         return std::nullopt;
       },
       nullptr);

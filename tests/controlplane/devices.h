@@ -30,7 +30,7 @@ class Devices {
   void DeployHolder(const std::string& pod, const std::string& node) const;
   void DeployPod(const std::string& pod, const std::string& node) const;
 
-  // Creates a DeviceTaintRule, named after `node`, for all of its devices. `effect` is None, NoSchedule or NoExecute.
+  // Creates a DeviceTaintRule, named after `node`, for all of its devices. `effect`: None, NoSchedule or NoExecute.
   void Taint(const std::string& node, const std::string& effect) const;
   void Untaint(const std::string& node) const;
 

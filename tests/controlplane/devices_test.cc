@@ -1,4 +1,4 @@
-// What Kubernetes itself makes of tainted devices, which an upgrade that takes devices instead of nodes counts on.
+// Checks the behaviour of Kubernetes on which upgrades of devices rely: what tainted devices do to pods.
 #include "devices.h"
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace driverupgrade::e2e {
 namespace {
 
-TEST_CASE("Tainted devices get no new pods, and whoever needs none of them comes and goes as before", "[devices]") {
+TEST_CASE("Tainted devices get no new pods, and pods without a device start as before", "[devices]") {
   World world(ControlPlane::Shared(), "devices", 2);
   const std::unique_ptr<Devices> devices = Devices::Make(world, 8);
   if (!devices) return;

@@ -33,7 +33,7 @@ const (
 	// The API server's proxy to pods removes the header Authorization, and passes this one on.
 	readerTokenHeader = "X-Driver-Upgrade-Token"
 	rolloutPath       = "/rollout"
-	answerAge         = time.Minute // for which the answer about a token counts
+	answerAge         = time.Minute // lifetime of an answer about a token
 	answersMax        = 256
 	reviewsPerSecond  = 10
 	announceAgain     = 5 * time.Second // after an attempt that failed
@@ -56,8 +56,8 @@ type SecurePageOptions struct {
 	DriverLabels map[string]string
 }
 
-// SecurePage serves the page of the rollout over the network, as the native operators do with --rollout-secure-address: with TLS, and only
-// to clients whose bearer token may `get` the non-resource URL /rollout. The replica that leads announces the port in an annotation of its
+// SecurePage serves the page of the rollout over the network with TLS, as the native operators do with --rollout-secure-address. Clients
+// need a bearer token that may `get` the non-resource URL /rollout. The replica that leads announces the port in an annotation of its
 // Lease. So `upgradectl` finds the page, and reaches it through the API server.
 //
 // The operator needs `create` on tokenreviews and subjectaccessreviews (deploy/rbac/viewer), and `get` and `update` on the Lease.
@@ -188,11 +188,11 @@ type readers struct {
 	clock   clock.WithTicker
 	next    http.Handler
 	limit   flowcontrol.RateLimiter
-	answers *lru.Cache // of `answer`, by the digest of the token
+	answers *lru.Cache // an `answer` for each digest of a token
 }
 
 type answer struct {
-	status int // of HTTP
+	status int // an HTTP status
 	reason string
 	at     time.Time
 }
@@ -214,7 +214,7 @@ func (r *readers) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, found.reason, found.status)
 		return
 	}
-	// A reader may lose the right while a stream goes on.
+	// A reader may lose the right during a stream.
 	ctx, stop := context.WithCancel(request.Context())
 	defer stop()
 	if request.URL.Query().Get("watch") == "true" {
@@ -271,7 +271,7 @@ func (r *readers) check(ctx context.Context, token string) answer {
 	return found
 }
 
-// review asks the API server. An error says nothing about the token.
+// review asks the API server. After an error, the right of the token is unknown.
 func (r *readers) review(ctx context.Context, token string) (answer, error) {
 	who, err := r.client.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})

@@ -31,7 +31,7 @@ type reviewer struct {
 	isAway    bool
 	mayRead   string
 	lease     coordinationv1.Lease
-	conflicts int // of the next updates of the Lease
+	conflicts int // number of updates of the Lease that fail next
 }
 
 func newReviewer(t *testing.T) *reviewer {
@@ -131,7 +131,7 @@ func TestOnlyReadersWithTheRightReadThePage(t *testing.T) {
 		t.Errorf("%d reviews of three tokens", server.reviews)
 	}
 
-	// The answer counts for a minute; an API server that is away says nothing about a token.
+	// The answer counts for a minute; without an API server, the right of a token is unknown.
 	server.set(func() { server.mayRead = "bob" })
 	if answer := get(t, readers, "/", readerTokenHeader, "alice"); answer.Code != 200 {
 		t.Errorf("forgotten too early: %d", answer.Code)

@@ -34,7 +34,7 @@ bool HoldsSlot(const Node& node, const NodeMarks& marks, const DriverIdentity& i
   if (state == UpgradeState::kFailed && !rules.failed_hold_slots) return false;  // counted apart (dep-F2)
   if (internal::IsGivenBack(marks, identity)) return false;
   if (rules.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(marks, state)) return false;
-  // It only keeps another driver's cordon in place (dep-F8). Without a cordon it waits for nobody.
+  // It only keeps another driver's cordon in place (dep-F8). A node without a cordon does not wait.
   const bool waits = state == UpgradeState::kUncordonRequired && node.unschedulable;
   return !waits || !internal::DriverThatNeedsCordon(node, identity);
 }

@@ -1,4 +1,4 @@
-"""What a user would see at once if the layout of the page of a rollout were broken. No pixels are compared, because fonts differ."""
+"""Checks the layout of the page of a rollout for faults that a user sees at once. No pixels are compared, because fonts differ."""
 from timeline_page import expect
 
 # Returns what is wrong. Lengths have a tolerance of a pixel, because layouts are rounded.
@@ -49,7 +49,7 @@ LAYOUT = """(() => {
   return faults.slice(0, 20);
 })()"""
 
-# WCAG 2.1 AA: 4.5 for text, 3 for what is drawn.
+# WCAG 2.1 AA: 4.5 for text, 3 for graphics.
 CONTRAST = """(() => {
   const canvas = Object.assign(document.createElement("canvas"), {width: 1, height: 1}).getContext("2d", {willReadFrequently: true});
   const known = new Map(), faults = new Set();

@@ -23,7 +23,7 @@ func fullNode() *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "-", Name: "n1", UID: "u", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"},
 			DeletionTimestamp: &metav1.Time{}, Finalizers: []string{"f"}, OwnerReferences: []metav1.OwnerReference{{Name: "o"}}},
-		Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted"}}},
+		Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted", Value: "v", Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{}}}},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "nvidia.com/mig-1g.10gb": resource.MustParse("0"),
 			"cpu": resource.MustParse("4")}, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "False", LastTransitionTime: metav1.Now()}}},
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the artefacts of RELEASE_VERSION from the clone that it lies in: build.sh FOLDER. scripts/release.sh calls it.
-# Twice the same bytes from the same installed packages: all times are SOURCE_DATE_EPOCH, archives are sorted and have no owner, and
-# programs have no build id, which is a hash of debug information that names folders.
+# The same installed packages make the same bytes. All times are SOURCE_DATE_EPOCH, and archives are sorted and belong to root.
+# Programs have no build id, because it is a hash of debug information that names folders.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=$1 work=$PWD/build/release-parts version=$RELEASE_VERSION
@@ -11,7 +11,7 @@ programs=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflig
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 LC_ALL=C TZ=UTC
 mkdir -p "$work/packages"
 
-# artefact NAME FUNCTION: what FUNCTION puts into $out. 77: it cannot be built here, and its last line says why.
+# artefact NAME FUNCTION: calls FUNCTION, which writes into $out. 77: it cannot be built here, and its last line is the reason.
 artefact() {
   local began=$SECONDS log=$work/$2.log status
   # Not as a condition, in which the first error would not end it.
@@ -74,7 +74,7 @@ crds() {
 # debian_versions PACKAGE...: each with its version, for the SBOM.
 debian_versions() { dpkg-query -W -f='${Package} ${Version}\n' "$@" | sort -u; }
 
-# The programs of the images come with what Debian has installed in the images' base.
+# The images contain libraries of the Debian that image.sh makes, whose versions can differ from those of this machine.
 images() {
   local image
   scripts/image.sh --oci "$work"
@@ -157,7 +157,7 @@ vcpkg_port() {
   pack "$out/driverupgrade-$version-vcpkg-port.tar.gz" "$work/vcpkg" driverupgrade
 }
 
-# debian_package NAME SECTION DEPENDS SUMMARY: of what is installed in $work/NAME.
+# debian_package NAME SECTION DEPENDS SUMMARY: its files are in $work/NAME.
 debian_package() {
   local root=$work/$1
   mkdir -p "$root/usr/share/doc/$1" "$root/DEBIAN"
@@ -176,7 +176,7 @@ CONTROL
   dpkg-deb --root-owner-group --build -Zxz --threads-max=1 "$root" "$out/$1_${version}_$arch.deb"
 }
 
-# needed FOLDER FILE...: the packages that these programs need, without our own.
+# needed FOLDER FILE...: the packages that these programs need. Our own libraries are in FOLDER and not listed.
 needed() {
   mkdir -p "$work/shlibs/debian"
   echo "Source: driverupgrade" >"$work/shlibs/debian/control"
@@ -199,7 +199,7 @@ debian_packages() {
 }
 
 sbom() {
-  # What the programs were compiled with, whole or in part.
+  # The packages with which the programs were compiled.
   debian_versions g++-12 libc6-dev libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev \
     libssl-dev libyaml-cpp-dev prometheus-cpp-dev rapidjson-dev >"$work/packages/build"
   scripts/release/sbom.py "$out" "$url" "$work/packages"

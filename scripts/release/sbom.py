@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The SBOM of a release, SPDX 2.3 in JSON.
 
-  sbom.py FOLDER URL PACKAGES   writes it into FOLDER; the files of PACKAGES list Debian packages by what has them: images, plugin, build
-  sbom.py --check FOLDER        compares it with the artefacts of FOLDER, and its references with each other
+  sbom.py FOLDER URL PACKAGES   writes it into FOLDER. PACKAGES has three lists of Debian packages: images, plugin, build.
+  sbom.py --check FOLDER        compares it with the artefacts of FOLDER, and its references with each other.
 """
 import datetime
 import hashlib
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME = "driverupgrade"
 # Written after it.
 NOT_LISTED = re.compile(r".*\.spdx\.json|SHA256SUMS(\.sig)?|signing-key\.pem")
-# Which artefacts contain the packages of a list.
+# The artefacts that contain the packages of a list.
 CONTAINS = {"images": r".*-oci-.*\.tar", "plugin": r"upgradectl-.*\.tar\.gz"}
 
 
@@ -44,6 +44,11 @@ def artefacts(folder):
     return {str(path.relative_to(folder)): path for path in paths if not NOT_LISTED.fullmatch(path.name)}
 
 
+def license_of(artefact):
+    """Artefacts that contain packages of Debian have several licences."""
+    return "NOASSERTION" if any(re.fullmatch(pattern, artefact) for pattern in CONTAINS.values()) else "Apache-2.0"
+
+
 def debian(listed):
     for line in listed.read_text(encoding="utf-8").splitlines():
         name, version = line.split()
@@ -57,7 +62,7 @@ def go_modules():
 
 
 def wasm_sources():
-    """What is translated into Go, from Debian's sources."""
+    """Lists the sources of Debian that are translated into Go."""
     for digest, file in re.findall(r"^(\w{64})  (\S+)$", (ROOT / "scripts/wasm/sources.sha256").read_text("utf-8"), re.MULTILINE):
         name, version = re.match(r"([^_]+)_(.+)\.orig", file).groups()
         yield package(("source", name, version), name, version, "NOASSERTION",
@@ -80,7 +85,7 @@ def document(folder, url, lists):
             relation(each["SPDXID"])
 
     files = artefacts(folder)
-    made = {name: package(("artefact", name), name, version, "Apache-2.0", f"{url}/{name}", packageFileName=name,
+    made = {name: package(("artefact", name), name, version, license_of(name), f"{url}/{name}", packageFileName=name,
                           checksums=[{"algorithm": "SHA256", "checksumValue": sha256(path)}]) for name, path in files.items()}
     relate("SPDXRef-DOCUMENT", "DESCRIBES", main["SPDXID"])
     add(made.values(), lambda id_: relate(id_, "GENERATED_FROM", main["SPDXID"]))

@@ -1,4 +1,4 @@
-# A stand-in for vcpkg: the functions of a portfile, as far as ours calls them, for a machine without vcpkg and its registry.
+# A stand-in for vcpkg on a machine without it: the functions that our portfile calls.
 #   cmake -DPORT=FOLDER -DDOWNLOADS=FOLDER -DPREFIX=FOLDER -DSOURCE=FOLDER -P vcpkg.cmake
 # The archive is taken from DOWNLOADS, if it has the port's hash, and the library of the default feature is installed into PREFIX.
 set(CMAKE_CURRENT_LIST_DIR ${PORT})

@@ -19,7 +19,7 @@ there() {
   for pattern; do compgen -G "$release/$pattern" >/dev/null || unavailable "the release has no $pattern"; done
 }
 
-# check NAME FUNCTION: how it went and how long it took; its last line says what it has seen, or why it could not look.
+# check NAME FUNCTION: calls FUNCTION and prints the result and the time. Its last line is a summary, or with 77 the reason.
 check() {
   local began=$SECONDS log=$work/logs/$2.log status word=failed
   # Not as a condition, in which the first error would not end it.
@@ -38,13 +38,13 @@ check() {
 checksums() {
   cd "$release"
   sha256sum --check --quiet --strict SHA256SUMS
-  # And nothing beside what is listed.
+  # The folder has no other files.
   diff <(cut -c67- SHA256SUMS) <(find . -type f -printf '%P\n' | grep -vxE 'SHA256SUMS(\.sig)?|signing-key\.pem' | LC_ALL=C sort)
   echo "$(wc -l <SHA256SUMS) files"
 }
 
 signature() {
-  local key=${RELEASE_PUBLIC_KEY:-$release/signing-key.pem} whose="the public key in the folder, which anybody can have put there: --key FILE"
+  local key=${RELEASE_PUBLIC_KEY:-$release/signing-key.pem} whose="the public key in the folder, which proves nothing about its origin: use --key FILE"
   there SHA256SUMS.sig
   [ -z "$RELEASE_PUBLIC_KEY" ] || whose=$RELEASE_PUBLIC_KEY
   openssl pkeyutl -verify -rawin -pubin -inkey "$key" -in "$release/SHA256SUMS" -sigfile "$release/SHA256SUMS.sig"
@@ -134,12 +134,14 @@ PYTHON
 make_root() {
   [ "$(id -u)" -eq 0 ] && command -v mmdebstrap || unavailable "needs root's rights and mmdebstrap"
   mmdebstrap --quiet --variant=minbase bookworm "$work/root" || unavailable "no Debian from its mirrors"
-  cp tests/tools/upgradectl/testdata/fleet.json "$work/root/"
+  cp tests/tools/upgradectl/testdata/{fleet.json,policy.yaml} "$work/root/"
   echo "minbase"
 }
 
-# plan PROGRAM...: what upgradectl has to say of a dump in that root.
-plan() { chroot "$work/root" "$@" plan --cluster /fleet.json --namespace gpu-operator --driver-labels app=nvidia-driver-daemonset; }
+# plan PROGRAM...: the plan of a dump, by upgradectl in that root.
+plan() {
+  chroot "$work/root" "$@" plan --cluster /fleet.json --policy /policy.yaml --namespace gpu-operator --driver-labels app=nvidia-driver-daemonset
+}
 
 plugin() {
   local archive=upgradectl-$version-linux-$arch.tar.gz
@@ -152,7 +154,7 @@ plugin() {
   ln -s "/plugin/$(sed -n 's/^ *bin: //p' "$release/driverupgrade.yaml")" "$work/root/usr/local/bin/kubectl-driverupgrade"
   [ "$(chroot "$work/root" kubectl-driverupgrade --version)" = "$version" ]
   plan kubectl-driverupgrade | grep gpu-1
-  ! plan /plugin/lib/upgradectl  # without what came with it
+  ! plan /plugin/lib/upgradectl  # The root itself has no such libraries.
   rm "$work/root/usr/local/bin/kubectl-driverupgrade"
   echo "a plan of a dump, in a root without any of its libraries"
 }

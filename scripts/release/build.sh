@@ -167,7 +167,7 @@ Package: $1
 Version: $version
 Architecture: $arch
 Maintainer: The authors of driverupgrade <driverupgrade@driverupgrade.example>
-Installed-Size: $(($(find "$root" -type f -printf '%s\n' | paste -sd+) / 1024))
+Installed-Size: $(find "$root/usr" -type f -printf '%s\n' | awk '{ bytes += $1 } END { print int(bytes / 1024) + 1 }')
 Depends: $3
 Section: $2
 Priority: optional

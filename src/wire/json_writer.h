@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_SRC_WIRE_JSON_WRITER_H_
 #define DRIVERUPGRADE_SRC_WIRE_JSON_WRITER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -34,10 +35,12 @@ class JsonWriter {
     writer_.EndArray();
   }
   void String(std::string_view value) {
+    if (IsPlain(value)) return Quoted(value);
     if (ValidUtf8Size(value) < value.size()) return String(ReplaceInvalidUtf8(value));
     writer_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
   }
   void Key(std::string_view key) {
+    if (IsPlain(key)) return Quoted(key);
     if (ValidUtf8Size(key) < key.size()) return Key(ReplaceInvalidUtf8(key));
     writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
   }
@@ -61,7 +64,7 @@ class JsonWriter {
   // `json` is valid JSON.
   void RawMember(std::string_view key, std::string_view json) {
     Key(key);
-    writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType);
+    Raw(json, rapidjson::kObjectType);
   }
   template <typename F>
   void ObjectMember(std::string_view key, F&& members) {
@@ -80,7 +83,27 @@ class JsonWriter {
 
   std::string Take() { return {buffer_.GetString(), buffer_.GetSize()}; }
 
+  // Whether `text` is ASCII without characters that JSON escapes.
+  static bool IsPlain(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) {
+      return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x80 && c != '"' && c != '\\';
+    });
+  }
+
  private:
+  // Writes a key or a string faster than RapidJSON, which copies byte by byte.
+  void Quoted(std::string_view plain) {
+    writer_.RawValue("", 0, rapidjson::kStringType);
+    char* place = buffer_.Push(plain.size() + 2);
+    *place = '"';
+    std::copy(plain.begin(), plain.end(), place + 1);
+    place[plain.size() + 1] = '"';
+  }
+  void Raw(std::string_view json, rapidjson::Type type) {
+    writer_.RawValue("", 0, type);
+    std::copy(json.begin(), json.end(), buffer_.Push(json.size()));
+  }
+
   rapidjson::StringBuffer buffer_;
   rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
 };

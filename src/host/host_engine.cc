@@ -1,9 +1,11 @@
 #include "host/host_engine.h"
 
+#include <algorithm>
 #include <iterator>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -42,8 +44,8 @@ absl::StatusOr<HostPass> HostEngine::Apply(const Part& part, const UpgradePolicy
   core_.Withhold(pass, now);
   std::vector<RecordEventParams> events = core_.EventsOf(pass, now);
   std::move(events.begin(), events.end(), std::back_inserter(events_));
-  histories_->Follow(pass.plan, now);
-  histories_->Trim(core_.managed().size());
+  histories_.Follow(pass.plan, now);
+  histories_.Trim(core_.managed().size());
   last_pass_ = now;
   Begin(pass.plan, now);
   return HostPass{.plan = std::move(pass.plan),
@@ -97,21 +99,23 @@ void HostEngine::EndIfOver(const std::string& node, absl::Time now) {
   for (RecordEventParams& event : EventsOfTransitions(requests, reason, now)) events_.push_back(std::move(event));
   if (auto refusal = EventOfRefusal(requests, reason, now)) events_.push_back(*std::move(refusal));
   outcomes_.push_back(core_.End(requests, now));
-  histories_->Follow(requests.plan(), outcomes_.back(), now);
+  histories_.Follow(requests.plan(), outcomes_.back(), now);
   exchanges_.erase(exchange);
 }
 
 std::string HostEngine::Rollout(RolloutReport facts, absl::Time now) {
   facts.last_pass = last_pass_;
-  std::set<std::string> nodes;
+  std::vector<std::string_view> all;
   for (auto& [owner, status] : core_.Statuses()) {
-    for (const NodeStatus& node : status.nodes) nodes.insert(node.name);
+    const std::vector<std::string_view> nodes = NamesOf(status);
+    all.insert(all.end(), nodes.begin(), nodes.end());
     // Only owners have names here.
     const std::string number = facts.pools.empty() ? "" : fmt::format("-{}", facts.pools.size() + 1);
     const std::string name = owner.empty() ? "policy" + number : owner;
-    facts.pools.push_back({.name = name, .status = std::move(status), .histories = histories_});
+    facts.pools.push_back({.name = name, .status = std::move(status), .histories = histories_.Of(nodes)});
   }
-  histories_->Keep(nodes);
+  std::sort(all.begin(), all.end());
+  histories_.Keep(all);
   return AtTime(FormatRolloutDocument(facts), now);
 }
 

@@ -107,7 +107,7 @@ class HostEngine {
   HostObjects objects_;
   HostHooks hooks_;
   Core core_;
-  const std::shared_ptr<NodeHistories> histories_ = std::make_shared<NodeHistories>();
+  NodeHistories histories_;
   std::optional<absl::Time> last_pass_ = std::nullopt;
   std::map<std::string, NodeExchange> exchanges_;  // by node in progress
   std::optional<LedgerExchange> ledger_;

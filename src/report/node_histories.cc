@@ -76,13 +76,29 @@ void NodeHistories::Trim(std::size_t nodes) {
   }
 }
 
-void NodeHistories::Keep(const std::set<std::string>& nodes) {
-  std::erase_if(nodes_, [&](const auto& history) { return !nodes.contains(history.first); });
+void NodeHistories::Keep(const std::vector<std::string_view>& nodes) {
+  auto node = nodes.begin();
+  std::erase_if(nodes_, [&](const auto& history) {
+    while (node != nodes.end() && *node < history.first) ++node;
+    return node == nodes.end() || *node != history.first;
+  });
 }
 
 const NodeHistory* NodeHistories::Find(std::string_view node) const {
   const auto found = nodes_.find(node);
   return found == nodes_.end() ? nullptr : found->second.get();
+}
+
+std::vector<std::shared_ptr<const NodeHistory>> NodeHistories::Of(const std::vector<std::string_view>& nodes) const {
+  std::vector<std::shared_ptr<const NodeHistory>> histories;
+  histories.reserve(nodes.size());
+  auto known = nodes_.begin();
+  for (const std::string_view node : nodes) {
+    while (known != nodes_.end() && known->first < node) ++known;
+    const bool is_known = known != nodes_.end() && known->first == node;
+    histories.push_back(is_known ? known->second : nullptr);
+  }
+  return histories;
 }
 
 NodeHistory& NodeHistories::Edit(const std::string& node) {

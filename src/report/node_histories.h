@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,7 +47,7 @@ struct NodeHistory {
   std::optional<Waiting> waiting = std::nullopt;
 };
 
-// Not thread-safe. A copy is cheap, and another thread may read it meanwhile: copies share the histories, which never change.
+// Not thread-safe. Another thread may read histories that it got by Of: they never change.
 class NodeHistories {
  public:
   void Follow(const Plan& plan, absl::Time now);
@@ -56,10 +55,12 @@ class NodeHistories {
   // Limits the memory while node names come and go and no client reads: if there are more than twice as many histories as `nodes`, the
   // oldest ones of nodes that do not wait are forgotten.
   void Trim(std::size_t nodes);
-  // Forgets all other nodes.
-  void Keep(const std::set<std::string>& nodes);
+  // Forgets all other nodes. `nodes`: sorted.
+  void Keep(const std::vector<std::string_view>& nodes);
   // nullptr: nothing has happened on the node.
   const NodeHistory* Find(std::string_view node) const;
+  // The same for all of `nodes`, which are sorted: in their order.
+  std::vector<std::shared_ptr<const NodeHistory>> Of(const std::vector<std::string_view>& nodes) const;
 
  private:
   // Returns a new copy of the node's history, which may be changed until the next call.

@@ -1,5 +1,6 @@
 #include "report/rollout_document.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -69,7 +70,9 @@ class DocumentWriter {
       });
       writer_.ArrayMember("nodes", [&] {
         for (const PoolReport& pool : report.pools) {
-          for (const NodeStatus& node : pool.status.nodes) Node(pool, node);
+          for (std::size_t i = 0; i < pool.status.nodes.size(); ++i) {
+            Node(pool.name, pool.status.nodes[i], pool.histories[i].get());
+          }
         }
       });
     });
@@ -218,11 +221,11 @@ class DocumentWriter {
     });
   }
 
-  void Node(const PoolReport& pool, const NodeStatus& node) {
-    const NodeHistory* history = pool.histories->Find(node.name);
+  // `history`: nullptr if nothing has happened.
+  void Node(const std::string& pool, const NodeStatus& node, const NodeHistory* history) {
     writer_.Object([&] {
       writer_.Member("name", node.name);
-      writer_.Member("pool", pool.name);
+      writer_.Member("pool", pool);
       writer_.Member("state", ToLabelValue(node.state));
       Time("since", SinceOf(node, history));
       writer_.MemberIfAny("revision", node.revision);
@@ -260,28 +263,42 @@ class DocumentWriter {
 
   // Ten of each node are most of a document. Their texts need no escapes, so they are put together without the writer.
   void Transitions(const std::vector<NodeHistory::Transition>& transitions) {
-    std::string text = "[";
+    text_ = "[";
     for (const NodeHistory::Transition& transition : transitions) {
-      text.append(text.size() > 1 ? R"(,{"at":")" : R"({"at":")").append(times_.Of(transition.at));
-      text.append(R"(","state":")").append(ToLabelValue(transition.state)).append("\"");
-      if (!transition.reason.empty()) text.append(R"(,"reason":)").append(Quoted(transition.reason));
-      text.append("}");
+      text_.append(text_.size() > 1 ? R"(,{"at":")" : R"({"at":")").append(times_.Of(transition.at));
+      text_.append(R"(","state":")").append(ToLabelValue(transition.state)).append("\"");
+      if (!transition.reason.empty()) Reason(transition.reason);
+      text_.append("}");
     }
-    writer_.RawMember("transitions", text.append("]"));
+    writer_.RawMember("transitions", text_.append("]"));
   }
 
-  static std::string Quoted(const std::string& text) {
+  void Reason(const std::string& reason) {
+    text_.append(R"(,"reason":)");
+    if (JsonWriter::IsPlain(reason)) {
+      text_.append("\"").append(reason).append("\"");
+      return;
+    }
     JsonWriter writer;
-    writer.String(text);
-    return writer.Take();
+    writer.String(reason);
+    text_.append(writer.Take());
   }
 
   TimeTexts times_;
   const DriverIdentity* identity_ = nullptr;
   JsonWriter writer_;
+  // The transitions of one node. All nodes share its memory.
+  std::string text_ = {};
 };
 
 }  // namespace
+
+std::vector<std::string_view> NamesOf(const FleetStatus& status) {
+  std::vector<std::string_view> names;
+  names.reserve(status.nodes.size());
+  for (const NodeStatus& node : status.nodes) names.push_back(node.name);
+  return names;
+}
 
 std::string FormatRolloutDocument(const RolloutReport& report) { return DocumentWriter().Write(report); }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -18,8 +19,8 @@ namespace driverupgrade::internal {
 struct PoolReport {
   std::string name = {};
   FleetStatus status = {};
-  // Not null.
-  std::shared_ptr<const NodeHistories> histories = nullptr;
+  // In the order of the nodes; nullptr: nothing has happened on the node.
+  std::vector<std::shared_ptr<const NodeHistory>> histories = {};
 };
 
 struct RolloutReport {
@@ -34,6 +35,9 @@ struct RolloutReport {
   std::string last_error = {};
   std::vector<PoolReport> pools = {};
 };
+
+// The names of the nodes, in their order. Valid as long as `status`.
+std::vector<std::string_view> NamesOf(const FleetStatus& status);
 
 // One line of JSON, without the time at which it is read.
 std::string FormatRolloutDocument(const RolloutReport& report);

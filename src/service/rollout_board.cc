@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <set>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "fmt/format.h"
 #include "report/rollout_document.h"
@@ -38,15 +39,14 @@ class RolloutBoard::Record final : public Observer {
   // Adds the engine to `report`.
   void AddTo(RolloutReport& report, const std::string& name, FleetStatus status) {
     const std::lock_guard lock(mutex_);
-    std::set<std::string> nodes;
-    for (const NodeStatus& node : status.nodes) nodes.insert(node.name);
+    const std::vector<std::string_view> nodes = NamesOf(status);
     histories_.Keep(nodes);
     if (pass_) {
       report.last_pass = std::max(pass_->ended, report.last_pass.value_or(absl::InfinitePast()));
       if (!pass_->status.ok()) report.last_error = std::string(pass_->status.message());
     }
-    report.pools.push_back(
-        {.name = name, .status = std::move(status), .histories = std::make_shared<const NodeHistories>(histories_)});
+    auto histories = histories_.Of(nodes);
+    report.pools.push_back({.name = name, .status = std::move(status), .histories = std::move(histories)});
   }
 
  private:

@@ -91,5 +91,20 @@ TEST_CASE("Nodes that are gone have no history") {
   CHECK(histories.Find("c") == nullptr);
 }
 
+TEST_CASE("Histories of several nodes are in the order of the nodes, and do not change") {
+  NodeHistories histories;
+  for (const char* node : {"a", "c", "d"}) {
+    histories.Follow({.node = node, .path = {UpgradeState::kDone}}, {.patched = true}, kStart);
+  }
+  const auto found = histories.Of({"b", "c", "e"});
+  REQUIRE(found.size() == 3);
+  CHECK(found[0] == nullptr);
+  CHECK(found[1].get() == histories.Find("c"));
+  CHECK(found[2] == nullptr);
+  histories.Follow({.node = "c", .path = {UpgradeState::kFailed}}, {.patched = true}, kStart);
+  CHECK(found[1]->transitions.size() == 1);
+  CHECK(histories.Find("c")->transitions.size() == 2);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -81,11 +81,15 @@ class PublishedPlan {
   const std::optional<RolloutStatus>& Rollout() const;
 
  private:
-  std::vector<const JudgedNode*> ByName() const;
-  // The place of each node that waits for a slot, from 1; with a rollout, its gate has it.
-  std::map<std::string_view, int> Places() const;
-  // nullopt: the node does not wait. `places`: of Places.
-  std::optional<Gate> GateOf(const JudgedNode& node, const std::map<std::string_view, int>& places) const;
+  struct Placed {
+    // Not null.
+    const JudgedNode* node = nullptr;
+    // In the queue, from 1; 0: it does not wait for a slot, or there is a rollout, whose gates have the places.
+    int place = 0;
+  };
+  std::vector<Placed> ByName() const;
+  // nullopt: the node does not wait.
+  std::optional<Gate> GateOf(const Placed& placed) const;
 
   std::unique_ptr<const Parts> parts_;
 };

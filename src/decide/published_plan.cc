@@ -75,47 +75,45 @@ std::optional<Gate> PublishedPlan::Explain(const std::string& node) const {
   const JudgedNode* found = parts_->nodes.Find(node);
   if (found == nullptr) return std::nullopt;
   const std::optional<Candidate>& candidate = found->verdict.candidate;
-  if (!candidate || parts_->rollout != nullptr) return GateOf(*found, {});
+  if (!candidate || parts_->rollout != nullptr) return GateOf({.node = found});
   const WaitingNode waiting{.node = node, .candidate = *candidate};
   int place = 1;
   parts_->nodes.ForEach([&](const JudgedNode& other) {
     if (other.verdict.candidate && GoesBefore(WaitingOf(other), waiting)) ++place;
   });
-  return GateOf(*found, {{node, place}});
+  return GateOf({.node = found, .place = place});
 }
 
-std::vector<const JudgedNode*> PublishedPlan::ByName() const {
-  std::vector<const JudgedNode*> nodes;
-  parts_->nodes.ForEach([&](const JudgedNode& node) { nodes.push_back(&node); });
-  std::sort(nodes.begin(), nodes.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+auto PublishedPlan::ByName() const -> std::vector<Placed> {
+  std::vector<Placed> nodes;
+  parts_->nodes.ForEach([&](const JudgedNode& node) { nodes.push_back({.node = &node}); });
+  std::sort(nodes.begin(), nodes.end(), [](const Placed& a, const Placed& b) { return a.node->name < b.node->name; });
+  if (parts_->rollout != nullptr) return nodes;
+  std::vector<Placed*> waiting;
+  for (Placed& placed : nodes) {
+    if (placed.node->verdict.candidate) waiting.push_back(&placed);
+  }
+  const auto goes_before = [](const Placed* a, const Placed* b) {
+    return GoesBefore(WaitingOf(*a->node), WaitingOf(*b->node));
+  };
+  std::sort(waiting.begin(), waiting.end(), goes_before);
+  for (std::size_t i = 0; i < waiting.size(); ++i) waiting[i]->place = static_cast<int>(i) + 1;
   return nodes;
 }
 
-std::map<std::string_view, int> PublishedPlan::Places() const {
-  std::map<std::string_view, int> places;
-  if (parts_->rollout != nullptr) return places;
-  std::vector<WaitingNode> waiting;
-  parts_->nodes.ForEach([&](const JudgedNode& node) {
-    if (node.verdict.candidate) waiting.push_back(WaitingOf(node));
-  });
-  std::sort(waiting.begin(), waiting.end(), GoesBefore);
-  for (const WaitingNode& one : waiting) places.emplace(one.node, static_cast<int>(places.size()) + 1);
-  return places;
-}
-
-std::optional<Gate> PublishedPlan::GateOf(const JudgedNode& node, const std::map<std::string_view, int>& places) const {
+std::optional<Gate> PublishedPlan::GateOf(const Placed& placed) const {
+  const JudgedNode& node = *placed.node;
   if (!node.verdict.candidate) return node.verdict.gate;
   if (parts_->rollout != nullptr) return parts_->rollout->GateAtPlace(node.name);
-  return AtPlace(parts_->refusals.Of(WaitingOf(node)), places.at(node.name));
+  return AtPlace(parts_->refusals.Of(WaitingOf(node)), placed.place);
 }
 
 Plan PublishedPlan::Full() const {
-  const std::map<std::string_view, int> places = Places();
   Plan plan = parts_->plan;
-  for (const JudgedNode* node : ByName()) {
-    KeptVerdict verdict = CopyOf(node->verdict);
-    verdict.gate = GateOf(*node, places);
-    AddVerdict(node->name, std::move(verdict), plan);
+  for (const Placed& placed : ByName()) {
+    KeptVerdict verdict = CopyOf(placed.node->verdict);
+    verdict.gate = GateOf(placed);
+    AddVerdict(placed.node->name, std::move(verdict), plan);
   }
   // Those of the rollout were there before.
   std::sort(plan.pod_interest.begin(), plan.pod_interest.end());
@@ -126,7 +124,6 @@ Plan PublishedPlan::Full() const {
 const std::optional<RolloutStatus>& PublishedPlan::Rollout() const { return parts_->plan.rollout; }
 
 FleetStatus PublishedPlan::Status() const {
-  const std::map<std::string_view, int> places = Places();
   const Plan& plan = parts_->plan;
   FleetStatus status{.auto_upgrade = parts_->auto_upgrade,
                      .paused = parts_->paused,
@@ -134,9 +131,12 @@ FleetStatus PublishedPlan::Status() const {
                      .budget = plan.budget,
                      .rollout = plan.rollout,
                      .findings = plan.findings};
-  for (const JudgedNode* node : ByName()) {
+  const std::vector<Placed> nodes = ByName();
+  status.nodes.reserve(nodes.size());
+  for (const Placed& placed : nodes) {
+    const JudgedNode* node = placed.node;
     NodeStatus& shown = status.nodes.emplace_back(StatusOf(*node, *parts_));
-    shown.gate = GateOf(*node, places);
+    shown.gate = GateOf(placed);
     const std::vector<Finding>& findings = node->verdict.findings;
     status.findings.insert(status.findings.end(), findings.begin(), findings.end());
     if (parts_->rollout == nullptr || !plan.rollout) continue;

@@ -73,8 +73,6 @@ maxUnavailable: 2
 drain: {enable: true, timeoutSeconds: 3000}
 )";
 
-constexpr std::string_view kWaitingFor = "nvidia.com/gpu-driver-upgrade.waiting-for";
-
 TEST_CASE("A node that is stuck for a minute shows its gate, and no other node does", "[upgrade]") {
   World world(ControlPlane::Shared(), "waiting-for", kNodes);
   world.DeployDriver();
@@ -85,6 +83,7 @@ TEST_CASE("A node that is stuck for a minute shows its gate, and no other node d
   workload.unavailable_max = 0;
   world.Deploy(workload);
   const std::string pod = *world.WorkloadPods().begin();
+  AuditLog audit(world.control_plane().audit_log());
   world.ChangeDriver("driver:2");
 
   GpuOperator gpu_operator(world, kPatient);
@@ -100,6 +99,14 @@ TEST_CASE("A node that is stuck for a minute shows its gate, and no other node d
   for (const auto& [name, node] : nodes) {
     INFO(name);
     CHECK(node.annotations.contains(key) == (name == blocked));
+  }
+  // One patch, and no second one while the same gate holds.
+  const auto is_shown = [&] { return CountShownGates(audit, blocked) > 0; };
+  CHECK(Eventually(std::chrono::seconds(10), is_shown));
+  Eventually(std::chrono::seconds(20), [] { return false; });
+  for (const std::string& name : world.nodes()) {
+    INFO(name);
+    CHECK(CountShownGates(audit, name) == (name == blocked ? 1 : 0));
   }
 }
 

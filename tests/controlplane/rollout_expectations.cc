@@ -164,6 +164,34 @@ void ExpectPodsMovedByEvictionOnly(Rollout& rollout) {
   }
 }
 
+void ExpectUsualRequests(Rollout& rollout, int per_node, int at_start) {
+  const std::set<std::string> others = {"pods/eviction", "leases", "events"};
+  const std::vector<AuditedRequest>& all = rollout.audit.Read();
+  const auto count = std::count_if(all.begin(), all.end(), [&](const AuditedRequest& request) {
+    return request.verb != "watch" && others.count(request.resource) == 0;
+  });
+  const int nodes = static_cast<int>(rollout.nodes_before.size());
+  CHECK(count >= nodes);  // the log has the rollout: each node was patched
+  CHECK(count <= per_node * nodes + at_start);
+  for (const auto& [name, _] : rollout.nodes_before) {
+    INFO(name);
+    CHECK(CountShownGates(rollout.audit, name) == 0);
+  }
+}
+
+int CountShownGates(AuditLog& audit, const std::string& node) {
+  int count = 0;
+  std::string shown;
+  for (const AuditedRequest& request : audit.Read()) {
+    if (!request.node.has_value() || request.node->name != node) continue;
+    const auto found = request.node->annotations.find(kWaitingFor);
+    const std::string now = found == request.node->annotations.end() ? "" : found->second;
+    count += now != shown ? 1 : 0;
+    shown = now;
+  }
+  return count;
+}
+
 void ExpectOneEventForEachState(Rollout& rollout) {
   std::map<std::string, std::map<std::string, int>> counts;
   for (const NodeEvent& event : rollout.world.UpgradeEvents()) counts[event.node][event.message] += event.count;

@@ -58,8 +58,18 @@ void ExpectNothingElseWritten(Rollout& rollout);
 // evicted.
 void ExpectPodsMovedByEvictionOnly(Rollout& rollout);
 
+// Expects a rollout in which no node was stuck: no node has shown its gate, and the operator sent at most `per_node` requests for each node
+// and `at_start` more. Evictions, watches, Leases and Events do not count.
+void ExpectUsualRequests(Rollout& rollout, int per_node, int at_start);
+
+// How many of the operator's patches changed the annotation of the node that shows its gate.
+int CountShownGates(AuditLog& audit, const std::string& node);
+
 // One Event for every state on the way from upgrade-required to upgrade-done.
 void ExpectOneEventForEachState(Rollout& rollout);
+
+// The annotation by which a node shows its gate.
+inline constexpr char kWaitingFor[] = "nvidia.com/gpu-driver-upgrade.waiting-for";
 
 // How the states of a rollout read in an Event.
 std::string StateMessage(const std::string& state);

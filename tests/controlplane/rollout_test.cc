@@ -15,6 +15,9 @@ namespace {
 
 constexpr int kNodes = 50;
 constexpr int kInProgressMax = 10;
+// Four patches of the node, a list of its pods and the deletion of its driver pod; the lists before the first watches.
+constexpr int kRequestsPerNode = 6;
+constexpr int kRequestsAtStart = 14;
 
 constexpr std::string_view kPolicy = R"(
 autoUpgrade: true
@@ -49,6 +52,7 @@ TEST_CASE("A driver is upgraded on fifty nodes, ten at a time", "[rollout]") {
   ExpectEveryNodeUpgraded(rollout);
   ExpectBudgetsKept(rollout, kInProgressMax, kNodes);
   ExpectWitnessesAgree(rollout);
+  ExpectUsualRequests(rollout, kRequestsPerNode, kRequestsAtStart);
   PrintComparison(result.seconds, rollout.audit.Read());
   PrintRequests(std::cout, rollout.audit.Read(), kNodes);
 }

@@ -1,4 +1,5 @@
 // `upgradectl status` and `explain` on a real API server show what the operator itself has found, word for word.
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,32 @@ TEST_CASE("An operator that is not installed, one that alice may not ask, and on
   viewed->world().ChangeDriver("driver:2");
   const std::string later = absl::FormatTime(absl::RFC3339_sec, absl::Now() + absl::Minutes(5), absl::UTCTimeZone());
   viewed->CheckPictures("operator-dead", {"--at", later});
+}
+
+TEST_CASE("An operator on the Go module shows its own view, too", "[go]") {
+  const std::unique_ptr<Viewed> viewed = Viewed::Make("view-go");
+  if (viewed == nullptr) return;
+  Workload workload;
+  workload.name = "web";
+  workload.replicas = 2;
+  workload.unavailable_max = 0;
+  viewed->world().Deploy(workload);
+  viewed->StartGoOperator();
+  CHECK(viewed->Tells({"status"}, "nvidia-gpu-driver-upgrade-viewer: 403: "));
+  viewed->LetAliceRead();
+  REQUIRE(viewed->Tells({"status"}, ", last pass "));
+  REQUIRE(viewed->Tells({"status"}, "2 of 2 done"));
+  CHECK(viewed->Show({"status"}).find(kOwnView) == std::string::npos);
+  const KubectlResult nobody = viewed->Raw();
+  INFO(nobody.err);
+  CHECK(nobody.err.find("You must be logged in") != std::string::npos);
+
+  viewed->world().ChangeDriver("driver:2");
+  REQUIRE(viewed->Tells({"explain", viewed->node()}, "DisruptionBudget: "));
+  CHECK(viewed->Show({"explain", viewed->node()}).find(kOwnView) == std::string::npos);
+  // Renewals of the Lease keep the port.
+  Eventually(std::chrono::seconds(15), [] { return false; });
+  CHECK(viewed->Show({"status"}).find(kOwnView) == std::string::npos);
 }
 
 TEST_CASE("A webhook that refuses the operator's patches of nodes is named, and its end is seen", "[view]") {

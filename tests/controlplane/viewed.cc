@@ -3,11 +3,14 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <unistd.h>
 
 #include <array>
+#include <climits>
 #include <optional>
 #include <regex>
 
+#include "go_operator.h"
 #include "service_account.h"
 #include "steps.h"
 #include "support.h"
@@ -20,11 +23,11 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The operator's pod as far as the API server's proxy needs it. No scheduler takes it, so that its address is the machine's.
+// No scheduler takes it, so that its address is the machine's.
 constexpr std::string_view kPod = R"(
 apiVersion: v1
 kind: Pod
-metadata: {name: op-1, namespace: $NS}
+metadata: {name: $POD, namespace: $NS}
 spec: {schedulerName: none, containers: [{name: operator, image: operator}]}
 )";
 
@@ -92,14 +95,12 @@ std::unique_ptr<Viewed> Viewed::Make(const std::string& name, int nodes, std::st
 }
 
 Viewed::Viewed(const std::string& name, const std::string& address, int nodes, std::string_view policy)
-    : world_(ControlPlane::Shared(), name, nodes), port_(PortOf(ControlPlane::UnusedUrl())) {
+    : world_(ControlPlane::Shared(), name, nodes), address_(address), port_(PortOf(ControlPlane::UnusedUrl())) {
   admin().Create(ReadFile(RbacFolder() / "viewer/reviews.yaml"));
   admin().Create(InNamespace(ReadFile(RbacFolder() / "viewer/viewer.yaml")));
   ApplyRights(world_.control_plane(), RbacFolder().parent_path().parent_path() / "tools/upgradectl/rbac.yaml");
   admin().Create(Substitute(std::string(kAlice), {{"$NS", ns()}}));
-  admin().Create(Substitute(std::string(kPod), {{"$NS", ns()}}));
-  admin().Must({"patch", "pod", "op-1", "-n", ns(), "--subresource=status", "--type=merge", "-p",
-                R"({"status":{"podIP":")" + address + R"(","podIPs":[{"ip":")" + address + R"("}]}})"});
+  CreatePod("op-1");
   alice_ = KubeconfigOf(world_.control_plane(), ns(), "alice").string();
   WriteFile(world_.control_plane().folder() / "view.yaml", policy);
   world_.DeployDriver();
@@ -119,6 +120,15 @@ void Viewed::StartOperator() {
       Words{"--namespace", ns(), "--driver-labels", "app=driver", "--policy",
             (world_.control_plane().folder() / "view.yaml").string(), "--leader-elect", "--identity", "op-1_7",
             "--ledger", "--rollout-secure-address", "0.0.0.0:" + port_});
+}
+
+void Viewed::StartGoOperator() {
+  std::array<char, HOST_NAME_MAX + 1> host = {};
+  REQUIRE(gethostname(host.data(), host.size() - 1) == 0);
+  CreatePod(host.data());  // the name by which controller-runtime elects
+  go_operator_ = GoOperator(world_, kPatient)
+                     .Start({"--until-done=false", "--timeout", "0", "--leader-elect", "--rollout-secure-address",
+                             "0.0.0.0:" + port_});
 }
 
 void Viewed::LetAliceRead() const { admin().Create(Substitute(std::string(kAliceMayRead), {{"$NS", ns()}})); }
@@ -167,6 +177,12 @@ void Viewed::CheckPictures(const std::string& name, const Words& more) const {
 
 KubectlResult Viewed::Raw() const {
   return admin().Run({"get", "--raw", "/api/v1/namespaces/" + ns() + "/pods/https:op-1:" + port_ + "/proxy/rollout"});
+}
+
+void Viewed::CreatePod(const std::string& name) const {
+  admin().Create(Substitute(std::string(kPod), {{"$NS", ns()}, {"$POD", name}}));
+  admin().Must({"patch", "pod", name, "-n", ns(), "--subresource=status", "--type=merge", "-p",
+                R"({"status":{"podIP":")" + address_ + R"(","podIPs":[{"ip":")" + address_ + R"("}]}})"});
 }
 
 std::string Viewed::InNamespace(const std::string& manifest) const {

@@ -10,6 +10,7 @@
 
 #include "kubectl.h"
 #include "operator_program.h"
+#include "process.h"
 #include "world.h"
 
 namespace driverupgrade::e2e {
@@ -37,6 +38,8 @@ podDeletion: {timeoutSeconds: 300}
 
   void StartOperator();
   void KillOperator() { operator_.reset(); }
+  // Starts the example operator of the Go module in its place.
+  void StartGoOperator();
   void LetAliceRead() const;
   // With all rights, and after a first pass over the nodes.
   void Begin();
@@ -55,11 +58,15 @@ podDeletion: {timeoutSeconds: 300}
  private:
   Viewed(const std::string& name, const std::string& address, int nodes, std::string_view policy);
   std::string InNamespace(const std::string& manifest) const;
+  // The operator's pod, as far as the API server's proxy needs it.
+  void CreatePod(const std::string& name) const;
 
   World world_;
+  const std::string address_;
   const std::string port_;
   std::string alice_;
   std::unique_ptr<OperatorProgram> operator_;
+  std::unique_ptr<Process> go_operator_;
 };
 
 }  // namespace driverupgrade::e2e

@@ -1,5 +1,5 @@
 // Decides one pass of an upgrade, and prints it. It sends nothing.
-#include <cstdio>
+#include <iostream>
 #include <memory>
 
 #include "driverupgrade/snapshot_builder.h"
@@ -27,5 +27,9 @@ int main() {
   const Plan first = machine.Step(*snapshot, policy, clock->Now());
   builder.ReadPods({}, first.pod_interest, *snapshot);
   const Plan plan = machine.Step(*snapshot, policy, clock->Now());
-  std::puts(Describe(plan).c_str());
+  for (const NodePlan& node : plan.nodes) {
+    std::cout << node.node << ": " << ToString(node.from) << " -> " << ToString(node.to()) << ", " << node.reason
+              << "\n";
+  }
+  for (const NodeGate& node : plan.gates) std::cout << node.node << " waits: " << node.gate.detail << "\n";
 }

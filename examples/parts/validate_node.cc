@@ -37,8 +37,9 @@ absl::StatusOr<std::string> Validate(ClusterFacade& cluster, const ValidationMan
 int main() {
   testing::FakeCluster cluster(std::make_shared<testing::FakeClock>());
   cluster.AddNode(testing::NodeBuilder("fpga-1").Build());
-  cluster.AddDaemonSet({.ns = "fpga", .name = "driver"});
-  cluster.AddDaemonSet({.ns = "fpga", .name = "validator"});
+  cluster.AddDaemonSet({.ns = "fpga", .name = "driver", .started = false});
+  cluster.AddDaemonSet({.ns = "fpga", .name = "validator", .started = false});
+  cluster.Advance(absl::Seconds(10));
   cluster.RemovePod("fpga", cluster.daemon_set_pods("fpga", "driver")[0].ref.name);  // its DaemonSet replaces it
   cluster.Advance(absl::Seconds(10));
 

@@ -1,8 +1,8 @@
 /// A small model of a Kubernetes cluster to test an upgrade against: API server, DaemonSet and ReplicaSet
 /// controllers, scheduler, kubelets, disruption budgets, on a virtual clock.
 ///
-/// Defines FakeCluster. See fake_cluster_specs.h for what it holds, fake_cluster_reports.h for what it tells, and
-/// builders.h for nodes, pods and whole fleets.
+/// Defines FakeCluster. See fake_cluster_specs.h for its objects and reports, and builders.h for nodes, pods and
+/// whole fleets.
 ///
 ///     auto clock = std::make_shared<FakeClock>();
 ///     auto cluster = std::make_shared<FakeCluster>(clock);
@@ -42,7 +42,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/testing/fake_cluster_reports.h"
 #include "driverupgrade/testing/fake_cluster_specs.h"
 
 namespace driverupgrade::testing {

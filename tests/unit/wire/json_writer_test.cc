@@ -20,7 +20,7 @@ std::string ByRapidJson(const std::string& text) {
     writer.Key(key);
     writer.String(text);
   }
-  writer.Key(text);
+  writer.Key(text.c_str());
   writer.StartArray();
   writer.String(text);
   writer.String("");

@@ -59,11 +59,12 @@ play() {
 }
 
 choose_kubernetes "$source/kubernetes" "${1:-}"
+rm -rf "$work"
+[[ $kubernetes != v1.35.* ]] || unavailable "the kubelet of $kubernetes needs another version of k8s.io/cri-client than kwok"
 [ "$(id -u)" -eq 0 ] || unavailable "needs root's rights"
 for tool in buildah busybox runc; do
   command -v $tool >/dev/null || unavailable "there is no $tool: scripts/install-deps.sh --node installs it"
 done
-rm -rf "$work"
 mkdir -p "$work/images" "$work/context/bin" "$work/context/node" "$work/context/tmp"
 programs
 scripts/image.sh "$work/images"

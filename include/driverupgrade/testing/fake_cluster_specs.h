@@ -221,13 +221,13 @@ struct Call {
   absl::Time time = absl::UnixEpoch();
   /// `gpu-7` or `team-a/web-1`; for a list, namespace and node, empty where not restricted.
   std::string object = {};
-  /// Everything else that was asked, for people.
+  /// All other parameters of the call, as text for a reader.
   std::string parameters = {};
-  /// What the caller was told, which need not be what happened.
+  /// Status that the call returned. A fault can make it differ from what happened.
   absl::StatusCode code = absl::StatusCode::kOk;
   /// The error's message, or the kind of the EvictionAnswer.
   std::string answer = {};
-  /// Whether it reached the model: false where a fault, a stop or the deadline kept it away.
+  /// Whether the call reached the model: false if a fault, a stop or the deadline prevented that.
   bool applied = false;
 };
 

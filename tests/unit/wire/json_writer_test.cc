@@ -59,7 +59,7 @@ TEST_CASE("Keys and strings are written as RapidJSON writes them, with any chara
   CHECK(ByWriter("a\xFF") == ByRapidJson("a\xEF\xBF\xBD"));
 }
 
-TEST_CASE("Raw members stand between the others") {
+TEST_CASE("Raw members are written between other members") {
   JsonWriter writer;
   writer.Object([&] {
     writer.Member("a", 1);

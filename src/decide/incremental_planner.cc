@@ -196,6 +196,8 @@ PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>&
   for (const auto& [name, gate] : rollout_.WithGroups(gates)) {
     const auto found = nodes_.find(name);
     if (found == nodes_.end() || found->second.judged == nullptr) continue;
+    // It was judged again since it was admitted, and waits.
+    if (found->second.judged->verdict.candidate) continue;
     Withdraw(name, found->second);
     auto judged = CopyOf(*found->second.judged);
     internal::Withhold(gate, judged->verdict);

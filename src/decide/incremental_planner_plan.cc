@@ -77,8 +77,10 @@ auto IncrementalPlanner::Impl::GateToTell(const std::string& name, const Planned
   ToldGate told{.state = verdict.state};
   if (!verdict.candidate) {
     told.gate = *verdict.gate;
-  } else if (rollout_.waits() != nullptr) {
-    told.gate = rollout_.waits()->GateOf(name);
+  } else if (const RolloutWaits* waits = rollout_.waits().get(); waits != nullptr) {
+    const RolloutWaits::Wait* wait = waits->WaitOf(name);
+    if (wait == nullptr) return std::nullopt;
+    told.gate = waits->GateOf(*wait);
   } else {
     told.gate = queue_.refusals().Of({.node = name, .candidate = *verdict.candidate});
   }

@@ -52,20 +52,27 @@ NodeStatus StatusOf(const JudgedNode& node, const PublishedPlan::Parts& parts) {
 
 }  // namespace
 
-auto RolloutWaits::WaitOf(std::string_view node) const -> const Wait& {
+std::optional<std::size_t> RolloutWaits::IndexOf(std::string_view node) const {
   const auto name = std::lower_bound(names->begin(), names->end(), node);
-  return nodes[static_cast<std::size_t>(name - names->begin())];
+  if (name == names->end() || *name != node) return std::nullopt;
+  return static_cast<std::size_t>(name - names->begin());
+}
+
+auto RolloutWaits::WaitOf(std::string_view node) const -> const Wait* {
+  const std::optional<std::size_t> index = IndexOf(node);
+  return index && nodes[*index].gate >= 0 ? &nodes[*index] : nullptr;
 }
 
 std::optional<std::size_t> RolloutWaits::StageOf(std::string_view node) const {
-  const auto name = std::lower_bound(names->begin(), names->end(), node);
-  if (name == names->end() || *name != node || stages == nullptr) return std::nullopt;
-  return static_cast<std::size_t>((*stages)[static_cast<std::size_t>(name - names->begin())]);
+  const std::optional<std::size_t> index = IndexOf(node);
+  if (!index || stages == nullptr) return std::nullopt;
+  return static_cast<std::size_t>((*stages)[*index]);
 }
 
-Gate RolloutWaits::GateAtPlace(std::string_view node) const {
-  const Wait& wait = WaitOf(node);
-  return AtPlace(GateOf(wait), wait.place);
+std::optional<Gate> RolloutWaits::GateAtPlace(std::string_view node) const {
+  const Wait* wait = WaitOf(node);
+  if (wait == nullptr) return std::nullopt;
+  return AtPlace(GateOf(*wait), wait->place);
 }
 
 PublishedPlan::PublishedPlan(Parts parts) : parts_(std::make_unique<const Parts>(std::move(parts))) {}

@@ -16,7 +16,7 @@
 
 namespace driverupgrade::internal {
 
-// Why the nodes wait that a rollout lets not start.
+// Why nodes wait, as the last round of a rollout has found.
 struct RolloutWaits {
   struct Wait {
     // In `gates`; -1: it does not wait.
@@ -31,15 +31,18 @@ struct RolloutWaits {
   std::vector<Wait> nodes = {};
   std::vector<Gate> gates = {};
 
+  // `wait.gate` is not -1.
   const Gate& GateOf(const Wait& wait) const { return gates[static_cast<std::size_t>(wait.gate)]; }
-  // `node` waits. Without its place in the queue.
-  const Gate& GateOf(std::string_view node) const { return GateOf(WaitOf(node)); }
-  Gate GateAtPlace(std::string_view node) const;
-  // nullopt: the node is not one of the last round.
+  // nullptr: the last round started the node, or the node is newer than that round. A node that was judged since then may wait
+  // without a gate until the next round.
+  const Wait* WaitOf(std::string_view node) const;
+  // Likewise.
+  std::optional<Gate> GateAtPlace(std::string_view node) const;
+  // nullopt: the node was not part of the last round.
   std::optional<std::size_t> StageOf(std::string_view node) const;
 
  private:
-  const Wait& WaitOf(std::string_view node) const;
+  std::optional<std::size_t> IndexOf(std::string_view node) const;
 };
 
 struct PublishedPlan::Parts {

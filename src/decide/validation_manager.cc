@@ -7,9 +7,7 @@
 namespace driverupgrade {
 namespace {
 
-std::string Moment(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone());
-}
+std::string Moment(absl::Time time) { return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone()); }
 
 constexpr std::array kEarlyValidationNames = {std::pair(EarlyValidation::kAsk, std::string_view("Ask")),
                                               std::pair(EarlyValidation::kRestart, std::string_view("Restart")),
@@ -49,8 +47,9 @@ Validation ValidationManager::Evaluate(const std::vector<Pod>& pods,
       if (not_ready.empty()) not_ready = fmt::format("validation pod {} is not ready", pod.ref.ToString());
     } else if (is_early(pod)) {
       if (not_proved.empty()) {
-        not_proved = fmt::format("validation pod {} has been ready since {}, before the new driver pod ({}); restart it",
-                                 pod.ref.ToString(), Moment(*pod.ready_since), Moment(*driver_ready_since));
+        not_proved =
+            fmt::format("validation pod {} has been ready since {}, before the new driver pod ({}); restart it",
+                        pod.ref.ToString(), Moment(*pod.ready_since), Moment(*driver_ready_since));
       }
       if (!pod.deletion_timestamp) result.early.push_back(&pod);
     }

@@ -269,9 +269,10 @@ TEST_CASE("W5: an unscheduled driver pod counts for its node, once, and is named
   Plan plan = fleet.planner.Advance(kNow).plan;
   CHECK(plan.totals.unavailable == 1);
   plan = fleet.planner.Advance(kNow).plan;
-  CHECK(fleet.planner.Publish()->Explain("n00001")->detail ==
-        "maxUnavailable: 2 of 2 nodes are unavailable: n00003 (its driver pod cannot be scheduled: no room) and 1 more; "
-        "place 1 in the queue");
+  CHECK(
+      fleet.planner.Publish()->Explain("n00001")->detail ==
+      "maxUnavailable: 2 of 2 nodes are unavailable: n00003 (its driver pod cannot be scheduled: no room) and 1 more; "
+      "place 1 in the queue");
   view.node.ready = false;
   fleet.planner.Update(std::make_shared<const NodeView>(view));
   CHECK(fleet.planner.Advance(kNow).plan.totals.unavailable == 1);
@@ -382,8 +383,8 @@ TEST_CASE("ADR 0013: of a group that starts together none starts where one is wi
   UpgradePolicy racks = Parallel(10);
   racks.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack", .mode = GroupMode::kTogether}};
   Fleet fleet(3, racks);
-  for (const auto& [name, rack] : std::map<std::string, std::string>{
-           {"n00000", "a"}, {"n00001", "a"}, {"n00002", "b"}}) {
+  for (const auto& [name, rack] :
+       std::map<std::string, std::string>{{"n00000", "a"}, {"n00001", "a"}, {"n00002", "b"}}) {
     fleet.view(name).node.labels["rack"] = rack;
     fleet.planner.Update(std::make_shared<const NodeView>(fleet.view(name)));
   }
@@ -393,6 +394,26 @@ TEST_CASE("ADR 0013: of a group that starts together none starts where one is wi
   CHECK(Told(update, "n00000") == GateReason::kLedger);
   CHECK(Told(update, "n00001") == GateReason::kGroup);
   CHECK_FALSE(Told(update, "n00002"));
+}
+
+TEST_CASE("A node that waits again before the next round has no gate until then") {
+  UpgradePolicy racks = Parallel(10);
+  racks.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack", .mode = GroupMode::kTogether}};
+  Fleet fleet(3, racks);
+  for (const std::string name : {"n00000", "n00001"}) {
+    fleet.view(name).node.labels["rack"] = "a";
+    fleet.planner.Update(std::make_shared<const NodeView>(fleet.view(name)));
+  }
+  Plan plan = fleet.planner.Advance(kNow).plan;
+  std::erase_if(plan.nodes, [](const NodePlan& node) { return node.node != "n00000"; });
+  REQUIRE(plan.nodes.size() == 1);
+  fleet.Apply(plan);
+  // Views of other nodes are missing, so that there is no round.
+  REQUIRE_FALSE(fleet.planner.Advance(kNow, {.has_all_views = false}).plan.finished);
+  const PlanUpdate update = fleet.planner.Withhold({{"n00000", {.reason = GateReason::kGroup}}});
+  CHECK(Told(update, "n00000") == GateReason::kGroup);
+  CHECK_FALSE(Told(update, "n00001"));
+  CHECK_FALSE(fleet.planner.Publish()->Explain("n00001"));
 }
 
 TEST_CASE("A verdict does not stand at a time from before it was made") {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driverupgrade/testing/builders.h"
@@ -48,6 +49,9 @@ class Gangs final : public Actor {
     // The nodes on which it runs, or has run last.
     std::set<std::string> nodes = {};
     bool runs = true;
+    // Interruptions that have been judged.
+    int seen = 0;
+    // Interruptions before this revision of the driver.
     int interruptions = 0;
     // Interruptions that this revision of the driver may cause.
     int allowed = 0;
@@ -95,8 +99,10 @@ class Gangs final : public Actor {
                                               interruptions - job.interruptions, hash_, job.allowed));
     }
     const std::set<std::string> nodes = jobs_.NodesOf(job.name);
-    const bool restarts = !job.runs && !nodes.empty();
-    if (job.runs && nodes.empty()) world_.CameBy(Mode::kGangs);
+    // One step may notice that a job has stopped, and start it again.
+    const bool was_interrupted = std::exchange(job.seen, interruptions) < interruptions;
+    const bool restarts = (was_interrupted || !job.runs) && !nodes.empty();
+    if (was_interrupted) world_.CameBy(Mode::kGangs);
     job.runs = !nodes.empty();
     if (!restarts) return;
     // Only an upgraded node is safe. A node that the job was interrupted for cannot be free: it is cordoned, or upgraded.

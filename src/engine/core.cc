@@ -87,7 +87,7 @@ absl::StatusOr<CorePass> Core::Apply(const Part& part, const UpgradePolicy& poli
   if (pass.plan.finished && policy.rollout && StartsTogether(*policy.rollout)) {
     WithholdUnread(pool, pass.wanted_pods, pool.has_gangs, pass.plan);
   }
-  if (pool.has_gangs) WithholdEvictions(pool, policy, pass.plan, now);
+  if (pool.has_gangs) WithholdEvictions(pool, pass.plan, now);
   LeaveOut(pool, pass.wanted_pods, pass.plan);
   AddWakeUps(pool, pass.plan);
   return pass;
@@ -101,6 +101,7 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
   }
   pool.rollout_since = policy.rollout ? pool.active_since.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
   pool.has_gangs = policy.rollout && GangsStartTogether(*policy.rollout);
+  if (pool.has_gangs) pool.hold_max = HoldMax(policy);
   pool.planner.SetPolicy(policy);
   const absl::Time active_since = pool.active_since.value_or(absl::InfinitePast());
   pool.planner.SetActiveSince(facts.dry_run ? facts.dry_run->active_since : active_since);
@@ -210,9 +211,9 @@ void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool 
 
 // No pod of a unit is evicted before all of its nodes are cordoned. Otherwise the pod's controller may start it again on a node of
 // the unit. A node that cannot be cordoned does not hold up the others for longer than HoldMax.
-void Core::WithholdEvictions(Pool& pool, const UpgradePolicy& policy, Plan& plan, absl::Time now) {
+void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
   const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
-  const bool knows_grants = !UsesLedger(pool) || pool.ledger->WasRead();
+  const bool knows_grants = !UsesLedger(pool) || pool.ledger->IsKnown();
   const bool knows_units = knows_grants && pool.planner.has_round() && pool.planner.of_unknown_units().empty();
   std::erase_if(pool.held_since, [&](const auto& held) { return UnitOf(held.first).empty(); });
   std::map<std::string, Gate> held;
@@ -222,7 +223,7 @@ void Core::WithholdEvictions(Pool& pool, const UpgradePolicy& policy, Plan& plan
     if (unit.empty() || (found == uncordoned.end() && knows_units)) continue;
     absl::Time& since = pool.held_since.try_emplace(node.node, now).first->second;
     since = std::min(since, now);  // the clock may have been set back
-    const absl::Time until = since + HoldMax(policy);
+    const absl::Time until = since + pool.hold_max;
     if (until <= now) continue;
     std::string detail =
         found == uncordoned.end()
@@ -268,6 +269,8 @@ bool Core::Settle(CorePass& pass, absl::Time now) {
 void Core::Withhold(CorePass& pass, absl::Time now) {
   if (!UsesLedger(*pass.pool) || !pass.plan.finished) return;
   WithholdNodes(pass.pool->planner, pass.withheld, pass.plan);
+  // A conflict shows that another replica may have granted further nodes of a unit.
+  if (pass.pool->has_gangs) WithholdEvictions(*pass.pool, pass.plan, now);
   LeaveOut(*pass.pool, pass.wanted_pods, pass.plan);
   pass.pool->ledger->Report(pass.plan, now);
 }

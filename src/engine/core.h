@@ -199,7 +199,7 @@ class Core {
   void AddFindings(const Pool& pool, Plan& plan) const;
   void LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan);
   void WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan);
-  void WithholdEvictions(Pool& pool, const UpgradePolicy& policy, Plan& plan, absl::Time now);
+  void WithholdEvictions(Pool& pool, Plan& plan, absl::Time now);
   // Returns the unit as whose part the node has started (RolloutPolicy::gangs); empty: none.
   std::string UnitOf(const std::string& node) const;
   // Notes the gangs that the plan may interrupt, before it is carried out.

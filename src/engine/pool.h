@@ -48,8 +48,9 @@ struct Pool {
   std::set<std::string> guests = {};
   // Whether the policy of the last pass takes account of gangs.
   bool has_gangs = false;
-  // Since when evictions wait for the cordons of other nodes, by node.
+  // Since when evictions wait for the cordons of other nodes, by node, and for how long they do.
   std::map<std::string, absl::Time> held_since = {};
+  absl::Duration hold_max = absl::ZeroDuration();
   // The nodes whose pods it needs.
   std::set<std::string> interest = {};
   // Since when it has been applied with autoUpgrade on, without a break.

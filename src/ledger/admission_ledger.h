@@ -88,6 +88,9 @@ class AdmissionLedger {
   // Drops everything, because the cluster was restored from a backup. The next Read reads; the answer to a request in progress is ignored.
   void Forget();
 
+  // Whether grants() is all that we know of. False before the first Read, and after each sign that another client may have changed the
+  // ConfigMap, until it is read again.
+  bool IsKnown() const { return known_; }
   // The grants that were read or stored last.
   const Grants& grants() const { return grants_; }
   // The record of the rollout that was read or stored last; nullopt: the ConfigMap contains no record.

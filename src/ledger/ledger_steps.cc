@@ -45,7 +45,6 @@ void LedgerSteps::Forget(absl::Time now) {
   uids_.clear();
   gone_.clear();
   look_is_stale_ = looked_for_.has_value();
-  was_read_ = false;
   confirmed_at_.reset();
   retry_at_ = next_look_ = absl::InfinitePast();
   Begin(now);
@@ -179,13 +178,11 @@ void LedgerSteps::Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now) 
   const absl::Status taken = ledger_.Take(answer);
   if (was_read) nonsense_ = ledger_.error();
   if (was_read && taken.ok()) {
-    was_read_ = true;
     status_ = taken;  // and the pause after the next failure does not begin at its shortest again
     return;
   }
   Note(taken, now);
   if (!taken.ok()) return;
-  was_read_ |= was_read;
   if (storing && storing->has_record) RecordStored(storing->told);
   confirmed_at_ = now;
 }

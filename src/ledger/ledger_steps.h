@@ -76,8 +76,8 @@ class LedgerSteps {
   // `plan` that must not start now, with their gates. While a request has no answer, no node starts. With a rollout, nodes start
   // only after an answer has shown that the record is as it was read; each such answer serves one plan.
   std::map<std::string, Gate> Settle(const Plan& plan, absl::Time now);
-  // Whether the grants have been read since the beginning, or since Forget.
-  bool WasRead() const { return was_read_; }
+  // See AdmissionLedger::IsKnown.
+  bool IsKnown() const { return ledger_.IsKnown(); }
   // Another process may have changed the record: no earlier answer shows it to be current.
   void Distrust() { confirmed_at_.reset(); }
   // Adds to `plan` the ledger's findings, and when to come back for it.
@@ -119,7 +119,6 @@ class LedgerSteps {
   absl::Time retry_at_ = absl::InfinitePast();
   std::optional<Storing> storing_ = std::nullopt;
   std::optional<absl::Time> confirmed_at_ = std::nullopt;  // the record; of no plan yet
-  bool was_read_ = false;
   bool record_stored_ = false;  // since the last plan was settled
   NodeDurations durations_;
   std::size_t told_ = 0;  // number of them in the record of the last plan

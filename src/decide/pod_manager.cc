@@ -13,7 +13,7 @@
 namespace driverupgrade {
 namespace {
 
-// One after the other: a driver has few DaemonSets, and a search of the map would ask for a string of its own.
+// Searches linearly: a driver has few DaemonSets, and a lookup in the map would need to create a string.
 const DriverDaemonSet* OwnerOf(const internal::DriverPodMarks& marks, const DriverFacts& driver) {
   const auto found = std::find_if(driver.daemon_sets.begin(), driver.daemon_sets.end(),
                                   [&](const auto& daemon_set) { return marks.owner_uid == daemon_set.first; });
@@ -51,7 +51,7 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
   return marks.revision == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
 }
 
-// The label is the truth; very old objects have none and carry the hash in their name (R4, R13). Empty: neither.
+// Returns the label's value. Very old objects have no label and carry the hash in their name (R4, R13). Empty: neither.
 std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_set) {
   const auto label = revision.labels.find("controller-revision-hash");
   if (label != revision.labels.end() && !label->second.empty()) return label->second;

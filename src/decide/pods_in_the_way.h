@@ -1,4 +1,4 @@
-// What the upgrade of a node costs those who work on it.
+// Determines which workloads the upgrade of a node disturbs.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_PODS_IN_THE_WAY_H_
 #define DRIVERUPGRADE_SRC_DECIDE_PODS_IN_THE_WAY_H_
 

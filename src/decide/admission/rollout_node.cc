@@ -38,7 +38,7 @@ NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, boo
   const UpgradeState from = verdict.from;
   const bool unsettled = verdict.gate && verdict.gate->reason == GateReason::kUnsettled;
   if (from == UpgradeState::kFailed && !unsettled) {
-    // At an older revision, or it is to be tried again: no failure of what is being rolled out now.
+    // The node failed at an older revision or will be retried, so it is not a failure of the current rollout.
     const bool is_to_begin = verdict.state == UpgradeState::kUpgradeRequired || is_of_older_revision;
     return is_to_begin ? NodeProgress::kWaiting : NodeProgress::kFailed;
   }
@@ -61,7 +61,7 @@ std::vector<Pod> NewDriverPods(const NodeView& view, const DriverFacts& driver) 
   return pods;
 }
 
-// Until the driver has been replaced, the conditions and the chosen pods are those of the old one.
+// Until the driver has been replaced, the conditions and the chosen pods belong to the old driver.
 NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const DriverFacts& driver,
                         const RolloutHealth& health) {
   static const StringMap& kNone = *new StringMap();

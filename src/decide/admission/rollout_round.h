@@ -108,8 +108,8 @@ struct RolloutRound {
   // Indexes of the nodes whose pods the next round must know. These are the nodes that wait in an order by pods, and
   // the upgraded nodes of a stage that is not done before chosen pods are ready.
   std::vector<std::size_t> pod_interest = {};
-  // A node of each unit that is not cordoned yet, although others may be: no pod of the unit is evicted before all
-  // are.
+  // A node of each unit that is not cordoned yet, although others may be. No pod of the unit is evicted before all its
+  // nodes are cordoned.
   std::map<std::string, std::string> uncordoned_units = {};
   // Nodes that have started according to the ledger, but whose pods, and therefore whose units, are unknown.
   std::vector<std::size_t> of_unknown_units = {};

@@ -171,7 +171,7 @@ std::vector<int> RolloutCensus::SlotsUsed() const {
   return used;
 }
 
-// Those that have changed are taken out, and put in where they belong.
+// Removes the units that have changed, and inserts them again in their order.
 const std::vector<std::size_t>& RolloutCensus::Waiting(const std::vector<RolloutNode>& nodes) {
   if (changed_.empty()) return waiting_;
   std::erase_if(waiting_, [&](std::size_t number) { return is_changed_[number]; });

@@ -11,7 +11,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// As failurePolicy.maxFailures: a percentage rounds down, and one failure may always happen.
+// Same as failurePolicy.maxFailures: a percentage rounds down, and one failure is always allowed.
 int LimitOf(const CountOrPercent& budget, int total) {
   if (const Count* count = std::get_if<Count>(&budget)) return count->value;
   return std::max(1, static_cast<int>(std::int64_t{std::get_if<Percent>(&budget)->value} * total / 100));

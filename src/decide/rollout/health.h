@@ -1,4 +1,4 @@
-// Whether a node with its new driver is well.
+// Checks whether a node with its new driver is well.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_HEALTH_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_HEALTH_H_
 
@@ -11,7 +11,7 @@
 
 namespace driverupgrade::internal {
 
-// Each for a person; empty: it is not.
+// Causes as text for users. Empty if the node is not sick, or not unwell.
 struct NodeHealth {
   std::string sick = {};
   std::string unwell = {};

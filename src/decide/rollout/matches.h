@@ -11,7 +11,7 @@
 
 namespace driverupgrade::internal {
 
-// Which conditions of RolloutHealth::node_conditions the node has, whatever their status: a bit each. The first 64.
+// Returns a bit for each of the first 64 RolloutHealth::node_conditions, set if the node has it, whatever its status.
 std::uint64_t ConditionsOn(const Node& node, const RolloutHealth& health);
 
 class Matches {

@@ -91,7 +91,7 @@ class Reader {
   std::vector<std::string> wrong_;
 };
 
-// One that somebody has put together from two: which of them counts?
+// Rejects an object that was merged from two by hand, because it is unclear which duplicate counts.
 bool HasDuplicates(const json::Value& object) {
   std::set<std::string_view> names;
   for (const auto& member : object.GetObject()) {

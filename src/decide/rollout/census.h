@@ -49,7 +49,7 @@ struct WaitingUnit {
   std::size_t group = 0;  // 0 without groups
   std::vector<std::size_t> nodes = {};
   bool admitted_before = false;
-  bool is_rest = false;  // of a group that starts together and has started
+  bool is_rest = false;  // the rest of a group that starts together and has started
   bool own_node = false;
   bool out_of_service = true;  // it waits for no stage, and neither does any other node of a group that starts together
 };

@@ -1,4 +1,4 @@
-// uncordon-required: giving the node back.
+// uncordon-required: returning the node to service.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -11,8 +11,8 @@
 namespace driverupgrade {
 namespace {
 
-// Whether the node's cordon is an upgrade's that nobody but us relies on (dep-F7). `now`: `read`, with what has been
-// found out about the initial state since.
+// Whether the node's cordon belongs to an upgrade and only we rely on it (dep-F7). `now` is `read` plus everything
+// learned since about the initial state.
 bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMarks& read, const NodeMarks& now) {
   // If its devices are isolated, another client has cordoned the node.
   if (read.isolated_devices.present()) return false;
@@ -28,7 +28,7 @@ bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMa
   return cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival_lifts;
 }
 
-// What another driver or an administrator wrote stays (dep-F6, I6).
+// Keeps what another driver or an administrator wrote (dep-F6, I6).
 void RemoveOurAnnotations(NodeMarks& marks) {
   marks.stage.Remove();
   marks.pod_completion_start.Remove();
@@ -51,7 +51,7 @@ bool LiftsCordon(const Walk& walk) {
   return walk.view.node.unschedulable && IsOursToLift(walk.view.node, walk.in.identity, walk.before(), walk.after());
 }
 
-// Waits while another driver relies on the cordon that would be lifted; nullopt if none does.
+// Waits while another driver relies on the cordon that would be lifted; nullopt if no driver does.
 std::optional<Progress> WaitForOtherDriver(Walk& walk) {
   if (!LiftsCordon(walk)) return std::nullopt;
   const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity);

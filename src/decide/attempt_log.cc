@@ -12,7 +12,7 @@ namespace {
 constexpr absl::Duration kAcceptedEvictionRepeats = absl::Seconds(30);
 constexpr absl::Duration kRefusedEvictionFirst = absl::Seconds(5);
 constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
-// However long a server asks to wait: it may be mistaken, or not be the server.
+// Applies however long a server asks to wait: it may be mistaken, or the response may not come from it.
 constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
 // A patch refused at an old version is refused again until a newer version is read. This delay is for a 409 sent by

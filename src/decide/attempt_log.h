@@ -34,19 +34,19 @@ bool IsOlderVersion(std::string_view a, std::string_view b);
 // Whether the outcome of the last patch is known: it was answered, and the node has been read at a newer version or
 // the patch was clearly refused.
 bool IsSettled(const PatchAttempt& attempt, const Node& node);
-// When a node may be patched again at the version `node` has; InfiniteFuture() while an answer is outstanding.
+// Returns when a node may be patched again at the version of `node`; InfiniteFuture() while a response is outstanding.
 absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node);
-// When the same request for the pod may be sent again; InfiniteFuture() while an answer is outstanding.
+// Returns when the same request for the pod may be sent again; InfiniteFuture() while a response is outstanding.
 absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid);
-// When a patch that does nothing but write the label again is due: 10 s after the first loss, doubling to 1 h.
+// Returns when a patch that only writes the label again is due: 10 s after the first loss, doubling to 1 h.
 absl::Time NextLabelDue(const LabelLoss& loss);
-// When a loss is forgotten: 2 h after the label was last found missing.
+// Returns when a loss is forgotten: 2 h after the label was last found missing.
 absl::Time LabelLossEnds(const LabelLoss& loss);
-// When the call may be made; InfiniteFuture() while an answer is outstanding.
+// Returns when the call may be made; InfiniteFuture() while a response is outstanding.
 absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call);
 absl::Time NextDeviceCallDue(const DeviceAttempt& attempt, const DeviceCall& call);
 
-// Returns what the answer to a write says about its effect.
+// Returns what the response to a write shows about its effect.
 Outcome OutcomeOf(const absl::Status& answer);
 
 class AttemptLog {
@@ -56,7 +56,7 @@ class AttemptLog {
   // `node_version`: the node's version as it was read when the request was decided.
   void PodRequestSent(const std::string& node_uid, std::string_view node_version, const std::string& pod_uid,
                       absl::Time now);
-  // `answer.count` and `answer.sent_at` are kept as they are in the log.
+  // `answer.count` and `answer.sent_at` are ignored: the log keeps its own values.
   void PodRequestAnswered(const std::string& node_uid, const std::string& pod_uid, PodAttempt answer);
   void MaintenanceCallSent(const std::string& node_uid, const MaintenanceCall& call);
   void MaintenanceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome,

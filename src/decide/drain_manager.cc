@@ -40,7 +40,7 @@ GateReason ReasonFor(Refusal refusal) {
   return GateReason::kPodsTerminating;
 }
 
-// Names what holds a terminating pod, because the administrator has to remove it.
+// Names the finalizers that hold a terminating pod, because the administrator must remove them.
 void AppendFinalizers(const Pod& pod, std::string& text) {
   if (!pod.finalizers.empty()) absl::StrAppend(&text, ", held by finalizer ", absl::StrJoin(pod.finalizers, ", "));
 }
@@ -150,7 +150,7 @@ PodSelection DrainManager::Classify(const std::vector<const Pod*>& pods, bool fo
 LabelSelector DrainablePods(const DriverIdentity& identity) {
   absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(
       {{.key = identity.SkipDrainPodLabel(), .op = LabelSelector::Operator::kNotIn, .values = {"true"}}});
-  // An identity's keys are valid labels; were one not, no pod could be spared, so none is drained.
+  // An identity's keys are valid labels. If one were not, no pod could be spared, so none is drained.
   return selector.ok() ? *std::move(selector) : LabelSelector::Nothing();
 }
 

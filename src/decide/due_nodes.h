@@ -42,7 +42,7 @@ class DueNodes {
   std::string changed_at_;  // the last node that was taken, so that nodes that change often do not starve the others
   std::set<std::pair<absl::Time, std::string>> wakes_;
   bool any_woken_ = false;  // a node's time has come, and the last Take had no room for it
-  // From `swept_to_` on, round to where the sweep began.
+  // The sweep continues from `swept_to_` on, wrapping around to where it started.
   struct SweepEnd {
     std::string name;
     bool is_behind;               // the last node of all comes first

@@ -15,7 +15,7 @@ namespace {
 // `node` waits for a slot.
 WaitingNode WaitingOf(const JudgedNode& node) { return {.node = node.name, .candidate = *node.verdict.candidate}; }
 
-// Returns the time that the node's marks have for this state; nullopt: no mark has it.
+// Returns the time that the node's marks have for this state; nullopt without such a mark.
 std::optional<absl::Time> SinceOf(const NodeMarks& marks, UpgradeState state) {
   const std::optional<Stage>& stage = marks.stage.value();
   if (stage && stage->state == state) return stage->began;

@@ -54,7 +54,7 @@ class RolloutPlanner {
   const std::vector<Finding>& findings() const { return findings_; }
   const std::optional<absl::Time>& wake_at() const { return wake_at_; }
   const std::shared_ptr<const RolloutWaits>& waits() const { return waits_; }
-  // The nodes whose pods the next round has to know.
+  // The nodes whose pods the next round must know.
   const Names& interest() const { return interest_; }
 
   // See RolloutRound; `of_unknown_units` by name.

@@ -21,8 +21,8 @@ absl::Duration HeldMin(GateReason reason) {
 // How long an annotation stays as it is while the node stays in its state.
 constexpr absl::Duration kUnchangedMin = absl::Minutes(5);
 
-// Whether nodes often have the gate for a moment: until a patch is answered, or until the pods of the node are read. An engine
-// without a cache reads these in each pass.
+// Whether nodes often have the gate only briefly: until a patch is answered, or until the pods of the node are read. An
+// engine without a cache reads the pods in each pass.
 bool IsPassing(GateReason reason) { return reason == GateReason::kUnsettled || reason == GateReason::kPodsUnknown; }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace driverupgrade::internal {
 // finds as written just then.
 class ShownWait {
  public:
-  // The node is judged by these marks.
+  // The marks by which the node is judged.
   void Read(const NodeMarks& marks, absl::Time now);
   // The node was judged.
   void Judged(const Verdict& verdict, absl::Time now);

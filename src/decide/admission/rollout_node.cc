@@ -20,8 +20,8 @@ namespace {
 // Long enough for a kubelet to return after a restart, or after a restart of its node's network, and remove the pod.
 constexpr absl::Duration kLostAfter = absl::Minutes(1);
 
-// Returns whether the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the maintenance
-// operator (dep-F13). A NodeMaintenance that is being deleted frees the slot by itself.
+// Returns whether the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the
+// maintenance operator (dep-F13). A NodeMaintenance that is being deleted frees the slot on its own.
 bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions>& options) {
   if (!options || !options->enabled || !view.maintenances || view.maintenances->empty()) return false;
   const std::vector<const NodeMaintenance*> claims = MaintenanceRequestor(*options).ClaimsOn(view);
@@ -84,9 +84,9 @@ bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   });
 }
 
-// Returns since when the node has been unavailable for good. `will_end`: the node's upgrade will finish and make it
-// available again. A node may be not ready while its driver is replaced; it is lost if a driver pod outlives its deletion
-// timestamp by kLostAfter.
+// Returns since when the node has been unavailable indefinitely. `will_end`: the node's upgrade will finish and make it
+// available again. A node can be not ready while its driver is replaced; it is lost if a driver pod outlives its
+// deletion timestamp by kLostAfter.
 absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end) {
   if (view.node.ready && !view.node.unschedulable && !marks.isolated_devices.present()) return absl::InfiniteFuture();
   if (!will_end) return absl::InfinitePast();
@@ -143,7 +143,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   node.is_isolated = view.node.unschedulable || is_evacuated;
   node.out_of_service = keeps_maintenance || marks->isolated_devices.present() ||
                         (view.node.unschedulable && IsInCordonSet(*marks, identity));
-  // The state machine does not ask: a failed node with the skip label may still be repaired.
+  // The state machine does not check this: a failed node with the skip label may still be repaired.
   if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) {
     node.progress = NodeProgress::kLeftOut;
     node.left_out_by = GateReason::kSkipLabel;

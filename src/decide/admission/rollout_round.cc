@@ -36,7 +36,7 @@ std::vector<const DriverDaemonSet*> DaemonSetsOf(const DriverFacts& driver, bool
   return wanting.empty() ? all : wanting;
 }
 
-// None: the revision of a DaemonSet is not known.
+// Returns the target revisions; empty if the revision of a DaemonSet is unknown.
 std::set<std::string> RevisionsOf(const std::vector<const DriverDaemonSet*>& daemon_sets) {
   std::set<std::string> revisions;
   for (const DriverDaemonSet* daemon_set : daemon_sets) {
@@ -92,7 +92,7 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const Roll
   return statuses;
 }
 
-// Returns true if the units have to be formed again. Otherwise the node keeps its own.
+// Returns true if the units must be formed again. Otherwise the node keeps its own.
 bool KeepUnit(const RolloutNode& before, RolloutNode& node) {
   if (before.may_start != node.may_start || before.progress != node.progress || before.pods != node.pods ||
       before.gangs != node.gangs || before.may_stop != node.may_stop ||
@@ -311,7 +311,7 @@ class RolloutRounds {
     }
   }
 
-  // How many nodes can be unavailable at once by upgrades: others may be for good.
+  // Returns how many nodes upgrades can make unavailable at the same time: others may be unavailable indefinitely.
   std::optional<int> RoomForUnits() const {
     if (!GangsStartTogether(policy_) || !budgets_.all.unavailable_max) return std::nullopt;
     const auto lost = std::count_if(view_.nodes.begin(), view_.nodes.end(),
@@ -328,7 +328,7 @@ class RolloutRounds {
     return gangs;
   }
 
-  // Without gangs, this many nodes are in progress at once.
+  // Returns how many nodes are in progress at the same time, without gangs.
   std::optional<int> AtOnce() const {
     std::optional<int> most = budgets_.all.parallel_max;
     if (const auto& unavailable = budgets_.all.unavailable_max) {

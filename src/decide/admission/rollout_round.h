@@ -53,7 +53,7 @@ class RolloutMembers {
   // Notes that a node's view or verdict may differ. The stages stay as they are unless the node is or was left out.
   void Change(std::size_t i, const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
               const RolloutInput& input);
-  // Notes that labels changed, so that the next round has to assign stages and groups again.
+  // Notes that labels changed, so that the next round must assign stages and groups again.
   void LabelsChanged() { stale_ = true; }
   // The stages of the nodes, as of the last round.
   const std::shared_ptr<const std::vector<int>>& stages() const { return stages_; }

@@ -35,7 +35,7 @@ std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
 }
 
 // A failed node that relies on a cordon has our name in the set, or an administrator's cordon was noted. The class is
-// written for every node that is given back.
+// written for every node that is returned to service.
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity) {
   return marks.State() == UpgradeState::kFailed &&
          marks.failure_class.value() == ToString(FailureClass::kDrainBlocked) && !IsIsolated(marks, identity) &&

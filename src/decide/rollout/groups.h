@@ -80,7 +80,7 @@ class GroupLimit {
   std::map<std::size_t, std::string> failed_;
   std::map<std::size_t, std::string> left_out_;
   std::string not_begun_;
-  std::vector<std::size_t> begun_ = {};  // in order; all there may be with mode kOneAtATime
+  std::vector<std::size_t> begun_ = {};  // in order; has all such groups only with mode kOneAtATime
 };
 
 }  // namespace driverupgrade::internal

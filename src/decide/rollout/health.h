@@ -17,7 +17,7 @@ struct NodeHealth {
   std::string unwell = {};
   friend bool operator==(const NodeHealth&, const NodeHealth&) = default;
 };
-// `conditions` of the node by their types, `pods` on it, and those of the driver.
+// `conditions` of the node by their types, `pods` on it, and the pods of the driver.
 NodeHealth HealthOf(const StringMap& conditions, const std::vector<Pod>& pods, const std::vector<Pod>& driver_pods,
                     const RolloutHealth& health);
 

@@ -22,7 +22,7 @@ class Matches {
 
   // Counts conditions and pods. `by`: 1 or -1.
   void Count(const RolloutNode& node, int by);
-  // One sentence for each field that matches nothing; none in a cluster without nodes.
+  // Returns one sentence for each field that matches nothing; no sentence in a cluster without nodes.
   std::vector<std::string> Missing(const RolloutPolicy& policy) const;
 
  private:

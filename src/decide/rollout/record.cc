@@ -199,7 +199,7 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   if (document.HasParseError()) return Unreadable(fmt::format("no JSON at byte {}", document.GetErrorOffset()));
   if (!document.IsObject()) return Unreadable("it is no object");
   if (HasDuplicates(document)) return Unreadable("a member is there twice");
-  // Const, as clang finds the comparison of the others ambiguous.
+  // Const, because clang finds the comparison of the others ambiguous.
   const json::Document& root = document;
   const auto version = root.FindMember("version");
   if (version == root.MemberEnd() || !version->value.IsInt() || version->value.GetInt() != kVersion) {

@@ -137,7 +137,8 @@ class Admission {
     });
   }
 
-  // The wait of a gang begins once nothing else keeps its nodes from starting. It continues whatever keeps them later.
+  // The wait of a gang starts once nothing else keeps its nodes from starting. It continues whatever keeps them from
+  // starting later.
   int GangRuns(const WaitingUnit& unit) {
     if (!GangsStartTogether(policy_)) return kStarts;
     std::vector<const RolloutNode*> nodes;

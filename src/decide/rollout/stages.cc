@@ -200,7 +200,7 @@ class Advance {
     }
   }
 
-  // The group that is in progress, or that was last. Its nodes are watched until the next one begins.
+  // The group that is in progress, or that was last. Its nodes are watched until the next group starts.
   void NoteGroup() {
     if (!policy_.groups || policy_.groups->mode != GroupMode::kOneAtATime) return record().group.clear();
     if (const std::string* group = census_.GroupUnderWay()) record().group = *group;
@@ -245,7 +245,7 @@ class Advance {
                        [](const StageCount& stage) { return stage.done + stage.failed < stage.nodes; });
   }
 
-  // With a failed node the revision is not proven: the way back to it has to pass the stages.
+  // With a failed node the revision is not proven, so a return to it must pass the stages again.
   void NoteCompleted() {
     const std::vector<StageCount>& counts = census_.counts();
     const auto is_over = [](const StageCount& stage) { return stage.done == stage.nodes; };

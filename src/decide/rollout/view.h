@@ -70,7 +70,8 @@ struct RolloutNode {
   std::string turn = {};
 };
 
-// Whether it is left out because of its own condition, such as NotReady, and not by a wish: the rollout reports it.
+// Whether the node is left out because of its own condition, such as NotReady, and not on request: the rollout reports
+// it.
 inline bool IsUnfit(const RolloutNode& node) { return node.left_out_by && !TraitsOf(*node.left_out_by).is_wish; }
 
 struct RolloutView {

@@ -72,7 +72,7 @@ bool NeedsAdmission(const Walk& walk) {
   return !walk.view.node.unschedulable || internal::IsIsolated(walk.before(), walk.in.identity);
 }
 
-// Ends the walk: the slot of the past upgrade, which the node may still hold, must not admit the next one.
+// Ends the walk: the slot of the past upgrade, which the node may still hold, must not admit the next upgrade.
 Progress QueueAgain(Walk& walk) {
   RequireUpgrade(walk, "the driver pod is out of date");
   return walk.Wait(GateReason::kUnsettled, "the limits admit its next upgrade once this patch was read");

@@ -5,9 +5,9 @@
 
 namespace driverupgrade {
 
-// Finds the state of a node that has neither a label nor a timer. With our claim on a NodeMaintenance the node waits for the
-// maintenance operator, unless its driver is proved already. If no driver pod has to be replaced, the node was evacuated,
-// and continues at the restart.
+// Finds the state of a node that has neither a label nor a timer. With our claim on a NodeMaintenance the node waits
+// for the maintenance operator, unless its driver is proved already. If no driver pod must be replaced, the node was
+// evacuated, and continues at the restart.
 void Walk::Resume() {
   if (before().HasLabel()) return;
   const bool is_claimed =

@@ -206,8 +206,8 @@ std::optional<Progress> UnblockSafeLoad(Walk& walk) {
   return std::nullopt;
 }
 
-// Evicts pods that have started to use a device since the driver pod was deleted: the new one waits for them. A pod that has
-// not started waits itself, for the plugin of the devices. nullopt: no such pod holds a device.
+// Evicts pods that have started to use a device since the driver pod was deleted, because the new driver pod waits for
+// them. A pod that has not started waits, in turn, for the plugin of the devices. nullopt: no such pod holds a device.
 std::optional<Progress> EvictLateHolders(Walk& walk) {
   if (!walk.IsolatesDevices()) return std::nullopt;
   Evacuation late = Evacuate(walk, /*spares_pending=*/true);
@@ -245,7 +245,7 @@ std::optional<absl::Time> DriverReadySince(const NodeView& view) {
   return since;
 }
 
-// Returns why the kubelet cannot start the driver pod, which an administrator has to change; empty if it can.
+// Returns why the kubelet cannot start the driver pod, which an administrator must change; empty if it can.
 std::string StartError(const Walk& walk) {
   if (walk.driver.not_ready == nullptr) return {};
   const Pod& pod = *walk.driver.not_ready;

@@ -115,7 +115,7 @@ bool Walk::RestartsOnly() const {
 Progress Walk::Enter(UpgradeState next, std::string reason) {
   DropStage();
   Remove(&NodeMarks::waiting_for);
-  // A node that has failed does not hold up the nodes that started with it.
+  // A failed node does not delay the nodes that started with it.
   if (next == UpgradeState::kFailed) Remove(&NodeMarks::unit);
   verdict.wake_at.reset();
   state_ = next;
@@ -294,7 +294,7 @@ void Walk::DropStage() {
   Remove(&NodeMarks::validation_start);
 }
 
-// nullopt: the present state has no deadline, so it needs no timer.
+// Returns nullopt if the present state has no deadline, so that it needs no timer.
 std::optional<absl::Duration> Walk::StageTimeout() const {
   const auto finite = [](absl::Duration timeout) {
     return timeout == absl::InfiniteDuration() ? std::nullopt : std::optional(timeout);

@@ -123,7 +123,7 @@ class Walk {
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
   // The same for a gate with a subject; its own time does not count.
   Progress Wait(Gate gate, absl::Time not_before = absl::InfiniteFuture());
-  // The verdict may change at `time`, unless that is never.
+  // Notes that the verdict may change at `time`, unless that is never.
   void WakeAt(absl::Time time);
   // Stops without a reason: there is nothing more to do.
   Progress Rest() { return Progress::kStopped; }

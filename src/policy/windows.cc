@@ -51,7 +51,7 @@ absl::Time EndOf(const RolloutWindow& window, absl::CivilSecond start, absl::Tim
   return window.time_zone.FirstTime(start + absl::ToInt64Seconds(window.duration));
 }
 
-// The spans of `window` that begin on one of `days` days from `first` on.
+// Adds the spans of `window` that start on one of `days` days from `first` on.
 void AddSpans(const RolloutPolicy& rollout, const RolloutWindow& window, absl::CivilDay first, int days,
               std::vector<Span>& spans) {
   const TimeZoneTable zone = ZoneOfClosedDays(rollout, window.time_zone);
@@ -102,7 +102,7 @@ std::optional<ClosedDays> ClosedAt(const RolloutPolicy& rollout, absl::Time now)
   return std::nullopt;
 }
 
-// Returns the length of the longest span that begins within kDaysAheadMax.
+// Returns the length of the longest span that starts within kDaysAheadMax.
 absl::Duration LongestFrom(const RolloutPolicy& rollout, absl::Time now) {
   absl::Duration longest = absl::ZeroDuration();
   for (const Span& span : OpenSpans(rollout, now, kDaysAheadMax)) {

@@ -10,7 +10,7 @@
 
 namespace driverupgrade::internal {
 
-// Equal values give equal texts, byte for byte.
+// Equal values result in equal texts, byte for byte.
 std::string FormatReading(const std::vector<ManagedNode>& nodes, const std::vector<HostQuestion>& questions);
 std::string FormatPass(const HostPass& pass);
 // Returns "{}" for nullptr. Errors: the errors of EncodeRequestTarget. `metadata_only`: the metadata of the objects in

@@ -1,4 +1,4 @@
-// The requests of one node's plan as HTTP requests, for a host that sends them itself.
+// The requests of one node's plan as HTTP requests, for a host that sends them.
 #ifndef DRIVERUPGRADE_SRC_HOST_NODE_EXCHANGE_H_
 #define DRIVERUPGRADE_SRC_HOST_NODE_EXCHANGE_H_
 

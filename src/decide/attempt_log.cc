@@ -45,8 +45,8 @@ void AddPossible(const PatchNodeParams& patch, std::vector<PatchNodeParams>& pos
   possible.push_back(patch);
 }
 
-// The value that the last patch which touched the label gave it: nullptr if there is no such patch, nullopt if it removed
-// the label.
+// The value that the last patch which touched the label gave it: nullptr if there is no such patch, nullopt if it
+// removed the label.
 const std::optional<std::string>* WrittenTo(const std::string& label, const PatchAttempt& attempt) {
   for (auto patch = attempt.possible.rbegin(); patch != attempt.possible.rend(); ++patch) {
     if (const auto written = patch->labels.find(label); written != patch->labels.end()) return &written->second;

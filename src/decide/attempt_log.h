@@ -72,8 +72,8 @@ class AttemptLog {
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
   // A pass has started: what is read from now on was read at `now` or later.
   void PassBegan(absl::Time now) { now_ = now; }
-  // Notes whether a node that was read carries its state label `key`. The label is lost if the node carried it before, or
-  // was sent it, or if it is missing from a node whose upgrade `is_in_progress`. To be called before NodeRead.
+  // Notes whether a node that was read carries its state label `key`. The label is lost if the node carried it before,
+  // or was sent it, or if it is missing from a node whose upgrade `is_in_progress`. To be called before NodeRead.
   void StateLabelRead(const Node& node, const std::string& key, bool is_in_progress);
   // The engine removes the labels on its own: a label that is missing is not lost.
   void LabelsRemoved() { labelled_.clear(); }

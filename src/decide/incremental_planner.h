@@ -101,11 +101,11 @@ class IncrementalPlanner {
   explicit IncrementalPlanner(StateMachine machine);
   ~IncrementalPlanner();
 
-  // From now on plans have the annotation that shows the gate of a node (DriverIdentity::WaitingForAnnotation). Step plans
-  // only its removal, because it does not know since when a node has had its gate.
+  // From now on plans have the annotation that shows the gate of a node (DriverIdentity::WaitingForAnnotation). Step
+  // plans only its removal, because it does not know since when a node has had its gate.
   void ShowWaits();
-  // NodeRules that differ make every node be judged again; AdmissionLimits that differ, no node. The exception is a pause
-  // that starts or ends while waits are shown: it makes every node be judged again.
+  // NodeRules that differ make every node be judged again; AdmissionLimits that differ, no node. The exception is a
+  // pause that starts or ends while waits are shown: it makes every node be judged again.
   void SetPolicy(const UpgradePolicy& policy);
   // `driver` is not null. If the DaemonSets differ, every node is judged again.
   // `findings` are what was found wrong while reading.

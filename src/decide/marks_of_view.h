@@ -100,7 +100,8 @@ class DriverPodsOfView {
 Tally TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIdentity& identity,
                    const NodeRules& rules);
 
-// A driver pod of the node that is not Ready, or that waits for the node, which has no other; nullptr without such a pod.
+// A driver pod of the node that is not Ready, or that waits for the node, which has no other; nullptr without such a
+// pod.
 const Pod* UnreadyDriverPod(const NodeView& view);
 // Whether the node is unavailable apart from its upgrade and its cordon: not Ready, about to leave, or without a driver
 // pod because Kubernetes cannot schedule it.

@@ -59,8 +59,9 @@ std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_s
   return revision.name.starts_with(prefix) ? revision.name.substr(prefix.size()) : std::string();
 }
 
-// Returns the revisions with the highest number. If revisions with the DaemonSet's own template are known, only these count. Numbers
-// alone can be wrong. A controller that has not seen a revision yet gives its number, or a lower one, to the next (kubernetes#80698).
+// Returns the revisions with the highest number. If revisions with the DaemonSet's own template are known, only these
+// count. Numbers alone can be wrong. A controller that has not seen a revision yet gives its number, or a lower one, to
+// the next (kubernetes#80698).
 std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
                                               const std::vector<ControllerRevision>& revisions) {
   const auto rank = [&](const ControllerRevision& revision) {
@@ -77,7 +78,8 @@ std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
   return newest;
 }
 
-// Whether the deletion of the pod was accepted. The watch may report it later, and a rollback may want its revision again.
+// Whether the deletion of the pod was accepted. The watch may report it later, and a rollback may want its revision
+// again.
 bool WasDeleted(const NodeView& view, const Pod& pod) {
   const auto attempt = view.attempts.pods.find(pod.ref.uid);
   return attempt != view.attempts.pods.end() && attempt->second.outcome == Outcome::kApplied;

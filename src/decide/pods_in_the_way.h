@@ -11,8 +11,9 @@
 
 namespace driverupgrade::internal {
 
-// Returns the pods of the node that the policy has an upgrade evict, delete or wait for, each once. Pods that have ended do not
-// count. Pods that the policy does not allow to evict count. nullopt: the pods are not known. The result refers to `view`.
+// Returns the pods of the node that the policy has an upgrade evict, delete or wait for, each once. Pods that have
+// ended do not count. Pods that the policy does not allow to evict count. nullopt: the pods are not known. The result
+// refers to `view`.
 std::optional<std::vector<const Pod*>> PodsInTheWay(const NodeView& view, const NodeRules& rules,
                                                     const StateMachine& machine);
 

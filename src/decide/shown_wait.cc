@@ -9,8 +9,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// How long a gate must last until the node shows it. A driver that is compiled or validated takes minutes and is not stuck: its node
-// costs no more requests than any other.
+// How long a gate must last until the node shows it. A driver that is compiled or validated takes minutes and is not
+// stuck: its node costs no more requests than any other.
 constexpr absl::Duration kHeldMin = absl::Minutes(1);
 constexpr absl::Duration kHeldMinOfDriver = absl::Minutes(10);
 

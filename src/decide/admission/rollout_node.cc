@@ -98,8 +98,8 @@ absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end
   return from;
 }
 
-// Marks a finished node that is out of use. Such a node is not Ready, or its driver pod is not Ready, or the pod is missing
-// although a DaemonSet of the driver selects the node.
+// Marks a finished node that is out of use. Such a node is not Ready, or its driver pod is not Ready, or the pod is
+// missing although a DaemonSet of the driver selects the node.
 void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
   const Pod* pod = UnreadyDriverPod(view);
   const bool is_wanted = std::any_of(driver.daemon_sets.begin(), driver.daemon_sets.end(),

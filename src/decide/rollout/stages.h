@@ -5,8 +5,8 @@
 //     if (step.record != stored) ...   // store it by compare-and-set, before the next call
 //     if (!step.halted && stages[i] <= step.open) ...   // node i may start
 //
-// A stage starts only once its record is stored: a replica that has not read the record does not know that the stage has
-// started. Pure.
+// A stage starts only once its record is stored: a replica that has not read the record does not know that the stage
+// has started. Pure.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
 
@@ -25,8 +25,8 @@ namespace driverupgrade::internal {
 // Data that is derived from a policy once.
 struct RolloutRules {
   RolloutPolicy policy = {};
-  // Two policies have the same `fingerprint` if an edit from one to the other lifts no halt: they differ in times and in
-  // the order only. They have the same `stages_fingerprint` if their stages select the same nodes.
+  // Two policies have the same `fingerprint` if an edit from one to the other lifts no halt: they differ in times and
+  // in the order only. They have the same `stages_fingerprint` if their stages select the same nodes.
   std::string fingerprint = {};
   std::string stages_fingerprint = {};
   // The `fingerprint` of earlier releases, which covers the whole section.

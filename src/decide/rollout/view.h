@@ -54,8 +54,8 @@ struct RolloutNode {
   bool out_of_use = false;
   // Since when `out_of_use` has been set; nullopt: unknown, or the driver pod is still starting.
   std::optional<absl::Time> out_of_use_since = std::nullopt;
-  // For matches.h: the conditions on the node that the policy names, and whether the node has a pod that its podSelector
-  // selects; nullopt: not checked.
+  // For matches.h: the conditions on the node that the policy names, and whether the node has a pod that its
+  // podSelector selects; nullopt: not checked.
   std::uint64_t conditions = 0;
   std::optional<bool> has_chosen_pod = std::nullopt;
   // Number of pods that its upgrade would evict, delete or wait for (pods_in_the_way.h); nullopt: not known.

@@ -66,7 +66,8 @@ Progress RestartAgain(Walk& walk) {
 }
 
 // Returns whether another driver pod must be replaced. While the node waited for another driver, another node may have
-// taken its slot (dep-F8). If our name is missing from a cordon, the next upgrade would mistake it for an administrator's.
+// taken its slot (dep-F8). If our name is missing from a cordon, the next upgrade would mistake it for an
+// administrator's.
 bool NeedsAdmission(const Walk& walk) {
   if (!walk.driver.out_of_date || walk.InRequestorMode()) return false;
   return !walk.view.node.unschedulable || internal::IsIsolated(walk.before(), walk.in.identity);
@@ -139,8 +140,8 @@ Progress FinishUpgrade(Walk& walk, std::string reason) {
   return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
 }
 
-// T49, T50 with dep-F8 and dep-F13: uncordon-required -> upgrade-done; -> pod-restart-required | upgrade-required if the
-// driver is not proved, even if another client set the label.
+// T49, T50 with dep-F8 and dep-F13: uncordon-required -> upgrade-done; -> pod-restart-required | upgrade-required if
+// the driver is not proved, even if another client set the label.
 Progress LeaveUncordon(Walk& walk) {
   const bool is_left_alone = walk.InRequestorMode() && !walk.requestor;
   if (!walk.driver.ready && !is_left_alone) {

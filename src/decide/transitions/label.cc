@@ -39,8 +39,8 @@ bool Walk::OnlyWritesLabel() const {
          plan.maintenance.empty() && !plan.confirm && !admitted;
 }
 
-// A label that is missing is written together with the patch that is needed anyway, or alone. Alone it waits for a while
-// if another client has removed it.
+// A label that is missing is written together with the patch that is needed anyway, or alone. Alone it waits for a
+// while if another client has removed it.
 void Walk::PaceLabel() {
   NodePlan& plan = verdict.plan;
   const std::optional<LabelLoss>& loss = view.attempts.label_loss;

@@ -139,7 +139,8 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   return walk.Wait(std::move(evacuation.stuck), std::min(deadline, NextRead(walk.in.now)));
 }
 
-// Returns the driver pod that the node waits for: one to replace, one that terminates, or one that is not ready. nullptr: no such pod.
+// Returns the driver pod that the node waits for: one to replace, one that terminates, or one that is not ready.
+// nullptr: no such pod.
 const Pod* PodInQuestion(const DriverPods& driver) {
   if (!driver.to_restart.empty()) return driver.to_restart.front();
   return driver.terminating != nullptr ? driver.terminating : driver.not_ready;

@@ -117,8 +117,8 @@ bool WasInterrupted(const Walk& walk) {
          (marks.unschedulable && internal::WasInitiallyUnschedulable(marks));
 }
 
-// Keeps a node without a label from upgrade-done until its driver is proved, if an upgrade of it was interrupted. nullopt:
-// the driver is proved, or no upgrade was interrupted.
+// Keeps a node without a label from upgrade-done until its driver is proved, if an upgrade of it was interrupted.
+// nullopt: the driver is proved, or no upgrade was interrupted.
 std::optional<Progress> WaitForProof(Walk& walk) {
   if (walk.driver.none || !WasInterrupted(walk)) return std::nullopt;
   if (const Pod* terminating = walk.driver.terminating) {

@@ -327,8 +327,8 @@ void Walk::CordonInstead() {
 }
 
 const std::vector<Pod>* Walk::KnownPods() {
-  // A list from before the cordon proves nothing, because the node took new pods until then. If its devices are isolated, the
-  // claims show which pods matter.
+  // A list from before the cordon proves nothing, because the node took new pods until then. If its devices are
+  // isolated, the claims show which pods matter.
   return view.node.unschedulable || IsolatesDevices() ? ReadPods() : nullptr;
 }
 
@@ -369,7 +369,8 @@ bool Walk::AwaitsUpgrade() const {
   return state_ == UpgradeState::kUpgradeRequired || (IsInProgress(state_) && state_ != UpgradeState::kFailed);
 }
 
-// The taint comes with patches that are sent anyway. A node with the skip label keeps its driver, so that gangs on it are safe.
+// The taint comes with patches that are sent anyway. A node with the skip label keeps its driver, so that gangs on it
+// are safe.
 void Walk::Steer() {
   const bool steers =
       in.policy.steer_gangs && AwaitsUpgrade() && !after().skip_upgrade.value() && internal::CanWriteTaints(view.node);

@@ -140,7 +140,8 @@ class Walk {
   Failures PastFailures() const;
   void WriteFailures(const Failures& failures);
 
-  // Makes sure that the node is cordoned, by us if no other client did (T11, dep-F8), unless its devices are isolated instead.
+  // Makes sure that the node is cordoned, by us if no other client did (T11, dep-F8), unless its devices are isolated
+  // instead.
   void HoldCordon();
   // Whether the devices of the node are isolated, and not the node.
   bool IsolatesDevices() const { return after().isolated_devices.present(); }
@@ -170,9 +171,9 @@ class Walk {
   // Whether both the target and the pods to restart are of the revisions that were compared (T8).
   bool RestartsOnly() const;
 
-  // Ends the walk and completes its plan: the patch, the joined cordon, the last timers, and a label that another client
-  // has removed. `acts`: the node may be written to. `shown_wait`: for the annotation that shows the node's gate; nullptr:
-  // it stays as it is.
+  // Ends the walk and completes its plan: the patch, the joined cordon, the last timers, and a label that another
+  // client has removed. `acts`: the node may be written to. `shown_wait`: for the annotation that shows the node's
+  // gate; nullptr: it stays as it is.
   void Finish(bool acts, const internal::ShownWait* shown_wait);
 
  private:
@@ -261,10 +262,11 @@ std::optional<Progress> HoldDevices(Walk& walk);
 void RemoveOldRules(Walk& walk);
 // Removes the rules of the node. nullopt: it has no rule.
 std::optional<Progress> ReleaseRules(Walk& walk);
-// Waits for pods that hold a device and are not bound yet, and evicts the late ones. nullopt: no such pod holds a device.
+// Waits for pods that hold a device and are not bound yet, and evicts the late ones. nullopt: no such pod holds a
+// device.
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
-// Returns why the driver is not proved although its pod is ready: its devices are not published again. Empty if they are.
-// `due`: when to check again.
+// Returns why the driver is not proved although its pod is ready: its devices are not published again. Empty if they
+// are. `due`: when to check again.
 std::string WhyDevicesMissing(const Walk& walk, absl::Time& due);
 
 // Whether the validation pods among `pods` prove the node's driver.
@@ -272,8 +274,8 @@ Validation Validate(const Walk& walk, const std::vector<Pod>& pods);
 // Replaces validation pods that have proved the old driver only. Returns when the next deletion is due.
 absl::Time RestartEarly(Walk& walk, Validation& validation);
 
-// Returns a node that enters upgrade-failed with its old driver to service. Lifts a cordon that only our upgrade relies on,
-// and marks the node so that it holds no slot (internal::IsGivenBack).
+// Returns a node that enters upgrade-failed with its old driver to service. Lifts a cordon that only our upgrade relies
+// on, and marks the node so that it holds no slot (internal::IsGivenBack).
 void ReturnToService(Walk& walk);
 // Removes from `after` all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9);
 // both are as the node was read. Returns what was done, as text for users.

@@ -50,7 +50,8 @@ void AdmissionLedger::Read() {
 
 absl::Status AdmissionLedger::TakeRead(const absl::StatusOr<ConfigMap>& found) {
   if (absl::IsNotFound(found.status())) {
-    // The next Settle stores the remembered grants again. The record is dropped: another replica may have halted the rollout since.
+    // The next Settle stores the remembered grants again. The record is dropped: another replica may have halted the
+    // rollout since.
     stored_.reset();
     record_.reset();
     known_ = true;

@@ -1,5 +1,5 @@
-// Keeps budgets although two replicas believe that they lead, or one crashes with a write in progress (ADR 0005). Sends nothing: its
-// requests are values.
+// Keeps budgets although two replicas believe that they lead, or one crashes with a write in progress (ADR 0005). Sends
+// nothing: its requests are values.
 //
 // admission/grants.h has the decisions and their reasons.
 //
@@ -13,22 +13,24 @@
 //     if (...) ...                                         // 4. if that succeeded, start decision->admitted
 //
 // LedgerSteps uses it. Rules for the engine:
-// - Read() comes before the list of nodes, because a node may have been created and granted since an older list. If it fails, the pass
-//   continues, but admits no node.
-// - Every node with a grant must be among the readings as long as the node exists, with or without a driver pod or a label of the driver:
-//   for the ledger, a missing node is deleted. Plan::readings has the nodes that matter.
-// - For the budgets, each node's share is WithGrant(internal::TallyOf(...)) if Counts(ledger.grants(), reading). Candidates for which
-//   IsCurrent(...) go first: Candidate::has_grant. StateMachine::Step does so by ClusterSnapshot::grants. Candidates that request neither
-//   a slot nor headroom need no grant (dep-F14): NodePlan::needs_grant.
-// - A node's plan that starts it is sent only if the node is among `admitted`, so only after the compare-and-set succeeded, and its patch
-//   has the granted version as precondition: Granted(uid) == plan.resource_version. The plan of any other admitted node is dropped for
-//   this pass, its pod calls and Events included (arch-A12).
-// - After a conflict of the patch (409) the node is read at a newer version and requests a grant again: Settle renews the grant.
-// - Settle is called in every pass, even without a candidate: it releases grants that are no longer needed. It makes a request
-//   only for a change.
+// - Read() comes before the list of nodes, because a node may have been created and granted since an older list. If it
+//   fails, the pass continues, but admits no node.
+// - Every node with a grant must be among the readings as long as the node exists, with or without a driver pod or a
+//   label of the driver: for the ledger, a missing node is deleted. Plan::readings has the nodes that matter.
+// - For the budgets, each node's share is WithGrant(internal::TallyOf(...)) if Counts(ledger.grants(), reading).
+//   Candidates for which IsCurrent(...) go first: Candidate::has_grant. StateMachine::Step does so by
+//   ClusterSnapshot::grants. Candidates that request neither a slot nor headroom need no grant (dep-F14):
+//   NodePlan::needs_grant.
+// - A node's plan that starts it is sent only if the node is among `admitted`, so only after the compare-and-set
+//   succeeded, and its patch has the granted version as precondition: Granted(uid) == plan.resource_version. The plan
+//   of any other admitted node is dropped for this pass, its pod calls and Events included (arch-A12).
+// - After a conflict of the patch (409) the node is read at a newer version and requests a grant again: Settle renews
+//   the grant.
+// - Settle is called in every pass, even without a candidate: it releases grants that are no longer needed. It makes a
+//   request only for a change.
 //
-// A rollout's record (ADR 0013) is one more entry of the same ConfigMap: a replica that grants a start has shown that no other replica
-// has changed the record since it was read. Confirm shows the same without a change.
+// A rollout's record (ADR 0013) is one more entry of the same ConfigMap: a replica that grants a start has shown that
+// no other replica has changed the record since it was read. Confirm shows the same without a change.
 //
 // Not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_LEDGER_ADMISSION_LEDGER_H_
@@ -69,8 +71,8 @@ class AdmissionLedger {
                                                      const std::vector<std::string>& wanted,
                                                      const std::optional<std::string>& record = std::nullopt);
 
-  // Reads the ConfigMap to show that no other client has changed it since it was read or stored. Errors: FailedPrecondition unless it has
-  // been read.
+  // Reads the ConfigMap to show that no other client has changed it since it was read or stored. Errors:
+  // FailedPrecondition unless it has been read.
   [[nodiscard]] absl::Status Confirm();
 
   // Returns the request to send, the same one until it is answered; nullptr if there is nothing to send.
@@ -82,8 +84,9 @@ class AdmissionLedger {
   // The next Read finds a grant that was stored nevertheless, and it counts.
   [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
 
-  // Takes the ConfigMap as another ledger of this process has just read or stored it. If our own entries are unchanged, our next
-  // request is for that version, so that the other ledger's change is not a conflict. Next must not have been sent yet.
+  // Takes the ConfigMap as another ledger of this process has just read or stored it. If our own entries are unchanged,
+  // our next request is for that version, so that the other ledger's change is not a conflict. Next must not have been
+  // sent yet.
   void Saw(const ConfigMap& config_map);
 
   // Drops everything, because the cluster was restored from a backup. The next Read reads; the response to a request in

@@ -29,8 +29,8 @@
 
 namespace driverupgrade::internal {
 
-// Returns whether the plan takes the node out of upgrade-required, with or without a grant. Nodes that an administrator has
-// cordoned, or that a maintenance operator evacuates, need no grant.
+// Returns whether the plan takes the node out of upgrade-required, with or without a grant. Nodes that an administrator
+// has cordoned, or that a maintenance operator evacuates, need no grant.
 bool Starts(const NodePlan& node);
 
 // Not thread-safe.
@@ -59,8 +59,8 @@ class LedgerSteps {
     return durations_.took();
   }
 
-  // The cluster was restored from a backup, so UIDs and versions may come again: the ledger is read again. A NodeSeen for every
-  // node follows.
+  // The cluster was restored from a backup, so UIDs and versions may come again: the ledger is read again. A NodeSeen
+  // for every node follows.
   void Forget(absl::Time now);
 
   // Notes the node that a cache has under this name now; nullptr: no node. Call it for every change.

@@ -56,8 +56,8 @@ struct NodeParts {
   std::optional<absl::StatusOr<NodeDevices>> devices = std::nullopt;  // nullopt: not requested
 };
 
-// The callbacks of the embedding operator: PodFilter and RestartOnlyPredicate (snapshot_builder.h). An error holds the node
-// back until a later call succeeds. NotFound of RestartOnly does not: one of the revisions is not known.
+// The callbacks of the embedding operator: PodFilter and RestartOnlyPredicate (snapshot_builder.h). An error holds the
+// node back until a later call succeeds. NotFound of RestartOnly does not: one of the revisions is unknown.
 class NodeHooks {
  public:
   virtual ~NodeHooks() = default;
@@ -67,7 +67,7 @@ class NodeHooks {
   // Called before the view of the node is made.
   virtual void Begin(const std::string&) {}
   virtual void Forget(const std::string&) {}
-  // Called after an error that the view shows. Returns true if a new answer will come without another call.
+  // Called after an error that the view shows. Returns true if a new result will arrive without another call.
   virtual bool WillTell(const NodeView&) const { return false; }
 };
 
@@ -82,7 +82,7 @@ struct ViewScope {
   bool asks_restart_only = false;
 };
 
-// Remembers the answers of hooks as long as their subject stays the same. Not thread-safe.
+// Remembers the results of hooks as long as their subject stays the same. Not thread-safe.
 class NodeViews {
  public:
   NodeViews(DriverIdentity identity, ViewScope scope);
@@ -100,7 +100,7 @@ class NodeViews {
   void DropOldAttempts(NodeView& view, AttemptLog& log) const;
   // Returns the view as it is judged: complete, and decoded.
   std::shared_ptr<const NodeView> Share(NodeView view) const { return ShareView(std::move(view), identity_); }
-  // Forgets the answers about other nodes.
+  // Forgets the results about other nodes.
   void KeepOnly(const std::set<std::string>& nodes);
   void Forget(const std::string& node) { memory_.erase(node); }
 

@@ -49,8 +49,8 @@ auto FieldsOf(Is<Pod> auto& pod) {
          empty_dir, init, containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
          subdomain, unreadable] = pod;
   auto& [ns, name, uid] = ref;
-  // The UID and the version come first, since they are read alone. Neither a pod that could not be read nor an unbound one
-  // is ever packed.
+  // The UID and the version come first, since they are read alone. Neither a pod that could not be read nor an unbound
+  // one is ever packed.
   return std::tie(uid, version, ns, name, labels, owners, phase, deletion, finalizers, mirror, empty_dir, init,
                   containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
                   subdomain);

@@ -27,7 +27,7 @@ WatchFollower::WatchFollower(std::string name, const WatchCacheOptions& options,
 
 absl::Time WatchFollower::Watch(const CallContext& context) {
   const absl::Time began = options_.clock->Now();
-  // One to two times the option, so that watches do not end all at once.
+  // One to two times the option, so that watches do not all end at the same time.
   const auto thousandths = static_cast<int>(Hash(name_, round_++) % 1000);
   const absl::Duration timeout = options_.watch_timeout * (1000 + thousandths) / 1000;
   told_ = false;

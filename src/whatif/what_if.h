@@ -44,7 +44,7 @@ struct Report {
   Tally totals = {};
   // Findings that concern none of `nodes`.
   std::vector<Finding> findings = {};
-  // nullopt: the policy has no rollout.
+  // nullopt if the policy has no rollout.
   std::optional<RolloutStatus> rollout = {};
 };
 

@@ -96,7 +96,8 @@ class HostEngine {
   std::optional<Gate> Explain(const std::string& node) const { return core_.Explain(node); }
   // Returns the plans of all pools together.
   HostPass Everything() const { return {.plan = core_.Everything(), .rollouts = core_.Rollouts()}; }
-  // Returns the document of the rollout (docs/rollout.schema.json). `facts`: what only the host knows; the rest is filled in.
+  // Returns the document of the rollout (docs/rollout.schema.json). `facts`: what only the host knows; the rest is
+  // filled in.
   std::string Rollout(RolloutReport facts, absl::Time now);
 
  private:

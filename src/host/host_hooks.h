@@ -43,7 +43,8 @@ class HostHooks final : public NodeHooks {
   // Questions that the new view does not repeat are dropped, together with their answers.
   void Begin(const std::string& node) override;
   void Forget(const std::string& node) override;
-  // Returns true for errors of the pod filter, because the host puts its answers with the pods, and while a question is open.
+  // Returns true for errors of the pod filter, because the host puts its answers with the pods, and while a question is
+  // open.
   bool WillTell(const NodeView& view) const override { return view.restart_only_error.empty() || Asks(view.node.name); }
   absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
   // Returns each answer only once: the caller keeps it. Errors: Unavailable until the host has answered.

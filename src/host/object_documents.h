@@ -1,4 +1,5 @@
-// Functions that parse the documents of a host, which are lists and lines of watches, and pass their objects to its store.
+// Functions that parse the documents of a host, which are lists and lines of watches, and pass their objects to its
+// store.
 #ifndef DRIVERUPGRADE_SRC_HOST_OBJECT_DOCUMENTS_H_
 #define DRIVERUPGRADE_SRC_HOST_OBJECT_DOCUMENTS_H_
 
@@ -32,12 +33,12 @@ inline constexpr std::size_t kHostDriver = 0;
 // follow; the store is then unchanged.
 absl::Status PutList(ObjectStore& store, ObjectKind kind, std::string_view list);
 
-// Takes a line of the watch that follows the list. Errors: InvalidArgument if the text is not such a line, if the watch has
-// ended, or if the kind has not been listed; the store is then unchanged.
+// Takes a line of the watch that follows the list. Errors: InvalidArgument if the text is not such a line, if the watch
+// has ended, or if the kind has not been listed; the store is then unchanged.
 absl::Status PutWatchLine(ObjectStore& store, ObjectKind kind, std::string_view line);
 
-// Takes a list of all pods on the node; see ObjectStore::PutPods. Errors: InvalidArgument if the text is not a list of pods
-// or has no version.
+// Takes a list of all pods on the node; see ObjectStore::PutPods. Errors: InvalidArgument if the text is not a list of
+// pods or has no version.
 absl::StatusOr<bool> PutPodList(ObjectStore& store, const std::string& node, std::string_view list);
 
 }  // namespace driverupgrade::internal

@@ -1,7 +1,7 @@
 // The drivers that rely on a node's cordon, by name: `driverupgrade/cordoned-by`.
 //
-// With these names, engines of several drivers and other programs share cordons: none lifts a cordon that another one still
-// needs.
+// With these names, engines of several drivers and other programs share cordons: none lifts a cordon that another one
+// still needs.
 //
 //     std::set<std::string> names = LiveCordonNames(node, "example.com/tuner");
 //     names.insert("example.com/tuner");
@@ -44,9 +44,9 @@ std::optional<std::string_view> ForeignCordonOwner(const Node& node);
 // Returns the names in the annotation, without white space around them; they may be stale, or of no driver.
 std::set<std::string> CordonNames(const Node& node);
 
-// Returns the names of drivers whose upgrade is in progress, without `except`. All others are stale, and the next writer
-// of the annotation leaves them out. The state label of the driver decides; a label that is not a state counts as in
-// progress. Without a label the driver's other marks on a cordoned node decide: its timer, or a pod to restart.
+// Returns the names of drivers whose upgrade is in progress, without `except`. All others are stale, and the next
+// writer of the annotation leaves them out. The state label of the driver decides; a label that is not a state counts
+// as in progress. Without a label the driver's other marks on a cordoned node decide: its timer, or a pod to restart.
 std::set<std::string> LiveCordonNames(const Node& node, std::string_view except);
 
 // Returns the drivers, without `except`, that have a state label on the node but whose names are not in the annotation.

@@ -157,8 +157,8 @@ std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
   return is_timed || *stage->state == UpgradeState::kUpgradeRequired ? stage->state : std::nullopt;
 }
 
-// Whether an upgrade in progress left the marks of a node without a label. A name on a node that is schedulable and whose
-// driver runs is what remains after another engine has finished the upgrade.
+// Whether an upgrade in progress left the marks of a node without a label. A name on a node that is schedulable and
+// whose driver runs is what remains after another engine has finished the upgrade.
 bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
   if (marks.isolated_devices.present()) return true;
   if (named) return marks.unschedulable || !driver_runs;

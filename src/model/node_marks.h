@@ -180,7 +180,8 @@ bool IsWritten(const Mark<T>& mark, const T& value) {
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
 // Whether there is a state label which is not empty, whether or not its value is a state.
 bool HasState(const Node& node, const DriverIdentity& identity);
-// Whether the node has a state label which is not empty, or our name on its cordon: it is ours, with or without a driver pod.
+// Whether the node has a state label which is not empty, or our name on its cordon: it is ours, with or without a
+// driver pod.
 bool IsMarked(const Node& node, const DriverIdentity& identity);
 // The label's value, whether it is a state or not; empty without a label.
 std::string StateText(const Node& node, const DriverIdentity& identity);

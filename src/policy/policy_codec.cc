@@ -166,8 +166,8 @@ std::string WholeObject(const internal::DocumentValue& document) {
   return text("apiVersion").empty() ? std::string() : text("kind");
 }
 
-// The section above a policy with which values of a Helm chart or parts of a custom resource are passed; empty for other
-// documents.
+// The section above a policy with which values of a Helm chart or parts of a custom resource are passed; empty for
+// other documents.
 std::string_view OuterSection(const internal::DocumentValue& document) {
   constexpr std::array<std::string_view, 4> kSections = {"spec", "driver", "ofedDriver", "upgradePolicy"};
   for (const internal::DocumentValue::Entry& entry : document.entries) {

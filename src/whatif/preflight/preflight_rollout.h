@@ -7,8 +7,8 @@
 
 namespace driverupgrade::whatif {
 
-// Adds the obstacles of the policy, and of the rollout that is in progress. If there is none in progress, adds those of
-// the next rollout.
+// Adds the obstacles of the policy, and of the rollout in progress. If no rollout is in progress, adds the obstacles of
+// the next one.
 void FindRolloutObstacles(const Situation& situation, ObstacleList& obstacles);
 
 }  // namespace driverupgrade::whatif

@@ -33,8 +33,8 @@ struct RolloutWaits {
 
   // `wait.gate` is not -1.
   const Gate& GateOf(const Wait& wait) const { return gates[static_cast<std::size_t>(wait.gate)]; }
-  // nullptr: the last round started the node, or the node is newer than that round. A node that was judged since then may wait
-  // without a gate until the next round.
+  // nullptr: the last round started the node, or the node is newer than that round. A node that was judged since then
+  // may wait without a gate until the next round.
   const Wait* WaitOf(std::string_view node) const;
   // Likewise.
   std::optional<Gate> GateAtPlace(std::string_view node) const;

@@ -93,8 +93,8 @@ class AdmissionLedger {
   // progress is ignored.
   void Forget();
 
-  // Whether grants() is all that we know of. False before the first Read, and after each sign that another client may have changed the
-  // ConfigMap, until it is read again.
+  // Whether grants() is all that we know of. False before the first Read, and after each sign that another client may
+  // have changed the ConfigMap, until it is read again.
   bool IsKnown() const { return known_; }
   // The grants that were read or stored last.
   const Grants& grants() const { return grants_; }

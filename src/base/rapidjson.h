@@ -1,6 +1,5 @@
-// RapidJSON in a namespace of our own: it is header-only, so a consumer who compiles it with other settings
-// or in another version would otherwise share symbols with us (one definition rule). Include it only through
-// this header.
+// RapidJSON in a namespace of our own. It is header-only, so a consumer that compiles it with other settings or in
+// another version would otherwise share symbols with us (one definition rule). Include it only through this header.
 #ifndef DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
 #define DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
 
@@ -12,20 +11,20 @@
 
 #define RAPIDJSON_NAMESPACE driverupgrade_rapidjson
 #define RAPIDJSON_HAS_STDSTRING 1
-// Strings and white space sixteen bytes at a time. What is parsed needs as many bytes behind its end.
+// Handles strings and white space sixteen bytes at a time. That many readable bytes must follow the end of the input.
 #if defined(__SSE2__)
 #define RAPIDJSON_SSE2
 #endif
-// In every build: an assertion that fires is an access that was not checked before, a defect of ours whatever the input.
-// What comes after it would be undefined, and nothing here throws.
+// Enabled in every build: a failed assertion is an access that was not checked before, and is our defect whatever the
+// input. Execution after it would be undefined, and nothing here throws.
 #define RAPIDJSON_ASSERT(condition) ((condition) ? static_cast<void>(0) : std::abort())
 
 #include <rapidjson/document.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/stringbuffer.h>
-// Not the writer: sixteen bytes at a time, that of RapidJSON 1.1 takes 0x1A to 0x1F for text and writes them as they are,
-// which is no JSON. The reader takes them for text, too: JsonDocument looks for them itself.
+// SSE2 is off for the writer: with it, the writer of RapidJSON 1.1 treats 0x1A to 0x1F as text and writes them
+// unescaped, which is not valid JSON. The reader treats them as text, too, so JsonDocument searches for them itself.
 #undef RAPIDJSON_SSE2
 #include <rapidjson/writer.h>
 

@@ -1,4 +1,4 @@
-// Tells somebody that there is something to do.
+// Notifies a listener that there is something to do.
 #ifndef DRIVERUPGRADE_SRC_BASE_SIGNAL_H_
 #define DRIVERUPGRADE_SRC_BASE_SIGNAL_H_
 
@@ -11,7 +11,7 @@ namespace driverupgrade::internal {
 // Thread-safe.
 class Signal {
  public:
-  // Null: nobody is told. Returns when no earlier listener is running any more.
+  // Sets the listener; null removes it. Returns when no earlier listener is running any longer.
   void Listen(std::function<void()> listener) {
     const std::lock_guard lock(mutex_);
     listener_ = std::move(listener);

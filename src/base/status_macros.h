@@ -1,4 +1,4 @@
-// What abseil as packaged lacks around Status.
+// Helpers for Status that packaged abseil lacks.
 #ifndef DRIVERUPGRADE_SRC_BASE_STATUS_MACROS_H_
 #define DRIVERUPGRADE_SRC_BASE_STATUS_MACROS_H_
 

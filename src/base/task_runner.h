@@ -1,4 +1,4 @@
-// Where tasks run that a WorkerPool is given, in place of threads of its own: one thread, in an order of the runner's.
+// Runs the tasks of a WorkerPool instead of the pool's own threads: in one thread, in an order that the runner chooses.
 #ifndef DRIVERUPGRADE_SRC_BASE_TASK_RUNNER_H_
 #define DRIVERUPGRADE_SRC_BASE_TASK_RUNNER_H_
 
@@ -9,9 +9,9 @@ namespace driverupgrade::internal {
 class TaskRunner {
  public:
   virtual ~TaskRunner() = default;
-  // Keeps it for later.
+  // Stores the task for later.
   virtual void Submit(std::function<void()> task) = 0;
-  // Runs what it has been given, in whatever order.
+  // Runs all stored tasks, in any order.
   virtual void WaitIdle() = 0;
 };
 

@@ -1,5 +1,4 @@
-// UTF-8: what must be done to bytes of unknown origin before they are put into JSON or into a text for
-// people.
+// UTF-8: repairs and escapes bytes of unknown origin before they are put into JSON or into a text for users.
 #ifndef DRIVERUPGRADE_SRC_BASE_UTF8_H_
 #define DRIVERUPGRADE_SRC_BASE_UTF8_H_
 
@@ -11,8 +10,8 @@
 
 namespace driverupgrade::internal {
 
-// Length of the well-formed character at the start of `text` (RFC 3629: shortest form, no surrogates); 0 if
-// there is none.
+// Returns the length of the well-formed character at the start of `text` (RFC 3629: shortest form, no surrogates), or 0
+// if `text` does not start with one.
 inline std::size_t Utf8Length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   if (text.empty()) return 0;
@@ -29,7 +28,7 @@ inline std::size_t Utf8Length(std::string_view text) {
   return length;
 }
 
-// How many bytes at the start of `text` are well-formed.
+// Returns how many bytes at the start of `text` are well-formed.
 inline std::size_t ValidUtf8Size(std::string_view text) {
   std::size_t size = 0;
   while (size < text.size()) {
@@ -52,7 +51,7 @@ inline std::size_t ValidUtf8Size(std::string_view text) {
   return size;
 }
 
-// Each byte that is part of no well-formed character becomes U+FFFD.
+// Replaces each byte that is not part of a well-formed character by U+FFFD.
 inline std::string ReplaceInvalidUtf8(std::string_view text) {
   std::string result;
   result.reserve(text.size());
@@ -64,15 +63,15 @@ inline std::string ReplaceInvalidUtf8(std::string_view text) {
   return result;
 }
 
-// The first `bytes_max` bytes, or less so that no character is cut in two. `text` is well-formed.
+// Returns the first `bytes_max` bytes, or fewer so that no character is cut in two. `text` must be well-formed.
 inline std::string_view CutUtf8(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
   while (bytes_max > 0 && (static_cast<std::uint8_t>(text[bytes_max]) & 0xC0) == 0x80) --bytes_max;
   return text.substr(0, bytes_max);
 }
 
-// For error texts and logs: control characters (C0, DEL, C1) and invalid bytes as \xNN, so that foreign text
-// can neither start a new line nor reach a terminal; at most about `bytes_max` bytes, then "...".
+// Escapes text for error texts and logs: writes control characters (C0, DEL, C1) and invalid bytes as \xNN. Foreign
+// text can then neither start a new line nor control a terminal. Returns at most about `bytes_max` bytes, then "...".
 inline std::string EscapeForText(std::string_view text, std::size_t bytes_max) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string result;

@@ -17,14 +17,14 @@ namespace driverupgrade::internal {
 
 class WorkerPool {
  public:
-  // With `threads` below 2, tasks run in the thread that submits them: one after the other, deterministic. With a
-  // runner they are its own.
+  // With `threads` below 2, tasks run in the thread that submits them, one at a time and deterministically. With a
+  // runner, the runner runs the tasks.
   explicit WorkerPool(int threads, std::shared_ptr<TaskRunner> runner = nullptr);
-  // Waits for the tasks that have begun; drops the others.
+  // Waits for the tasks that have started; drops the others.
   ~WorkerPool();
 
   void Submit(std::function<void()> task);
-  // Tasks that have not begun.
+  // Returns the number of tasks that have not started.
   std::size_t queued();
   // Returns when every task submitted before has ended.
   void WaitIdle();

@@ -34,7 +34,7 @@ struct du_engine {
   PolicyDefaults defaults;
   bool spares_skipped_pods;
   HostEngine engine;
-  // The policy that was handed in last, and its text: it changes far less often than it is applied.
+  // The policy that was passed last, and its text: it changes far less often than it is applied.
   std::string policy_text = {};
   UpgradePolicy policy = {};
   std::vector<std::string> warnings = {};
@@ -109,7 +109,7 @@ absl::StatusOr<ObjectKind> KindOf(std::int32_t kind) {
   return static_cast<ObjectKind>(kind);
 }
 
-// Nothing, an array of names, or an object with an owner and names.
+// Parses an empty text, an array of names, or an object with an owner and names.
 absl::StatusOr<Part> PartOf(std::string_view text) {
   Part part;
   if (text.empty()) return part;
@@ -166,7 +166,7 @@ absl::StatusOr<PodAnswers> PodAnswersOf(std::string_view text) {
   return answers;
 }
 
-// A pod that an empty list stands for: the host could not read them.
+// Puts the pods of a node. An empty text instead of a list means that the host could not read them.
 absl::StatusOr<bool> PutPods(HostEngine& engine, const std::string& node, std::string_view list,
                              std::string_view uses_driver) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(PodAnswers answers, PodAnswersOf(uses_driver));
@@ -201,7 +201,7 @@ absl::Time At(std::int64_t now_ms) { return absl::FromUnixMillis(now_ms); }
 
 std::string Name(const du_str& text) { return std::string(View(text)); }
 
-// As Guard, for functions that need an engine.
+// Same as Guard, for functions that need an engine.
 template <typename F>
 du_code Guarded(du_engine* engine, du_buf* out, std::initializer_list<du_str> documents, F answer) {
   return Guard(out, documents, [&]() -> absl::StatusOr<std::string> {

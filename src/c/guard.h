@@ -1,4 +1,4 @@
-// The edge of the C interface: what a function returns or throws becomes a code and a text.
+// The boundary of the C interface: turns what a function returns or throws into a code and a text.
 #ifndef DRIVERUPGRADE_SRC_C_GUARD_H_
 #define DRIVERUPGRADE_SRC_C_GUARD_H_
 
@@ -32,7 +32,7 @@ inline bool IsNone(const du_str& text) { return text.data == nullptr && text.siz
 
 inline std::string_view View(const du_str& text) { return {text.data, text.size}; }
 
-// What `answer` returns or throws is in `out`.
+// Stores what `answer` returns or throws in `out`.
 template <typename F>
 du_code Guard(du_buf* out, std::initializer_list<du_str> documents, F answer) noexcept {
   if (out == nullptr) return static_cast<du_code>(absl::StatusCode::kInvalidArgument);

@@ -12,10 +12,11 @@ namespace {
 constexpr absl::Duration kAcceptedEvictionRepeats = absl::Seconds(30);
 constexpr absl::Duration kRefusedEvictionFirst = absl::Seconds(5);
 constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
-// However long a server asks to wait: it may be mistaken, or not be the server.
+// Applies however long a server asks to wait: it may be mistaken, or the response may not come from it.
 constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
-// What is refused as of an old version will be again, unless a newer one is read: this is for a 409 that was a mistake.
+// A patch refused at an old version is refused again until a newer version is read. This delay is for a 409 sent by
+// mistake.
 constexpr absl::Duration kConflictRetryFirst = absl::Seconds(15);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
@@ -29,13 +30,13 @@ bool TouchesTheSame(const std::map<std::string, std::optional<std::string>>& a,
   });
 }
 
-// Of one node at one version: times in annotations apart, which budgets do not look at.
+// Compares two patches of one node at one version. Ignores times in annotations, because budgets do not use them.
 bool HaveOneEffect(const PatchNodeParams& a, const PatchNodeParams& b) {
   return a.labels == b.labels && a.unschedulable == b.unschedulable && a.taints == b.taints &&
          TouchesTheSame(a.annotations, b.annotations);
 }
 
-// Of patches that come to the same two are kept: a clear refusal takes one away, and an unclear one before it has to stay.
+// Keeps two of the patches that have one effect: a clear refusal removes one, and an unclear one before it must stay.
 void AddPossible(const PatchNodeParams& patch, std::vector<PatchNodeParams>& possible) {
   const auto is_same = [&](const PatchNodeParams& other) { return HaveOneEffect(patch, other); };
   if (std::count_if(possible.begin(), possible.end(), is_same) > 1) {
@@ -44,8 +45,8 @@ void AddPossible(const PatchNodeParams& patch, std::vector<PatchNodeParams>& pos
   possible.push_back(patch);
 }
 
-// The value that the last patch which touched the label gave it: nullptr if there is no such patch, nullopt if it removed
-// the label.
+// The value that the last patch which touched the label gave it: nullptr if there is no such patch, nullopt if it
+// removed the label.
 const std::optional<std::string>* WrittenTo(const std::string& label, const PatchAttempt& attempt) {
   for (auto patch = attempt.possible.rbegin(); patch != attempt.possible.rend(); ++patch) {
     if (const auto written = patch->labels.find(label); written != patch->labels.end()) return &written->second;
@@ -57,7 +58,7 @@ const std::optional<std::string>* WrittenTo(const std::string& label, const Patc
 template <typename Call>
 absl::Time NextCallDue(const ObjectAttempt<Call>& attempt, const Call& call) {
   if (!attempt.outcome) return absl::InfiniteFuture();
-  // A newer object was read since: whatever became of the last call, this one is another.
+  // A newer object was read since, so this is a different call, whatever happened to the last one.
   if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
   const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
   return attempt.answered_at + Spread(delay, call.object.name, attempt.count);
@@ -166,7 +167,7 @@ void AttemptLog::PatchAnswered(const std::string& node_uid, Outcome outcome, std
   attempt.message = std::move(message);
   if (outcome == Outcome::kApplied) {
     attempt.count = 0;
-    // Of a patch that changes nothing nothing will ever be seen.
+    // A patch that changes nothing never becomes visible.
     std::erase_if(attempt.possible, [](const PatchNodeParams& patch) { return patch.empty(); });
   }
   if (outcome == Outcome::kNotApplied && !attempt.possible.empty()) attempt.possible.pop_back();
@@ -239,7 +240,7 @@ void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_po
     attempts.patch.reset();
   }
   if (live_pods != nullptr) {
-    // That a pod went by our request is a fact for the patch that says so, and over with it.
+    // A deleted pod is recorded for the patch that reports the deletion, and is forgotten with that patch.
     const bool told = attempts.patch && attempts.patch->outcome != Outcome::kNotApplied;
     std::erase_if(attempts.pods, [&](const auto& pod) {
       return pod.second.outcome && !live_pods->contains(pod.first) &&

@@ -1,13 +1,13 @@
-// What the engine has asked of the API server and what it heard, and the pacing that follows from it.
+// Records the engine's requests to the API server and their responses, and paces further requests accordingly.
 //
 //     log.PatchSent(node, patch, clock.Now());
 //     ...  // send it
 //     log.PatchAnswered(node.uid, Outcome::kApplied, /*message=*/"", clock.Now());
 //
 // - An object with an unanswered request gets no new one.
-// - A node whose patch was answered by 409, or not clearly, counts at its old and its new state until a newer version
-//   has been read: the patch may have been applied. Until then it is repeated after 1 s, doubling to 30 s; one that was
-//   answered by 409 after 15 s, doubling likewise, as the next will be most likely, too.
+// - A node whose patch was answered by 409, or not clearly, counts at both its old and its new state until a newer
+//   version is read: the patch may have been applied. Until then the patch is repeated after 1 s, doubling to 30 s.
+//   After a 409 the first delay is 15 s, because the next patch will most likely be refused as well.
 // - An accepted eviction is not repeated for 30 s. A refused one is due after max(Retry-After, 5 s doubling to 40 s),
 //   varied by up to 10 % by a hash, so that evictions spread without a random number.
 // Losing the log (a crash) costs repeated requests, never a broken rule. A value; not thread-safe.
@@ -29,52 +29,51 @@ namespace driverupgrade::internal {
 // Whether resource version `a` is newer than `b`. Versions that are not decimal numbers are newer when
 // they differ.
 bool IsNewerVersion(std::string_view a, std::string_view b);
-// Whether resource version `a` is certainly older than `b`: of versions that are not decimal numbers
-// nobody knows.
+// Whether resource version `a` is certainly older than `b`. Always false for versions that are not decimal numbers.
 bool IsOlderVersion(std::string_view a, std::string_view b);
 // Whether the outcome of the last patch is known: it was answered, and the node has been read at a newer version or
 // the patch was clearly refused.
 bool IsSettled(const PatchAttempt& attempt, const Node& node);
-// When a node may be patched again at the version `node` has; InfiniteFuture() while an answer is outstanding.
+// Returns when a node may be patched again at the version of `node`; InfiniteFuture() while a response is outstanding.
 absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node);
-// When the same request for the pod may be sent again; InfiniteFuture() while an answer is outstanding.
+// Returns when the same request for the pod may be sent again; InfiniteFuture() while a response is outstanding.
 absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid);
-// When a patch that does nothing but write the label again is due: 10 s after the first loss, doubling to 1 h.
+// Returns when a patch that only writes the label again is due: 10 s after the first loss, doubling to 1 h.
 absl::Time NextLabelDue(const LabelLoss& loss);
-// When a loss is forgotten: 2 h after the label was last found missing.
+// Returns when a loss is forgotten: 2 h after the label was last found missing.
 absl::Time LabelLossEnds(const LabelLoss& loss);
-// When the call may be made; InfiniteFuture() while an answer is outstanding.
+// Returns when the call may be made; InfiniteFuture() while a response is outstanding.
 absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call);
 absl::Time NextDeviceCallDue(const DeviceAttempt& attempt, const DeviceCall& call);
 
-// Returns what the answer to a write says about its effect.
+// Returns what the response to a write shows about its effect.
 Outcome OutcomeOf(const absl::Status& answer);
 
 class AttemptLog {
  public:
   void PatchSent(const Node& node, const PatchNodeParams& patch, absl::Time now);
   void PatchAnswered(const std::string& node_uid, Outcome outcome, std::string message, absl::Time now);
-  // `node_version`: that of the node as it was read when the request was decided.
+  // `node_version`: the node's version as it was read when the request was decided.
   void PodRequestSent(const std::string& node_uid, std::string_view node_version, const std::string& pod_uid,
                       absl::Time now);
-  // `answer.count` and `answer.sent_at` are kept as they are in the log.
+  // `answer.count` and `answer.sent_at` are ignored: the log keeps its own values.
   void PodRequestAnswered(const std::string& node_uid, const std::string& pod_uid, PodAttempt answer);
   void MaintenanceCallSent(const std::string& node_uid, const MaintenanceCall& call);
   void MaintenanceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome,
                                std::string message, absl::Time now);
-  // Forgets the calls about a node that nothing is asked for any more.
+  // Forgets the calls about a node that has no further calls to make.
   void MaintenancesOver(const std::string& node_uid);
   void DeviceCallSent(const std::string& node_uid, const DeviceCall& call);
   void DeviceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome, std::string message,
                           absl::Time now);
-  // Forgets the calls about the devices of a node that has no rule any more, and is to have none.
+  // Forgets the calls about the devices of a node that has no rule and needs none.
   void DevicesOver(const std::string& node_uid);
-  // Forgets what a read has settled: patches that are over, pods that are not in `live_pods`, if given.
+  // Forgets what a read has settled: finished patches, and pods that are not in `live_pods` if it is set.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
   // A pass has started: what is read from now on was read at `now` or later.
   void PassBegan(absl::Time now) { now_ = now; }
-  // Notes whether a node that was read carries its state label `key`. The label is lost if the node carried it before, or
-  // was sent it, or if it is missing from a node whose upgrade `is_in_progress`. To be called before NodeRead.
+  // Notes whether a node that was read carries its state label `key`. The label is lost if the node carried it before,
+  // or was sent it, or if it is missing from a node whose upgrade `is_in_progress`. To be called before NodeRead.
   void StateLabelRead(const Node& node, const std::string& key, bool is_in_progress);
   // The engine removes the labels on its own: a label that is missing is not lost.
   void LabelsRemoved() { labelled_.clear(); }

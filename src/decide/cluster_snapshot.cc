@@ -10,7 +10,7 @@ namespace driverupgrade {
 
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity) {
   auto shared = std::make_shared<NodeView>(std::move(view));
-  // Only now: the marks refer to texts of the node, which must not move any more.
+  // This must come last: the marks refer to texts of the node, which must no longer move.
   shared->marks.decoded_ = std::make_shared<const internal::MarksOfDriver>(*shared, identity);
   return shared;
 }
@@ -45,7 +45,7 @@ bool DriverRuns(const NodeView& view) {
 DriverPodsMarks::DriverPodsMarks(const std::vector<Pod>& pods) {
   std::size_t size = 0;
   for (const Pod& pod : pods) size += OwnerUidOf(pod).size() + RevisionHash(pod).size();
-  texts_.reserve(size);  // they must not move any more
+  texts_.reserve(size);  // the texts must no longer move
   for (std::size_t i = 0; i < pods.size(); ++i) {
     if (i == 0) {
       first_ = Decode(pods[i]);

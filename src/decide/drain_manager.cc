@@ -13,7 +13,7 @@ namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kPodsInText = 5;
-// What a gate takes, mostly: reserved at once, for one is written for every node that drains, in each pass.
+// Usual size of a gate's text. It is reserved up front, because each pass writes a gate for every node that drains.
 constexpr std::size_t kDetailSize = 96;
 // How long a terminating pod may outlast its grace period on a node that is ready.
 constexpr absl::Duration kStuckAfter = absl::Minutes(1);
@@ -23,7 +23,7 @@ const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
   return found == view.attempts.pods.end() ? nullptr : &found->second;
 }
 
-// What the last answer, if it counts, says about why a pod is still there.
+// Returns the reason, by the last response if it counts, why a pod is still there.
 Refusal RefusalOf(const Pod& pod, const PodAttempt* attempt) {
   return pod.deletion_timestamp || attempt == nullptr || !attempt->outcome ? Refusal::kNone : attempt->refusal;
 }
@@ -40,12 +40,12 @@ GateReason ReasonFor(Refusal refusal) {
   return GateReason::kPodsTerminating;
 }
 
-// Names what holds a terminating pod, because the administrator has to remove it.
+// Names the finalizers that hold a terminating pod, because the administrator must remove them.
 void AppendFinalizers(const Pod& pod, std::string& text) {
   if (!pod.finalizers.empty()) absl::StrAppend(&text, ", held by finalizer ", absl::StrJoin(pod.finalizers, ", "));
 }
 
-// What holds up one pod, for the gate and for the failure text.
+// Appends what delays one pod, for the gate and for the failure text.
 void AppendHoldup(const Pod& pod, const PodAttempt* attempt, std::string& text) {
   switch (RefusalOf(pod, attempt)) {
     case Refusal::kDisruptionBudget:
@@ -66,7 +66,7 @@ void AppendHoldup(const Pod& pod, const PodAttempt* attempt, std::string& text) 
   }
 }
 
-// A gate of a lower rank hides one of a higher: what somebody must act on comes first.
+// A gate of a lower rank hides one of a higher rank, so the causes that need an administrator come first.
 int Rank(GateReason reason) {
   constexpr std::array kForemost = {GateReason::kSeveralBudgets, GateReason::kDisruptionBudget,
                                     GateReason::kEvictionRefused};
@@ -78,18 +78,18 @@ bool IsRefusedEviction(const PodAttempt& attempt) {
   return attempt.outcome && attempt.refusal != Refusal::kNone && attempt.refusal != Refusal::kOther;
 }
 
-// When the kubelet of a node that is not ready will not report the end of a terminating pod any more (dep-F11). The
-// timestamp is cut to a whole second.
+// Returns when the kubelet of a node that is not ready will no longer report the end of a terminating pod (dep-F11).
+// The timestamp is cut to a whole second.
 absl::Time LostAt(const Pod& pod) { return *pod.deletion_timestamp + absl::Seconds(1); }
 
 bool IsLost(const Pod& pod, const Node& node, absl::Time now) {
   return pod.deletion_timestamp && LostAt(pod) <= now && !node.ready;
 }
 
-// The pods that are not gone, and what is said of them.
+// The pods that still exist, and the reason to report for them.
 struct RemainingPods {
   std::size_t count = 0;
-  // The one that hides the others, and its attempt; nullptr: nothing has been tried.
+  // The pod that hides the others, and its attempt, which is nullptr if nothing has been attempted.
   const Pod* foremost = nullptr;
   const PodAttempt* attempt = nullptr;
   GateReason reason = GateReason::kPodsTerminating;
@@ -150,7 +150,7 @@ PodSelection DrainManager::Classify(const std::vector<const Pod*>& pods, bool fo
 LabelSelector DrainablePods(const DriverIdentity& identity) {
   absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(
       {{.key = identity.SkipDrainPodLabel(), .op = LabelSelector::Operator::kNotIn, .values = {"true"}}});
-  // An identity's keys are valid labels; were one not, no pod could be spared, so none is drained.
+  // An identity's keys are valid labels. If one were not, no pod could be spared, so none is drained.
   return selector.ok() ? *std::move(selector) : LabelSelector::Nothing();
 }
 

@@ -1,5 +1,5 @@
-// Which nodes an Advance judges anew: those that have changed, those whose time has come and, part by part, all of
-// them.
+// Selects the nodes that an Advance judges again: changed nodes, nodes whose wake time has come and, during a sweep,
+// all nodes part by part.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 
@@ -19,18 +19,18 @@ class DueNodes {
  public:
   using Names = std::set<std::string>;
 
-  // It has changed, or is gone.
+  // The node has changed or was deleted.
   void Change(const std::string& name) { changed_.insert(name); }
   void WakeAt(absl::Time time, const std::string& name) { wakes_.emplace(time, name); }
   void LetSleep(absl::Time time, const std::string& name) { wakes_.erase({time, name}); }
-  // All nodes are due, but for those that are judged from now on. `judgements`: the number of the last judgement.
+  // Makes all nodes due, except for those judged from now on. `judgements`: the number of the last judgement.
   void Sweep(std::uint64_t judgements);
 
-  // Of the nodes that are due, and those that are gone, at most so many beside those that act, who all are.
+  // Returns all due nodes in `acting`, and at most `most` of the other nodes that are due or deleted.
   Names Take(absl::Time now, std::size_t most, const PlannedNodes& nodes, const Names& acting);
-  // Whether the last Take has left any, or some have come since.
+  // Whether the last Take has left any nodes, or more have become due since.
   bool IsAny() const { return any_woken_ || !changed_.empty() || sweep_; }
-  // When the next one is due by its time.
+  // Returns when the next node is due by its time.
   std::optional<absl::Time> wake_at() const;
 
  private:
@@ -39,16 +39,16 @@ class DueNodes {
   void TakeSwept(std::size_t most, const PlannedNodes& nodes, Names& due);
 
   Names changed_;
-  std::string changed_at_;  // the last that was taken: whoever changes often must not keep the others waiting
+  std::string changed_at_;  // the last node that was taken, so that nodes that change often do not starve the others
   std::set<std::pair<absl::Time, std::string>> wakes_;
-  bool any_woken_ = false;  // somebody's time has come, and the last Take had no room for the node
-  // From `swept_to_` on, round to where the sweep began.
+  bool any_woken_ = false;  // a node's time has come, and the last Take had no room for it
+  // The sweep continues from `swept_to_` on, wrapping around to where it started.
   struct SweepEnd {
     std::string name;
     bool is_behind;               // the last node of all comes first
     std::uint64_t judgement = 0;  // nodes that were judged after this one are not judged again
   };
-  std::optional<SweepEnd> sweep_ = std::nullopt;  // nullopt: none is under way
+  std::optional<SweepEnd> sweep_ = std::nullopt;  // nullopt: no sweep is in progress
   std::string swept_to_;
 };
 

@@ -37,7 +37,7 @@ void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
 }
 
 void IncrementalPlanner::Impl::SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings) {
-  // Judge does not look at approvals.
+  // Judge does not check approvals.
   if (!SameForJudge(*driver, *driver_)) Sweep();
   driver_ = std::move(driver);
   findings_ = std::move(findings);
@@ -128,7 +128,7 @@ void IncrementalPlanner::Impl::Remove(const std::string& name) {
 }
 
 PlanUpdate IncrementalPlanner::Impl::Advance(absl::Time now, const AdvanceLimits& limits) {
-  // A verdict holds from the time it was made until its wake_at, and not before.
+  // A verdict is valid from the time it was made until its wake_at, and not before.
   if (now < now_) Sweep();
   now_ = now;
   Names touched = due_.Take(now, limits.judged, nodes_, acting_);

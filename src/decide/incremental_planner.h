@@ -1,4 +1,4 @@
-// The decisions of StateMachine::Step by one who is told what changes: only that is judged anew.
+// Makes the decisions of StateMachine::Step incrementally: it is notified of changes and judges only these again.
 //
 // Defines IncrementalPlanner, PlanUpdate and PublishedPlan.
 //
@@ -10,12 +10,12 @@
 //     planner.Update(changed_view);
 //     update = planner.Advance(clock.Now());                // judges one, and those whose time has come
 //
-// After each Advance the planner says of every node what Step would say of a snapshot of the same views; a whole
-// rollout costs a few judgements per node instead of one per node and pass.
+// After each Advance, the planner's decision on every node is the one that Step would make for a snapshot of the same
+// views. A whole rollout costs a few judgements per node instead of one per node and pass.
 //
-// Pure but for its memory: no facade, clock, lock, log or random number. Owns what it is given; views and facts are
-// shared and immutable. Not thread-safe.
-// Related: state_machine.h decides; cluster_snapshot.h is what it decides by.
+// Pure except for its memory: it has no facade, clock, lock, log or random number. Owns what it is given; views and
+// facts are shared and immutable. Not thread-safe.
+// Related: state_machine.h decides; cluster_snapshot.h is the input of the decisions.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
 #define DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
 
@@ -41,37 +41,37 @@ namespace driverupgrade::internal {
 
 struct JudgedNode;
 
-// What an Advance says.
+// The result of an Advance.
 struct PlanUpdate {
-  // As Step's plan, but for `pod_interest`, which is empty (IncrementalPlanner::pod_interest has it without a copy), and
-  // `gates`: only those that are new or have changed since the last Advance. The gate of a node that waits for a slot
-  // comes without its place in the queue, and again only when its reason changes; place and counts change with every
-  // admission. PublishedPlan has them.
+  // Same as Step's plan, except for two members. `pod_interest` is empty; IncrementalPlanner::pod_interest returns it
+  // without a copy. `gates` contains only gates that are new or have changed since the last Advance. The gate of a node
+  // that waits for a slot has no place in the queue and is repeated only when its reason changes, because place and
+  // counts change with every admission. PublishedPlan has them.
   Plan plan = {};
-  // Nodes that had a gate and have none any more, or are gone; by name.
+  // Names, in order, of nodes that had a gate and no longer have one, or were deleted.
   std::vector<std::string> ungated = {};
 };
 
-// How much one Advance may do, beside judging the nodes that were planned something the last time.
+// Limits on the work of one Advance, in addition to judging the nodes for which it planned something the last time.
 struct AdvanceLimits {
   // Nodes that are judged because they have changed or are due. If others are left, the plan is not finished.
   std::size_t judged = std::numeric_limits<std::size_t>::max();
-  // Gates of nodes that wait for a slot. What is left is told by the next Advances.
+  // Gates of nodes that wait for a slot. The next Advances report the remaining gates.
   std::size_t told = std::numeric_limits<std::size_t>::max();
-  // false: there are views that the planner has not been given yet, so that the plan is not finished.
+  // false: the planner has not been given all views yet, so the plan is not finished.
   bool has_all_views = true;
 };
 
-// All that Step would say, as of one Advance. Immutable, and its planner's business no more: any thread may read it, and
-// none waits for the planner.
+// All that Step would report, as of one Advance. Immutable and independent of its planner: any thread may read it
+// without waiting for the planner.
 class PublishedPlan {
  public:
   struct Parts;
   explicit PublishedPlan(Parts parts);
   ~PublishedPlan();
 
-  // Why the node waits, with its place in the queue if it waits for a slot; nullopt if it does not wait or is unknown.
-  // Looks at all nodes if it waits for a slot.
+  // Returns why the node waits, with its place in the queue if it waits for a slot; nullopt if it does not wait or is
+  // unknown. Examines all nodes if it waits for a slot.
   [[nodiscard]] std::optional<Gate> Explain(const std::string& node) const;
   // For status pages and tests. O(N log N).
   [[nodiscard]] Plan Full() const;
@@ -84,7 +84,8 @@ class PublishedPlan {
   struct Placed {
     // Not null.
     const JudgedNode* node = nullptr;
-    // In the queue, from 1; 0: it does not wait for a slot, or there is a rollout, whose gates have the places.
+    // Place in the queue, from 1; 0 if it does not wait for a slot, or if there is a rollout, whose gates have the
+    // places.
     int place = 0;
   };
   std::vector<Placed> ByName() const;
@@ -96,73 +97,75 @@ class PublishedPlan {
 
 class IncrementalPlanner {
  public:
-  // Begins without nodes, with the default policy and facts, active since ever.
+  // Starts without nodes, with the default policy and facts, and as if it had always been active.
   explicit IncrementalPlanner(StateMachine machine);
   ~IncrementalPlanner();
 
-  // From now on plans have the annotation that shows the gate of a node (DriverIdentity::WaitingForAnnotation). Step plans
-  // only its removal, because it does not know since when a node has had its gate.
+  // From now on plans have the annotation that shows the gate of a node (DriverIdentity::WaitingForAnnotation). Step
+  // plans only its removal, because it does not know since when a node has had its gate.
   void ShowWaits();
-  // NodeRules that differ make every node be judged again; AdmissionLimits that differ, no node. The exception is a pause
-  // that starts or ends while waits are shown: it makes every node be judged again.
+  // NodeRules that differ make every node be judged again; AdmissionLimits that differ, no node. The exception is a
+  // pause that starts or ends while waits are shown: it makes every node be judged again.
   void SetPolicy(const UpgradePolicy& policy);
   // `driver` is not null. If the DaemonSets differ, every node is judged again.
   // `findings` are what was found wrong while reading.
   void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
-  // See ClusterSnapshot::active_since. A time that differs makes every node be judged anew: a deadline that had passed
+  // See ClusterSnapshot::active_since. A different time makes every node be judged again: a deadline that had passed
   // may lie ahead again.
   void SetActiveSince(absl::Time active_since);
-  // See ClusterSnapshot::grants. The nodes whose grants differ are judged anew.
+  // See ClusterSnapshot::grants. The nodes whose grants differ are judged again.
   void SetGrants(const Grants& grants);
-  // The ledger's room for grants, unknown to Step; nullopt, as in the beginning: no ledger. No node is judged anew.
+  // The ledger's room for grants, which Step does not know; nullopt, the default, means no ledger. No node is judged
+  // again.
   void SetGrantsMax(std::optional<std::size_t> grants_max);
-  // See ClusterSnapshot::shared_slots. No node is judged anew.
+  // See ClusterSnapshot::shared_slots. No node is judged again.
   void SetSharedSlots(const std::optional<SharedSlots>& shared);
-  // See ClusterSnapshot::rollout. No node is judged anew.
+  // See ClusterSnapshot::rollout. No node is judged again.
   void SetRollout(const RolloutFacts& rollout);
 
   // The node is new, or its view may have changed. `view` is not null; its node's name is the key.
   void Update(std::shared_ptr<const NodeView> view);
-  // The pods of the node are followed no more: the next judgement must not go by those that the node's view has. The
-  // last verdict, which did not ask for pods, stands. Nothing to do if the node is unknown.
+  // The pods of the node are no longer followed, so the next judgement must not use the pods in the node's view. The
+  // last verdict, which did not request pods, remains valid. Does nothing if the node is unknown.
   void ForgetPods(const std::string& node);
-  // The node is gone. Nothing to do if it is unknown.
+  // The node was deleted. Does nothing if it is unknown.
   void Remove(const std::string& node);
 
-  // Judges the nodes that have changed, those whose wake_at has come, and those that were planned something the last
-  // time (what was not done is planned again, as Step would); then admits.
+  // Judges the nodes that have changed, those whose wake_at has come, and those for which the last Advance planned
+  // something. Undone work is planned again, as Step would. Then admits.
   //
-  // Cost: O((judged + admitted + told) log N), where *told* is what is returned, whatever N is otherwise; with a rollout
-  // also what rollout_round.h says. Time that goes back makes every node be judged anew.
+  // Cost: O((judged + admitted + told) log N), where *told* is the number of gates returned, whatever N is otherwise. A
+  // rollout adds the costs that rollout_round.h states. If the time goes back, every node is judged again.
   //
-  // By a plan that is not finished (Plan::finished) nobody is admitted, and of nodes that wait for a slot nothing is
-  // told: both would go by verdicts that no longer hold.
+  // A plan that is not finished (Plan::finished) admits no node and reports nothing about nodes that wait for a slot:
+  // both would be based on verdicts that no longer apply.
   [[nodiscard]] PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits = {});
 
-  // What the last Advance planned for these nodes, by name, is not to be done: they wait where they are until the next
-  // Advance, which judges them anew. Where this tells of a node that Advance has told of, it replaces that.
+  // Cancels what the last Advance planned for these nodes, by name: they wait where they are until the next Advance,
+  // which judges them again. If this update reports a node that Advance has reported, it replaces that report.
   [[nodiscard]] PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
 
-  // As of the last Advance, which has finished, or Withhold; never null. Its cost does not grow with the nodes: it
-  // shares what it has with those before and after it.
+  // Returns the plan as of the last finished Advance or Withhold; never null. Its cost does not grow with the number of
+  // nodes, because it shares its data with the plans before and after it.
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
-  // The gate that the last Advance told of the node got to nobody. The next Advance that judges the node tells the gate
-  // that it has then.
+  // The gate that the last Advance reported for the node reached no recipient. The next Advance that judges the node
+  // reports the gate that it has then.
   void NotTold(const std::string& node);
 
   // See Plan::pod_interest; as of the last Advance.
   const std::set<std::string>& pod_interest() const;
 
-  // Returns a node of each unit of gangs that is not cordoned yet (RolloutRound::uncordoned_units), as of the last finished Advance.
+  // Returns a node of each unit of gangs that is not cordoned yet (RolloutRound::uncordoned_units), as of the last
+  // finished Advance.
   const std::map<std::string, std::string>& uncordoned_units() const;
   // Returns nodes whose start is granted and whose unit is not known (RolloutRound::of_unknown_units), as of the same.
   const std::set<std::string>& of_unknown_units() const;
 
-  // Whether the last finished Advance made a round of a rollout.
+  // Whether the last finished Advance ran a round of a rollout.
   bool has_round() const;
 
-  // How often a node has been judged since the beginning.
+  // How often nodes have been judged since the start.
   std::uint64_t judgements() const;
 
  private:

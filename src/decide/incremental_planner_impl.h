@@ -1,5 +1,4 @@
-// The state of an IncrementalPlanner: what it was given, and the sums and sets over the verdicts of all nodes.
-//
+// The state of an IncrementalPlanner: its input, and the sums and sets over the verdicts of all nodes.
 // incremental_planner.cc takes changes, judges, and admits; incremental_planner_plan.cc reports.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_IMPL_H_
 #define DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_IMPL_H_
@@ -107,7 +106,7 @@ class IncrementalPlanner::Impl {
   JudgedNodes judged_;
   std::set<std::pair<std::string, std::string>> names_;  // by UID
   Names elsewhere_;                                      // UIDs that have a grant but no node
-  Names untold_;                                         // nodes that wait for a slot, of which a later Advance tells
+  Names untold_;                                         // nodes that wait for a slot, which a later Advance reports
   // Over the verdicts of all nodes.
   Sums sums_ = {};
   Names acting_;
@@ -116,7 +115,7 @@ class IncrementalPlanner::Impl {
   Names with_findings_;
   Names in_ledger_;  // they have a grant or need one
   AdmissionQueue queue_;
-  Names told_before_;  // the caller may know a gate of the node that PlannedNode::told has not, or the node is gone
+  Names told_before_;  // a gate that PlannedNode::told lacks may be known to the caller, or the node was deleted
   std::uint64_t judgements_ = 0;
 };
 

@@ -51,7 +51,8 @@ std::vector<NodeReading> IncrementalPlanner::Impl::Readings() const {
   return readings;
 }
 
-// Leaves at most `told` nodes that wait for a slot in `touched`, nodes put off before first. Puts off the others.
+// Leaves at most `told` nodes that wait for a slot in `touched`, starting with nodes put off before. Puts off the
+// others.
 void IncrementalPlanner::Impl::PostponeTelling(std::size_t told, Names& touched) {
   if (told == std::numeric_limits<std::size_t>::max() && untold_.empty()) return;
   for (auto name = touched.begin(); name != touched.end();) {

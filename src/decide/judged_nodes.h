@@ -1,5 +1,5 @@
-// The verdicts on all nodes, in pieces that copies share: a copy costs what there are pieces, and a change after it what
-// a piece has nodes, however many nodes there are in all.
+// The verdicts on all nodes, in pieces that copies share. A copy costs the number of pieces, and a change after it the
+// number of nodes in a piece, however many nodes there are in total.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_
 
@@ -31,17 +31,17 @@ class JudgedNodes {
  public:
   JudgedNodes();
 
-  // In the place of what it has of that name.
+  // Replaces the node of that name, if there is one.
   void Put(std::shared_ptr<const JudgedNode> node);
-  // Nothing to do if there is none.
+  // Does nothing if there is no such node.
   void Remove(std::string_view name);
 
-  // nullptr: there is none.
+  // Returns nullptr if there is no such node.
   const JudgedNode* Find(std::string_view name) const;
   // In no order.
   void ForEach(const std::function<void(const JudgedNode&)>& look) const;
 
-  // What this has now. Not const: the pieces are shared from here on.
+  // Returns the present content. Not const: the pieces are shared from here on.
   JudgedNodes Share();
 
  private:
@@ -53,7 +53,7 @@ class JudgedNodes {
 
   static std::size_t PieceOf(std::string_view name);
   static Nodes::iterator PlaceIn(Nodes& nodes, std::string_view name);
-  // To be changed.
+  // Returns the nodes of the piece for modification.
   Nodes& Own(Piece& piece);
 
   std::vector<Piece> pieces_;

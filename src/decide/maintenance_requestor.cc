@@ -177,7 +177,7 @@ std::optional<MaintenanceCall> MaintenanceRequestor::Release(const NodeMaintenan
     if (object.deletion_timestamp) return std::nullopt;
     return MaintenanceCall{.kind = MaintenanceCall::Kind::kDelete, .object = object};
   }
-  if (auto withdrawn = WithdrawFailure(object, now)) return withdrawn;  // the others go on with it
+  if (auto withdrawn = WithdrawFailure(object, now)) return withdrawn;  // the other requestors keep using it
   MaintenanceCall call{.kind = MaintenanceCall::Kind::kLeave, .object = object};
   std::erase(call.object.additional_requestors, options_.id);
   return call;

@@ -1,12 +1,13 @@
-// Requestor mode: NVIDIA's maintenance operator evacuates the nodes and gives them back; we ask it to, and wait.
+// Requestor mode: NVIDIA's maintenance operator evacuates nodes and returns them to service at our request, and we
+// wait.
 //
 //     MaintenanceRequestor requestor({.id = "nvidia.gpu-operator", .ns = "maintenance"});
 //     MaintenanceStatus status = requestor.Assess(view);
 //     if (status.phase == MaintenancePhase::kAbsent) call = requestor.Request(view.node, rules, std::nullopt);
 //
 // Each node has one NodeMaintenance, `<prefix>-<node>`, which requestors of the same prefix share: the first creates
-// it, the others add themselves to it, and each takes its own claim back. A pure
-// decider that Step consults; the calls it returns are made by PlanExecutor. Thread-safe.
+// it, the others add themselves to it, and each withdraws its own claim. A pure decider that Step consults; the calls
+// it returns are made by PlanExecutor. Thread-safe.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_MAINTENANCE_REQUESTOR_H_
 #define DRIVERUPGRADE_SRC_DECIDE_MAINTENANCE_REQUESTOR_H_
 
@@ -24,22 +25,22 @@
 
 namespace driverupgrade::internal {
 
-// Where the maintenance of a node stands for us.
+// The phase of a node's maintenance from our point of view.
 enum class MaintenancePhase : std::uint8_t {
-  kUnread,   // The objects could not be read, which is not the same as none.
+  kUnread,   // The objects could not be read; there may be some.
   kAbsent,   // No object: to be created.
-  kStale,    // It is being deleted or belongs to an earlier node of the name: not ours to use.
-  kForeign,  // Another requestor made it, and we are not on it: to be joined.
-  kFailed,   // It says that we failed, from an earlier try: to be withdrawn.
-  kPending,  // The operator is at work.
+  kStale,    // It is being deleted or belongs to an earlier node of the name: we must not use it.
+  kForeign,  // Another requestor created it, and we are not on it: to be joined.
+  kFailed,   // It has our failure condition from an earlier attempt: to be withdrawn.
+  kPending,  // The operator is working on the node.
   kReady,    // The node is evacuated.
 };
 
 struct MaintenanceStatus {
   MaintenancePhase phase = MaintenancePhase::kUnread;
-  // For a person.
+  // Text for users.
   std::string detail = {};
-  // In the view; nullptr if there is none.
+  // The object in the view; nullptr if there is no object.
   const NodeMaintenance* object = nullptr;
 };
 
@@ -51,22 +52,22 @@ class MaintenanceRequestor {
   std::string ObjectName(std::string_view node) const;
   MaintenanceStatus Assess(const NodeView& view) const;
 
-  // Creates the object. The spec is what the policy says: no drain unless it has one, no wait without a
-  // selector. `deletion`: the policy for pods that use the driver, if that is on.
+  // Creates the object. The spec follows the policy: no drain unless it has one, no wait without a selector.
+  // `deletion`: the policy for pods that use the driver, if that is on.
   MaintenanceCall Request(const Node& node, const NodeRules& rules,
                           const std::optional<PodDeletionPolicy>& deletion) const;
   // Adds us to the object of another requestor.
   MaintenanceCall Join(const NodeMaintenance& object) const;
-  // Sets or withdraws the condition RequestorFailed; nullopt if it stands like that, or is another requestor's.
+  // Sets or withdraws the condition RequestorFailed; nullopt if it already is so, or belongs to another requestor.
   std::optional<MaintenanceCall> ReportFailure(const NodeMaintenance& object, absl::Time now) const;
   std::optional<MaintenanceCall> WithdrawFailure(const NodeMaintenance& object, absl::Time now) const;
-  // The next step of taking our claim back: deletes our own object, or leaves another's. nullopt: there is nothing to
-  // do, or it is being deleted already.
+  // Returns the next step of withdrawing our claim: deletes our own object, or leaves another requestor's. nullopt:
+  // there is nothing to do, or the object is being deleted already.
   std::optional<MaintenanceCall> Release(const NodeMaintenance& object, absl::Time now) const;
 
-  // Whether we made the object or are on it, by whatever name.
+  // Whether we created the object or are on it, under any name.
   bool Claims(const NodeMaintenance& object) const;
-  // Those of the node's objects that we claim.
+  // Returns the node's objects that we claim.
   std::vector<const NodeMaintenance*> ClaimsOn(const NodeView& view) const;
 
  private:

@@ -1,4 +1,5 @@
-// What is decoded of a view once, when it is made: the marks on its node, and what a judgement asks of its driver pods.
+// The parts of a view that are decoded once, when it is made: the marks on its node, and the data of its driver pods
+// that a judgement needs.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_
 #define DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_
 
@@ -17,12 +18,12 @@
 
 namespace driverupgrade::internal {
 
-// A driver pod as PodManager::Assess asks for it.
+// The data of a driver pod that PodManager::Assess needs.
 struct DriverPodMarks {
-  // Of the controlling owner; nullopt without one.
+  // UID of the controlling owner; nullopt without one.
   std::optional<std::string_view> owner_uid = std::nullopt;
   std::string_view revision = {};
-  // Of the containers that are not ready: the highest count.
+  // Highest restart count of the containers that are not ready.
   int restarts_unready = std::numeric_limits<int>::min();
   bool unreadable = false;
   bool has_owners = false;
@@ -30,8 +31,9 @@ struct DriverPodMarks {
   bool ready = false;
 };
 
-// In the order of NodeView::driver_pods. In a big fleet a judgement is mostly a wait for memory, and a pod lies in a
-// dozen pieces of it; what is asked of the only pod of a node lies here, and its texts in one piece more.
+// The driver pods in the order of NodeView::driver_pods. In a large fleet a judgement mostly waits for memory, and a
+// Pod is spread over a dozen blocks of it. The data needed of a node's only pod is therefore stored here, and its texts
+// in one further block.
 class DriverPodsMarks {
  public:
   explicit DriverPodsMarks(const std::vector<Pod>& pods);
@@ -41,10 +43,10 @@ class DriverPodsMarks {
 
  private:
   DriverPodMarks Decode(const Pod& pod);
-  // A copy that stays where it is.
+  // Returns a copy that does not move.
   std::string_view Keep(std::string_view text);
 
-  DriverPodMarks first_;  // most nodes have no other
+  DriverPodMarks first_;  // the only one on most nodes
   std::vector<DriverPodMarks> others_;
   std::string texts_;
 };
@@ -52,7 +54,7 @@ class DriverPodsMarks {
 // Whether there is a driver pod on the node and all of them are ready.
 bool DriverRuns(const NodeView& view);
 
-// What ShareView leaves in a view.
+// The data that ShareView stores in a view.
 struct MarksOfDriver {
   MarksOfDriver(const NodeView& view, const DriverIdentity& driver)
       : identity(driver), marks(DecodeMarks(view.node, driver, DriverRuns(view))), pods(view.driver_pods) {}
@@ -61,7 +63,7 @@ struct MarksOfDriver {
   DriverPodsMarks pods;
 };
 
-// The marks that ShareView has decoded for `identity`, or else, for a view made by hand, decoded here. The view has to
+// The marks that ShareView has decoded for `identity`. The marks of a view made by hand are decoded here. The view must
 // outlive them.
 class MarksOfView {
  public:
@@ -81,7 +83,7 @@ class MarksOfView {
   const NodeMarks* marks_;
 };
 
-// The same of its driver pods.
+// The same for the view's driver pods.
 class DriverPodsOfView {
  public:
   explicit DriverPodsOfView(const NodeView& view);
@@ -94,11 +96,12 @@ class DriverPodsOfView {
   const DriverPodsMarks* pods_;
 };
 
-// TallyOf for whoever has the marks of the view.
+// TallyOf for callers that already have the marks of the view.
 Tally TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIdentity& identity,
                    const NodeRules& rules);
 
-// A driver pod of the node that is not Ready, or that waits for the node, which has no other; nullptr without such a pod.
+// A driver pod of the node that is not Ready, or that waits for the node, which has no other; nullptr without such a
+// pod.
 const Pod* UnreadyDriverPod(const NodeView& view);
 // Whether the node is unavailable apart from its upgrade and its cordon: not Ready, about to leave, or without a driver
 // pod because Kubernetes cannot schedule it.

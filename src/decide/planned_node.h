@@ -18,7 +18,7 @@
 
 namespace driverupgrade::internal {
 
-// Where a node waits, and why.
+// The state in which a node waits, and the reason.
 struct ToldGate {
   UpgradeState state = UpgradeState::kUnknown;
   Gate gate = {};
@@ -30,7 +30,7 @@ struct PlannedNode {
   // nullptr: not judged yet.
   std::shared_ptr<const JudgedNode> judged = nullptr;
   GrantShare share = {};
-  // What the caller knows of.
+  // The gate that the caller knows.
   std::optional<ToldGate> told = std::nullopt;
   // The number of its last judgement.
   std::uint64_t judgement = 0;

@@ -13,7 +13,7 @@
 namespace driverupgrade {
 namespace {
 
-// One after the other: a driver has few DaemonSets, and a search of the map would ask for a string of its own.
+// Searches linearly: a driver has few DaemonSets, and a lookup in the map would need to create a string.
 const DriverDaemonSet* OwnerOf(const internal::DriverPodMarks& marks, const DriverFacts& driver) {
   const auto found = std::find_if(driver.daemon_sets.begin(), driver.daemon_sets.end(),
                                   [&](const auto& daemon_set) { return marks.owner_uid == daemon_set.first; });
@@ -51,7 +51,7 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
   return marks.revision == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
 }
 
-// The label is the truth; very old objects have none and carry the hash in their name (R4, R13). Empty: neither.
+// Returns the label's value. Very old objects have no label and carry the hash in their name (R4, R13). Empty: neither.
 std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_set) {
   const auto label = revision.labels.find("controller-revision-hash");
   if (label != revision.labels.end() && !label->second.empty()) return label->second;
@@ -59,8 +59,9 @@ std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_s
   return revision.name.starts_with(prefix) ? revision.name.substr(prefix.size()) : std::string();
 }
 
-// Returns the revisions with the highest number. If revisions with the DaemonSet's own template are known, only these count. Numbers
-// alone can be wrong. A controller that has not seen a revision yet gives its number, or a lower one, to the next (kubernetes#80698).
+// Returns the revisions with the highest number. If revisions with the DaemonSet's own template are known, only these
+// count. Numbers alone can be wrong. A controller that has not seen a revision yet gives its number, or a lower one, to
+// the next (kubernetes#80698).
 std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
                                               const std::vector<ControllerRevision>& revisions) {
   const auto rank = [&](const ControllerRevision& revision) {
@@ -77,7 +78,8 @@ std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
   return newest;
 }
 
-// Whether the deletion of the pod was accepted. The watch may report it later, and a rollback may want its revision again.
+// Whether the deletion of the pod was accepted. The watch may report it later, and a rollback may want its revision
+// again.
 bool WasDeleted(const NodeView& view, const Pod& pod) {
   const auto attempt = view.attempts.pods.find(pod.ref.uid);
   return attempt != view.attempts.pods.end() && attempt->second.outcome == Outcome::kApplied;

@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A pod that is waited for may have to be deleted, too.
+// Collects each pod once, because a pod that the upgrade waits for may have to be deleted, too.
 class PodSet {
  public:
   void Add(const Pod* pod) {

@@ -1,4 +1,4 @@
-// What the upgrade of a node costs those who work on it.
+// Determines which workloads the upgrade of a node disturbs.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_PODS_IN_THE_WAY_H_
 #define DRIVERUPGRADE_SRC_DECIDE_PODS_IN_THE_WAY_H_
 
@@ -11,8 +11,9 @@
 
 namespace driverupgrade::internal {
 
-// Returns the pods of the node that the policy has an upgrade evict, delete or wait for, each once. Pods that have ended do not
-// count. Pods that the policy does not allow to evict count. nullopt: the pods are not known. The result refers to `view`.
+// Returns the pods of the node that the policy has an upgrade evict, delete or wait for, each once. Pods that have
+// ended do not count. Pods that the policy does not allow to evict count. nullopt: the pods are not known. The result
+// refers to `view`.
 std::optional<std::vector<const Pod*>> PodsInTheWay(const NodeView& view, const NodeRules& rules,
                                                     const StateMachine& machine);
 

@@ -12,10 +12,10 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Of one that waits for a slot.
+// `node` waits for a slot.
 WaitingNode WaitingOf(const JudgedNode& node) { return {.node = node.name, .candidate = *node.verdict.candidate}; }
 
-// Returns the time that the node's marks have for this state; nullopt: no mark has it.
+// Returns the time that the node's marks have for this state; nullopt without such a mark.
 std::optional<absl::Time> SinceOf(const NodeMarks& marks, UpgradeState state) {
   const std::optional<Stage>& stage = marks.stage.value();
   if (stage && stage->state == state) return stage->began;
@@ -122,7 +122,7 @@ Plan PublishedPlan::Full() const {
     verdict.gate = GateOf(placed);
     AddVerdict(placed.node->name, std::move(verdict), plan);
   }
-  // Those of the rollout were there before.
+  // The pods of interest to the rollout are already in the list.
   std::sort(plan.pod_interest.begin(), plan.pod_interest.end());
   plan.pod_interest.erase(std::unique(plan.pod_interest.begin(), plan.pod_interest.end()), plan.pod_interest.end());
   return plan;

@@ -1,4 +1,4 @@
-// What a PublishedPlan is made of.
+// The parts of a PublishedPlan.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_PUBLISHED_PLAN_H_
 #define DRIVERUPGRADE_SRC_DECIDE_PUBLISHED_PLAN_H_
 
@@ -16,15 +16,15 @@
 
 namespace driverupgrade::internal {
 
-// Why nodes wait, as the last round of a rollout has found.
+// The reasons why nodes wait, as found by the last round of a rollout.
 struct RolloutWaits {
   struct Wait {
-    // In `gates`; -1: it does not wait.
+    // Index in `gates`; -1 if the node does not wait.
     int gate = -1;
-    // In the queue, from 1.
+    // Place in the queue, from 1.
     int place = 0;
   };
-  // Of all nodes, in order; not null.
+  // Names of all nodes, in order; not null.
   std::shared_ptr<const std::vector<std::string>> names = nullptr;
   // Indexes in RolloutStatus::stages, in the order of the names.
   std::shared_ptr<const std::vector<int>> stages = nullptr;
@@ -33,8 +33,8 @@ struct RolloutWaits {
 
   // `wait.gate` is not -1.
   const Gate& GateOf(const Wait& wait) const { return gates[static_cast<std::size_t>(wait.gate)]; }
-  // nullptr: the last round started the node, or the node is newer than that round. A node that was judged since then may wait
-  // without a gate until the next round.
+  // nullptr: the last round started the node, or the node is newer than that round. A node that was judged since then
+  // may wait without a gate until the next round.
   const Wait* WaitOf(std::string_view node) const;
   // Likewise.
   std::optional<Gate> GateAtPlace(std::string_view node) const;
@@ -57,7 +57,7 @@ struct PublishedPlan::Parts {
   Plan plan = {};
   internal::JudgedNodes nodes = {};
   Refusals refusals = {};
-  // In the place of `refusals`; nullptr: the policy has no rollout.
+  // Replaces `refusals`; nullptr if the policy has no rollout.
   std::shared_ptr<const internal::RolloutWaits> rollout = nullptr;
 };
 

@@ -14,7 +14,7 @@ void RolloutPlanner::SetPolicy(const AdmissionLimits& limits) {
   stages_go_by_state_ = text.find(identity_.StateLabel()) != std::string::npos;
 }
 
-// The state's label changes with each step of each node, and next to no stage goes by it.
+// The state label changes with each step of each node, and hardly any stage depends on it.
 void RolloutPlanner::LabelsChanged(const Node& before, const Node& after) {
   if (before.labels == after.labels) return;
   if (stages_go_by_state_ || LabelsWithoutState(before, identity_) != LabelsWithoutState(after, identity_)) {
@@ -95,7 +95,7 @@ void RolloutPlanner::NoteWaits(RolloutRound& round, Names& touched) {
     if (gate == RolloutAnswer::kStarts) continue;
     const RolloutWaits::Wait& wait = waits.nodes[index] = {.gate = gate, .place = place};
     const GateReason reason = waits.GateOf(wait).reason;
-    // What has been told stands, unless the node has been judged anew; then it is among `touched`.
+    // A reported gate stays valid unless the node has been judged again; then the node is in `touched`.
     if (before != nullptr && before->nodes[index].gate >= 0 && before->GateOf(before->nodes[index]).reason == reason) {
       continue;
     }

@@ -1,5 +1,5 @@
-// What an IncrementalPlanner does by its policy's rollout: it keeps the nodes as a rollout sees them, makes the rounds,
-// and remembers what the last one said.
+// Runs the rollout of the policy for an IncrementalPlanner: it keeps the nodes as a rollout sees them, runs the rounds,
+// and remembers the results of the last round.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PLANNER_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PLANNER_H_
 
@@ -34,34 +34,34 @@ class RolloutPlanner {
   const RolloutRules* rules() const { return rules_ ? &*rules_ : nullptr; }
   const RolloutFacts& facts() const { return facts_; }
 
-  // Some node is new, or gone.
+  // Nodes were added or deleted.
   void NodesChanged() { is_stale_ = true; }
-  // The node, which stays where it is, may have another view or another verdict.
+  // The node, which stays in the same place in memory, may have another view or another verdict.
   void NodeChanged(PlannedNode& node) { changed_.push_back(&node); }
   // The node has another view.
   void LabelsChanged(const Node& before, const Node& after);
 
-  // Nobody starts by a rollout: what the last round said is forgotten.
+  // No rollout is applied: the results of the last round are forgotten.
   void Skip();
-  // Makes a round over `nodes`, all of which have been judged. Adds to `touched` whoever waits for another reason than
-  // the caller knows of. Returns who starts, in order.
+  // Runs a round over `nodes`, all of which have been judged. Adds to `touched` each node that waits for a reason that
+  // the caller does not know of. Returns the nodes that start, in order.
   std::vector<NamedNode*> Admit(const RolloutInput& input, PlannedNodes& nodes, const Sums& sums,
                                 std::size_t elsewhere, Names& touched);
 
-  // Of the last round; nullopt, and so on: there was none.
+  // Results of the last round; nullopt or empty if there was no round.
   const std::optional<UpgradeBudget>& budget() const { return budget_; }
   const std::optional<RolloutStatus>& status() const { return status_; }
   const std::vector<Finding>& findings() const { return findings_; }
   const std::optional<absl::Time>& wake_at() const { return wake_at_; }
   const std::shared_ptr<const RolloutWaits>& waits() const { return waits_; }
-  // The nodes whose pods the next round has to know.
+  // The nodes whose pods the next round must know.
   const Names& interest() const { return interest_; }
 
   // See RolloutRound; `of_unknown_units` by name.
   const std::map<std::string, std::string>& uncordoned_units() const { return uncordoned_units_; }
   const Names& of_unknown_units() const { return of_unknown_units_; }
 
-  // With each node that starts together with others, those others.
+  // Adds, to each node that starts together with others, those others.
   std::map<std::string, Gate> WithGroups(const std::map<std::string, Gate>& gates) const;
 
  private:
@@ -77,9 +77,9 @@ class RolloutPlanner {
   RolloutFacts facts_ = {};
 
   RolloutMembers members_ = {};
-  bool is_stale_ = true;  // others are members, or by another policy
+  bool is_stale_ = true;  // the members are other nodes, or were added under another policy
   std::vector<PlannedNode*> changed_ = {};
-  // As the members.
+  // In the order of the members.
   std::vector<NamedNode*> nodes_ = {};
   std::shared_ptr<const std::vector<std::string>> names_ = nullptr;
 
@@ -91,7 +91,7 @@ class RolloutPlanner {
   Names interest_ = {};
   std::map<std::string, std::string> uncordoned_units_ = {};
   Names of_unknown_units_ = {};
-  std::map<std::string, std::string> starting_groups_ = {};  // of nodes that start together with others
+  std::map<std::string, std::string> starting_groups_ = {};  // groups of nodes that start together, by node
 };
 
 }  // namespace driverupgrade::internal

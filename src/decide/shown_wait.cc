@@ -9,8 +9,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// How long a gate must last until the node shows it. A driver that is compiled or validated takes minutes and is not stuck: its node
-// costs no more requests than any other.
+// How long a gate must last until the node shows it. A driver that is compiled or validated takes minutes and is not
+// stuck: its node costs no more requests than any other.
 constexpr absl::Duration kHeldMin = absl::Minutes(1);
 constexpr absl::Duration kHeldMinOfDriver = absl::Minutes(10);
 
@@ -21,8 +21,8 @@ absl::Duration HeldMin(GateReason reason) {
 // How long an annotation stays as it is while the node stays in its state.
 constexpr absl::Duration kUnchangedMin = absl::Minutes(5);
 
-// Whether nodes often have the gate for a moment: until a patch is answered, or until the pods of the node are read. An engine
-// without a cache reads these in each pass.
+// Whether nodes often have the gate only briefly: until a patch is answered, or until the pods of the node are read. An
+// engine without a cache reads the pods in each pass.
 bool IsPassing(GateReason reason) { return reason == GateReason::kUnsettled || reason == GateReason::kPodsUnknown; }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Remembers since when a node has had its gate, for the annotation that shows the gate (DriverIdentity::WaitingForAnnotation).
-// The node itself shows only since when it is in its state.
+// Remembers since when a node has had its gate, for the annotation that shows the gate
+// (DriverIdentity::WaitingForAnnotation). The node itself shows only since when it is in its state.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_SHOWN_WAIT_H_
 #define DRIVERUPGRADE_SRC_DECIDE_SHOWN_WAIT_H_
 
@@ -14,11 +14,11 @@
 
 namespace driverupgrade::internal {
 
-// A new process starts with an empty memory: it counts the gate from its first judgement, and treats an annotation that it
-// finds as written just then.
+// A new process starts with an empty memory: it counts the gate from its first judgement, and treats an annotation that
+// it finds as written just then.
 class ShownWait {
  public:
-  // The node is judged by these marks.
+  // The marks by which the node is judged.
   void Read(const NodeMarks& marks, absl::Time now);
   // The node was judged.
   void Judged(const Verdict& verdict, absl::Time now);

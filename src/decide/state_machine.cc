@@ -21,7 +21,7 @@
 namespace driverupgrade {
 namespace {
 
-// One transition from the present state.
+// Makes one transition from the present state.
 Progress Advance(Walk& walk) {
   switch (walk.state()) {
     case UpgradeState::kUnknown:
@@ -43,7 +43,7 @@ Progress Advance(Walk& walk) {
   return Progress::kStopped;
 }
 
-// An upgrade that ends or fails is reported before another one begins, so a walk does not go on from there.
+// An upgrade that finishes or fails is reported before another one starts, so a walk does not continue from there.
 bool EndsWalk(UpgradeState state) { return state == UpgradeState::kDone || state == UpgradeState::kFailed; }
 
 // Whether the node may be written to at all; stops the walk with a gate if not.
@@ -71,7 +71,7 @@ bool MayAct(Walk& walk) {
   if (const auto& patch = walk.view.attempts.patch) {
     const absl::Time due = internal::NextPatchDue(*patch, walk.view.node);
     if (due > walk.in.now) {
-      // What is known of the pods is soon needed again, and would have to be read anew.
+      // The known pods will soon be needed again and would otherwise have to be read from the start.
       walk.verdict.pod_interest = walk.view.pods.has_value();
       walk.Wait(GateReason::kUnsettled,
                 patch->outcome ? fmt::format("the last patch of the node: {}",
@@ -107,7 +107,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   Walk walk(in, view, admission, verdict);
   verdict.tally = internal::TallyByMarks(view, walk.before(), in.identity, in.policy);
   NoteDriverPods(walk);
-  // A failed node that holds no slot takes none on its way back: it goes back at once (I1).
+  // A failed node without a slot does not take one when it recovers: it returns to service immediately (I1).
   const bool holds_no_slot = !in.policy.failed_hold_slots || internal::IsGivenBack(walk.before(), in.identity);
   const bool recovers = holds_no_slot && walk.state() == UpgradeState::kFailed;
   // Without a label, a state that leaves no other mark would be entered again and again.
@@ -133,8 +133,8 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
     verdict.plan.remove.clear();
   }
   walk.Finish(acts, shown_wait);
-  // A failed node that somebody has uncordoned asks for nothing when it recovers, and is cordoned all the same: whoever
-  // starts in the same pass has to reckon with it.
+  // A failed node that was uncordoned by an administrator needs no admission when it recovers, but it is cordoned
+  // again: nodes that start in the same pass must take that into account.
   if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {
     verdict.tally = internal::WithPatch(verdict.tally, view, *verdict.plan.patch, in.identity, in.policy);
   }
@@ -158,7 +158,7 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
                 .resource_version = view.node.resource_version,
                 .from = marks->State().value_or(UpgradeState::kUnknown),
                 .reason = "the NodeMaintenance is given back"};
-  if (internal::IsUnreadable(view.node)) return plan;  // what is ours on it cannot be seen
+  if (internal::IsUnreadable(view.node)) return plan;  // our marks on it cannot be seen
   if (options_.requestor) {
     if (!view.maintenances) return plan;  // a claim that cannot be seen must not be forgotten
     const internal::MaintenanceRequestor requestor(*options_.requestor);

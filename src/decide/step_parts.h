@@ -1,4 +1,4 @@
-// What StateMachine::Step and IncrementalPlanner do alike: how they keep a verdict, and what they say of it.
+// Code that StateMachine::Step and IncrementalPlanner share: how they store a verdict, and how they report it.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_STEP_PARTS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_STEP_PARTS_H_
 
@@ -11,16 +11,16 @@
 
 namespace driverupgrade::internal {
 
-// A verdict as whoever judges many nodes keeps it. Most nodes only wait: without room for a plan where there is none it
-// is a fifth of a Verdict, and in a big fleet what is written is what a pass takes its time for. Whoever needs the tally
-// keeps it apart.
+// A verdict in the form in which code that judges many nodes stores it. Most nodes only wait. Because it allocates a
+// plan only if there is one, it is a fifth as large as a Verdict. In a large fleet the time of a pass depends mostly on
+// how much is written. The tally, if needed, must be stored separately.
 struct KeptVerdict {
-  std::unique_ptr<NodePlan> plan = nullptr;  // nullptr: nothing is to be done
+  std::unique_ptr<NodePlan> plan = nullptr;  // nullptr: there is nothing to do
   UpgradeState from = UpgradeState::kUnknown;
   UpgradeState state = UpgradeState::kUnknown;  // NodePlan::to
   bool needs_grant = false;
-  bool holds_slot = false;   // by the tally,
-  bool in_progress = false;  // as well
+  bool holds_slot = false;   // according to the tally,
+  bool in_progress = false;  // as above
   bool pod_interest = false;
   std::optional<Gate> gate = std::nullopt;
   std::optional<Candidate> candidate = std::nullopt;
@@ -32,7 +32,7 @@ KeptVerdict Keep(Verdict&& verdict);
 
 KeptVerdict CopyOf(const KeptVerdict& verdict);
 
-// What was planned for a node is not to be done now, and it waits for `gate`: it stays where it is.
+// Cancels what was planned for a node: it waits for `gate` and stays where it is.
 void Withhold(const Gate& gate, KeptVerdict& verdict);
 
 // Adds the verdict on `node` to all but the totals, the budget and the readings of `plan`.

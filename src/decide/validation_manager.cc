@@ -54,7 +54,7 @@ Validation ValidationManager::Evaluate(const std::vector<Pod>& pods,
       if (!pod.deletion_timestamp) result.early.push_back(&pod);
     }
   }
-  // Tells about an early pod first, because an administrator may have to act on it.
+  // Reports an early pod first, because an administrator may have to act on it.
   result.missing = not_proved.empty() ? std::move(not_ready) : std::move(not_proved);
   if (found == 0) result.missing = fmt::format("no pod matches {} on the node", selector_.ToString());
   result.passed = result.missing.empty();

@@ -1,4 +1,4 @@
-// What StateMachine::Judge finds about one node.
+// The result of StateMachine::Judge for one node.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_VERDICT_H_
 #define DRIVERUPGRADE_SRC_DECIDE_VERDICT_H_
 
@@ -13,27 +13,27 @@
 namespace driverupgrade {
 namespace internal {
 
-// What a node that waits asks of the limits. Whoever keeps one knows of which node.
+// The needs of a waiting node that the limits check. The name of the node is kept separately.
 struct Candidate {
-  // A slot of maxParallel. An administrator's cordoned node asks none while such nodes proceed.
+  // Needs a slot of maxParallel. An administrator's cordoned node needs none while such nodes proceed.
   bool needs_slot = true;
-  // That fewer nodes than maxUnavailable are unavailable. A node that is cordoned already does not ask.
+  // Needs fewer nodes than maxUnavailable to be unavailable. A node that is cordoned already does not.
   bool needs_headroom = true;
   // It will be one more unavailable node. A node that is not ready is counted already.
   bool takes_headroom = true;
-  // The operator runs on it: last of all.
+  // The operator runs on this node, so it goes last.
   bool own_node = false;
-  // It has a grant for the version that was read: it goes first, and what it takes is counted already. Judge knows of
-  // no grants; the planners fill this in.
+  // It has a grant for the version that was read: it goes first, and its share is counted already. Judge does not know
+  // the grants; the planners set this field.
   bool has_grant = false;
   friend auto operator<=>(const Candidate&, const Candidate&) = default;
 };
 
-// What one node asks for, judged by itself.
+// The judgement on one node, made on its own.
 struct Verdict {
   // Empty (no patch, no pods) if there is nothing to do.
   NodePlan plan = {};
-  // Why the node goes no further than plan.to(); nullopt for a node that is done.
+  // The reason why the node does not advance beyond plan.to(); nullopt for a node that is done.
   std::optional<Gate> gate = std::nullopt;
   // Set if the node would start with a slot; judge it again with `admitted`.
   std::optional<Candidate> candidate = std::nullopt;
@@ -41,7 +41,8 @@ struct Verdict {
   std::vector<Finding> findings = {};
   // The verdict depends on the node's pods.
   bool pod_interest = false;
-  // When the verdict may change although the cluster does not. With nothing planned it is the same at any time before.
+  // When the verdict can change although the cluster does not. If nothing is planned, it is the same at any time
+  // before.
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 

@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Milliseconds since 1970, no earlier than `time`: whoever comes back then is not too early.
+// Writes milliseconds since 1970, rounded up, so that a caller that returns at that time is not too early.
 void TimeMember(std::string_view key, std::optional<absl::Time> time, JsonWriter& writer) {
   if (time && *time < absl::InfiniteFuture()) {
     const absl::Duration since = absl::Ceil(*time - absl::UnixEpoch(), absl::Milliseconds(1));
@@ -27,7 +27,7 @@ void Texts(std::string_view key, const Items& items, JsonWriter& writer) {
   });
 }
 
-// Each of `items` as an object, by `members(item)`.
+// Writes each of `items` as an object, by `members(item)`.
 template <typename Items, typename F>
 void Objects(std::string_view key, const Items& items, JsonWriter& writer, F members) {
   writer.ArrayMember(key, [&] {
@@ -96,7 +96,7 @@ void WriteGangs(const RolloutGangs& gangs, JsonWriter& writer) {
   });
 }
 
-// Members without a value are absent.
+// Omits members without a value.
 void WriteRollout(const RolloutStatus& rollout, JsonWriter& writer) {
   const auto open = static_cast<std::size_t>(rollout.open);
   writer.Member("revision", rollout.revision);

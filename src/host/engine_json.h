@@ -1,4 +1,4 @@
-// What an engine says as documents: docs/c-api.md lists their members.
+// Writes the results of an engine as documents: docs/c-api.md lists their members.
 #ifndef DRIVERUPGRADE_SRC_HOST_ENGINE_JSON_H_
 #define DRIVERUPGRADE_SRC_HOST_ENGINE_JSON_H_
 
@@ -10,11 +10,11 @@
 
 namespace driverupgrade::internal {
 
-// Equal values give equal texts, byte for byte.
+// Equal values result in equal texts, byte for byte.
 std::string FormatReading(const std::vector<ManagedNode>& nodes, const std::vector<HostQuestion>& questions);
 std::string FormatPass(const HostPass& pass);
-// nullptr: "{}". Errors: those of EncodeRequestTarget.
-// `metadata_only`: the metadata of the objects in the answer are enough.
+// Returns "{}" for nullptr. Errors: the errors of EncodeRequestTarget. `metadata_only`: the metadata of the objects in
+// the response are enough.
 absl::StatusOr<std::string> FormatRequest(const HttpRequest* request, bool metadata_only);
 std::string FormatSettled(const Settled& settled);
 std::string FormatExplanation(const std::string& node, const std::optional<Gate>& gate);

@@ -1,4 +1,4 @@
-// The driver of a Core for a host of another language, which reads and sends by itself: documents in, documents out.
+// Drives a Core for a host in another language, which reads and sends on its own: documents in, documents out.
 #ifndef DRIVERUPGRADE_SRC_HOST_HOST_ENGINE_H_
 #define DRIVERUPGRADE_SRC_HOST_HOST_ENGINE_H_
 
@@ -34,14 +34,14 @@ struct HostOptions {
   std::string field_manager = "driverupgrade";
 };
 
-// What a pass found.
+// The result of a pass.
 struct HostPass {
-  // `nodes` are those whose requests begin now.
+  // `nodes` contains the nodes whose requests start now.
   Plan plan = {};
   std::vector<std::string> wanted_pods = {};
   // Nodes of all pools.
   std::set<std::string> pod_interest = {};
-  // See Warnings; of the policy.
+  // Warnings about the policy (see Warnings).
   std::vector<std::string> warnings = {};
   // See Core::Rollouts; of all pools, for a report.
   std::vector<OwnedRollout> rollouts = {};
@@ -61,7 +61,7 @@ struct ManagedNode {
   std::vector<std::string> driver_pods = {};
 };
 
-// Stands for the ledger where requests are named by nodes.
+// Represents the ledger in functions that identify requests by node.
 inline constexpr std::string_view kLedger = "";
 
 // Not thread-safe.
@@ -72,34 +72,36 @@ class HostEngine {
   HostEngine& operator=(const HostEngine&) = delete;
 
   ObjectStore& objects() { return objects_.store(); }
-  // What the host says of the pods that it puts. A node's answers replace those before.
+  // Sets the host's answers about the pods that it puts. A node's new answers replace the earlier ones.
   void SetPodAnswers(const std::string& node, PodAnswers answers) { hooks_.SetPods(node, std::move(answers)); }
-  // What changed is looked at. Nodes come with their names in order.
+  // Processes all changes since the last call. Returns the nodes in order of their names.
   absl::StatusOr<std::vector<ManagedNode>> Read(absl::Time now);
   std::vector<HostQuestion> Questions() const { return hooks_.Questions(); }
   void Tell(const std::string& id, absl::StatusOr<bool> answer);
 
-  // Makes one pass. Errors: see Core::Apply; Unavailable until every kind has been put.
+  // Runs one pass. Errors: see Core::Apply; Unavailable until every kind has been put.
   absl::StatusOr<HostPass> Apply(const Part& part, const UpgradePolicy& policy, absl::Time now);
   // Errors: see Core::Release.
   absl::StatusOr<HostPass> Release(const std::optional<std::set<std::string>>& nodes, absl::Time now);
 
-  // `node`: or kLedger. nullptr: nothing is left, or nothing was begun.
+  // `node` may be kLedger. nullptr: there are no more requests, or none was started.
   const HttpRequest* Next(const std::string& node, absl::Time now);
   // Returns whether the ledger's request is a list of nodes, of which the metadata are enough.
   bool LedgerAsksForMetadata() const { return ledger_ && ledger_->AsksForMetadata(); }
-  // To the request that Next has given. Whether there may be another one. Errors: FailedPrecondition if there is none.
+  // Takes the response to the request that Next has returned. Returns whether there may be another request. Errors:
+  // FailedPrecondition if there is no such request.
   absl::StatusOr<bool> Answer(const std::string& node, const absl::StatusOr<HttpResponse>& response, absl::Time now);
   Settled Settle();
 
   std::optional<Gate> Explain(const std::string& node) const { return core_.Explain(node); }
   // Returns the plans of all pools together.
   HostPass Everything() const { return {.plan = core_.Everything(), .rollouts = core_.Rollouts()}; }
-  // Returns the document of the rollout (docs/rollout.schema.json). `facts`: what only the host knows; the rest is filled in.
+  // Returns the document of the rollout (docs/rollout.schema.json). `facts`: what only the host knows; the rest is
+  // filled in.
   std::string Rollout(RolloutReport facts, absl::Time now);
 
  private:
-  // Begins with the requests of the plan.
+  // Starts the requests of the plan.
   void Begin(const Plan& plan, absl::Time now);
   void EndIfOver(const std::string& node, absl::Time now);
 

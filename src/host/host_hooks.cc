@@ -8,7 +8,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// An ID begins with the node: no name of a node has a slash.
+// An ID starts with the node: node names contain no slash.
 std::string IdOf(const Pod& pod, const ControllerRevision& running, const ControllerRevision& wanted) {
   return fmt::format("{}/{}/{}/{}/{}", pod.node_name, pod.ref.uid, pod.resource_version, running.name, wanted.name);
 }

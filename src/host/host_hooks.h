@@ -1,4 +1,4 @@
-// The answers of a host's own callbacks, which it hands in.
+// The results of a host's own callbacks, which the host passes in.
 #ifndef DRIVERUPGRADE_SRC_HOST_HOST_HOOKS_H_
 #define DRIVERUPGRADE_SRC_HOST_HOST_HOOKS_H_
 
@@ -14,19 +14,19 @@
 
 namespace driverupgrade::internal {
 
-// Which of a node's pods use the driver, and of which the host could not say, by UID.
+// The pods of a node, by UID, that use the driver, and the errors of pods that the host could not judge.
 struct PodAnswers {
   std::set<std::string> uids = {};
   std::map<std::string, std::string> errors = {};
 };
 
-// Whether replacing `pod` needs no evacuated node.
+// Asks the host whether `pod` can be replaced without evacuating the node.
 struct HostQuestion {
   std::string id = {};
   std::string node = {};
   PodRef pod = {};
   std::string pod_version = {};
-  // Names of ControllerRevisions: the question is about these two, whatever the DaemonSet has by now.
+  // Names of ControllerRevisions: the question is about these two, even if the DaemonSet has changed by now.
   std::string running = {};
   std::string wanted = {};
 };
@@ -35,18 +35,19 @@ class HostHooks final : public NodeHooks {
  public:
   void SetPods(const std::string& node, PodAnswers answers) { pods_[node] = std::move(answers); }
   std::vector<HostQuestion> Questions() const;
-  // A question about the node has not been answered yet.
+  // Whether a question about the node has not been answered yet.
   bool Asks(const std::string& node) const;
   // Returns the node that the question is about; empty if the question was dropped.
   std::string Tell(const std::string& id, absl::StatusOr<bool> answer);
 
-  // Questions that the new view does not repeat are dropped with their answers.
+  // Questions that the new view does not repeat are dropped, together with their answers.
   void Begin(const std::string& node) override;
   void Forget(const std::string& node) override;
-  // Returns true for errors of the pod filter, because the host puts its answers with the pods, and while a question is open.
+  // Returns true for errors of the pod filter, because the host puts its answers with the pods, and while a question is
+  // open.
   bool WillTell(const NodeView& view) const override { return view.restart_only_error.empty() || Asks(view.node.name); }
   absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
-  // Returns an answer once: the caller keeps it. Errors: Unavailable until the host has answered.
+  // Returns each answer only once: the caller keeps it. Errors: Unavailable until the host has answered.
   absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
                                    const ControllerRevision& wanted) override;
 

@@ -1,4 +1,4 @@
-// The requests of an engine's ledgers as HTTP requests, for a host that sends them itself. All of them concern one ConfigMap.
+// The requests of an engine's ledgers as HTTP requests, for a host that sends them. All of them concern one ConfigMap.
 #ifndef DRIVERUPGRADE_SRC_HOST_LEDGER_EXCHANGE_H_
 #define DRIVERUPGRADE_SRC_HOST_LEDGER_EXCHANGE_H_
 
@@ -30,7 +30,7 @@ class LedgerExchange {
   // Returns true if there is a request, and the host does not know that yet.
   bool Announce();
   bool IsPending() const { return FindPending() != nullptr; }
-  // The request to send; the same until it is answered; nullptr: none.
+  // Returns the request to send, the same one until it is answered; nullptr if there is nothing to send.
   const HttpRequest* Next(const RestEncoder& encoder, absl::Time now);
   bool IsAsked() const { return asked_.has_value(); }
   // Returns whether the request is a list of nodes, of which the metadata are enough.
@@ -45,7 +45,7 @@ class LedgerExchange {
     RestRequest rest;
   };
 
-  // Returns a ledger with a request; nullptr: none has one.
+  // Returns a ledger with a request; nullptr if no ledger has a request.
   LedgerSteps* FindPending() const;
 
   Ledgers& ledgers_;

@@ -1,4 +1,4 @@
-// The requests of one node's plan as HTTP requests, for a host that sends them itself.
+// The requests of one node's plan as HTTP requests, for a host that sends them.
 #ifndef DRIVERUPGRADE_SRC_HOST_NODE_EXCHANGE_H_
 #define DRIVERUPGRADE_SRC_HOST_NODE_EXCHANGE_H_
 
@@ -14,14 +14,15 @@
 
 namespace driverupgrade::internal {
 
-// What stands for an HTTP status if there is none.
+// Values used if there is no HTTP status.
 inline constexpr int kNoAnswer = -1;  // the request may have been sent
-inline constexpr int kNotSent = -2;   // it was surely not
+inline constexpr int kNotSent = -2;   // the request was certainly not sent
 
-// An answer as a host tells of it. A number that is no HTTP status is kNoAnswer. `retry_after_seconds`: 0 or less for none.
+// Returns a response from the values that a host passes in. A number that is not an HTTP status counts as kNoAnswer.
+// `retry_after_seconds`: 0 or less without such a header.
 absl::StatusOr<HttpResponse> ResponseOf(int status, int retry_after_seconds, std::string body);
 
-// Neither sends nor waits. Which request follows which answer is what NodeRequests says, as for the threaded executor.
+// Neither sends nor waits. NodeRequests decides which request follows which response, as for the threaded executor.
 //
 //     while (const HttpRequest* request = exchange.Next(now)) exchange.Answer(Send(*request), now);
 //     under_way.End(exchange.requests(), log);
@@ -30,10 +31,11 @@ class NodeExchange {
   // `encoder` outlives this object.
   NodeExchange(const RestEncoder& encoder, NodeRequests requests) : encoder_(encoder), requests_(std::move(requests)) {}
 
-  // The same until it is answered; nullptr: nothing is left. `now` counts as the time of sending when it is asked first.
+  // Returns the same request until it is answered; nullptr if nothing is left. The time of the first call for a request
+  // counts as its time of sending.
   const HttpRequest* Next(absl::Time now);
   bool IsAsked() const { return asked_.has_value(); }
-  // To Next(), which has been asked and has a request.
+  // Takes the response to the request that Next has returned.
   void Answer(const absl::StatusOr<HttpResponse>& response, absl::Time now);
 
   const NodeRequests& requests() const { return requests_; }

@@ -68,7 +68,7 @@ bool IsListed(const ObjectStore& store) {
   return store.AreDevicesListed<T>();
 }
 
-// Returns NotFound if `list` is the answer of a server that does not serve the kind, and OK otherwise.
+// Returns NotFound if `list` is the response of a server that does not serve the kind, and OK otherwise.
 absl::Status AbsentKind(std::string_view list) {
   const std::optional<ApiStatus> status = ParseApiStatus(list);
   return status && status->code == 404 ? absl::NotFoundError(status->message) : absl::OkStatus();

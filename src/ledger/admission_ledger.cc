@@ -9,10 +9,10 @@
 namespace driverupgrade {
 namespace {
 
-// That of a key in a ConfigMap.
+// Kubernetes' limit for a key in a ConfigMap.
 constexpr std::size_t kKeyLengthMax = 253;
 
-// A domain has no `_`, so no two identities share a key.
+// A domain contains no `_`, so no two identities share a key.
 std::string KeyOf(const DriverIdentity& identity, const std::string& owner) {
   std::string key = fmt::format("{}_{}", identity.domain(), identity.driver());
   return owner.empty() ? key : fmt::format("{}_{}", key, owner);
@@ -40,7 +40,7 @@ absl::StatusOr<AdmissionLedger> AdmissionLedger::Create(const DriverIdentity& id
 
 AdmissionLedger::AdmissionLedger(std::string key, AdmissionLedgerOptions options)
     : key_(std::move(key)),
-      // No domain begins with `_`, so that no grants have this key.
+      // No domain begins with `_`, so this key cannot be a key of grants.
       record_key_(fmt::format("_rollout_{}", key_)),
       options_(std::move(options)) {}
 
@@ -50,7 +50,8 @@ void AdmissionLedger::Read() {
 
 absl::Status AdmissionLedger::TakeRead(const absl::StatusOr<ConfigMap>& found) {
   if (absl::IsNotFound(found.status())) {
-    // The next Settle stores the remembered grants again. The record is dropped: another replica may have halted the rollout since.
+    // The next Settle stores the remembered grants again. The record is dropped: another replica may have halted the
+    // rollout since.
     stored_.reset();
     record_.reset();
     known_ = true;

@@ -1,5 +1,5 @@
-// Keeps budgets although two replicas believe that they lead, or one crashes with a write in progress (ADR 0005). Sends nothing: its
-// requests are values.
+// Keeps budgets although two replicas believe that they lead, or one crashes with a write in progress (ADR 0005). Sends
+// nothing: its requests are values.
 //
 // admission/grants.h has the decisions and their reasons.
 //
@@ -13,22 +13,24 @@
 //     if (...) ...                                         // 4. if that succeeded, start decision->admitted
 //
 // LedgerSteps uses it. Rules for the engine:
-// - Read() comes before the list of nodes, because a node may have been created and granted since an older list. If it fails, the pass
-//   continues, but admits no node.
-// - Every node with a grant must be among the readings as long as the node exists, with or without a driver pod or a label of the driver:
-//   for the ledger, a missing node is deleted. Plan::readings has the nodes that matter.
-// - For the budgets, each node's share is WithGrant(internal::TallyOf(...)) if Counts(ledger.grants(), reading). Candidates for which
-//   IsCurrent(...) go first: Candidate::has_grant. StateMachine::Step does so by ClusterSnapshot::grants. Candidates that request neither
-//   a slot nor headroom need no grant (dep-F14): NodePlan::needs_grant.
-// - A node's plan that starts it is sent only if the node is among `admitted`, so only after the compare-and-set succeeded, and its patch
-//   has the granted version as precondition: Granted(uid) == plan.resource_version. The plan of any other admitted node is dropped for
-//   this pass, its pod calls and Events included (arch-A12).
-// - After a conflict of the patch (409) the node is read at a newer version and requests a grant again: Settle renews the grant.
-// - Settle is called in every pass, even without a candidate: it releases grants that are no longer needed. It makes a request
-//   only for a change.
+// - Read() comes before the list of nodes, because a node may have been created and granted since an older list. If it
+//   fails, the pass continues, but admits no node.
+// - Every node with a grant must be among the readings as long as the node exists, with or without a driver pod or a
+//   label of the driver: for the ledger, a missing node is deleted. Plan::readings has the nodes that matter.
+// - For the budgets, each node's share is WithGrant(internal::TallyOf(...)) if Counts(ledger.grants(), reading).
+//   Candidates for which IsCurrent(...) go first: Candidate::has_grant. StateMachine::Step does so by
+//   ClusterSnapshot::grants. Candidates that request neither a slot nor headroom need no grant (dep-F14):
+//   NodePlan::needs_grant.
+// - A node's plan that starts it is sent only if the node is among `admitted`, so only after the compare-and-set
+//   succeeded, and its patch has the granted version as precondition: Granted(uid) == plan.resource_version. The plan
+//   of any other admitted node is dropped for this pass, its pod calls and Events included (arch-A12).
+// - After a conflict of the patch (409) the node is read at a newer version and requests a grant again: Settle renews
+//   the grant.
+// - Settle is called in every pass, even without a candidate: it releases grants that are no longer needed. It makes a
+//   request only for a change.
 //
-// A rollout's record (ADR 0013) is one more entry of the same ConfigMap: a replica that grants a start has shown that no other replica
-// has changed the record since it was read. Confirm shows the same without a change.
+// A rollout's record (ADR 0013) is one more entry of the same ConfigMap: a replica that grants a start has shown that
+// no other replica has changed the record since it was read. Confirm shows the same without a change.
 //
 // Not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_LEDGER_ADMISSION_LEDGER_H_
@@ -56,49 +58,52 @@ class AdmissionLedger {
   [[nodiscard]] static absl::StatusOr<AdmissionLedger> Create(const DriverIdentity& identity,
                                                               AdmissionLedgerOptions options);
 
-  // The functions below begin a request if one is needed. They must not be called while a request has no answer.
+  // The functions below start a request if one is needed. They must not be called while a request is unanswered.
 
-  // Reads the ConfigMap if it is not known as of our own last request: at first use, after a conflict, and after a lost answer. Settle
-  // detects changes by other clients. A missing ConfigMap counts as an empty one.
+  // Reads the ConfigMap if it is not known from our own last request: at first use, after a conflict, and after a lost
+  // response. Settle detects changes by other clients. A missing ConfigMap counts as an empty one.
   void Read();
 
-  // Releases, renews and adds grants as DecideGrants says, and stores `record` if it is given, by at most one compare-and-set. Returns what
-  // holds once Next has no request and Take returned OK. Errors: FailedPrecondition unless the ConfigMap has been read.
+  // Releases, renews and adds grants as DecideGrants decides, and stores `record` if it is given, by at most one
+  // compare-and-set. Returns the decision, which applies once Next has no request and Take returned OK. Errors:
+  // FailedPrecondition unless the ConfigMap has been read.
   [[nodiscard]] absl::StatusOr<GrantDecision> Settle(const std::vector<NodeReading>& nodes,
                                                      const std::vector<std::string>& wanted,
                                                      const std::optional<std::string>& record = std::nullopt);
 
-  // Reads the ConfigMap to show that no other client has changed it since it was read or stored. Errors: FailedPrecondition unless it has
-  // been read.
+  // Reads the ConfigMap to show that no other client has changed it since it was read or stored. Errors:
+  // FailedPrecondition unless it has been read.
   [[nodiscard]] absl::Status Confirm();
 
-  // The request to send; the same until it is answered; nullptr: none.
+  // Returns the request to send, the same one until it is answered; nullptr if there is nothing to send.
   const internal::LedgerRequest* Next() const { return asked_ ? &asked_->request : nullptr; }
   // Returns whether Next is a request of Read.
   bool IsRead() const { return asked_ && asked_->purpose == Purpose::kRead; }
-  // Takes the answer to Next, and returns its error if it has one. Errors: Aborted if another client has changed the ConfigMap since it
-  // was read; FailedPrecondition if Next is nullptr. After any error no node may start in this pass. The next Read finds a grant that was
-  // stored nevertheless, and it counts.
+  // Takes the response to Next, and returns its error if it has one. Errors: Aborted if another client has changed the
+  // ConfigMap since it was read; FailedPrecondition if Next is nullptr. After any error no node may start in this pass.
+  // The next Read finds a grant that was stored nevertheless, and it counts.
   [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
 
-  // Takes the ConfigMap as another ledger of this process has just read or stored it. If our own entries are unchanged, our next
-  // request is for that version, so that the other ledger's change is not a conflict. Next must not have been sent yet.
+  // Takes the ConfigMap as another ledger of this process has just read or stored it. If our own entries are unchanged,
+  // our next request is for that version, so that the other ledger's change is not a conflict. Next must not have been
+  // sent yet.
   void Saw(const ConfigMap& config_map);
 
-  // Drops everything, because the cluster was restored from a backup. The next Read reads; the answer to a request in progress is ignored.
+  // Drops everything, because the cluster was restored from a backup. The next Read reads; the response to a request in
+  // progress is ignored.
   void Forget();
 
-  // Whether grants() is all that we know of. False before the first Read, and after each sign that another client may have changed the
-  // ConfigMap, until it is read again.
+  // Whether grants() is all that we know of. False before the first Read, and after each sign that another client may
+  // have changed the ConfigMap, until it is read again.
   bool IsKnown() const { return known_; }
   // The grants that were read or stored last.
   const Grants& grants() const { return grants_; }
-  // The record of the rollout that was read or stored last; nullopt: the ConfigMap contains no record.
+  // The record of the rollout that was read or stored last; nullopt if the ConfigMap contains no record.
   const std::optional<std::string>& record() const { return record_; }
   const AdmissionLedgerOptions& options() const { return options_; }
-  // The version of the node at which it may be started; nullopt: not at all.
+  // The version of the node at which it may be started; nullopt if it may not.
   std::optional<std::string> Granted(const std::string& node_uid) const;
-  // Describes lines of the ConfigMap that make no sense, for a finding; empty: all lines do.
+  // Describes lines of the ConfigMap that make no sense, for a finding. Empty if all lines make sense.
   const std::string& error() const { return error_; }
 
  private:
@@ -107,14 +112,14 @@ class AdmissionLedger {
     Purpose purpose;
     internal::LedgerRequest request;
     std::map<std::string, std::string> entries = {};   // to store
-    Grants grants = {};                                // they hold once they are stored
+    Grants grants = {};                                // they apply once they are stored
     std::optional<std::string> record = std::nullopt;  // likewise
     bool ignored = false;
   };
 
   AdmissionLedger(std::string key, AdmissionLedgerOptions options);
   GetConfigMapParams Get() const { return {.ns = options_.ns, .name = options_.name}; }
-  // Returns whether the entry is stored like this; an empty text stands for no entry.
+  // Returns whether the entry is stored like this; an empty text means that there is no entry.
   bool Has(const std::string& key, const std::string& text) const;
   internal::LedgerRequest StoreRequest(std::map<std::string, std::string> entries) const;
   absl::Status TakeRead(const absl::StatusOr<ConfigMap>& found);
@@ -126,7 +131,7 @@ class AdmissionLedger {
   AdmissionLedgerOptions options_;
   std::optional<Asked> asked_ = std::nullopt;
   bool known_ = false;
-  // nullopt: it does not exist.
+  // nullopt if it does not exist.
   std::optional<ConfigMap> stored_ = std::nullopt;
   Grants grants_ = {};
   std::optional<std::string> record_ = std::nullopt;

@@ -14,7 +14,7 @@ constexpr absl::Duration kLedgerRetryFirst = absl::Seconds(1);
 constexpr absl::Duration kLedgerRetryMax = absl::Seconds(30);
 // Between two lists of all nodes, which are requested for grants whose nodes the cache has never had.
 constexpr absl::Duration kLooksApart = absl::Minutes(1);
-// An answer that shows the record to be current serves a plan that is made within this time.
+// A response that shows the record to be current serves a plan that is made within this time.
 constexpr absl::Duration kConfirmedFor = absl::Seconds(30);
 
 bool Fails(const NodePlan& node) { return !node.path.empty() && node.path.back() == UpgradeState::kFailed; }
@@ -50,8 +50,8 @@ void LedgerSteps::Forget(absl::Time now) {
   Begin(now);
 }
 
-// Until the cluster is restored from a backup, a UID never comes back, and a cache never returns to a time before a node that it
-// has had: a node that it has no longer is gone.
+// Until the cluster is restored from a backup, a UID never returns, and a cache never goes back to a time before a node
+// that it has had. A node that it no longer has was therefore deleted.
 void LedgerSteps::NodeSeen(const std::string& name, const Node* node) {
   if (node != nullptr && node->uid.empty()) return;  // it cannot be read, and may still be the one that was seen
   const auto known = uids_.find(name);
@@ -94,7 +94,7 @@ void LedgerSteps::LookForUnseen(absl::Time now) {
   looked_for_ = std::move(unseen);
 }
 
-// The grants were known before the list began, so it has every node that has a grant, unless the node is gone.
+// The grants were known before the list started, so it has every node that has a grant, unless the node was deleted.
 void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes) {
   if (!looked_for_) return;
   std::set<std::string> unseen = *std::exchange(looked_for_, std::nullopt);
@@ -178,7 +178,7 @@ void LedgerSteps::Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now) 
   const absl::Status taken = ledger_.Take(answer);
   if (was_read) nonsense_ = ledger_.error();
   if (was_read && taken.ok()) {
-    status_ = taken;  // and the pause after the next failure does not begin at its shortest again
+    status_ = taken;  // and the pause after the next failure is not the shortest again
     return;
   }
   Note(taken, now);

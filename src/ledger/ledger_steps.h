@@ -1,7 +1,7 @@
-// Decides which nodes may start by the ledger, as steps that send nothing (ADR 0005, 0013, 0020).
+// Decides by the ledger which nodes may start, as steps that send nothing (ADR 0005, 0013, 0020).
 //
 //     steps.Begin(now);                                // before the nodes are read
-//     ...                                              // send Next(), and hand in the answer
+//     ...                                              // send Next(), and pass in the response
 //     planner.SetGrants(steps.Standing(is_managed, now));
 //     Plan plan = planner.Advance(now);
 //     auto withheld = steps.Settle(plan, now);         // nodes that must not start now, and why
@@ -29,8 +29,8 @@
 
 namespace driverupgrade::internal {
 
-// Returns whether the plan takes the node out of upgrade-required, with or without a grant. Nodes that an administrator has
-// cordoned, or that a maintenance operator evacuates, need no grant.
+// Returns whether the plan takes the node out of upgrade-required, with or without a grant. Nodes that an administrator
+// has cordoned, or that a maintenance operator evacuates, need no grant.
 bool Starts(const NodePlan& node);
 
 // Not thread-safe.
@@ -47,8 +47,8 @@ class LedgerSteps {
   // The record of the rollout: see RolloutFacts::record.
   const std::optional<std::string>& record() const { return ledger_.record(); }
 
-  // Outcomes of nodes, for the durations in the record. `unbroken_since`: since when this process has made passes by a policy
-  // with a rollout without a break.
+  // Notes outcomes of nodes, for the durations in the record. `unbroken_since`: since when this process has run passes
+  // under a policy with a rollout without interruption.
   void NoteOutcomes(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
                     absl::Time now) {
     durations_.Note(outcomes, identity, unbroken_since, now);
@@ -59,34 +59,35 @@ class LedgerSteps {
     return durations_.took();
   }
 
-  // The cluster was restored from a backup, so UIDs and versions may come again: the ledger is read again. A NodeSeen for every
-  // node follows.
+  // The cluster was restored from a backup, so UIDs and versions may come again: the ledger is read again. A NodeSeen
+  // for every node follows.
   void Forget(absl::Time now);
 
   // Notes the node that a cache has under this name now; nullptr: no node. Call it for every change.
   void NodeSeen(const std::string& name, const Node* node);
-  // Returns the grants to plan by. `is_managed` says by name whether a node is the driver's business. A grant whose node the cache
-  // does not have is among them, because the cache may lag. It goes when the cache has had the node, or when a list shows that
-  // there is no such node.
+  // Returns the grants to use for planning. `is_managed` returns whether the node of that name concerns the driver. A
+  // grant whose node the cache does not have is among them, because the cache may lag. It is dropped when the cache has
+  // had the node, or when a list shows that there is no such node.
   Grants Standing(const std::function<bool(const std::string&)>& is_managed, absl::Time now);
-  // A list of all nodes that began after the grants were known: a node that it does not have is gone.
+  // Takes a list of all nodes that started after the grants were known: a node that it does not contain was deleted.
   void NodesListed(const std::vector<std::string>& uids);
 
-  // Releases, renews and adds grants, and stores the record of a rollout, by at most one compare-and-set. Returns the nodes of
-  // `plan` that must not start now, with their gates. While a request has no answer, no node starts. With a rollout, nodes start
-  // only after an answer has shown that the record is as it was read; each such answer serves one plan.
+  // Releases, renews and adds grants, and stores the record of a rollout, by at most one compare-and-set. Returns the
+  // nodes of `plan` that must not start now, with their gates. While a request is unanswered, no node starts. With a
+  // rollout, nodes start only after a response has shown that the record is as it was read; each such response serves
+  // one plan.
   std::map<std::string, Gate> Settle(const Plan& plan, absl::Time now);
   // See AdmissionLedger::IsKnown.
   bool IsKnown() const { return ledger_.IsKnown(); }
-  // Another process may have changed the record: no earlier answer shows it to be current.
+  // Notes that another process may have changed the record: no earlier response shows it to be current.
   void Distrust() { confirmed_at_.reset(); }
   // Adds to `plan` the ledger's findings, and when to come back for it.
   void Report(Plan& plan, absl::Time now) const;
 
-  // The request to send; nullptr: none. Of requests that concern the ConfigMap there is one until it is answered. A list of nodes
-  // may be in progress at the same time.
+  // Returns the request to send; nullptr if there is nothing to send. At most one request that concerns the ConfigMap
+  // is unanswered. A list of nodes can be in progress at the same time.
   const LedgerRequest* Next() const;
-  // Take an answer. Without a request of its kind, they do nothing.
+  // Take a response. Without a request of its kind, they do nothing.
   void TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes);
   void Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now);
   // See AdmissionLedger::Saw.
@@ -129,7 +130,7 @@ class LedgerSteps {
   std::map<std::string, std::string> uids_;          // by name
   std::set<std::string> gone_;                       // UIDs that still have grants
   std::optional<std::set<std::string>> looked_for_;  // UIDs, while nodes are listed
-  bool look_is_stale_ = false;                       // the list may have begun before the restore
+  bool look_is_stale_ = false;                       // the list may have started before the restore
   LedgerRequest look_ = ListNodesParams{.on_unreadable = OnUnreadable::kMark};
   bool any_unseen_ = false;
   absl::Time next_look_ = absl::InfinitePast();

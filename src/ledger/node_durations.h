@@ -1,5 +1,5 @@
-// How long nodes take, by what this process has done itself: from its patch that took a node out of upgrade-required to
-// its patch after which the node is done. For the record of a rollout (RolloutFacts::took).
+// Measures how long nodes take, using only this process's own actions: from its patch that took a node out of
+// upgrade-required to its patch after which the node is done. For the record of a rollout (RolloutFacts::took).
 #ifndef DRIVERUPGRADE_SRC_LEDGER_NODE_DURATIONS_H_
 #define DRIVERUPGRADE_SRC_LEDGER_NODE_DURATIONS_H_
 
@@ -18,24 +18,25 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class NodeDurations {
  public:
-  // The next outcome of the node is that of a plan that takes the node out of upgrade-required, or of another.
+  // `starts`: the node's next outcome belongs to a plan that takes the node out of upgrade-required.
   void Planned(const std::string& node, bool starts);
-  // A plan brings the node to upgrade-failed, or finds the node there. By the plan, as the answer to its patch may be lost.
+  // A plan brings the node to upgrade-failed, or finds the node there. This relies on the plan because the response to
+  // its patch may be lost.
   void Failed(const std::string& node) { began_.erase(node); }
-  // What became of nodes until `now`. One that failed says nothing of how long an upgrade takes, nor does one that
-  // began before `unbroken_since`: somebody else led, or all stood still, for a part of the time.
+  // Notes the outcomes of nodes up to `now`. A failed node does not show how long an upgrade takes. Neither does a node
+  // that started before `unbroken_since`: for part of its time another replica led, or all work stood still.
   void Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
             absl::Time now);
 
-  // Of nodes that have been done since the last were stored.
+  // Returns the durations of nodes that have been done since the last durations were stored.
   const std::vector<absl::Duration>& took() const { return took_; }
-  // The first `count` of them are in the record now.
+  // Notes that the first `count` durations are in the record now.
   void Stored(std::size_t count);
 
  private:
   std::set<std::string> starting_;  // nodes whose start has no outcome yet
   struct Began {
-    std::string uid;  // another node may come under its name
+    std::string uid;  // another node may appear under its name
     absl::Time at;
   };
   std::map<std::string, Began> began_;  // nodes in progress

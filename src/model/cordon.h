@@ -1,4 +1,4 @@
-// Whose cordon a node carries (dep-F7, dep-F8).
+// Determines the owner of a node's cordon (dep-F7, dep-F8).
 #ifndef DRIVERUPGRADE_SRC_MODEL_CORDON_H_
 #define DRIVERUPGRADE_SRC_MODEL_CORDON_H_
 
@@ -18,25 +18,26 @@ enum class CordonKind {
   kAdministrator,  // Never lifted by us.
 };
 
-// What the node, as it was read, tells about its cordon before an upgrade of `identity` starts.
+// The cordon of a node as it was read, before an upgrade of `identity` starts.
 struct Cordon {
   CordonKind kind = CordonKind::kNone;
-  // A driver that keeps no cordon set (the Go library), is past cordon-required and made the cordon: an upgrade of ours
-  // waits for it. Its name, or nullopt.
+  // Name of a driver that keeps no cordon set (the Go library), is past cordon-required and made the cordon: an upgrade
+  // of ours waits for it. Otherwise nullopt.
   std::optional<std::string> rival = std::nullopt;
-  // It is the rival's to lift, or its maintenance operator's. A cordon with our name on it is not that operator's, which
-  // leaves a node as it found it (dep-F13).
+  // The rival or its maintenance operator must lift the cordon. A cordon with our name on it does not belong to that
+  // operator, which leaves a node as it found it (dep-F13).
   bool rival_lifts = false;
   // The set names only drivers that are done, or nothing that can be a driver.
   bool stale_names_only = false;
 };
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 
-// A driver outside the cordon set that still needs the node evacuated, by itself or by a maintenance operator: an upgrade
-// of ours that is otherwise done leaves the cordon in place for it. Its name, or nullopt.
+// Returns the name of a driver outside the cordon set that still needs the node evacuated, by itself or by a
+// maintenance operator; otherwise nullopt. An upgrade of ours that is otherwise done leaves the cordon in place for
+// that driver.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
-// Writes the cordon set, or removes it when there are no names.
+// Writes the cordon set, or removes it if there are no names.
 void SetCordonNames(std::set<std::string> names, NodeMarks& marks);
 
 // Whether an administrator's cordon was noted when the upgrade started.

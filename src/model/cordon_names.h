@@ -1,7 +1,7 @@
 // The drivers that rely on a node's cordon, by name: `driverupgrade/cordoned-by`.
 //
-// With these names, engines of several drivers and other programs share cordons: none lifts a cordon that another one still
-// needs.
+// With these names, engines of several drivers and other programs share cordons: none lifts a cordon that another one
+// still needs.
 //
 //     std::set<std::string> names = LiveCordonNames(node, "example.com/tuner");
 //     names.insert("example.com/tuner");
@@ -23,7 +23,7 @@
 
 namespace driverupgrade::internal {
 
-// `<domain>/<driver>`, as DriverIdentity::Name gives it; nullopt for what cannot be a driver's name.
+// Parses `<domain>/<driver>`, the form of DriverIdentity::Name; nullopt for a text that cannot be a driver's name.
 std::optional<DriverIdentity> ParseDriverName(std::string_view name);
 
 // A claim on a cordon by a program that does not keep names in that annotation.
@@ -33,7 +33,7 @@ struct ForeignCordonMark {
   // Name of that program for messages.
   std::string_view owner = {};
 };
-// All claims that are known. A cordon with one of them, and without names of upgrades in progress, is treated as an
+// All known claims. A cordon with one of them, and without names of upgrades in progress, is treated as an
 // administrator's: it is never lifted.
 inline constexpr std::array kForeignCordonMarks = {
     ForeignCordonMark{"nvidia.com/driver-manager.node-initial-state.unschedulable", "NVIDIA's driver manager"},
@@ -41,16 +41,16 @@ inline constexpr std::array kForeignCordonMarks = {
 // Returns the owner of the first such claim on the node; nullopt without a claim, or if the node is schedulable.
 std::optional<std::string_view> ForeignCordonOwner(const Node& node);
 
-// What stands on the node, without white space around the names; they may be of no driver, or stale.
+// Returns the names in the annotation, without white space around them; they may be stale, or of no driver.
 std::set<std::string> CordonNames(const Node& node);
 
-// Returns the names of drivers whose upgrade is in progress, without `except`. All others are stale, and the next writer
-// of the annotation leaves them out. The state label of the driver decides; a label that is not a state counts as in
-// progress. Without a label the driver's other marks on a cordoned node decide: its timer, or a pod to restart.
+// Returns the names of drivers whose upgrade is in progress, without `except`. All others are stale, and the next
+// writer of the annotation leaves them out. The state label of the driver decides; a label that is not a state counts
+// as in progress. Without a label the driver's other marks on a cordoned node decide: its timer, or a pod to restart.
 std::set<std::string> LiveCordonNames(const Node& node, std::string_view except);
 
-// Drivers with a state label on the node whose names are not in the annotation, as those that the Go library upgrades:
-// it knows nothing of names. Without `except`.
+// Returns the drivers, without `except`, that have a state label on the node but whose names are not in the annotation.
+// The Go library upgrades such drivers: it does not use the annotation.
 std::vector<DriverIdentity> DriversWithoutCordonName(const Node& node, std::string_view except);
 
 }  // namespace driverupgrade::internal

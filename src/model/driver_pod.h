@@ -1,4 +1,4 @@
-// Driver pods as a cache keeps them: one for each node of the fleet, for as long as the engine runs.
+// Driver pods in the form in which a cache keeps them: one for each node of the fleet, for as long as the engine runs.
 #ifndef DRIVERUPGRADE_SRC_MODEL_DRIVER_POD_H_
 #define DRIVERUPGRADE_SRC_MODEL_DRIVER_POD_H_
 

@@ -156,7 +156,7 @@ class Lexer {
   Token next_;
 };
 
-// Recursive descent over S1. Whatever it accepts, Kubernetes accepts in the canonical form.
+// Recursive descent over S1. Kubernetes accepts every accepted selector in the canonical form.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text), lexer_(text) {}
@@ -215,7 +215,7 @@ class Parser {
   absl::Status ParseExactValue(std::vector<std::string>& values) {
     const TokenKind kind = lexer_.next().kind;
     if (kind == TokenKind::kEnd || kind == TokenKind::kComma) {
-      values.emplace_back();  // S3: `k=` asks for the empty value.
+      values.emplace_back();  // S3: `k=` matches the empty value.
       return absl::OkStatus();
     }
     const Token value = lexer_.Take();
@@ -227,7 +227,7 @@ class Parser {
   absl::Status ParseValueList(std::vector<std::string>& values) {
     if (const Token token = lexer_.Take(); token.kind != TokenKind::kOpen) return Expected("'('", token);
     for (;;) {
-      // S3: between separators nothing stands for the empty value.
+      // S3: an empty text between separators means the empty value.
       values.emplace_back(lexer_.next().kind == TokenKind::kText ? lexer_.Take().text : std::string_view());
       const Token token = lexer_.Take();
       if (token.kind == TokenKind::kClose) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// What Kubernetes takes for a label key, a label value and a DNS subdomain (S8, S9, S11).
+// The syntax of Kubernetes for label keys, label values and DNS subdomains (S8, S9, S11).
 #ifndef DRIVERUPGRADE_SRC_MODEL_LABEL_SYNTAX_H_
 #define DRIVERUPGRADE_SRC_MODEL_LABEL_SYNTAX_H_
 
@@ -15,7 +15,7 @@ inline constexpr std::size_t kLabelNameSizeMax = 63;
 inline bool IsLowerAlnum(char c) { return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9'); }
 inline bool IsAlnum(char c) { return IsLowerAlnum(c) || ('A' <= c && c <= 'Z'); }
 
-/// Like Kubernetes, and unlike DNS, it sets no limit to the parts between the dots.
+/// Like Kubernetes, and unlike DNS, it does not limit the length of the parts between the dots.
 inline bool IsDnsSubdomain(std::string_view text) {
   if (text.empty() || text.size() > kDnsSubdomainSizeMax) return false;
   char before = '.';

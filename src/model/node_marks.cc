@@ -23,7 +23,7 @@ bool IsSteering(const Taint& taint, const DriverIdentity& identity) {
   return taint.effect == kSteeringEffect && taint.key == identity.PendingTaint();
 }
 
-// They are two types where abseil was built for C++14.
+// They are two types if abseil was built for C++14.
 absl::string_view ToAbseil(std::string_view text) { return {text.data(), text.size()}; }
 
 std::optional<Flag> ParseAny(std::string_view) { return Flag{}; }
@@ -79,7 +79,7 @@ std::set<std::string> ParseNames(std::string_view text) {
   return names;
 }
 
-// Where a mark stands, and what its text says. All there is to a mark but its spelling.
+// The key of a mark, and the parser of its text. This is everything about a mark except how it is written.
 template <typename T>
 struct Row {
   Mark<T> NodeMarks::*mark;
@@ -110,7 +110,7 @@ constexpr std::tuple kAnnotations{
     Row<int>{&NodeMarks::isolated_devices, &DriverIdentity::IsolatedDevicesAnnotation, ParseCount},
 };
 
-// Our keys stand next to one another in the map, so one look-up finds them all.
+// Our keys are adjacent in the map, so one look-up finds them all.
 template <typename Rows>
 void Decode(const StringMap& map, const DriverIdentity& identity, const Rows& rows, NodeMarks& marks) {
   for (auto it = map.lower_bound(identity.KeyPrefix()); it != map.end() && it->first.starts_with(identity.KeyPrefix());
@@ -138,7 +138,7 @@ void AddChange(const Mark<T>& from, const Mark<T>& to, const std::string& key,
   if (text != TextOf(from)) changes.emplace(key, std::move(text));
 }
 
-// Made once, as it is looked for on every node.
+// Created once, because it is looked up on every node.
 const std::string& CordonedByKey() {
   static const std::string& key = *new std::string(kCordonedByAnnotation);
   return key;
@@ -149,7 +149,7 @@ const std::string* FindText(const StringMap& map, const std::string& key) {
   return found == map.end() ? nullptr : &found->second;
 }
 
-// The state that the timer names, if there is one that makes sense.
+// Returns the state that the timer names, if that makes sense.
 std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
   const std::optional<Stage>& stage = marks.stage.value();
   if (!stage || !stage->state) return std::nullopt;
@@ -157,8 +157,8 @@ std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
   return is_timed || *stage->state == UpgradeState::kUpgradeRequired ? stage->state : std::nullopt;
 }
 
-// Whether an upgrade in progress left the marks of a node without a label. A name on a node that is schedulable and whose
-// driver runs is what remains after another engine has finished the upgrade.
+// Whether an upgrade in progress left the marks of a node without a label. A name on a node that is schedulable and
+// whose driver runs is what remains after another engine has finished the upgrade.
 bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
   if (marks.isolated_devices.present()) return true;
   if (named) return marks.unschedulable || !driver_runs;
@@ -171,7 +171,7 @@ bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
 std::optional<UpgradeState> StateWithoutLabel(const NodeMarks& marks, bool named, bool driver_runs) {
   const std::optional<UpgradeState> timed = StateOfTimer(marks);
   const bool is_interrupted = IsInterrupted(marks, named, driver_runs);
-  // It has not been admitted: without this mark its name would say that it has.
+  // The node has not been admitted: without this mark its name would mean that it has.
   if (named && timed == UpgradeState::kUpgradeRequired) return is_interrupted ? timed : std::nullopt;
   if (marks.failed_revision.present()) return UpgradeState::kFailed;
   if (!is_interrupted) return std::nullopt;

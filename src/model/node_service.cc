@@ -21,7 +21,7 @@ constexpr std::array kLeavingTaints = {
     LeavingTaint{"karpenter.sh/disruption", "Karpenter"},  // before Karpenter 1.0
 };
 
-// Made once, because they are looked for on every node.
+// Created once, because they are looked up on every node.
 struct MachineConfigKeys {
   std::string current = "machineconfiguration.openshift.io/currentConfig";
   std::string desired = "machineconfiguration.openshift.io/desiredConfig";

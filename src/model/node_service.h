@@ -15,12 +15,12 @@ std::string UtcText(absl::Time time);
 // `NotReady since 2026-11-26T12:00:00Z`; empty if the node is Ready.
 std::string WhyNotReady(const Node& node);
 
-// Returns why the node is about to leave the cluster: it is being deleted, or a node autoscaler has tainted it for removal. Empty
-// if it stays. An autoscaler that uses another taint needs one more row of the table in node_service.cc.
+// Returns why the node is about to leave the cluster: it is being deleted, or a node autoscaler has tainted it for
+// removal. Empty if it stays. An autoscaler that uses another taint needs one more row of the table in node_service.cc.
 std::string WhyLeaving(const Node& node);
 
-// Returns what OpenShift's Machine Config Operator is doing with the node: it reboots a node whose current config is not the
-// desired one. Empty if its work is done, or if the cluster has no such operator.
+// Returns what OpenShift's Machine Config Operator is doing with the node: it reboots a node whose current config is
+// not the desired one. Empty if its work is done, or if the cluster has no such operator.
 std::string WhyMachineConfig(const Node& node);
 
 // `driver pod gpu-operator/driver-x is not Ready since 2026-11-26T12:00:00Z: container driver restarted 3 times`.

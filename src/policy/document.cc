@@ -10,13 +10,13 @@
 namespace driverupgrade::internal {
 namespace {
 
-// YAML and JSON forbid the other control characters, and yaml-cpp takes one of them for the end of the file.
+// YAML and JSON forbid the other control characters, and yaml-cpp treats one of them as the end of the file.
 bool IsText(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= ' ' ? byte != 0x7f : c == '\n' || c == '\r' || c == '\t';
 }
 
-// Makes a value of what RapidJSON's reader tells. It tells as long as this returns true.
+// Builds a value from the events of RapidJSON's reader. The events continue as long as the functions return true.
 class DocumentBuilder {
  public:
   using Ch = char;
@@ -24,7 +24,7 @@ class DocumentBuilder {
 
   bool Null() { return Add(DocumentValue::Kind::kNull, false, ""); }
   bool Bool(bool value) { return Add(DocumentValue::Kind::kScalar, true, value ? "true" : "false"); }
-  // Numbers are told as they are written.
+  // Numbers arrive as they are written.
   bool RawNumber(const char* text, Size size, bool) { return Add(DocumentValue::Kind::kScalar, true, {text, size}); }
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
@@ -102,7 +102,7 @@ absl::StatusOr<DocumentValue> LoadJson(std::string_view text) {
   json::EncodedInputStream<json::UTF8<>, json::MemoryStream> encoded(stream);
   json::Reader reader;
   DocumentBuilder builder;
-  // Not by recursion.
+  // Iterative parsing, not recursive.
   constexpr unsigned kFlags =
       json::kParseIterativeFlag | json::kParseValidateEncodingFlag | json::kParseNumbersAsStringsFlag;
   const json::ParseResult result = reader.Parse<kFlags>(encoded, builder);

@@ -1,4 +1,4 @@
-// A document of scalars, lists and mappings, whatever it was written in.
+// A document of scalars, lists and mappings, independent of its format.
 #ifndef DRIVERUPGRADE_SRC_POLICY_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_POLICY_DOCUMENT_H_
 
@@ -11,11 +11,11 @@
 
 namespace driverupgrade::internal {
 
-// Of a document that nobody has vetted.
+// Limits for a document from an untrusted source.
 inline constexpr std::size_t kDocumentSizeMax = std::size_t{1} << 20;
 inline constexpr int kDocumentDepthMax = 32;
 
-// Values are compared by it for their order in the document.
+// Values are compared by their marks to find their order in the document.
 struct DocumentMark {
   int line = 0;
   int column = 0;
@@ -26,13 +26,14 @@ struct DocumentValue {
   enum class Kind { kNull, kScalar, kList, kMapping };
 
   Kind kind = Kind::kNull;
-  // Of a scalar: written without quotes, as a number and a truth value are.
+  // For a scalar: written without quotes, as numbers and truth values are.
   bool plain = false;
   std::string text = {};
-  // That the document gives the value; empty for none.
+  // The tag that the document gives the value; empty without a tag.
   std::string tag = {};
   DocumentMark mark = {};
-  // Of a mapping, in the order of the document. Names may stand in it twice. Of a list: its items, whose names are null.
+  // For a mapping: its entries in the order of the document; a name may occur twice. For a list: its items, whose names
+  // are null.
   std::vector<Entry> entries;
 
   bool IsNull() const { return kind == Kind::kNull; }
@@ -50,7 +51,7 @@ struct DocumentValue::Entry {
 // OK if `text` may be a document: neither too long nor with control characters.
 absl::Status CheckDocumentText(std::string_view text);
 
-// Errors: InvalidArgument for what is no JSON, or too deep.
+// Errors: InvalidArgument if the text is not valid JSON or is nested too deeply.
 [[nodiscard]] absl::StatusOr<DocumentValue> LoadJson(std::string_view text);
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// One JSON document, written field by field in the words of policies.
+// Writes one JSON document, field by field, with the field names of policies.
 #ifndef DRIVERUPGRADE_SRC_POLICY_FIELD_WRITER_H_
 #define DRIVERUPGRADE_SRC_POLICY_FIELD_WRITER_H_
 
@@ -27,7 +27,7 @@ std::string_view EnumName(const std::array<std::pair<std::string_view, Enum>, kS
 
 class FieldWriter {
  public:
-  // `only_set`: leaves out nulls and switches that are off, so that a field which is added later changes no text
+  // `only_set`: omits nulls and switches that are off, so that a field which is added later does not change texts
   // without it.
   explicit FieldWriter(bool only_set = false) : only_set_(only_set) {}
   bool only_set() const { return only_set_; }
@@ -68,7 +68,7 @@ class FieldWriter {
     Key(name);
     Text(value);
   }
-  // Rounds up: the zero that a fraction of a second would become means for ever.
+  // Rounds up: a fraction of a second would otherwise become zero, which means no limit.
   void Seconds(std::string_view name, absl::Duration value);
   void Limit(std::string_view name, const std::optional<CountOrPercent>& limit) {
     if (!limit) return Null(name);

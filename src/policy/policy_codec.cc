@@ -104,7 +104,7 @@ void ReadRetry(PolicySection& section, UpgradePolicy& policy) {
   section.ReadSeconds("backoffSeconds", policy.retry.backoff);
 }
 
-// A list that is given replaces the default as a whole.
+// A list in the document replaces the default as a whole.
 void ReadNames(PolicySection& section, std::string_view name, std::vector<std::string>& names) {
   std::vector<std::string> read;
   section.ReadList(name, [&](PolicySection& list, std::string_view item) { list.ReadText(item, read.emplace_back()); });
@@ -135,8 +135,7 @@ void ReadPolicy(PolicySection& root, const PolicyDefaults& defaults, const TimeZ
   ReadMaxParallel(root, policy);
   root.ReadCountOrPercent("maxUnavailable", policy.max_unavailable);
   root.ReadSection("waitForCompletion", [&](PolicySection& section) { ReadWaitForCompletion(section, policy); });
-  // The custom resource says podDeletion, Helm values and the GPU operator's manual say gpuPodDeletion
-  // (doc-D4).
+  // The custom resource uses podDeletion; Helm values and the GPU operator's manual use gpuPodDeletion (doc-D4).
   const auto read_pod_deletion = [&](PolicySection& section) { ReadPodDeletion(section, policy); };
   root.ReadSection("podDeletion", read_pod_deletion);
   root.ReadSection("gpuPodDeletion", read_pod_deletion);
@@ -167,8 +166,8 @@ std::string WholeObject(const internal::DocumentValue& document) {
   return text("apiVersion").empty() ? std::string() : text("kind");
 }
 
-// The section above a policy with which values of a Helm chart or parts of a custom resource are passed; empty for other
-// documents.
+// The section above a policy with which values of a Helm chart or parts of a custom resource are passed; empty for
+// other documents.
 std::string_view OuterSection(const internal::DocumentValue& document) {
   constexpr std::array<std::string_view, 4> kSections = {"spec", "driver", "ofedDriver", "upgradePolicy"};
   for (const internal::DocumentValue::Entry& entry : document.entries) {
@@ -254,15 +253,14 @@ class PolicyWriter {
     out_.Bool("force", deletion->force);
     out_.Seconds("timeoutSeconds", deletion->timeout);
     out_.Bool("deleteEmptyDir", deletion->delete_empty_dir);
-    // The empty selector stands for none, and is written so.
+    // The empty selector means that there is no selector, and is written as such.
     out_.Text("podSelector", deletion->pod_selector.ToString());
     out_.Text("onTimeout", EnumName(kOnTimeoutNames, deletion->on_timeout));
     out_.Text("onFailure", EnumName(kOnFailureNames, deletion->on_failure));
     out_.EndObject();
   }
 
-  // Not null where it is off: the network operator's server would switch a drain without `enable` on
-  // (defect-D17).
+  // Not null if it is off: the network operator's server would switch a drain without `enable` on (defect-D17).
   void WriteDrain(const std::optional<DrainPolicy>& drain) {
     const DrainPolicy fields = drain.value_or(DrainPolicy());
     out_.StartObject("drain");

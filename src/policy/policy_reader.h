@@ -1,4 +1,4 @@
-// A policy from a document, whatever that was written in.
+// Reads a policy from a document of any format.
 #ifndef DRIVERUPGRADE_SRC_POLICY_POLICY_READER_H_
 #define DRIVERUPGRADE_SRC_POLICY_POLICY_READER_H_
 

@@ -21,13 +21,13 @@
 namespace driverupgrade::internal {
 namespace {
 
-// The text goes into Events and into the status of custom resources.
+// The text is shown in Events and in the status of custom resources.
 constexpr std::size_t kProblemsShownMax = 50;
 constexpr std::int32_t kIntMax = std::numeric_limits<std::int32_t>::max();
 
 bool IsDigit(char c) { return '0' <= c && c <= '9'; }
 
-// Decimal, without the leading zero that makes YAML 1.1 read octal and YAML 1.2 decimal.
+// Accepts decimal numbers without a leading zero, which YAML 1.1 would read as octal and YAML 1.2 as decimal.
 bool IsDecimal(std::string_view text) {
   if (!text.empty() && text.front() == '-') text.remove_prefix(1);
   return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit) && (text.size() == 1 || text.front() != '0');
@@ -59,7 +59,7 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// The known name that was probably meant; empty if none comes near.
+// Returns the known name that was probably meant; empty if no name is similar enough.
 std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& known) {
   constexpr std::size_t kPrefixSizeMin = 4;
   if (name.size() > kQuoteSizeMax) return {};
@@ -95,7 +95,7 @@ std::string Describe(const DocumentValue& value) {
   }
   const std::string quoted = Quote(value.text);
   if (!value.plain) return fmt::format("the string {}", quoted);
-  // Without the quotes, which would make the difference to a quoted string invisible.
+  // Without quotes, which would hide the difference from a quoted string.
   return quoted.substr(1, quoted.size() - 2);
 }
 
@@ -125,7 +125,7 @@ void PolicySection::AddItems(const DocumentValue& list) {
     const DocumentValue& item = list.entries[i].value;
     const auto entry = entries_.emplace(fmt::format("[{}]", i), Entry{.value = &item, .mark = item.mark}).first;
     items_.push_back(entry->first);
-    // A null field is an absent one, but an item is there for something.
+    // A null field counts as absent, but an item of a list must have a value.
     if (item.IsNull()) Reject(entry->first, "must not be null");
   }
 }

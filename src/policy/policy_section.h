@@ -19,7 +19,7 @@
 
 namespace driverupgrade::internal {
 
-/// A value as an error message shows it.
+/// Returns a value as an error message shows it.
 std::string Describe(const DocumentValue& value);
 
 class PolicyProblems {
@@ -37,12 +37,12 @@ class PolicyProblems {
   std::vector<Problem> problems_;
 };
 
-/// Each Read leaves its output alone if the field is absent, null (which Kubernetes treats as absent) or
-/// wrong, and makes the name known to RejectUnknown, which comes last.
+/// Each Read leaves its output unchanged if the field is absent, null (which Kubernetes treats as absent) or wrong, and
+/// makes the name known to RejectUnknown, which must be called last.
 class PolicySection {
  public:
-  /// `value` is a mapping, or a list, whose items are fields with the names `[0]`, `[1]` and so on; it and `problems`
-  /// outlive the section.
+  /// `value` is a mapping, or a list, whose items are fields with the names `[0]`, `[1]` and so on. It and `problems`
+  /// must outlive the section.
   PolicySection(const DocumentValue& value, std::string path, PolicyProblems& problems);
 
   void ReadBool(std::string_view name, bool& value);
@@ -50,7 +50,7 @@ class PolicySection {
   void ReadInt(std::string_view name, int& value);
   /// Reads an integer as ReadInt does, or the text `word`, which becomes `of_word`.
   void ReadIntOr(std::string_view name, std::string_view word, int of_word, std::optional<int>& value);
-  /// As ReadInt; zero becomes infinite.
+  /// Same as ReadInt; zero becomes infinite.
   void ReadSeconds(std::string_view name, absl::Duration& value);
   void ReadText(std::string_view name, std::string& value);
   void ReadSelector(std::string_view name, LabelSelector& value);
@@ -66,7 +66,7 @@ class PolicySection {
     if (const std::optional<std::size_t> index = ReadChoice(name, texts.data(), kSize)) value = names[*index].second;
   }
 
-  /// Whether the field is there and not null.
+  /// Whether the field is present and not null.
   bool IsSet(std::string_view name) const;
   bool IsMapping(std::string_view name) const;
   void Reject(std::string_view name, std::string_view problem);
@@ -80,9 +80,9 @@ class PolicySection {
 
   void AddFields(const DocumentValue& mapping);
   void AddItems(const DocumentValue& list);
-  // nullptr: absent, null, or of a tag.
+  // nullptr: absent, null, or tagged.
   const DocumentValue* Take(std::string_view name);
-  // Also nullptr: not a string.
+  // nullptr also if it is not a string.
   const DocumentValue* TakeText(std::string_view name);
   std::optional<int> ParseInt(std::string_view name, std::string_view text);
   std::optional<std::size_t> ReadChoice(std::string_view name, const std::string_view* texts, std::size_t size);
@@ -92,7 +92,7 @@ class PolicySection {
   PolicyProblems& problems_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::string_view> known_;
-  // Of a list: the keys of `entries_` in the order of the items.
+  // For a list: the keys of `entries_` in the order of the items.
   std::vector<std::string_view> items_;
 };
 

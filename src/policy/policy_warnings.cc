@@ -94,7 +94,7 @@ void WarnOfRetry(const RetryPolicy& retry, Texts& warnings) {
   }
 }
 
-// How many nodes the stage has if its policy alone says so.
+// Returns how many nodes the stage has, if the policy alone determines it.
 std::optional<int> SizeOf(const RolloutStage& stage) {
   const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes);
   const Count* count = nodes == nullptr ? nullptr : std::get_if<Count>(nodes);

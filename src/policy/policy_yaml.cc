@@ -14,7 +14,7 @@ namespace {
 
 using internal::DocumentValue;
 
-// yaml-cpp's tags of a scalar that has none in the document.
+// yaml-cpp's tags for scalars without a tag in the document.
 constexpr std::string_view kPlainTag = "?";
 constexpr std::string_view kQuotedTag = "!";
 

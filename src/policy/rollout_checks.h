@@ -1,4 +1,4 @@
-// What is wrong with the parts of a rollout, among what is wrong with the rest of a policy.
+// Checks the parts of a rollout, together with the rest of a policy.
 #ifndef DRIVERUPGRADE_SRC_POLICY_ROLLOUT_CHECKS_H_
 #define DRIVERUPGRADE_SRC_POLICY_ROLLOUT_CHECKS_H_
 

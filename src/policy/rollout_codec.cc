@@ -62,14 +62,14 @@ void ReadOptionalInt(PolicySection& section, std::string_view name, std::optiona
   if (read >= 0) value = read;
 }
 
-// Zero is zero here.
+// Zero has no special meaning here.
 void ReadDuration(PolicySection& section, std::string_view name, std::optional<absl::Duration>& value) {
   std::optional<int> seconds;
   ReadOptionalInt(section, name, seconds);
   if (seconds) value = absl::Seconds(*seconds);
 }
 
-// What a mapping must have: `name`, if it was not among the fields.
+// Rejects `item` if its mapping lacks `name`.
 void RequireSet(PolicySection& list, std::string_view item, const PolicySection& section, std::string_view name) {
   if (!section.IsSet(name)) list.Reject(item, fmt::format("{} is missing", name));
 }
@@ -82,7 +82,7 @@ void ReadStageNodes(PolicySection& list, std::string_view item, PolicySection& s
   if (section.IsSet("nodes") == section.IsSet("nodeSelector")) {
     return list.Reject(item, "must have either nodes or nodeSelector");
   }
-  // Not by a value of it: that assignment would bring exceptions.
+  // Not assigned from a value of the variant: that assignment would bring exceptions.
   using Nodes = decltype(stage.nodes);
   if (nodes) stage.nodes = Nodes(*nodes);
   if (section.IsSet("nodeSelector")) stage.nodes = Nodes(std::move(selector));

@@ -2,7 +2,8 @@
 //
 //     section.ReadSection("rollout", [&](PolicySection& rollout) { ReadRollout(rollout, zones, policy.rollout.emplace()); });
 //
-// As in policy_codec.h: strict, all mistakes at once, each with the path of its field. Ranges are Validate's.
+// As in policy_codec.h: strict, and reports all mistakes in one pass, each with the path of its field. Validate checks
+// the ranges.
 #ifndef DRIVERUPGRADE_SRC_POLICY_ROLLOUT_CODEC_H_
 #define DRIVERUPGRADE_SRC_POLICY_ROLLOUT_CODEC_H_
 
@@ -17,11 +18,11 @@ namespace driverupgrade::internal {
 class FieldWriter;
 class PolicySection;
 
-// `zones`: as ParseUpgradePolicyJson.
+// `zones`: see ParseUpgradePolicyJson.
 void ReadRollout(PolicySection& section, const TimeZoneLoader& zones, RolloutPolicy& rollout);
 void ReadFailureBudgets(PolicySection& section, FailureBudgets& budgets);
 
-// One field of the object that is being written, with every field of its own spelled out; null without a value.
+// Writes one field of the current object, with all its own fields spelled out; null without a value.
 void WriteRollout(const std::optional<RolloutPolicy>& rollout, FieldWriter& writer);
 void WriteFailureBudgets(const FailureBudgets& budgets, FieldWriter& writer);
 
@@ -30,7 +31,7 @@ struct RolloutSections {
   FailureBudgets by_class = {};
   friend bool operator==(const RolloutSections&, const RolloutSections&) = default;
 };
-// As JSON of the two sections alone, in the words of policies. `only_set`: see FieldWriter.
+// Returns the two sections alone as JSON, with the field names of policies. `only_set`: see FieldWriter.
 std::string FormatRolloutSections(const RolloutSections& sections, bool only_set = false);
 
 }  // namespace driverupgrade::internal

@@ -110,7 +110,7 @@ void CheckHealth(const RolloutHealth& health, FieldChecker& checker) {
 
 template <typename T, typename Check>
 void CheckItems(const std::string& path, const std::vector<T>& items, FieldChecker& checker, const Check& check) {
-  // Some are gone through in every pass.
+  // Some of these are evaluated in every pass.
   checker.Require(items.size() <= kItemsMax, path,
                   fmt::format("must have <= {} items, got {}", kItemsMax, items.size()));
   for (std::size_t i = 0; i < items.size(); ++i) check(fmt::format("{}[{}]", path, i), items[i]);

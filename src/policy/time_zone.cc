@@ -21,7 +21,7 @@ constexpr std::size_t kZoneNameSizeMax = 64;
 
 bool IsZoneCharacter(char c) { return internal::IsAlnum(c) || c == '/' || c == '_' || c == '-' || c == '+'; }
 
-// No path out of the folder of the zones, and no zone that depends on the machine.
+// Rejects paths out of the directory of the zones, and zones that depend on the machine.
 bool IsZoneName(std::string_view name) {
   return !name.empty() && name.size() <= kZoneNameSizeMax && internal::IsAlnum(name.front()) &&
          std::all_of(name.begin(), name.end(), IsZoneCharacter) && name != "localtime";

@@ -61,7 +61,7 @@ AdmissionLimits::AdmissionLimits(const UpgradePolicy& policy)
 
 absl::Status Validate(const UpgradePolicy& policy) {
   internal::FieldChecker checker;
-  // Zero would be read back as "no limit"; that is nullopt here, and `paused` admits nobody.
+  // Zero would be read back as "no limit", which is nullopt here. To admit no node, `paused` is used.
   if (policy.max_parallel) checker.AtLeast("maxParallelUpgrades", 1, *policy.max_parallel);
   if (policy.max_unavailable) {
     checker.AtLeast("maxUnavailable", 0, *policy.max_unavailable);

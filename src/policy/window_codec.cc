@@ -27,7 +27,7 @@ constexpr std::array kDayNames = {
     std::pair(std::string_view("Sun"), absl::Weekday::sunday),
 };
 
-// The digits of `text` at `at`; -1 if they are none.
+// Returns the value of the digits of `text` at `at`, or -1 if they are not all digits.
 int Digits(std::string_view text, std::size_t at, std::size_t size) {
   int value = 0;
   for (const char c : text.substr(at, size)) {
@@ -37,7 +37,7 @@ int Digits(std::string_view text, std::size_t at, std::size_t size) {
   return value;
 }
 
-// `22:00`, as a time since midnight.
+// Parses `22:00` into a time since midnight.
 std::optional<absl::Duration> ParseTimeOfDay(std::string_view text) {
   if (text.size() != 5 || text[2] != ':') return std::nullopt;
   const int hours = Digits(text, 0, 2);
@@ -46,19 +46,19 @@ std::optional<absl::Duration> ParseTimeOfDay(std::string_view text) {
   return absl::Hours(hours) + absl::Minutes(minutes);
 }
 
-// `2026-12-24`.
+// Parses `2026-12-24`.
 std::optional<absl::CivilDay> ParseDay(std::string_view text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
   const int year = Digits(text, 0, 4);
   const int month = Digits(text, 5, 2);
   const int day = Digits(text, 8, 2);
   const absl::CivilDay parsed(year, month, day);
-  // It makes the 2nd of March of the 30th of February.
+  // CivilDay turns the 30th of February into the 2nd of March.
   if (parsed.year() != year || parsed.month() != month || parsed.day() != day) return std::nullopt;
   return parsed;
 }
 
-// `2026-12-24/2027-01-02`, or one day.
+// Parses `2026-12-24/2027-01-02`, or one day.
 std::optional<ClosedDays> ParseClosedDays(std::string_view text) {
   const std::size_t slash = text.find('/');
   const std::optional<absl::CivilDay> first = ParseDay(text.substr(0, slash));
@@ -77,7 +77,7 @@ absl::StatusOr<TimeZoneTable> LoadZone(const std::string& name, const TimeZoneLo
   return absl::InvalidArgumentError(fmt::format("no time zone but UTC is known here, got {}", Quote(name)));
 }
 
-// nullopt: none is named, or one that is not known.
+// nullopt: no time zone is named, or it is unknown.
 std::optional<TimeZoneTable> ReadZone(PolicySection& section, std::string_view field, const TimeZoneLoader& zones) {
   std::string name;
   section.ReadText(field, name);
@@ -155,7 +155,7 @@ void ReadWindows(PolicySection& section, const TimeZoneLoader& zones, RolloutPol
   section.ReadList("windows", [&](PolicySection& list, std::string_view item) {
     ReadWindow(list, item, zones, rollout.windows.emplace_back());
   });
-  // A reader may take it for "at no time".
+  // A reader may take it to mean "at no time".
   if (section.IsSet("windows") && rollout.windows.empty()) {
     section.Reject("windows", "must not be empty: without this field nodes start at any time");
   }

@@ -11,9 +11,9 @@
 
 namespace driverupgrade::internal {
 
-// Of the section `rollout`.
+// For the section `rollout`.
 void ReadWindows(PolicySection& section, const TimeZoneLoader& zones, RolloutPolicy& rollout);
-// `2026-12-24/2027-01-02`, or one day.
+// Formats `2026-12-24/2027-01-02`, or one day.
 std::string FormatClosedDays(const ClosedDays& days);
 void WriteWindows(const RolloutPolicy& rollout, FieldWriter& writer);
 

@@ -8,7 +8,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// From `begin` up to, but not at, `end`.
+// A span from `begin` up to, but not including, `end`.
 struct Span {
   absl::Time begin = absl::InfinitePast();
   absl::Time end = absl::InfiniteFuture();
@@ -19,7 +19,7 @@ constexpr int kDaysAtFirst = kWindowDaysMax + 1;
 // Longer than a year with a closed season at its end.
 constexpr int kDaysAheadMax = 400;
 
-// What is left of `span` outside the closed days of `zone`.
+// Returns the parts of `span` outside the closed days of `zone`.
 std::vector<Span> Without(const std::vector<ClosedDays>& closed, const TimeZoneTable& zone, Span span) {
   std::vector<Span> open = {span};
   for (const ClosedDays& days : closed) {
@@ -44,14 +44,14 @@ bool BeginsOn(const RolloutWindow& window, absl::CivilDay day) {
   return window.days_of_month.contains(kLastDayOfMonth) && (day + 1).month() != day.month();
 }
 
-// A window of whole days ends by the clock, or a weekend would end on Monday after the clocks have gone on.
+// A window of whole days ends by the clock: otherwise a weekend would end on Monday after the clocks have gone forward.
 absl::Time EndOf(const RolloutWindow& window, absl::CivilSecond start, absl::Time begin) {
   constexpr absl::Duration kDay = absl::Hours(24);
   if (absl::Trunc(window.duration, kDay) != window.duration) return begin + window.duration;
   return window.time_zone.FirstTime(start + absl::ToInt64Seconds(window.duration));
 }
 
-// The spans of `window` that begin on one of `days` days from `first` on.
+// Adds the spans of `window` that start on one of `days` days from `first` on.
 void AddSpans(const RolloutPolicy& rollout, const RolloutWindow& window, absl::CivilDay first, int days,
               std::vector<Span>& spans) {
   const TimeZoneTable zone = ZoneOfClosedDays(rollout, window.time_zone);
@@ -65,12 +65,12 @@ void AddSpans(const RolloutPolicy& rollout, const RolloutWindow& window, absl::C
   }
 }
 
-// All spans in which nodes may start, in order and apart from each other, that end after `now` and begin less than
-// `days` days after it, or a little later.
+// Returns all spans in which nodes may start that end after `now` and begin less than `days` days after it, or a little
+// later. They are in order and do not touch.
 std::vector<Span> OpenSpans(const RolloutPolicy& rollout, absl::Time now, int days) {
   std::vector<Span> spans;
   for (const RolloutWindow& window : rollout.windows) {
-    // The zones' days begin at other times, so one more on either side.
+    // The days of the zones begin at different times, so one more day on either side is needed.
     const absl::CivilDay today = window.time_zone.DayAt(now);
     AddSpans(rollout, window, today - kWindowDaysMax - 1, kWindowDaysMax + days + 2, spans);
   }
@@ -88,7 +88,7 @@ std::vector<Span> OpenSpans(const RolloutPolicy& rollout, absl::Time now, int da
   return merged;
 }
 
-// The closed days that `now` is in, by any of the clocks that count.
+// Returns the closed days that contain `now`, by any of the clocks that count.
 std::optional<ClosedDays> ClosedAt(const RolloutPolicy& rollout, absl::Time now) {
   std::vector<TimeZoneTable> zones = {ZoneOfClosedDays(rollout, TimeZoneTable())};
   if (!rollout.closed_time_zone && !rollout.windows.empty()) zones.clear();
@@ -102,7 +102,7 @@ std::optional<ClosedDays> ClosedAt(const RolloutPolicy& rollout, absl::Time now)
   return std::nullopt;
 }
 
-// Returns the length of the longest span that begins within kDaysAheadMax.
+// Returns the length of the longest span that starts within kDaysAheadMax.
 absl::Duration LongestFrom(const RolloutPolicy& rollout, absl::Time now) {
   absl::Duration longest = absl::ZeroDuration();
   for (const Span& span : OpenSpans(rollout, now, kDaysAheadMax)) {
@@ -123,7 +123,7 @@ StartTime Shut(const RolloutPolicy& rollout, absl::Time now, StartTime shut) {
 StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Duration takes) {
   if (rollout.windows.empty() && rollout.closed.empty()) return {};
   const absl::Duration needed = rollout.finish_by ? takes : absl::ZeroDuration();
-  // Further than what is asked for, so that a span which is cut off there is long enough all the same.
+  // Looks further ahead than necessary, so that a span which is cut off there is still long enough.
   const auto days_needed = std::clamp<std::int64_t>(needed / absl::Hours(24), 0, kDaysAheadMax);
   bool too_late = false;
   for (const int days : {kDaysAtFirst, kDaysAheadMax}) {
@@ -142,7 +142,7 @@ absl::Duration LongestWindow(const RolloutPolicy& rollout) {
   if (rollout.windows.empty()) return absl::InfiniteDuration();
   RolloutPolicy open = rollout;
   open.closed.clear();
-  // Any day does: a year later everything has come about once.
+  // Any day works: within a year, every window has occurred.
   return LongestFrom(open, absl::FromUnixSeconds(1'704'067'200));
 }
 

@@ -1,10 +1,10 @@
-// Whether a node may start now, by the windows and the closed days of a rollout.
+// Decides whether a node may start now, given the windows and the closed days of a rollout.
 //
 //     const StartTime start = StartTimeAt(rollout, now, /*takes=*/absl::Minutes(10));
 //     if (!start.open) return "not before " + FormatTime(start.until);
 //
-// Windows and closed days are times on the clocks of their zones; the answer is a span of real time. Pure: a zone has
-// been loaded when the policy was made.
+// Windows and closed days are times on the clocks of their zones; the result is a span of real time. Pure: zones are
+// loaded when the policy is created.
 #ifndef DRIVERUPGRADE_SRC_POLICY_WINDOWS_H_
 #define DRIVERUPGRADE_SRC_POLICY_WINDOWS_H_
 
@@ -18,8 +18,9 @@ namespace driverupgrade::internal {
 struct StartTime {
   // Whether nodes may start now.
   bool open = true;
-  // The answer is the same at any time before this one; then ask again. If it is not open: the next start. Infinite if
-  // nothing ends: without windows and closed days, or with none that opens in more than a year.
+  // The result is the same at any time before this one, at which it must be computed again. If it is not open, this is
+  // the next start. Infinite if nothing ends: without windows and closed days, or if no window opens for more than a
+  // year.
   absl::Time until = absl::InfiniteFuture();
   // Not open although a window is: what is left of it is shorter than a node takes.
   bool too_late = false;

@@ -16,7 +16,7 @@ namespace {
 using Type = MetricFamily::Type;
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// Where the samples of one driver go.
+// Collects the samples of one driver.
 class Samples {
  public:
   Samples(const std::string& driver, MetricFamily& family) : driver_(driver), family_(family) {}
@@ -86,7 +86,7 @@ struct Description {
   void (*add)(const MetricsSnapshot& from, Samples& to);
 };
 
-// docs/metrics.md has a row for each; a test reads both.
+// docs/metrics.md has a row for each of these; a test reads both.
 constexpr Description kDescriptions[] = {
     {Type::kGauge, "driverupgrade_nodes", "Nodes with the driver, by the state of their upgrade.", AddNodes},
     {Type::kGauge, "driverupgrade_nodes_blocked", "Nodes that wait, by what they wait for.", AddBlocked},
@@ -169,7 +169,7 @@ constexpr Description kDescriptions[] = {
 constexpr Description kBuildInfo = {Type::kGauge, "driverupgrade_build_info", "1; the version is in the label.",
                                     nullptr};
 
-// Those of the process, without a driver.
+// Metrics of the process, without a driver.
 constexpr Description kApiRequests = {Type::kCounter, "driverupgrade_api_requests_total",
                                       "Requests to the API server, by what they were and how they ended.", nullptr};
 constexpr Description kApiRequestSeconds = {Type::kHistogram, "driverupgrade_api_request_seconds",

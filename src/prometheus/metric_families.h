@@ -1,4 +1,4 @@
-// What stands on the page: every metric once, with its help.
+// Collects the content of the page: every metric once, with its help.
 #ifndef DRIVERUPGRADE_SRC_PROMETHEUS_METRIC_FAMILIES_H_
 #define DRIVERUPGRADE_SRC_PROMETHEUS_METRIC_FAMILIES_H_
 
@@ -9,7 +9,8 @@
 
 namespace driverupgrade::internal {
 
-// Each with the samples of all drivers, and those of the process as far as `options` has sources for them.
+// Each family has the samples of all drivers. The metrics of the process are included if `options` has sources for
+// them.
 std::vector<MetricFamily> MakeFamilies(const std::vector<MetricsSnapshot>& drivers, const MetricsOptions& options);
 
 }  // namespace driverupgrade::internal

@@ -105,7 +105,7 @@ template <typename T>
 ChangedNodes DeviceObjects::Listed(const std::vector<T>& objects) {
   Kind<T>& kind = std::get<Kind<T>>(kinds_);
   ChangedNodes changed;
-  // "Not read" has become "none".
+  // The objects are no longer "not read" but "none".
   if (!kind.status.ok()) changed.emplace(kAllNodes);
   kind.status = absl::OkStatus();
   for (const T& object : kind.objects.Missing(objects)) Drop(object, changed);

@@ -1,4 +1,4 @@
-// The objects of Dynamic Resource Allocation that upgrades look at, by the node that they concern.
+// The objects of Dynamic Resource Allocation that upgrades use, by the node that they concern.
 #ifndef DRIVERUPGRADE_SRC_READ_DEVICE_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_DEVICE_OBJECTS_H_
 
@@ -17,7 +17,7 @@
 
 namespace driverupgrade::internal {
 
-// Nodes about which something has changed; kAllNodes among them stands for all.
+// Nodes whose objects have changed; kAllNodes among them means all nodes.
 using ChangedNodes = std::set<std::string>;
 inline constexpr std::string_view kAllNodes = "";
 

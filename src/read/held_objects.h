@@ -1,4 +1,4 @@
-// Objects that are all there at once: of one round of lists, or of a dump.
+// Objects that are all available at the same time: from one round of lists, or from a dump.
 #ifndef DRIVERUPGRADE_SRC_READ_HELD_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_HELD_OBJECTS_H_
 
@@ -34,9 +34,9 @@ class HeldObjects : public ObjectSource {
 
   void HoldNodes(std::vector<Node> nodes);
   void HoldDriverPod(Pod pod);
-  // nullopt: the objects could not be listed.
+  // nullopt if the objects could not be listed.
   void HoldMaintenances(std::optional<std::vector<NodeMaintenance>> objects);
-  // Forgets all objects of DRA, and begins to hold those of these drivers. Returns where they are held.
+  // Forgets all objects of DRA, and starts to hold those of these drivers. Returns the container that holds them.
   DeviceObjects& BeginDevices(const std::vector<std::string>& dra_drivers);
 
   std::map<std::string, Node> nodes_;

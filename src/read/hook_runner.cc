@@ -18,7 +18,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Threads that hang in a callback for good; each costs its stack until the process ends.
+// Limit of the threads that hang in a callback indefinitely; each costs its stack until the process exits.
 constexpr int kGivenAwayMax = 8;
 
 absl::StatusOr<bool> Guarded(std::string_view what, const HookRunner::Call& call, const CallContext& context) {
@@ -33,7 +33,7 @@ absl::StatusOr<bool> Guarded(std::string_view what, const HookRunner::Call& call
 
 }  // namespace
 
-// A thread and the one call it makes at a time. The thread holds a share of it.
+// A thread and its single call in flight. The thread shares ownership of this object.
 class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
  public:
   void Start() {
@@ -50,8 +50,8 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
     changed_.notify_all();
   }
 
-  // nullopt: not within `limit` of its beginning, or stopped. That a busy machine is slow to begin is not the call's
-  // fault.
+  // Returns nullopt if the call did not finish within `limit` of its start, or was stopped. The time that a busy
+  // machine takes to start the call does not count.
   std::optional<absl::StatusOr<bool>> Await(absl::Duration limit, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, stop, [this] { return begun_; });
@@ -64,7 +64,7 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
     thread_.join();
   }
 
-  // `count`: of the threads that are given away and have not ended.
+  // `count`: number of threads that are given away and have not ended.
   void GiveAway(std::shared_ptr<std::atomic<int>> count) {
     ++*count;
     EndLoop(std::move(count));

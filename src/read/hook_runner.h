@@ -1,4 +1,5 @@
-// Runs the callbacks of the embedding operator where they can do no harm: off the caller's thread, for a limited time.
+// Runs the callbacks of the embedding operator where they cannot do any harm: off the caller's thread, for a limited
+// time.
 #ifndef DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_
 #define DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_
 
@@ -13,25 +14,25 @@
 
 namespace driverupgrade::internal {
 
-// One call at a time. A call that overruns keeps its thread until it returns, by itself or because its stop token asks
-// it to; the next call gets a new thread, but only so many are given away.
+// Runs one call at a time. A call that overruns keeps its thread until it returns, on its own or because of its stop
+// token. The next call gets a new thread, but the number of threads given away is limited.
 class HookRunner {
  public:
   // `limit` is real time, whatever clock the engine has: a callback that hangs does so in real time. `now` is for tests
-  // of how long calls have taken together; empty: absl::Now.
+  // of the total duration of calls; empty: absl::Now.
   explicit HookRunner(absl::Duration limit, std::function<absl::Time()> now = nullptr);
   ~HookRunner();
 
-  // After a call has overrun, or the calls of a round have taken `limit` together, the next ones fail at once until a
-  // new round begins: whoever asks about a thousand objects waits once, and has other things to do meanwhile.
+  // After a call has overrun, or the calls of a round have taken `limit` together, the next ones fail immediately until
+  // a new round starts: a caller with a thousand objects waits once, and can do other work meanwhile.
   void BeginRound() {
     overrun_ = false;
     spent_ = absl::ZeroDuration();
   }
 
   using Call = std::function<absl::StatusOr<bool>(const CallContext& context)>;
-  // `what` begins the text of errors; `call` owns all that it uses, for it may outlive this object. Errors: those of
-  // `call`; Internal if it throws; DeadlineExceeded if it overruns; Cancelled with the context.
+  // `what` is the start of error texts. `call` must own all that it uses, because it may outlive this object. Errors:
+  // the errors of `call`; Internal if it throws; DeadlineExceeded if it overruns; Cancelled with the context.
   absl::StatusOr<bool> Run(const CallContext& context, std::string_view what, Call call);
 
  private:

@@ -17,18 +17,19 @@ namespace driverupgrade::internal {
 
 class ListedObjects final : public HeldObjects {
  public:
-  // Lists everything except the pods of nodes, which are forgotten. A failed list of NodeMaintenances, or of a kind of DRA, is a
-  // finding, and they are then not known. Errors: as for the other lists.
+  // Lists everything except the pods of nodes, which are forgotten. A failed list of NodeMaintenances, or of a kind of
+  // DRA, is a finding, and they are then not known. Errors: as for the other lists.
   absl::Status List(const CallContext& context, ClusterReader& cluster, const ViewScope& scope);
-  // Take the pods of these nodes, by a list for each, or by one list of all pods. Both return how it went; of a node whose pods
-  // could not be read, they stay unknown.
+  // Take the pods of these nodes, by a list for each, or by one list of all pods. Both return how it went; of a node
+  // whose pods could not be read, they stay unknown.
   std::map<std::string, absl::Status> ListPodsOf(const CallContext& context, ClusterReader& cluster,
                                                  const std::set<std::string>& nodes);
   std::map<std::string, absl::Status> ListAllPods(const CallContext& context, ClusterReader& cluster,
                                                   const std::set<std::string>& nodes);
 
   std::vector<std::string> Uids() const;
-  // Moves out all nodes with their objects, by name. Adds a finding to `missing` for each node that exists only in driver pods.
+  // Moves out all nodes with their objects, by name. Adds a finding to `missing` for each node that exists only in
+  // driver pods.
   std::vector<NodeParts> TakeAll(std::vector<Finding>& missing);
 
   std::vector<Finding> Findings() const override { return findings_; }

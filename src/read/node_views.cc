@@ -18,7 +18,7 @@ namespace {
 
 bool ByName(const Pod& a, const Pod& b) { return a.ref < b.ref; }
 
-// With those of pods that hold a device and are not bound yet.
+// Returns the UIDs of the node's pods, including those that hold a device and are not bound yet.
 std::set<std::string> PodUids(const NodeView& view, const std::vector<std::string>& dra_drivers) {
   std::set<std::string> uids = HolderUids(view, dra_drivers);
   for (const Pod& pod : view.driver_pods) uids.insert(pod.ref.uid);
@@ -28,7 +28,7 @@ std::set<std::string> PodUids(const NodeView& view, const std::vector<std::strin
   return uids;
 }
 
-// An object that cannot be read is a finding, and nothing of the node's devices is known.
+// Takes the node's devices. An object that cannot be read is a finding, and leaves the node's devices unknown.
 void TakeDevices(absl::StatusOr<NodeDevices> devices, NodeView& view, std::vector<Finding>& findings) {
   view.devices_status = devices.status();
   if (!devices.ok()) return;
@@ -97,8 +97,8 @@ DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vect
 NodeViews::NodeViews(DriverIdentity identity, ViewScope scope)
     : identity_(std::move(identity)), scope_(std::move(scope)) {}
 
-// A claim that an upgrade left behind is given back although nothing else of the driver is on the node (defect-D18).
-// What cannot be read may be ours.
+// A claim that an upgrade left behind is released although the node has nothing else of the driver (defect-D18).
+// A node that cannot be read may be ours.
 bool NodeViews::IsManaged(const NodeParts& parts) const {
   if (IsUnreadable(parts.node) && parts.node.labels.empty()) return true;
   if (!scope_.node_selector.Matches(parts.node.labels)) return false;
@@ -153,14 +153,14 @@ void NodeViews::AddPods(NodeHooks& hooks, std::vector<Pod> pods, NodeView& view,
   view.attempts = log.ForNode(view.node.uid);
 }
 
-// Whatever was read: it may be older than what we wrote, or had read before.
+// Whether the node may be in progress, although the data read may be older than our writes or earlier reads.
 bool NodeViews::MayBeBusy(const NodeView& view) const {
   const std::optional<PatchAttempt>& patch = view.attempts.patch;
   return IsBusy(view.node, identity_) || (patch && !IsSettled(*patch, view.node)) ||
          IsOlderVersion(view.node.resource_version, view.attempts.read_version);
 }
 
-// A node in progress keeps the pace of its evictions through passes that do not look at its pods.
+// A node in progress keeps the pace of its evictions through passes that do not read its pods.
 void NodeViews::DropOldAttempts(NodeView& view, AttemptLog& log) const {
   if (view.attempts.pods.empty() || MayBeBusy(view)) return;
   const std::set<std::string> live = PodUids(view, scope_.devices);
@@ -220,7 +220,7 @@ void NodeViews::RunFilter(NodeHooks& hooks, NodeView& view, std::vector<Finding>
   }
 }
 
-// T7, T8: asked of nodes whose upgrade has not begun, about each driver pod that is out of date.
+// T7, T8: calls the predicate for nodes whose upgrade has not started, about each driver pod that is out of date.
 void NodeViews::CompareRevisions(NodeHooks& hooks, const DriverParts& driver, NodeView& view,
                                  std::vector<Finding>& findings) {
   if (!scope_.asks_restart_only) return;
@@ -244,7 +244,7 @@ void NodeViews::CompareRevisions(NodeHooks& hooks, const DriverParts& driver, No
   }
 }
 
-// A pod whose own revision is current, or not known any more, is none of the predicate's business: true, false.
+// The predicate is not called for a pod whose own revision is current (true) or no longer known (false).
 absl::StatusOr<bool> NodeViews::NeedsRestartOnly(NodeHooks& hooks, const Pod& pod, const DriverParts& driver,
                                                  const std::map<std::string, RestartOnly>& known,
                                                  std::map<std::string, RestartOnly>& seen) {

@@ -1,5 +1,5 @@
-// What is known of one node, put together for Step: the part that reading by lists, from a cache, and by a host of another
-// language share.
+// Assembles all facts about one node for Step. Reading by lists, reading from a cache, and hosts in another language
+// share this code.
 #ifndef DRIVERUPGRADE_SRC_READ_NODE_VIEWS_H_
 #define DRIVERUPGRADE_SRC_READ_NODE_VIEWS_H_
 
@@ -24,7 +24,7 @@
 
 namespace driverupgrade::internal {
 
-// A finding for each of the objects that could not be read. `node`: which they concern, may be empty.
+// Adds a finding for each of the objects that could not be read. `node`: the node that they concern; may be empty.
 template <typename T>
 void NoteUnreadable(std::string_view kind, const std::vector<T>& objects, const std::string& node,
                     std::vector<Finding>& findings) {
@@ -34,15 +34,15 @@ void NoteUnreadable(std::string_view kind, const std::vector<T>& objects, const 
   }
 }
 
-// What concerns all nodes of the driver, and what is wrong with it.
+// Data that concerns all nodes of the driver, and the problems found in it.
 struct DriverParts {
   std::shared_ptr<const DriverFacts> facts = std::make_shared<const DriverFacts>();
   std::vector<ControllerRevision> revisions = {};
   std::vector<Finding> findings = {};
 };
-// A driver pod is on a node that does not exist, or waits for one.
+// Reports a driver pod that is on a node that does not exist, or waits for one.
 Finding NodeMissing(const std::string& node, const Pod& pod);
-// The pods of a node could not be read. `status` is not OK; DataLoss stands for a pod that cannot be read.
+// The pods of a node could not be read. `status` is not OK; DataLoss means that a single pod cannot be read.
 Finding PodsNotRead(const std::string& node, const absl::Status& status);
 // `unbound`: driver pods and NodeMaintenances that name no node. Such a pod counts for no node.
 DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
@@ -53,11 +53,11 @@ struct NodeParts {
   Node node = {};
   std::vector<Pod> driver_pods = {};  // bound to the node, or waiting for it
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
-  std::optional<absl::StatusOr<NodeDevices>> devices = std::nullopt;  // nullopt: not asked for
+  std::optional<absl::StatusOr<NodeDevices>> devices = std::nullopt;  // nullopt: not requested
 };
 
-// The callbacks of the embedding operator: PodFilter and RestartOnlyPredicate (snapshot_builder.h). An error holds the node
-// back until a later call succeeds. NotFound of RestartOnly does not: one of the revisions is not known.
+// The callbacks of the embedding operator: PodFilter and RestartOnlyPredicate (snapshot_builder.h). An error holds the
+// node back until a later call succeeds. NotFound of RestartOnly does not: one of the revisions is unknown.
 class NodeHooks {
  public:
   virtual ~NodeHooks() = default;
@@ -67,11 +67,11 @@ class NodeHooks {
   // Called before the view of the node is made.
   virtual void Begin(const std::string&) {}
   virtual void Forget(const std::string&) {}
-  // Called after an error that the view shows. Returns true if a new answer will come without another call.
+  // Called after an error that the view shows. Returns true if a new result will arrive without another call.
   virtual bool WillTell(const NodeView&) const { return false; }
 };
 
-// Which objects are the driver's, and what is asked about them. See SnapshotOptions.
+// Selects the driver's objects and the callbacks to call. See SnapshotOptions.
 struct ViewScope {
   std::string ns = {};
   LabelSelector driver_labels = {};
@@ -82,25 +82,25 @@ struct ViewScope {
   bool asks_restart_only = false;
 };
 
-// Remembers the answers of hooks as long as what they were about stays the same. Not thread-safe.
+// Remembers the results of hooks as long as their subject stays the same. Not thread-safe.
 class NodeViews {
  public:
   NodeViews(DriverIdentity identity, ViewScope scope);
 
-  // Whether the driver has anything to do with the node.
+  // Whether the node concerns the driver.
   bool IsManaged(const NodeParts& parts) const;
-  // The view without the node's other pods. Drops from `log` what the node settles.
+  // Returns the view without the node's other pods. Drops from `log` what the node settles.
   NodeView Make(NodeHooks& hooks, NodeParts parts, const DriverParts& driver, AttemptLog& log,
                 std::vector<Finding>& findings);
-  // Adds all pods that are on the node, all of which could be read; those of the driver among them are left out. Drops
-  // from `log` what they settle.
+  // Adds all pods on the node, all of which must have been read. Leaves out driver pods. Drops from `log` what the pods
+  // settle.
   void AddPods(NodeHooks& hooks, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
                std::vector<Finding>& findings);
-  // For a node whose pods are not known: attempts on them are over unless it is being upgraded.
+  // For a node whose pods are unknown: drops the attempts on them unless the node is being upgraded.
   void DropOldAttempts(NodeView& view, AttemptLog& log) const;
-  // The view as it is judged: complete, and decoded.
+  // Returns the view as it is judged: complete, and decoded.
   std::shared_ptr<const NodeView> Share(NodeView view) const { return ShareView(std::move(view), identity_); }
-  // Forgets the answers about other nodes.
+  // Forgets the results about other nodes.
   void KeepOnly(const std::set<std::string>& nodes);
   void Forget(const std::string& node) { memory_.erase(node); }
 

@@ -43,7 +43,8 @@ class ObjectSource {
   // Returns nullopt if the node's pods are not known.
   virtual std::optional<std::vector<Pod>> PodsOn(const std::string& node) const = 0;
   virtual bool KnowsPodsOn(const std::string& node) const = 0;
-  // Returns why the pods of the node could not be read: DataLoss for a pod that cannot be read. OK if no failure is known here.
+  // Returns why the pods of the node could not be read: DataLoss for a pod that cannot be read. OK if no failure is
+  // known here.
   virtual absl::Status PodsStatus(const std::string&) const { return absl::OkStatus(); }
   // Sets the nodes whose pods are kept. Returns nodes that must be examined again.
   virtual std::vector<std::string> SetInterest(const std::set<std::string>& nodes) = 0;

@@ -94,8 +94,8 @@ void ObjectStore::PutNode(const Node& node, bool listed) {
   const auto found = nodes_->find(node.name);
   const PackedNode* stored = found != nodes_->end() && found->second.uid() == node.uid ? &found->second : nullptr;
   if (stored != nullptr && !IsNewerVersion(node.resource_version, stored->resource_version())) return;
-  // Pods that were read before a cordon was made, or lifted, do not show what came after. A list shows the node as it is
-  // now: a cordon may have been lifted and made again in between.
+  // Pods that were read before a cordon was made, or lifted, do not show what came after. A list shows the node as it
+  // is now: a cordon may have been lifted and made again in between.
   const bool voids_pods = listed || stored == nullptr || stored->unschedulable() != node.unschedulable;
   nodes_->insert_or_assign(found, node.name, PackedNode(node));
   if (voids_pods) ForgetPods(node.name);
@@ -108,9 +108,9 @@ void ObjectStore::DropNode(const std::string& name) {
   NoteChangeForAll(name);
 }
 
-// A list contains everything up to its version. The cluster was restored from a backup if the list is older than an earlier
-// list, or if it lacks a change that it should contain. A stored version that is newer than the list may come from the
-// response to a write.
+// A list contains everything up to its version. The cluster was restored from a backup if the list is older than an
+// earlier list, or if it lacks a change that it should contain. A stored version that is newer than the list may come
+// from the response to a write.
 bool ObjectStore::IsSetBack(const std::vector<Node>& nodes, std::string_view at) const {
   if (IsOlderVersion(at, nodes_at_)) return true;
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
@@ -208,7 +208,7 @@ void ObjectStore::Listed(std::size_t driver, std::vector<T> objects) {
   for (const std::string& key : Missing(known.objects, objects)) Drop<T>(driver, key);
   if (!known.objects) {
     known.objects.emplace();
-    // "Not read" has become "none".
+    // The objects are no longer "not read" but "none".
     if (std::is_same_v<T, NodeMaintenance>) NoteAllNodes(driver);
   }
   for (T& object : objects) Put(driver, object);

@@ -1,6 +1,7 @@
-// ObjectStore keeps the objects that lists, watches and responses to writes have reported. These are the nodes, the objects
-// of each driver, and all pods of the nodes that a driver is interested in. It records which changes each driver has not taken yet.
-// It does no I/O and has no lock: WatchStore adds one, and the host of the C interface needs none.
+// ObjectStore keeps the objects that lists, watches and responses to writes have reported. These are the nodes, the
+// objects of each driver, and all pods of the nodes that a driver is interested in. It records which changes each
+// driver has not taken yet. It does no I/O and has no lock: WatchStore adds one, and the host of the C interface needs
+// none.
 #ifndef DRIVERUPGRADE_SRC_READ_OBJECT_STORE_H_
 #define DRIVERUPGRADE_SRC_READ_OBJECT_STORE_H_
 
@@ -28,13 +29,13 @@ class ObjectStore {
 
   // ----- nodes
 
-  // Takes a list of all nodes, read at version `at`. Returns true if the list shows that the cluster was restored from a
-  // backup: all nodes known until then are forgotten.
+  // Takes a list of all nodes, read at version `at`. Returns true if the list shows that the cluster was restored from
+  // a backup: all nodes known until then are forgotten.
   bool NodesListed(const std::vector<Node>& nodes, std::string_view at);
   void NodeChanged(const Node& node);
   void NodeDeleted(const Node& node);
-  // Takes a node from the response to a write. The response can arrive after a watch has reported a newer version, or the
-  // deletion of the node; it is then ignored.
+  // Takes a node from the response to a write. The response can arrive after a watch has reported a newer version, or
+  // the deletion of the node; it is then ignored.
   void NodeWritten(const Node& node);
   std::optional<Node> FindNode(const std::string& name) const;
 
@@ -81,10 +82,10 @@ class ObjectStore {
 
   // ----- all pods of a node
   //
-  // A node's pods are known from a list that was read after the node's cordon last changed. A caller can prove that in two
-  // ways, and each suits only one kind of caller:
-  // - WatchCache draws a ticket before it requests the list. Its lists have no version (ClusterReader::ListPods), and its
-  //   watch on all pods reports changes during the call, which must be merged with the list.
+  // A node's pods are known from a list that was read after the node's cordon last changed. A caller can prove that in
+  // two ways, and each suits only one kind of caller:
+  // - WatchCache draws a ticket before it requests the list. Its lists have no version (ClusterReader::ListPods), and
+  //   its watch on all pods reports changes during the call, which must be merged with the list.
   // - A host passes the list's version, because it could mix up tickets (ADR 0016). It has no watch on all pods: a list
   //   replaces the one before.
 
@@ -107,9 +108,9 @@ class ObjectStore {
   bool EndPodList(const std::string& node, int ticket, const std::vector<Pod>& pods);
   void AbandonPodList(const std::string& node, int ticket);
 
-  // Takes a list of the node's pods, read at version `at`, and adds the node to the driver's interest. Returns false if there
-  // is no such node, or if the list is older than the node's cordon, or than the interest in its pods. It also returns false if a
-  // pod cannot be read: then the pods are unknown, and WhyNoPods names that pod.
+  // Takes a list of the node's pods, read at version `at`, and adds the node to the driver's interest. Returns false if
+  // there is no such node, or if the list is older than the node's cordon, or than the interest in its pods. It also
+  // returns false if a pod cannot be read: then the pods are unknown, and WhyNoPods names that pod.
   bool PutPods(std::size_t driver, const std::string& node, std::string_view at, const std::vector<Pod>& pods);
   void PodsFailed(std::size_t driver, const std::string& node, std::string why);
   // Returns why the last list of the node's pods failed; empty if it did not.

@@ -19,8 +19,8 @@ namespace {
 template <typename T, typename U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
 
-// The fields in the order of their bytes, for both directions. Each binding names all members, so that one more does
-// not compile until it has been thought of here.
+// The fields in the order of their bytes, for both directions. Each binding names all members, so that a new member
+// does not compile until it is added here.
 auto FieldsOf(Is<OwnerReference> auto& owner) {
   auto& [api_version, kind, name, uid, controller] = owner;
   return std::tie(api_version, kind, name, uid, controller);
@@ -40,7 +40,7 @@ auto FieldsOf(Is<Taint> auto& taint) {
 auto FieldsOf(Is<Node> auto& node) {
   auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition,
          extended_resources, conditions, unreadable] = node;
-  // First what is read alone.
+  // First the fields that are read alone.
   return std::tie(uid, version, unschedulable, deletion, taints, ready, ready_transition, labels, annotations,
                   extended_resources, conditions, unreadable);
 }
@@ -49,8 +49,8 @@ auto FieldsOf(Is<Pod> auto& pod) {
          empty_dir, init, containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
          subdomain, unreadable] = pod;
   auto& [ns, name, uid] = ref;
-  // The UID and the version come first, since they are read alone. Neither a pod that could not be read nor an unbound one
-  // is ever packed.
+  // The UID and the version come first, since they are read alone. Neither a pod that could not be read nor an unbound
+  // one is ever packed.
   return std::tie(uid, version, ns, name, labels, owners, phase, deletion, finalizers, mirror, empty_dir, init,
                   containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
                   subdomain);
@@ -99,7 +99,7 @@ class Packer {
   // Writes from `next` on; only counts the bytes if that is null.
   explicit Packer(char* next) : next_(next) {}
 
-  // Seven bits to a byte, the lowest first; the eighth says that more follow.
+  // Seven bits to a byte, the lowest first; the eighth bit means that more bytes follow.
   template <Number T>
   void Put(const T& number) {
     auto rest = static_cast<std::uint64_t>(number);
@@ -110,7 +110,7 @@ class Packer {
     Put(text.size());
     Append(text.data(), text.size());
   }
-  // As it lies in memory: it may be infinite, and nothing of it must be rounded.
+  // Copies the bytes in memory: the time may be infinite, and must not be rounded.
   void Put(const absl::Time& time) {
     static_assert(std::is_trivially_copyable_v<absl::Time>);
     Append(&time, sizeof time);
@@ -204,7 +204,7 @@ class Unpacker {
   const char* next_;
 };
 
-// Goes over the object twice, so that what it takes is the only allocation.
+// Makes two passes over the object, so that there is only one allocation.
 template <Structure T>
 std::unique_ptr<const char[]> Pack(const T& object) {
   Packer counter(nullptr);
@@ -214,7 +214,7 @@ std::unique_ptr<const char[]> Pack(const T& object) {
   return bytes;
 }
 
-// The pod of that UID, or the one that it would come before.
+// Returns the pod of that UID, or the pod before which it would be inserted.
 auto Find(auto& pods, std::string_view uid) {
   return std::lower_bound(pods.begin(), pods.end(), uid,
                           [](const PackedPod& pod, std::string_view sought) { return pod.uid() < sought; });

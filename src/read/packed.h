@@ -1,4 +1,4 @@
-// Nodes, pods and objects of DRA in a fraction of the memory that they take, for a cache that keeps very many and looks at
+// Nodes, pods and objects of DRA in a fraction of their usual memory, for a cache that keeps very many and examines
 // few.
 #ifndef DRIVERUPGRADE_SRC_READ_PACKED_H_
 #define DRIVERUPGRADE_SRC_READ_PACKED_H_
@@ -14,7 +14,7 @@
 
 namespace driverupgrade::internal {
 
-// All of a node but its name, which whoever keeps it knows. One allocation.
+// All of a node except its name, which the owner of this object knows. One allocation.
 class PackedNode {
  public:
   explicit PackedNode(const Node& node);
@@ -27,7 +27,7 @@ class PackedNode {
   std::unique_ptr<const char[]> bytes_;
 };
 
-// All of a pod that could be read, but the name of its node, which whoever keeps it knows. One allocation.
+// All of a readable pod except the name of its node, which the owner of this object knows. One allocation.
 class PackedPod {
  public:
   explicit PackedPod(const Pod& pod);
@@ -42,9 +42,9 @@ class PackedPod {
 // The pods of one node.
 class PackedPods {
  public:
-  // Returns false if the pod is there already in this version, or a newer one.
+  // Returns false if the pod is already present in this version, or a newer one.
   bool Put(const Pod& pod);
-  // Returns whether it was there.
+  // Returns whether the pod was present.
   bool Erase(std::string_view uid);
   void clear() { pods_.clear(); }
   // In the order of the UIDs.
@@ -54,7 +54,7 @@ class PackedPods {
   std::vector<PackedPod> pods_ = {};  // sorted by UID
 };
 
-// Namespace and name. A kind without namespaces has an empty one.
+// Namespace and name. The namespace is empty for a kind without namespaces.
 using QualifiedName = std::pair<std::string_view, std::string_view>;
 template <typename T>
 QualifiedName NameOf(const T& object) {

@@ -1,4 +1,4 @@
-// Objects of one kind, packed, which a cache keeps for all nodes and looks at for few.
+// Objects of one kind, packed, which a cache keeps for all nodes and examines for few.
 #ifndef DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 

@@ -1,4 +1,4 @@
-// All pods of a cluster by one list.
+// Reads all pods of a cluster with one list.
 #ifndef DRIVERUPGRADE_SRC_READ_PODS_BY_NODE_H_
 #define DRIVERUPGRADE_SRC_READ_PODS_BY_NODE_H_
 
@@ -14,8 +14,8 @@ namespace driverupgrade::internal {
 
 using PodsByNode = std::map<std::string, std::vector<Pod>>;
 
-// Those on a node, by its name; those that cannot be read are marked. Errors: those of the list; DataLoss for a pod that
-// does not even say on which node it is: it may be on any.
+// Returns the pods by the names of their nodes; pods that cannot be read are marked. Errors: the errors of the list;
+// DataLoss for a pod whose node cannot be read, because it may be on any node.
 absl::StatusOr<PodsByNode> ListPodsByNode(const CallContext& context, ClusterReader& cluster);
 
 }  // namespace driverupgrade::internal

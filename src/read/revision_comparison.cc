@@ -13,7 +13,7 @@ namespace {
 namespace rapidjson = driverupgrade_rapidjson;
 using Json = rapidjson::Value;
 
-// Deeper than any pod template; what lies deeper counts as different, which evacuates the node.
+// Deeper than any pod template. Deeper values count as different, and therefore the node is evacuated.
 constexpr int kDepthMax = 64;
 
 absl::StatusOr<rapidjson::Document> Parse(const ControllerRevision& revision) {
@@ -37,7 +37,7 @@ Json* Member(Json* object, const char* name) {
   return &(*object)[name];
 }
 
-// Removes the keys, and the map with them once it is empty, as a map without members is no map.
+// Removes the keys, and also the map once it is empty, because an empty map is equivalent to a missing map.
 void Erase(Json* metadata, const char* map_name, const std::vector<std::string>& keys) {
   Json* map = Member(metadata, map_name);
   if (map == nullptr || !map->IsObject()) return;

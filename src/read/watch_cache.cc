@@ -74,7 +74,7 @@ class WatchCache::Impl {
   void Turn(const CallContext& context) {
     for (std::size_t i = 0; i < followers_.size(); ++i) {
       Pause& pause = pauses_[i];
-      // Nobody waits for longer because the clock was set back.
+      // The pause does not become longer because the clock was set back.
       if (const absl::Time now = options_.clock->Now(); pause.since <= now && now < pause.until) continue;
       pause.until = followers_[i]->Watch(context);
       pause.since = options_.clock->Now();
@@ -133,7 +133,7 @@ class WatchCache::Impl {
   const WatchCacheOptions& options() const { return options_; }
 
  private:
-  // Between two watches of a follower.
+  // The pause between two watches of a follower.
   struct Pause {
     absl::Time since = absl::InfinitePast();
     absl::Time until = absl::InfinitePast();
@@ -261,7 +261,7 @@ class WatchCache::Impl {
     for (std::size_t i = 1; set_back && i < followers_.size(); ++i) followers_[i]->Restart();
   }
 
-  // Whoever found the cache not ready yet comes again now.
+  // Wakes all subscribers that found the cache not ready.
   void TellIfSynced() {
     if (Synced()) store_.WakeAll();
   }
@@ -270,7 +270,7 @@ class WatchCache::Impl {
   const WatchCacheOptions options_;
   internal::WatchStore store_;
   std::vector<std::unique_ptr<internal::WatchFollower>> followers_;
-  std::vector<Pause> pauses_;          // of the followers, for Turn
+  std::vector<Pause> pauses_;          // pauses of the followers, for Turn
   std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
 };
 

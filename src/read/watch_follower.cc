@@ -9,11 +9,11 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A watch that the server has not ended by itself so long after its time is dead (api-A19).
+// A watch that the server has not ended this long after its time is dead (api-A19).
 constexpr absl::Duration kWatchSlack = absl::Seconds(30);
-// A watch that has run for so long without a word is quiet, and works.
+// A watch that has run this long without an event is quiet, and works.
 constexpr absl::Duration kQuiet = absl::Seconds(30);
-// A watch that ends sooner, in good order and without a word, is no watch.
+// A watch that ends sooner, in good order and without an event, does not count as a watch.
 constexpr absl::Duration kShortestWatch = absl::Seconds(1);
 
 }  // namespace
@@ -27,7 +27,7 @@ WatchFollower::WatchFollower(std::string name, const WatchCacheOptions& options,
 
 absl::Time WatchFollower::Watch(const CallContext& context) {
   const absl::Time began = options_.clock->Now();
-  // One to two times the option, so that watches do not end all at once.
+  // One to two times the option, so that watches do not all end at the same time.
   const auto thousandths = static_cast<int>(Hash(name_, round_++) % 1000);
   const absl::Duration timeout = options_.watch_timeout * (1000 + thousandths) / 1000;
   told_ = false;
@@ -67,7 +67,7 @@ absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
               : absl::IsOutOfRange(ended) ? WatchRestart::kExpired
                                           : WatchRestart::kFailed);
   if (absl::IsOutOfRange(ended) || failures % failures_before_list_ == 0) BeginAnew();
-  // Too old a version is in the nature of watches: the first time the list comes at once.
+  // Versions that are too old are normal for watches: the first time, the list starts immediately.
   if (absl::IsOutOfRange(ended) && failures == 1) return now;
   if (failures_before_list_ == kFailuresBeforeListOfNodes) Untrust();
   return now + Spread(Doubled(options_.retry_first, options_.retry_max, failures), name_, failures);
@@ -101,7 +101,7 @@ void WatchFollower::NoteListed() {
   if (first) on_synced_();
 }
 
-// Where the cluster has no such kind there are no such objects. Once they have been seen, who says so may be wrong.
+// If the cluster lacks the kind, there are no such objects. Once they have been seen, NotFound may be wrong.
 bool WatchFollower::IsAbsent(const absl::Status& ended) {
   if (!absl::IsNotFound(ended)) return false;
   if (!absent_ && !synced()) absent_ = TakeAsEmpty(ended);

@@ -1,4 +1,4 @@
-// Keeps one watch of a cache going: where it is, how it does, and when it is to begin again after it has ended.
+// Keeps one watch of a cache going: its position, its health, and the time at which it must restart after it has ended.
 #ifndef DRIVERUPGRADE_SRC_READ_WATCH_FOLLOWER_H_
 #define DRIVERUPGRADE_SRC_READ_WATCH_FOLLOWER_H_
 
@@ -21,17 +21,17 @@
 
 namespace driverupgrade::internal {
 
-// After so many failures without a word in between a watch begins anew with a list: what it has to tell next may be
+// After this many failures without an event in between, a watch restarts with a list, because the next event may be
 // what breaks it.
 constexpr int kFailuresBeforeList = 2;
-// While the API server was away, be it for a second, the cluster may have been set back to an earlier state, of which a
-// watch that goes on hears nothing, and of which a list of the nodes tells (ADR 0007). Until that list nothing is synced:
-// a pass would give away places of nodes whose upgrades have not happened.
+// While the API server was unavailable, even for a second, the cluster may have been restored to an earlier state. A
+// watch that continues does not notice this, but a list of the nodes shows it (ADR 0007). Until that list nothing is
+// synced: a pass would give away the slots of nodes whose upgrades have not happened.
 constexpr int kFailuresBeforeListOfNodes = 1;
 
 class WatchFollower {
  public:
-  // `options` outlives it. `on_synced` is called when the collection has been read for the first time.
+  // `options` must outlive this object. `on_synced` is called when the collection has been read for the first time.
   // `failures_before_list`: see above; at least 1. With 1, it is not synced from a failure to the list that follows.
   WatchFollower(std::string name, const WatchCacheOptions& options, std::function<void()> on_synced,
                 int failures_before_list = kFailuresBeforeList);
@@ -39,38 +39,40 @@ class WatchFollower {
   WatchFollower(const WatchFollower&) = delete;
   WatchFollower& operator=(const WatchFollower&) = delete;
 
-  // One watch, until it ends, and when to come again. From one thread at a time; the others below from any.
+  // Runs one watch until it ends, and returns when to call this again. Must be called by one thread at a time; the
+  // other functions below may be called by any thread.
   absl::Time Watch(const CallContext& context);
 
-  // What it has told is of another history: it is not synced before the next list.
+  // Discards trust in its earlier events, which are of another history: it is not synced before the next list.
   void Distrust();
-  // The same, and ends the watch that runs.
+  // Does the same, and ends the running watch.
   void Restart();
 
   const std::string& name() const { return name_; }
   bool synced() const;
-  // OK, or why it has been failing for `patience` and longer, and since when.
+  // Returns OK, or why and since when it has been failing, if that is `patience` or longer.
   absl::Status Health(absl::Duration patience) const;
-  // How often it ended and was to begin again.
+  // Returns how often it ended for this reason and had to restart.
   std::uint64_t restarts(WatchRestart reason) const;
 
  protected:
   virtual absl::Status Call(const CallContext& context, absl::Duration timeout) = 0;
   virtual void BeginAnew() = 0;
-  // The cluster has no such kind. Whether that is as good as an empty collection.
+  // The cluster has no such kind. Returns whether that is equivalent to an empty collection.
   virtual bool TakeAsEmpty(const absl::Status& absent) = 0;
 
-  // What is held is fresh. Failures stay counted: a watch that fails after each list is to be patient.
+  // Notes that the data is fresh. The failures remain counted, because a watch that fails after each list must be
+  // patient.
   void NoteListed();
   void NotePresent() { absent_ = false; }
-  // The watch tells something, so it works.
+  // Notes an event of the watch, which shows that it works.
   void NoteProgress();
 
  private:
   absl::Time Ended(const absl::Status& ended, absl::Time now);
-  // It is not synced before the next list.
+  // Makes it not synced before the next list.
   void Untrust();
-  // The kind has not been there yet.
+  // Whether the kind has never existed so far.
   bool IsAbsent(const absl::Status& ended);
   void Mend();
   int NoteFailure(const absl::Status& status, absl::Time now);
@@ -81,27 +83,27 @@ class WatchFollower {
   const std::function<void()> on_synced_;
   const int failures_before_list_;
   std::uint64_t round_ = 0;
-  bool told_ = false;    // by the watch that runs
+  bool told_ = false;    // the running watch has had an event
   bool absent_ = false;  // there has never been such a kind
   mutable std::mutex mutex_;
-  absl::Time began_ = absl::InfiniteFuture();  // of the watch that runs
+  absl::Time began_ = absl::InfiniteFuture();  // start of the running watch
   bool synced_ = false;
   bool restart_ = false;
   std::stop_source running_{std::nostopstate};
   std::array<std::uint64_t, kAllWatchRestarts.size()> restarts_ = {};
-  int failures_ = 0;  // since it last told something
+  int failures_ = 0;  // since its last event
   absl::Status error_ = absl::OkStatus();
   absl::Time failing_since_ = absl::InfiniteFuture();
 };
 
-// What becomes of what a watch sees.
+// Callbacks for the events of a watch.
 template <typename T>
 struct WatchTarget {
-  // With the version that the list was read at.
+  // Called with the version at which the list was read.
   std::function<void(std::vector<T>, std::string_view)> on_list;
   std::function<void(T)> on_change;
   std::function<void(const T&)> on_delete;
-  // The cluster has no such kind. Null: it has.
+  // Called if the cluster has no such kind. Null: the cluster always has it.
   std::function<void(const absl::Status&)> on_absent = nullptr;
 };
 
@@ -122,7 +124,7 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
  private:
   absl::Status Call(const CallContext& context, absl::Duration timeout) override {
     params_.timeout = timeout;
-    // The sink moves it on while the call runs.
+    // The sink changes `params_` while the call runs.
     const WatchParams params = params_;
     return (cluster_.get()->*method_)(context, params, *this);
   }

@@ -1,5 +1,5 @@
-// WatchStore shares an ObjectStore among threads: watches change it, and engines read it. An engine is woken when there are
-// changes to take.
+// WatchStore shares an ObjectStore among threads: watches change it, and engines read it. An engine is woken when there
+// are changes to take.
 #ifndef DRIVERUPGRADE_SRC_READ_WATCH_STORE_H_
 #define DRIVERUPGRADE_SRC_READ_WATCH_STORE_H_
 
@@ -21,16 +21,16 @@ class WatchStore {
     const std::lock_guard lock(mutex_);
     return read(store_);
   }
-  // Returns the result of `change`. No thread sees the store before `change` has returned. Then wakes the drivers that had
-  // no changes to take and have some now.
+  // Returns the result of `change`. No thread sees the store before `change` has returned. Then wakes the drivers that
+  // had no changes to take and have some now.
   template <typename F>
   auto Change(F change) {
     const Waker waker(*this);
     return change(store_);
   }
 
-  // Calls `on_change`, which must not block, whenever the driver is woken. When it returns, an earlier `on_change` is not
-  // running any longer.
+  // Calls `on_change`, which must not block, whenever the driver is woken. When it returns, an earlier `on_change` is
+  // not running any longer.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   void WakeAll();
   CacheChanges Take(std::size_t driver);

@@ -23,9 +23,9 @@ namespace driverupgrade::internal {
 
 class CacheReader final : public Reader, private ObjectSource {
  public:
-  // `driver`: the place of the driver's scope in the cache's options. `call_timeout`: of what the first pass waits for. `executor`
-  // outlives this object, but its threads end before. `on_change` is called, from any thread, when the next pass has
-  // something to look at.
+  // `driver`: the place of the driver's scope in the cache's options. `call_timeout`: timeout of the calls for which
+  // the first pass waits. `executor` must outlive this object, but its threads end before. `on_change` is called, from
+  // any thread, when there is new data for the next pass.
   CacheReader(std::shared_ptr<WatchCache> cache, std::size_t driver, std::shared_ptr<Clock> clock,
               absl::Duration call_timeout, PlanExecutor& executor, std::function<void()> on_change);
   ~CacheReader() override;

@@ -1,4 +1,4 @@
-// What is wrong with the configuration of one engine, where nothing is wrong with any node.
+// Finds problems in the configuration of one engine that are not problems of any node.
 //
 //     std::vector<Finding> wrong = check.Look(policy, pass.SeesDaemonSet());
 //     for (const Finding& finding : check.News(wrong, plan)) observer.OnFinding(finding);
@@ -22,18 +22,18 @@ class ConfigurationCheck {
  public:
   explicit ConfigurationCheck(const EngineOptions& options);
 
-  // NoDaemonSet and NothingIsEvicted, as far as they hold.
+  // Returns NoDaemonSet and NothingIsEvicted, if they apply.
   std::vector<Finding> Look(const UpgradePolicy& policy, bool sees_daemon_set) const;
-  // Returns the findings of `wrong` to report: each one once while it lasts, and NothingIsEvicted again for each further
-  // rollout, in the pass that starts it. `plan`: that of this pass.
+  // Returns the findings of `wrong` to report: each one once while it lasts, and NothingIsEvicted again for each
+  // further rollout, in the pass that starts it. `plan`: the plan of this pass.
   std::vector<Finding> News(const std::vector<Finding>& wrong, const Plan& plan);
 
  private:
   const std::string no_daemon_set_;
-  const bool evicts_by_itself_;  // whatever the policy says
+  const bool evicts_by_itself_;  // evicts whatever the policy contains
   std::set<FindingCode> told_;
-  bool rolls_ = false;            // a rollout is on
-  bool told_in_rollout_ = false;  // that nothing is evicted, in the present rollout or in the one before
+  bool rolls_ = false;            // a rollout is in progress
+  bool told_in_rollout_ = false;  // reported that nothing is evicted, in the present rollout or in the previous one
 };
 
 }  // namespace driverupgrade::internal

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kJitter = 1.2;
 constexpr int kReleaseTries = 3;
-// Of an API server: keys and values together.
+// Limit of an API server for keys and values together.
 constexpr std::size_t kAnnotationsMax = std::size_t{256} << 10;
 
 absl::Status CheckOptions(const LeaderElectionOptions& options) {
@@ -27,14 +27,14 @@ absl::Status CheckOptions(const LeaderElectionOptions& options) {
     return refuse("renew_deadline must be more than 1.2 x retry_period");
   }
   if (options.lease_duration <= options.renew_deadline) return refuse("lease_duration must exceed renew_deadline");
-  // The others wait for what the record says, and it says whole seconds.
+  // The other candidates wait according to the record, which contains whole seconds.
   if (options.lease_duration != absl::Trunc(options.lease_duration, absl::Seconds(1))) {
     return refuse("lease_duration must be whole seconds");
   }
   return absl::OkStatus();
 }
 
-// With the end of splitmix64: attempts that follow each other are to differ in every bit.
+// Uses the final mix of splitmix64: consecutive attempts must differ in every bit.
 std::uint64_t Hash(std::string_view text, std::uint64_t seed, std::uint64_t count) {
   std::uint64_t hash = internal::Hash(text, seed);
   hash += count * 0x9e3779b97f4a7c15ULL;
@@ -66,7 +66,7 @@ std::size_t SizeOf(const StringMap& annotations) {
   return size;
 }
 
-// What the server, or a webhook of somebody, says to annotations that it does not like.
+// Responses by which the server, or a webhook, may reject annotations.
 bool MayBeForAnnotations(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status);
 }
@@ -131,7 +131,7 @@ absl::Status LeaderElection::Release(const CallContext& context) {
   }
   absl::Status status;
   for (int i = 0; i < kReleaseTries; ++i) {
-    // Read in any case: an answer that was lost may have made us the holder.
+    // Reads in any case: a lost response may have made us the holder.
     status = Read(context);
     {
       const std::lock_guard lock(mutex_);
@@ -148,7 +148,7 @@ absl::Status LeaderElection::Release(const CallContext& context) {
 absl::Status LeaderElection::Read(const CallContext& context) {
   absl::StatusOr<Lease> found = cluster_->GetLease(Bounded(context), {.ns = options_.ns, .name = options_.name});
   const std::lock_guard lock(mutex_);
-  // After the answer: the record cannot have changed later than this without being seen to (api-A58).
+  // After the response: a later change of the record would have been noticed (api-A58).
   Look();
   state_.renewable = false;
   if (absl::IsNotFound(found.status())) {
@@ -184,16 +184,16 @@ absl::Status LeaderElection::Write(const CallContext& context) {
   const absl::Time now = Look();
   state_.renewable = written.ok();
   if (MayBeForAnnotations(written.status())) state_.muted = true;
-  // Without an answer the lease may be ours, but nobody acts on that: the next attempt reads it.
+  // Without a response the lease may be ours, but nothing relies on that: the next attempt reads it.
   DRIVERUPGRADE_RETURN_IF_ERROR(written.status());
   state_.record = *std::move(written);
   state_.exists = true;
   state_.watched = absl::ZeroDuration();
-  // An answer that took too long, or a time that cannot be told, makes no leader.
+  // A response that took too long, or an unknown duration, does not make us the leader.
   const bool leads = now - sent < options_.renew_deadline && setbacks == state_.setbacks;
   if (leads && !state_.leading) {
     ++state_.terms;
-    // It may have been for something else that writes were refused.
+    // The writes may have been refused for another reason.
     state_.muted = false;
   }
   state_.leading = leads;
@@ -224,11 +224,11 @@ CallContext LeaderElection::Bounded(const CallContext& context) const {
   return {.deadline = std::min(context.deadline, options_.clock->Now() + limit), .stop = context.stop};
 }
 
-// Reads the clock, and draws from it what depends on time alone.
+// Reads the clock, and updates the state that depends on time alone.
 absl::Time LeaderElection::Look() const {
   const absl::Time now = options_.clock->Now();
   if (now < state_.looked_at) {
-    // Nobody can tell how much time has passed: a leader may have had its time, a candidate has not.
+    // The elapsed time is unknown: the time of a leader may be up, and a candidate's may not.
     ++state_.setbacks;
     state_.leading = false;
     state_.due = now;
@@ -240,7 +240,7 @@ absl::Time LeaderElection::Look() const {
   return now;
 }
 
-// Whether the lease as last seen is free, ours or run out. One that has vanished lasts as long as it would have.
+// Whether the lease as last seen is free, ours or expired. A lease that was deleted still lasts for its full duration.
 bool LeaderElection::MayTake() const {
   if (!state_.record || state_.record->holder.empty() || state_.record->holder == options_.identity) return true;
   return state_.watched >= Expiry();
@@ -254,7 +254,7 @@ absl::Duration LeaderElection::Expiry() const {
 absl::Duration LeaderElection::Wait(absl::Time now) const {
   if (state_.leading) {
     if (state_.renewable) return options_.retry_period;
-    // More often towards the end: what is not renewed by then is lost.
+    // More often towards the end: without a renewal by then the lease is lost.
     const absl::Duration left = state_.renewed_at + options_.renew_deadline - now;
     return std::max(std::min(options_.retry_period, left / 2), options_.retry_period / 4);
   }

@@ -54,7 +54,7 @@ void LedgerSender::Begin(const CallContext& context, const LedgerRequest& reques
   if (!on_answer_) executor_.AwaitAnswers();
 }
 
-// An answer may wait for the next pass for long: its own time says for how long it counts.
+// A response may have to wait long for the next pass: its own time determines how long it counts.
 LedgerSender::Answer LedgerSender::AnswerTo(const LedgerRequest& request, const CallContext& context) {
   if (const auto* list = std::get_if<ListNodesParams>(&request)) {
     return [uids = UidsOf(cluster_->ListNodes(context, *list))](LedgerSteps& steps) { steps.TakeUids(uids); };

@@ -14,22 +14,22 @@
 
 namespace driverupgrade::internal {
 
-// Sends a request that concerns the ConfigMap. `cluster` answers consistently: no cache.
+// Sends a request that concerns the ConfigMap. `cluster` must respond consistently, so it must not be a cache.
 absl::StatusOr<ConfigMap> Send(ClusterFacade& cluster, const CallContext& context, const LedgerRequest& request);
 
 // One request is in progress at a time.
 //
 //     while (sender.Advance(context, steps)) ...;  // the steps may have a new request by now
 //
-// Call Advance from the thread that makes the passes.
+// Advance must be called by the thread that runs the passes.
 class LedgerSender {
  public:
-  // `executor` outlives this object, but its threads end before. `on_answer` is called from another thread when there is an answer;
-  // null: Advance waits for the answers.
+  // `executor` must outlive this object, but its threads end before. `on_answer` is called from another thread when
+  // there is a response; null: Advance waits for the responses.
   LedgerSender(std::shared_ptr<ClusterFacade> cluster, std::shared_ptr<Clock> clock, PlanExecutor& executor,
                std::function<void()> on_answer);
 
-  // Hands answers to `steps`, and begins with its requests. Returns true if there was an answer.
+  // Passes responses to `steps`, and starts its requests. Returns true if there was a response.
   bool Advance(const CallContext& context, LedgerSteps& steps);
 
  private:

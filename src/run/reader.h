@@ -20,9 +20,9 @@ class Reader {
   virtual ~Reader() = default;
 
   virtual ObjectSource& objects() = 0;
-  // Called before a pass. `ledger` may be null. Errors: those of reading.
+  // Called before a pass. `ledger` may be null. Errors: the errors of reading.
   virtual absl::Status Begin(const CallContext& context, LedgerSteps* ledger) = 0;
-  // Reads the pods of these nodes, or begins to.
+  // Reads the pods of these nodes, or starts to read them.
   virtual void ReadPods(const CallContext& context, const UpgradePolicy& policy,
                         const std::set<std::string>& nodes) = 0;
   // Called after a pass. Objects that the next pass reads again can be dropped.

@@ -1,4 +1,4 @@
-// When a rollout is over, by the plans of one engine.
+// Determines when a rollout has ended, from the plans of one engine.
 //
 //     if (end.Ended(plan, [&] { return engine.Everything(); })) observer.OnRolloutOver(plan.totals);
 //
@@ -14,16 +14,16 @@ namespace driverupgrade::internal {
 
 class RolloutOver {
  public:
-  // Whether it is over by `plan`, that of one more pass, and was not before. `everything`: the plan with all gates,
-  // which costs O(N log N). It is asked for only where it may say something else than the last time: a rollout that is
-  // paused, or between two windows, has passes in which nothing moves for days.
+  // Returns true if the rollout has ended according to `plan`, the plan of the next pass, and had not ended before.
+  // `everything` returns the plan with all gates, at a cost of O(N log N). It is called only if its result may differ
+  // from the last one: a paused rollout, or a rollout between two windows, has passes without any change for days.
   bool Ended(const Plan& plan, const std::function<Plan()>& everything);
-  // A pass has failed, and what it would have told is not known.
+  // A pass has failed, so its results are unknown.
   void PassFailed() { is_known_ = false; }
 
  private:
-  bool is_on_ = false;     // some node was on its way since a rollout was last over
-  bool is_known_ = false;  // nothing has changed since all gates were looked at
+  bool is_on_ = false;     // a node has been in progress since a rollout last ended
+  bool is_known_ = false;  // nothing has changed since all gates were checked
 };
 
 }  // namespace driverupgrade::internal

@@ -11,14 +11,14 @@
 namespace driverupgrade {
 namespace {
 
-// For giving the lease back when everything else has ended.
+// Time to release the lease when everything else has ended.
 constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
 constexpr char kNotRead[] = "the cache has not read the cluster yet";
 constexpr absl::Duration kLookAtCache = absl::Seconds(1);
-// The loop goes round then: a cache that gets old tells nobody.
+// The loop runs at least this often, because a cache sends no notification when it becomes stale.
 constexpr absl::Duration kWaitMax = absl::Minutes(1);
 
-// Nothing has failed.
+// Returned while nothing has failed.
 absl::Status CacheNotRead() { return absl::FailedPreconditionError(kNotRead); }
 
 }  // namespace
@@ -55,13 +55,13 @@ void UpgradeController::Notify() {
   if (options_.on_change) options_.on_change();
 }
 
-// What is due at a time that has gone back into the future is due now.
+// If the clock was set back, everything that was due at a later time is due now.
 void UpgradeController::NoteTime(absl::Time now) {
   const std::lock_guard lock(mutex_);
   if (now < std::exchange(looked_at_, now)) due_ = not_before_ = now;
 }
 
-// Whether to make passes; `next`: when the election is to be called again.
+// Returns whether to run passes. `next`: when the election must be called again.
 bool UpgradeController::Lead(const CallContext& context, absl::Time& next) {
   next = options_.election ? options_.election->Step(context) : absl::InfiniteFuture();
   const bool leads = options_.election == nullptr || options_.election->IsLeader();
@@ -70,7 +70,7 @@ bool UpgradeController::Lead(const CallContext& context, absl::Time& next) {
     const std::lock_guard lock(mutex_);
     status_.leading = leads;
     if (!leads || term == std::exchange(term_, term)) return leads;
-    // What another leader did meanwhile is not in the order of our own deadlines: begin with a pass.
+    // Our own deadlines do not cover the changes of another leader: start with a pass.
     due_ = absl::InfinitePast();
   }
   engine_.Resume();
@@ -85,7 +85,7 @@ absl::Time UpgradeController::Step(const CallContext& context) {
 
 absl::Status UpgradeController::CacheTrouble() const {
   if (cache_ == nullptr) return absl::OkStatus();
-  // What has never been read has no old version to be patient with.
+  // A cache that is not synced yet cannot fall back on old data, so each of its errors counts immediately.
   return cache_->Synced() ? cache_->Health() : cache_->Health(absl::ZeroDuration());
 }
 
@@ -117,7 +117,8 @@ absl::Time UpgradeController::StepOnce(const CallContext& context) {
     const std::lock_guard lock(mutex_);
     if (!policy_) return election_due;
     if (cache_ != nullptr && !cache_->Synced()) {
-      // No failure of a pass: the cache tells when it is ready, and a look now and then tells what hinders it.
+      // This is not a failed pass: the cache reports when it is ready, and a check from time to time shows what hinders
+      // it.
       const absl::Status hindrance = cache_->Health(absl::ZeroDuration());
       status_.last_error = hindrance.ok() ? CacheNotRead() : hindrance;
       notified_ = false;
@@ -135,7 +136,7 @@ absl::Time UpgradeController::StepOnce(const CallContext& context) {
 
 absl::Time UpgradeController::Pass(const CallContext& context, const UpgradePolicy& policy, absl::Time now) {
   absl::Time deadline = std::min(context.deadline, now + options_.pass_timeout);
-  // What is under way must have ended when another replica may begin.
+  // Calls in progress must have ended when another replica may start.
   if (options_.election) deadline = std::min(deadline, options_.election->LeadsUntil().value_or(now));
   const absl::StatusOr<ReconcileResult> result =
       engine_.Reconcile({.deadline = deadline, .stop = context.stop}, policy);
@@ -175,7 +176,8 @@ void UpgradeController::Stop() {
 
 void UpgradeController::Wait(absl::Time until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  // A notice that came since Step looked; it may not shorten the pause between passes, and is nothing to a follower.
+  // A notification that arrived since Step checked. It cannot shorten the pause between passes, and does not concern a
+  // follower.
   const bool pending = notified_ && status_.leading && policy_;
   if (pending) until = std::min(until, not_before_);
   const absl::Duration pause = std::min(until - clock_->Now(), kWaitMax);

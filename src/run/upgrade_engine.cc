@@ -49,7 +49,7 @@ absl::Status CheckOptions(const EngineOptions& options) {
   return options.state_machine.requestor ? Validate(*options.state_machine.requestor) : absl::OkStatus();
 }
 
-// What may be ours and cannot be given back, for it cannot be read; OK if there is nothing.
+// Returns an error for objects that cannot be read, because they may be ours and could not be released. OK otherwise.
 absl::Status CheckAllSeen(const ClusterSnapshot& snapshot, bool requestor) {
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     if (internal::IsUnreadable(view->node)) {
@@ -116,9 +116,9 @@ class UpgradeEngine::Impl {
  private:
   absl::StatusOr<ReconcileResult> Pass(const CallContext& context, const UpgradePolicy& policy);
   absl::StatusOr<internal::CorePass> MakePlan(const CallContext& context, const UpgradePolicy& policy);
-  // Returns true if there is something new to plan by.
+  // Returns true if there is new data for the plan.
   bool Read(const CallContext& context, const UpgradePolicy& policy, const internal::CorePass& pass);
-  // Returns true if the ledger has new answers.
+  // Returns true if the ledger has new results.
   bool AdvanceLedger(const CallContext& context);
   bool TakeRead();
   void Publish(ReconcileResult& result);
@@ -127,7 +127,7 @@ class UpgradeEngine::Impl {
 
   const std::shared_ptr<Clock> clock_;
   const std::shared_ptr<Observer> observer_;
-  internal::Signal changed_;  // before those that raise it
+  internal::Signal changed_;  // before the members that raise it
   const std::function<SharedSlots()> shared_slots_;
   const std::function<std::string()> rollout_sick_;
   const ExecutorOptions calls_;
@@ -138,9 +138,9 @@ class UpgradeEngine::Impl {
   std::unique_ptr<internal::Core> core_;
   std::optional<SnapshotBuilder> builder_;  // after the core, whose attempts it reads
   internal::LedgerSender ledger_sender_;
-  internal::PlanExecutor executor_;                           // after those whose objects its calls use
-  std::mutex mutex_;                                          // of passes
-  mutable std::mutex published_mutex_;                        // of a pointer: nobody holds it for long
+  internal::PlanExecutor executor_;                           // after the members whose objects its calls use
+  std::mutex mutex_;                                          // held during passes
+  mutable std::mutex published_mutex_;                        // guards a pointer: no thread holds it for long
   std::shared_ptr<const internal::PublishedPlan> published_;  // never null
 };
 
@@ -185,7 +185,7 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
       has_cache_(options.cache != nullptr),
       configuration_(options),
       hooks_(options.snapshot, hooks),
-      // A pass without a cache waits for the answers.
+      // A pass without a cache waits for the responses.
       ledger_sender_(cluster, options.clock, executor_,
                      has_cache_ ? std::function<void()>([this] { changed_.Raise(); }) : nullptr),
       executor_(identity, cluster, options.clock, options.observer, options.executor,
@@ -273,7 +273,7 @@ bool UpgradeEngine::Impl::Read(const CallContext& context, const UpgradePolicy& 
                                const internal::CorePass& pass) {
   reader_->ReadPods(context, policy, pass.wanted_pods);
   const bool has_read = TakeRead();
-  // The ledger looks for nodes that were never seen.
+  // The ledger searches for nodes that were never seen.
   return AdvanceLedger(context) || has_read;
 }
 
@@ -304,7 +304,7 @@ void UpgradeEngine::Impl::Carry(const CallContext& context, ReconcileResult& res
   executor_.Begin(context, core_->Begin(result.plan, clock_->Now()));
   if (!has_cache_) executor_.AwaitAnswers();
   std::vector<NodeOutcome> outcomes = Collect();
-  // What has changed, or failed, is judged anew; the attempt log paces what is tried again.
+  // Nodes that have changed, or failed, are judged again; the attempt log paces the retries.
   result.wake_at = outcomes.empty() ? result.plan.wake_at : clock_->Now();
   std::move(outcomes.begin(), outcomes.end(), std::back_inserter(result.outcomes));
 }
@@ -330,7 +330,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Release(const CallContext& 
   ReconcileResult result{.outcomes = Collect()};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_->Build(context));
   for (const Finding& finding : snapshot.findings) {
-    // Claims that cannot be seen are not given back; without this the caller would take himself for finished.
+    // Claims that cannot be seen are not released; without this error the caller would consider the release finished.
     if (finding.code == FindingCode::kReadFailed && finding.node.empty())
       return absl::UnavailableError(finding.message);
   }

@@ -1,4 +1,4 @@
-// What an Event can carry.
+// Shortens messages to what an Event can carry.
 #ifndef DRIVERUPGRADE_SRC_TELL_EVENT_MESSAGE_H_
 #define DRIVERUPGRADE_SRC_TELL_EVENT_MESSAGE_H_
 
@@ -7,7 +7,7 @@
 
 namespace driverupgrade::internal {
 
-// The API server refuses Events with longer ones.
+// The API server rejects Events with longer messages.
 inline std::string CutEventMessage(std::string message) {
   constexpr std::size_t kBytesMax = 1024;
   if (message.size() > kBytesMax) message.resize(kBytesMax);

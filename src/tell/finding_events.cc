@@ -10,22 +10,22 @@
 namespace driverupgrade::internal {
 namespace {
 
-// What still stands is told again before its Event, which lives for an hour, is gone.
+// A lasting finding or gate is reported again before its Event, which lives for an hour, expires.
 constexpr absl::Duration kReminder = absl::Minutes(30);
-// A label that is removed again and again changes nothing about the upgrade: fewer Events are enough.
+// A label that is removed repeatedly does not affect the upgrade: fewer Events are enough.
 constexpr absl::Duration kLabelReminder = absl::Hours(1);
 
 absl::Duration ReminderOf(FindingCode code) {
   return code == FindingCode::kLabelTakenAway ? kLabelReminder : kReminder;
 }
 
-// Nothing is wrong: somebody may want to know all the same.
+// Whether the finding is only informational: nothing is wrong.
 bool IsForInformation(FindingCode code) {
   return code == FindingCode::kTimerRestarted || code == FindingCode::kPodLeftAlone ||
          code == FindingCode::kForeignCordon || code == FindingCode::kClaimLeftBehind;
 }
 
-// Whether it was last told so long ago that it has to be told again. Notes the time.
+// Whether the last report was so long ago that it must be repeated. Notes the time.
 bool IsDue(absl::Time& told, absl::Time now, absl::Duration reminder = kReminder) {
   if (told > now) told = now;  // the clock was set back
   if (now - told < reminder) return false;
@@ -69,7 +69,7 @@ std::optional<RecordEventParams> FindingEvents::EventOf(const Finding& finding) 
 void FindingEvents::FollowFindings(const Plan& plan, absl::Time now, std::vector<RecordEventParams>& news) {
   std::map<FindingKey, absl::Time> standing;
   for (const Finding& finding : plan.findings) {
-    // The count in its message makes it no news.
+    // The count in the message does not make it news.
     const bool counts_on = finding.code == FindingCode::kLabelTakenAway;
     FindingKey key(finding.code, finding.node, counts_on ? std::string() : finding.message);
     const auto known = findings_.find(key);
@@ -98,7 +98,7 @@ void FindingEvents::FollowGates(const Plan& plan, absl::Time now, std::vector<Re
     std::string message = Describe(waits);
     if (message != told.message) told = {.message = std::move(message)};
   }
-  // All that stand, and not only those that this plan tells of.
+  // All gates that last, and not only the gates in this plan.
   for (auto& [node, told] : gates_) {
     if (IsDue(told.at, now)) {
       news.push_back({.node_name = node, .type = EventType::kWarning, .message = told.message});

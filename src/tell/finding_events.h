@@ -1,4 +1,4 @@
-// The Events about what keeps nodes from moving: findings, and gates that somebody has to act on.
+// The Events about what keeps nodes from moving: findings, and gates that need an administrator.
 #ifndef DRIVERUPGRADE_SRC_TELL_FINDING_EVENTS_H_
 #define DRIVERUPGRADE_SRC_TELL_FINDING_EVENTS_H_
 
@@ -18,18 +18,18 @@
 
 namespace driverupgrade::internal {
 
-// Decides what is news. Not thread-safe.
+// Decides which findings and gates are news. Not thread-safe.
 class FindingEvents {
  public:
-  // `own_pod`: bears what is about no node; without it that has no Event.
+  // `own_pod`: the object of Events that concern no single node. They are dropped if it is not set.
   FindingEvents(const DriverIdentity& identity, std::optional<PodRef> own_pod);
 
-  // Every plan, in order. Returns what is new in it, or has changed, or still stands long after it was told last.
-  // `uid_of` gives a node's UID, empty if there is no such node.
+  // Must be called with every plan, in order. Returns the findings and gates that are new or changed, or that last long
+  // after their previous report. `uid_of` returns a node's UID, empty if there is no such node.
   std::vector<RecordEventParams> Follow(const Plan& plan,
                                         const std::function<std::string(const std::string& node)>& uid_of,
                                         absl::Time now);
-  // When the first of those that stand has to be told again; nullopt if none does.
+  // Returns when the next finding or gate must be reported again; nullopt if nothing lasts.
   std::optional<absl::Time> NextReminder() const;
 
  private:
@@ -45,7 +45,7 @@ class FindingEvents {
 
   const std::string reason_;
   const std::optional<PodRef> own_pod_;
-  std::map<FindingKey, absl::Time> findings_;  // those of the last plan, and when they were told
+  std::map<FindingKey, absl::Time> findings_;  // findings of the last plan, and when they were reported
   std::map<std::string, Told> gates_;          // by node
 };
 

@@ -1,4 +1,5 @@
-// Events on the pods of gangs that may finish before they are interrupted: a trainer that watches them can save its work in time.
+// Events on the pods of gangs that may finish before they are interrupted: a trainer that watches them can save its
+// work in time.
 #ifndef DRIVERUPGRADE_SRC_TELL_GANG_EVENTS_H_
 #define DRIVERUPGRADE_SRC_TELL_GANG_EVENTS_H_
 
@@ -22,8 +23,8 @@ class GangEvents {
  public:
   explicit GangEvents(const DriverIdentity& identity) : reason_(identity.EventReason()) {}
 
-  // Takes every plan, in order. Returns one Event for each pod of a gang on a node whose wait is new in it. `view_of` returns the view of a
-  // node; nullptr: the node is unknown.
+  // Takes every plan, in order. Returns one Event for each pod of a gang on a node whose wait is new in it. `view_of`
+  // returns the view of a node; nullptr: the node is unknown.
   std::vector<RecordEventParams> Follow(const Plan& plan,
                                         const std::function<const NodeView*(const std::string&)>& view_of,
                                         absl::Time now);

@@ -1,5 +1,5 @@
-// Counts how often this process has interrupted gangs. A gang is interrupted by the first of its pods that a unit stops, or a node that has
-// started by itself.
+// Counts how often this process has interrupted gangs. A gang counts as interrupted when a unit, or a node that has
+// started on its own, stops the first of its pods.
 #ifndef DRIVERUPGRADE_SRC_TELL_GANG_INTERRUPTIONS_H_
 #define DRIVERUPGRADE_SRC_TELL_GANG_INTERRUPTIONS_H_
 
@@ -19,16 +19,16 @@ class GangInterruptions {
   // Starts to count again if the rollout is of another revision. Empty: the revision is not known.
   void SetRevision(const std::string& revision);
 
-  // Returns the name under which interruptions by the node count. `unit`: empty if it has started by itself.
+  // Returns the name under which interruptions by the node count. `unit`: empty if the node has started on its own.
   static std::string CauseOf(const std::string& node, const std::string& unit);
   bool has_causes() const { return !interrupted_by_.empty(); }
   // Forgets causes that are no longer in progress: a later unit of the same name interrupts its gang again.
   void KeepCauses(const std::set<std::string>& in_progress);
 
-  // The requests of the node's plan begin.
+  // The requests of the node's plan start.
   void Begin(const NodePlan& plan, const NodeView& view, const std::string& cause);
-  // The requests of Begin are answered, and have stopped the pods with these UIDs. Returns the number of gangs that the cause had not
-  // interrupted before.
+  // The requests of Begin were answered, and have stopped the pods with these UIDs. Returns the number of gangs that
+  // the cause had not interrupted before.
   int End(const std::string& node, const std::vector<std::string>& stopped);
 
   // Numbers for RolloutFacts.

@@ -1,4 +1,4 @@
-// The gates of all nodes, from plans that may tell only what has changed (Plan::gates_complete).
+// The gates of all nodes, from plans that may contain only changes (Plan::gates_complete).
 #ifndef DRIVERUPGRADE_SRC_TELL_GATE_MEMORY_H_
 #define DRIVERUPGRADE_SRC_TELL_GATE_MEMORY_H_
 
@@ -14,10 +14,10 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class GateMemory {
  public:
-  // Every plan, in order. Returns those of its gates that are new or whose reason has changed: times and places in the
-  // queue change all the time.
+  // Must be called with every plan, in order. Returns its gates that are new or whose reason has changed: times and
+  // places in the queue change all the time.
   std::vector<NodeGate> Follow(const Plan& plan);
-  // How many nodes wait for what; 0 for a reason that was there once.
+  // The number of waiting nodes by reason; 0 for a reason that no longer applies.
   const std::map<GateReason, int>& counts() const { return counts_; }
 
  private:
@@ -27,8 +27,8 @@ class GateMemory {
   std::map<GateReason, int> counts_;
 };
 
-// For a plan that is replaced by another one before anybody has been told: what it says of gates, and `plan` does not
-// repeat, goes into `plan`.
+// Merges `untold`, a plan that is replaced before it has been reported, into its successor `plan`: adds the gates that
+// `plan` does not repeat.
 void CarryGates(const Plan& untold, Plan& plan);
 
 }  // namespace driverupgrade::internal

@@ -30,7 +30,7 @@ bool IsPlain(char c) {
          std::string_view("-_./:@%+").find(c) != std::string_view::npos;
 }
 
-// Everything outside printable ASCII is escaped: no value can end the line, and none can reorder it on a terminal.
+// Escapes everything outside printable ASCII: values can neither end the line nor reorder it on a terminal.
 void AppendQuoted(std::string_view value, std::string& line) {
   line += '"';
   for (const char c : value) {
@@ -125,7 +125,7 @@ class LoggingObserver final : public Observer {
  private:
   using Fields = std::vector<std::pair<std::string, std::string>>;
 
-  // A node that is patched waits in its new state once the patch is through, not before.
+  // A patched node waits in its new state once the patch has been applied, not before.
   void NoteGates(const Plan& plan) {
     for (const NodePlan& node : plan.nodes) {
       if (node.patch) patched_.insert(node.node);
@@ -142,7 +142,7 @@ class LoggingObserver final : public Observer {
     });
   }
 
-  // Waits that were over before anybody was told.
+  // Drops waits that ended before they were logged.
   void DropPassed(const Plan& plan) {
     if (waits_.empty()) return;
     for (const std::string& node : plan.ungated) waits_.erase(node);
@@ -152,7 +152,7 @@ class LoggingObserver final : public Observer {
     std::erase_if(waits_, [&](const auto& wait) { return !waiting.contains(wait.first); });
   }
 
-  // The requests of a node were answered. If its patch was not carried out, the next plan tells what it waits for.
+  // The requests of a node were answered. If its patch was not applied, the next plan contains the node's gate.
   void LogWait(const std::string& node, bool patched) {
     const std::lock_guard lock(mutex_);
     patched_.erase(node);
@@ -199,7 +199,7 @@ class LoggingObserver final : public Observer {
   const LogSink sink_;
   std::mutex mutex_;
   internal::GateMemory gates_;
-  std::set<std::string> patched_;          // nodes whose patch is under way
+  std::set<std::string> patched_;          // nodes whose patch is in progress
   std::map<std::string, NodeGate> waits_;  // by node, not logged yet
   std::set<std::tuple<FindingCode, std::string, std::string>> findings_;
 };

@@ -9,7 +9,7 @@ namespace {
 
 bool IsAtRest(UpgradeState state) { return state == UpgradeState::kUnknown || state == UpgradeState::kDone; }
 
-// Wall clocks may be turned back.
+// Wall clocks may be set back.
 absl::Duration Between(absl::Time from, absl::Time to) { return std::max(absl::ZeroDuration(), to - from); }
 
 }  // namespace
@@ -18,7 +18,7 @@ NodeTimes::Times NodeTimes::Follow(const NodePlan& plan, absl::Time now) {
   Times times;
   std::optional<absl::Time> began;
   const auto known = nodes_.find(plan.node);
-  // Another node of that name, or one whose label somebody else changed, has not been seen to enter where it is.
+  // A different node of that name, or a node whose label another client changed, was not seen entering its state.
   if (known != nodes_.end() && known->second.uid == plan.uid && known->second.state == plan.from) {
     times.in_state = Between(known->second.entered, now);
     began = known->second.upgrade_began;

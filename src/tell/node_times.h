@@ -1,4 +1,4 @@
-// How long nodes were in which state, from the transitions that an observer sees.
+// Measures how long nodes were in each state, from the transitions that an observer sees.
 #ifndef DRIVERUPGRADE_SRC_TELL_NODE_TIMES_H_
 #define DRIVERUPGRADE_SRC_TELL_NODE_TIMES_H_
 
@@ -17,14 +17,15 @@ namespace driverupgrade::internal {
 class NodeTimes {
  public:
   struct Times {
-    // In plan.from; nullopt if nobody saw the node enter it.
+    // Time in plan.from; nullopt if the observer did not see the node enter it.
     std::optional<absl::Duration> in_state = std::nullopt;
-    // Of the upgrade, if this ended it well; nullopt as well if nobody saw it begin.
+    // Duration of the upgrade, if it has just finished successfully; nullopt also if the observer did not see it start.
     std::optional<absl::Duration> upgrade = std::nullopt;
   };
-  // A patch with a path was acknowledged. Every one, in order.
+  // Notes a patch with a path that was acknowledged. Must be called for each one, in order.
   Times Follow(const NodePlan& plan, absl::Time now);
-  // There are so many nodes, so no more are remembered: some that were are gone without a word.
+  // Limits the memory to `nodes`, the present number of nodes: some of the remembered nodes were deleted without
+  // notice.
   void Trim(std::size_t nodes);
   std::size_t size() const { return nodes_.size(); }
 

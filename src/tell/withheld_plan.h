@@ -1,4 +1,4 @@
-// Plans that tell only what has changed, and what is left of them after nodes are withheld.
+// Plans that contain only changes, and their remainder after nodes are withheld.
 #ifndef DRIVERUPGRADE_SRC_TELL_WITHHELD_PLAN_H_
 #define DRIVERUPGRADE_SRC_TELL_WITHHELD_PLAN_H_
 
@@ -14,7 +14,8 @@ namespace driverupgrade::internal {
 // Returns the plan of `update` with the gates that have changed.
 Plan IncompletePlan(PlanUpdate update, const IncrementalPlanner& planner);
 
-// Replaces `plan`, the planner's last one, by the plan that is left if these nodes do not start. See IncrementalPlanner::Withhold.
+// Replaces `plan`, the planner's last one, by the plan that remains if these nodes do not start. See
+// IncrementalPlanner::Withhold.
 void WithholdNodes(IncrementalPlanner& planner, const std::map<std::string, Gate>& gates, Plan& plan);
 
 }  // namespace driverupgrade::internal

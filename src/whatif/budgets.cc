@@ -41,7 +41,7 @@ std::vector<const PodDisruptionBudget*> Budgets::Of(const Pod& pod) const {
 }
 
 std::optional<Gate> Budgets::Refusal(const Pod& pod) const {
-  // Those that have ended, or do not run yet, are nobody's loss.
+  // Pods that have finished, or do not run yet, do not count as a loss.
   if (pod.phase != PodPhase::kRunning) return std::nullopt;
   const std::vector<const PodDisruptionBudget*> budgets = Of(pod);
   if (budgets.empty()) return std::nullopt;

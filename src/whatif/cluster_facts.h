@@ -23,12 +23,12 @@ struct EventFact {
   bool warning = false;
   std::string message = {};
   absl::Time last = absl::InfinitePast();
-  // Version of the last write: `last` has whole seconds, in which a node goes through several states.
+  // Version of the last write. `last` has whole seconds, during which a node can pass through several states.
   std::int64_t version = 0;
   int count = 1;
 };
 
-// A pod that was assigned to a node, by the scheduler's Event.
+// A pod that was assigned to a node, according to the scheduler's Event.
 struct AssignedPod {
   std::string ns = {};
   std::string name = {};

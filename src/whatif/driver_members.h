@@ -1,4 +1,4 @@
-// The members that say which driver and which nodes, as the request of a plan and the options of an engine have them.
+// The members that select the driver and its nodes, shared by the request of a plan and the options of an engine.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_DRIVER_MEMBERS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_DRIVER_MEMBERS_H_
 
@@ -18,20 +18,21 @@
 
 namespace driverupgrade::internal {
 
-// Each fails with the path of what is wrong.
+// Each function fails with the path of the invalid member.
 absl::StatusOr<DriverIdentity> IdentityOf(const Document& document);
 absl::StatusOr<DriverIdentity> IdentityMember(const Document& document);
-// Not empty: that would select everything.
+// Must not be empty, because that would select everything.
 absl::StatusOr<LabelSelector> SelectorMember(const Document& document, std::string_view member);
 absl::StatusOr<PolicyDefaults> DefaultsMember(const Document& document);
 // Reads `earlyValidation`. Default: hosts restart validation pods that are ready too early.
 absl::StatusOr<EarlyValidation> EarlyValidationMember(const Document& document);
-// nullopt if it is absent.
+// nullopt if the member is absent.
 absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& document);
 
 // Reads a time zone: its name, and its offsets from UTC.
 absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text);
-// Reads a policy with the time zones of the request's `timeZones`. Without this member the machine's own time zones count.
+// Reads a policy with the time zones of the request's `timeZones`. Without this member the machine's own time zones
+// count.
 absl::StatusOr<UpgradePolicy> ParsePolicy(const Document& request, std::string_view text,
                                           const PolicyDefaults& defaults);
 

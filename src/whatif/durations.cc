@@ -97,7 +97,7 @@ Durations DurationsOf(const GivenDurations& given, const Situation& situation, s
   take("driver-stop", given.driver_stop, MeasureDriverStop(situation), "median", "driver pods", durations.driver_stop);
   take("pod-start", given.pod_start, MeasureStart(situation, /*of_driver=*/false), "median", "pods",
        durations.pod_start);
-  // Budgets hold pods back on some nodes: the nodes of the quicker quarter show how long pods take to end.
+  // Budgets delay pods on some nodes, so the nodes of the quicker quarter show how long pods take to end.
   take("pod-stop", given.pod_stop,
        MeasureStates(situation, {UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired}, 25),
        "lower quartile", "evacuations", durations.pod_stop);

@@ -36,15 +36,15 @@ struct Measured {
 // controller would replace on other nodes. Returns nullopt if fewer than three pods show it.
 std::optional<Measured> MeasureStart(const Situation& situation, bool of_driver);
 
-// Returns the time in these states that `percent` of the nodes did not exceed, from the Events of an upgrade. The longest time of
-// each node counts. Returns nullopt if fewer than three nodes left one of the states.
+// Returns the time in these states that `percent` of the nodes did not exceed, from the Events of an upgrade. The
+// longest time of each node counts. Returns nullopt if fewer than three nodes left one of the states.
 std::optional<Measured> MeasureStates(const Situation& situation, const std::vector<UpgradeState>& states, int percent);
 
 // Returns the median time that old driver pods took to end: from Events of an upgrade until the creation of the present
 // driver pods. Returns nullopt if fewer than three nodes show it.
 std::optional<Measured> MeasureDriverStop(const Situation& situation);
 
-// Durations that the caller knows; nullopt: measure it.
+// Durations that the caller knows; nullopt means that the duration is measured.
 struct GivenDurations {
   std::optional<absl::Duration> driver_start = std::nullopt;
   std::optional<absl::Duration> driver_stop = std::nullopt;
@@ -54,8 +54,8 @@ struct GivenDurations {
   double jitter = Durations().jitter;
 };
 
-// Adds a text for users to `notes` for each duration that was measured, such as `driver-start 31s: the median of 3 pods`.
-// Durations that can be neither measured nor are given have default values.
+// Adds a text for users to `notes` for each duration that was measured, such as `driver-start 31s: the median of 3
+// pods`. Durations that can be neither measured nor are given have default values.
 Durations DurationsOf(const GivenDurations& given, const Situation& situation, std::vector<std::string>& notes);
 
 }  // namespace driverupgrade::whatif

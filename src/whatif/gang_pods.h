@@ -13,8 +13,8 @@
 
 namespace driverupgrade::whatif {
 
-// Returns the running pods of gangs (docs/policy.md#gangs) on these nodes, by gang. Gangs on one node are not among them: they are
-// like any other pods.
+// Returns the running pods of gangs (docs/policy.md#gangs) on these nodes, by gang. Gangs on one node are not among
+// them: they are like any other pods.
 std::map<std::string, std::vector<Pod>> PodsOfGangs(const Situation& situation,
                                                     const std::set<std::string, std::less<>>& nodes);
 

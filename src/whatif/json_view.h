@@ -1,4 +1,4 @@
-// Looking into JSON of others: what is missing or of another type is an empty answer.
+// Reads foreign JSON: a member that is missing or of another type yields an empty result.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_JSON_VIEW_H_
 #define DRIVERUPGRADE_SRC_WHATIF_JSON_VIEW_H_
 
@@ -16,7 +16,7 @@ namespace json = ::driverupgrade_rapidjson;
 
 using JsonPath = std::initializer_list<const char*>;
 
-// nullptr if there is nothing at `path`. Points into the document, as all answers here do.
+// Returns nullptr if there is nothing at `path`. Points into the document, as all results here do.
 const json::Value* Find(const json::Value& value, JsonPath path);
 // The elements of the array at `path`.
 json::Value::ConstArray Items(const json::Value& value, JsonPath path);

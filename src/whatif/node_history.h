@@ -28,7 +28,7 @@ struct Note {
 // The states and texts of one node, in order.
 struct NodeHistory {
   std::string name = {};
-  // Each ends where the next begins.
+  // Each ends where the next one starts.
   std::vector<Span> spans = {};
   std::vector<Note> notes = {};
 };
@@ -45,7 +45,8 @@ struct ClusterHistory {
 // From the Events, and from the labels of nodes whose Events no longer exist.
 ClusterHistory HistoryOf(const Situation& situation);
 
-// Returns the state that an Event is about: kDrainRequired for "Successfully updated node state label to drain-required".
+// Returns the state that an Event is about: kDrainRequired for "Successfully updated node state label to
+// drain-required".
 std::optional<UpgradeState> EnteredState(const EventFact& event);
 
 }  // namespace driverupgrade::whatif

@@ -9,7 +9,7 @@
 
 namespace driverupgrade::whatif {
 
-// Equal reports give equal texts, byte for byte.
+// Equal reports result in equal texts, byte for byte.
 std::string FormatJson(const Report& report);
 
 // RFC 3339 in UTC, with as many digits of the second as needed.

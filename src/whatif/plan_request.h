@@ -9,7 +9,8 @@
 
 namespace driverupgrade::internal {
 
-// What would be done next. Errors: InvalidArgument with the path of what is wrong, beginning with `request` or `cluster`.
+// Returns the next plan. Errors: InvalidArgument with the path of the invalid member, starting with `request` or
+// `cluster`.
 absl::StatusOr<std::string> PlanOf(std::string_view request, std::string_view cluster);
 
 }  // namespace driverupgrade::internal

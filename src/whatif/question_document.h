@@ -15,7 +15,7 @@
 
 namespace driverupgrade::internal {
 
-// Errors of all functions: InvalidArgument with the path of what is wrong, beginning with `request` or `cluster`.
+// Errors of all functions: InvalidArgument with the path of the invalid member, starting with `request` or `cluster`.
 
 // Parses a request, which has the members that the three functions share, and `more`.
 absl::StatusOr<Document> ParseRequest(std::string_view text, std::initializer_list<std::string_view> more = {});

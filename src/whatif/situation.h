@@ -13,7 +13,7 @@ namespace driverupgrade::whatif {
 struct Situation {
   const Question& question;
   const ClusterFacts& facts;
-  // The policy's place, for messages: a file, a custom resource, a member of a document.
+  // The origin of the policy, for messages: a file, a custom resource, a member of a document.
   std::string policy_name = "policy";
   // False: the policy is not known, and the question has default values.
   bool knows_policy = true;

@@ -14,7 +14,7 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// The callbacks of a question only look at its objects, so that they need no time limit.
+// The callbacks of a question only read its objects, so they need no time limit.
 class DirectHooks final : public internal::NodeHooks {
  public:
   explicit DirectHooks(const SnapshotOptions& options) : options_(options) {}

@@ -1,4 +1,4 @@
-// One pass over a dump: what an engine would do next in that cluster, and why the other nodes wait.
+// Runs one pass over a dump: reports what an engine would do next in that cluster, and why the other nodes wait.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_WHAT_IF_H_
 #define DRIVERUPGRADE_SRC_WHATIF_WHAT_IF_H_
 
@@ -26,12 +26,12 @@ struct Question {
   ClusterObjects cluster = {};
   absl::Time at = absl::UnixEpoch();
   absl::Time active_since = absl::InfinitePast();
-  // Of the rollout, as the ledger has it; nullopt: none is stored.
+  // Record of the rollout in the ledger; nullopt if none is stored.
   std::optional<std::string> rollout_record = {};
 };
 
 struct NodeReport {
-  // With the node's name and state also if there is nothing to do.
+  // Contains the node's name and state even if there is nothing to do.
   NodePlan plan = {};
   std::optional<Gate> gate = {};
   std::vector<Finding> findings = {};
@@ -40,11 +40,11 @@ struct NodeReport {
 struct Report {
   // Every node that has a driver pod or our label, by name.
   std::vector<NodeReport> nodes = {};
-  // Before the pass.
+  // The totals before the pass.
   Tally totals = {};
-  // About none of `nodes`.
+  // Findings that concern none of `nodes`.
   std::vector<Finding> findings = {};
-  // nullopt: the policy has no rollout.
+  // nullopt if the policy has no rollout.
   std::optional<RolloutStatus> rollout = {};
 };
 

@@ -13,9 +13,9 @@
 namespace driverupgrade {
 namespace {
 
-// The grant as it is to be kept; nullopt: it goes.
+// Returns the grant as it must be stored, or nullopt if it can be dropped.
 std::optional<std::string> Kept(const std::string& version, const NodeReading& node) {
-  // The lost version may be this one, and a patch at it may be under way.
+  // The lost version may be this one, and a patch at it may still be in flight.
   if (version.empty()) return node.resource_version;
   if (!node.holds_slot && internal::IsNewerVersion(node.resource_version, version)) return std::nullopt;
   return version;
@@ -25,13 +25,14 @@ std::optional<std::string> Kept(const std::string& version, const NodeReading& n
 bool MayHave(const Grants& grants, const NodeReading& node, std::size_t grants_max) {
   const auto kept = grants.find(node.uid);
   if (kept == grants.end()) return grants.size() < grants_max;
-  // A grant that is kept is for this version, at which one patch can be applied at most however many are sent; or the
-  // node was read before another replica renewed it. One for an older version is kept while the node holds its slot: no
-  // patch at that version can be applied any more, and a failed node that somebody uncordoned starts again.
+  // A grant for the version that was read is safe: at that version at most one patch can be applied, however many are
+  // sent. A grant for an older version is kept only while the node holds its slot: no patch at that version can be
+  // applied any longer, and a failed node that an administrator uncordoned starts again. A grant for a newer version
+  // means that the node was read before another replica renewed the grant.
   return kept->second == node.resource_version || internal::IsNewerVersion(node.resource_version, kept->second);
 }
 
-// Up to the next separator, which is taken away too.
+// Returns the text up to the next separator, and removes both from `text`.
 std::string_view Cut(std::string_view& text, std::string_view separators) {
   const std::size_t end = std::min(text.find_first_of(separators), text.size());
   const std::string_view head = text.substr(0, end);
@@ -146,7 +147,7 @@ ParsedGrants ParseGrants(std::string_view text) {
     const bool sensible = !version.empty() && CutWord(line).empty();
     if (!sensible) version = {};
     const auto [grant, is_new] = parsed.grants.emplace(uid, version);
-    // What is lost of one of two may be the newer one.
+    // If a node has two grants, the one whose version was lost may be the newer one.
     if (!is_new && (version.empty() || (!grant->second.empty() && internal::IsNewerVersion(version, grant->second)))) {
       grant->second = version;
     }

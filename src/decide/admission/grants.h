@@ -1,14 +1,14 @@
-// Which nodes have been promised a slot, what follows for the budgets, and how the promises are spelled.
+// Decides which nodes are promised a slot, how these grants count against the budgets, and how grants are spelled.
 //
 //     sums.Add(verdict.tally, ShareOf(grants, view, verdict));                        // of every node
 //     Budgets budgets = sums.AndElsewhere(elsewhere).Against(limits, shared_slots);   // for admission
 //     GrantDecision decision = DecideGrants(grants, readings, admitted_uids, 5000);   // for the ledger
 //
-// A grant says: this node, at this version, may be started by whoever leads. The start is a patch with that version as
-// precondition, so it can be applied only while the node is at it. From this follows when a grant may go:
-// - when its node is read at a newer version in a state that holds no slot: no patch that relies on it can be applied
-//   any more, and what one may have begun has ended;
-// - when a consistent list of the nodes, begun after the grant was read, has no node of that UID.
+// A grant allows whichever replica leads to start this node at this version. The start is a patch with that version as
+// its precondition, so it can be applied only while the node is at that version. A grant can therefore be dropped:
+// - when its node is read at a newer version in a state that holds no slot: no patch that relies on the grant can be
+//   applied any longer, and an upgrade that such a patch may have started has ended;
+// - when a consistent list of the nodes, started after the grant was read, has no node of that UID.
 // Until then it counts, whether the patch was sent, lost, or never made because the replica crashed. Pure.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_GRANTS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_GRANTS_H_
@@ -28,37 +28,39 @@
 namespace driverupgrade {
 
 NodeReading ReadingOf(const NodeView& view, const Verdict& verdict);
-// Of a node of which nothing is known, so that its grant stays as it is.
+// Returns the reading of a node about which nothing is known, so that its grant stays as it is.
 NodeReading ReadingElsewhere(const std::string& uid, const std::string& version);
 
-// The version that the node's grant is to be for by what was read; nullopt: there is none, or it may go.
+// Returns the version that the node's grant must name, or nullopt if the node needs or has no grant.
 std::optional<std::string> KeptGrant(const Grants& grants, const NodeReading& node);
-// Whether there is a grant for the node that counts against the budgets. One that would go with the next change counts
-// no more: whoever is given the slot gets it in the same compare-and-set.
+// Returns whether the node has a grant that counts against the budgets. A grant that the next change would drop no
+// longer counts, because the same compare-and-set passes its slot on to another node.
 bool Counts(const Grants& grants, const NodeReading& node);
-// Whether there is a grant for the very version that was read: the node may be started without another change.
+// Returns whether the node has a grant for exactly the version that was read. Such a node can be started without
+// another change.
 bool IsCurrent(const Grants& grants, const NodeReading& node);
-// The share of a node with a grant that counts: a slot, and unavailable. The totals for people stay as they are.
+// Returns the share of a node with a grant that counts: a slot, and unavailable. The totals shown to users do not
+// change.
 Tally WithGrant(Tally tally);
 
-// What the grants have to do with a node, when it is judged without being admitted.
+// How the grants affect a node that is judged without being admitted.
 struct GrantShare {
-  bool granted = false;  // it has one,
-  bool counts = false;   // which counts against the budgets,
-  bool first = false;    // and is for the version that was read of a candidate, which is admitted first
+  bool granted = false;  // the node has a grant,
+  bool counts = false;   // the grant counts against the budgets,
+  bool first = false;    // and it is for the version that was read of a candidate, which is admitted first
 };
-// Whether the node is one of Tally::unavailable in Sums::with.
+// Returns whether the node is one of Tally::unavailable in Sums::with.
 bool CountsAsUnavailable(const Tally& node, const GrantShare& share);
 GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& verdict);
 
-// The sums over nodes that admission goes by.
+// The sums over nodes that admission uses.
 struct Sums {
-  Tally with = {};     // each grant that counts
-  Tally without = {};  // all but those of the candidates that go first
-  std::size_t kept = 0;  // grants that count
+  Tally with = {};       // with each grant that counts
+  Tally without = {};    // with all but the grants of the candidates that go first
+  std::size_t kept = 0;  // number of grants that count
   void Add(const Tally& node, const GrantShare& share);
   void Subtract(const Tally& node, const GrantShare& share);
-  // Grants whose nodes are not among those that are judged.
+  // Adds the grants whose nodes are not among the judged nodes.
   Sums AndElsewhere(std::size_t grants) const;
   // `unavailable`: UpgradeBudget::unavailable_nodes.
   Budgets Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared,
@@ -66,30 +68,30 @@ struct Sums {
 };
 
 struct GrantDecision {
-  // All grants as they are to be.
+  // All grants as they must be stored.
   Grants grants = {};
-  // UIDs of those of `wanted` that may be started, at the version that was read, once `grants` are stored.
+  // UIDs of the nodes in `wanted` that may be started, at the version that was read, once `grants` are stored.
   std::vector<std::string> admitted = {};
-  // UIDs of the rest: there are too many grants, or what was read of the node is out of date.
+  // UIDs of the rest: there are too many grants, or the reading of the node is out of date.
   std::vector<std::string> held_back = {};
   friend bool operator==(const GrantDecision&, const GrantDecision&) = default;
 };
-// `nodes`: those that exist, by a list begun after `grants` were known, at least all that have a grant or are wanted.
-// `wanted`: UIDs to admit, in order; they have a slot in the budgets, with every grant counted that Counts. No more
-// than `grants_max` grants come about.
+// `nodes`: the existing nodes, by a list started after `grants` were known; it contains at least every node that has a
+// grant or is in `wanted`. `wanted`: UIDs to admit, in order; the budgets have a slot for them while every grant that
+// Counts is counted. There will be at most `grants_max` grants.
 GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>& nodes,
                            const std::vector<std::string>& wanted, std::size_t grants_max);
 
-// One line for each grant, in order of the UIDs: `<node UID> <version>`.
+// Returns one line for each grant, in order of the UIDs: `<node UID> <version>`.
 std::string FormatGrants(const Grants& grants);
 struct ParsedGrants {
   Grants grants = {};
-  // What makes no sense; empty if all does.
+  // Describes the lines that make no sense. Empty if all lines make sense.
   std::string error = {};
 };
-// Drops nothing that might be a grant: of a line that is no grant the first word is taken for a UID, and the version
-// for lost. It counts until a list of the nodes shows that there is no such UID, so garbage neither frees a slot that
-// is held nor keeps one for good. Of two grants for one node the newer counts.
+// Drops no line that might be a grant: the first word of a malformed line is treated as a UID, and its version as lost.
+// Such a grant counts until a list of the nodes shows that there is no such UID, so garbage neither frees a slot in use
+// nor occupies one permanently. Of two grants for one node, the newer counts.
 ParsedGrants ParseGrants(std::string_view text);
 
 }  // namespace driverupgrade

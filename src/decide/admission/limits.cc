@@ -9,14 +9,14 @@
 namespace driverupgrade {
 namespace {
 
-// How much of a limit is used, while nodes are started.
+// Tracks how much of a limit is used while nodes are started.
 struct Fill {
   int max = 0;
   int used = 0;
   bool IsFull() const { return used >= max; }
 };
 
-// What all limits have in common: they are values.
+// Code that all limits share. Limits are values.
 GateCount CountOf(const Fill& fill) { return {.used = fill.used, .limit = fill.max}; }
 
 template <typename L>
@@ -118,7 +118,8 @@ class MaxUnavailable final : public LimitBase<MaxUnavailable> {
   std::string names_;
 };
 
-// Who finds no room here would be held back by the ledger in each pass, after it had been judged as one that starts.
+// Refuses nodes for which the ledger has no room. Otherwise each pass would judge them as starting and the ledger would
+// hold them back.
 class LedgerFull final : public LimitBase<LedgerFull> {
  public:
   explicit LedgerFull(const Budgets::LedgerRoom& room) : room_(room) {}
@@ -135,7 +136,7 @@ class LedgerFull final : public LimitBase<LedgerFull> {
   Budgets::LedgerRoom room_;
 };
 
-// A limit for candidates that have a grant, or for those that have none.
+// Applies a limit only to candidates that have a grant, or only to those without a grant.
 template <typename L>
 class Among final : public LimitBase<Among<L>> {
  public:

@@ -1,11 +1,11 @@
-// The limits on who may start, in the order in which they are asked.
+// The limits on which nodes may start, in the order in which they are checked.
 //
 //     Limits limits = Limits::Of({.all = budget, .granted = budget}, /*paused=*/false);
 //     if (const Limit* limit = limits.Refusing(candidate)) return limit->Describe();
 //     limits.Take(candidate);
 //
-// A further limit is one more class in limits.cc and one more line in Limits::Of. What it asks of a candidate that no
-// other limit asks is a field of Candidate, and a bit of LimitsRoom::KindOf.
+// To add a limit, add a class to limits.cc and a line to Limits::Of. If it needs something of a candidate that no other
+// limit checks, also add a field to Candidate and a bit to LimitsRoom::KindOf.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
 
@@ -20,26 +20,26 @@
 
 namespace driverupgrade {
 
-// One reason why a candidate may have to wait, while candidates are admitted one after the other. Candidates that
-// are equal are refused alike, and a candidate that is refused stays refused until the end of the round.
+// One reason why a candidate may have to wait, while candidates are admitted one at a time. Equal candidates are
+// refused alike, and a candidate that is refused stays refused until the end of the round.
 class Limit {
  public:
   virtual ~Limit() = default;
   virtual bool Refuses(const Candidate& candidate) const = 0;
-  // `candidate` starts.
+  // Notes that `candidate` starts.
   virtual void Take(const Candidate& /*candidate*/) {}
-  // Why those that are refused wait, for a person.
+  // Explains to users why the refused candidates wait.
   virtual Gate Describe() const = 0;
   virtual std::unique_ptr<Limit> Copy() const = 0;
 };
 
-// What the limits count with. A candidate that has a grant is counted already: for such candidates counts the budget
-// without their own grants. A granted candidate that is refused (the policy shrank, or other nodes became unavailable)
-// goes on counting in `all`, as it may be started by a patch that is still under way.
+// The budgets that the limits use. A candidate that has a grant is counted already, so such candidates are checked
+// against the budget without their own grants. A granted candidate that is refused (the policy shrank, or other nodes
+// became unavailable) still counts in `all`. A patch in flight may yet start it.
 struct Budgets {
   UpgradeBudget all = {};
   UpgradeBudget granted = {};
-  // How many grants the ledger has room for, and how many it keeps; nullopt: without a ledger.
+  // How many grants the ledger has room for, and how many it keeps; nullopt without a ledger.
   struct LedgerRoom {
     std::size_t max = 0;
     std::size_t kept = 0;
@@ -47,10 +47,10 @@ struct Budgets {
   std::optional<LedgerRoom> ledger = std::nullopt;
 };
 
-// A copy counts on by itself.
+// A copy continues to count independently.
 class Limits {
  public:
-  // Refuses nobody.
+  // Refuses no candidate.
   Limits() = default;
   Limits(const Limits& other);
   Limits& operator=(const Limits& other) { return *this = Limits(other); }
@@ -58,7 +58,8 @@ class Limits {
   Limits& operator=(Limits&&) = default;
   static Limits Of(const Budgets& budgets, bool paused);
 
-  // The first limit that refuses `candidate`; nullptr if it may start. Lives as long as these limits.
+  // Returns the first limit that refuses `candidate`, or nullptr if it may start. The result lives as long as this
+  // object.
   const Limit* Refusing(const Candidate& candidate) const;
   void Take(const Candidate& candidate);
 

@@ -1,4 +1,5 @@
-// The room of a rollout by the limits of the policy, which are asked for nodes that start as one.
+// The room that the limits of the policy leave for a rollout. They are checked for nodes that start together as one
+// unit.
 //
 //     LimitsRoom room(Limits::Of(budgets, paused), {.unavailable_max = 3}, candidate_of);
 //     AdmitNodes(rules, view, census, step, start, room);
@@ -17,8 +18,8 @@
 
 namespace driverupgrade::internal {
 
-// What nodes that start together have to fit at all; nullopt: no such limit. And how much of it is taken by nodes whose
-// end nobody waits for (RolloutNode::lasts_from).
+// Limits for nodes that start together, which they must fit at all; nullopt means no such limit. Also, how much of
+// these limits is used by nodes that will not free their share on their own (RolloutNode::lasts_from).
 struct RoomOfGroups {
   std::optional<int> unavailable_max = std::nullopt;
   std::optional<std::size_t> grants_max = std::nullopt;
@@ -28,7 +29,7 @@ struct RoomOfGroups {
 
 class LimitsRoom final : public RolloutRoom {
  public:
-  // By the index of the node in the view of the rollout.
+  // Returns the candidate of the node with this index in the view of the rollout.
   using CandidateOf = std::function<const Candidate&(std::size_t)>;
   LimitsRoom(Limits limits, RoomOfGroups groups, CandidateOf candidate_of);
 

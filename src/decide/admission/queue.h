@@ -21,7 +21,7 @@
 
 namespace driverupgrade {
 
-// A node that waits. `node` belongs to whoever asks.
+// A waiting node. The caller owns the text of `node`.
 struct WaitingNode {
   std::string_view node = {};
   Candidate candidate = {};
@@ -29,18 +29,18 @@ struct WaitingNode {
 
 // The order of admission.
 bool GoesBefore(const WaitingNode& a, const WaitingNode& b);
-// `gate` for whoever is refused, with the place among those that are, from 1.
+// Returns `gate` for a refused node, with its place among the refused nodes, starting at 1.
 Gate AtPlace(const Gate& gate, int place);
 
-// Why those wait that one Admit of a queue refused. A value, which the queue may outgrow.
+// The reasons for which one Admit of a queue refused nodes. It is a value, so it may outlive the queue.
 class Refusals {
  public:
-  // Of a node that waited then; without its place in the queue.
+  // Returns the gate of a node that was waiting then, without its place in the queue.
   const Gate& Of(const WaitingNode& waiting) const;
 
  private:
   friend class AdmissionQueue;
-  // The default is before all.
+  // The default is before all other keys.
   using Key = std::tuple<bool, bool, std::string>;
   struct From {
     Key key = {};
@@ -51,42 +51,44 @@ class Refusals {
   std::map<Candidate, std::vector<From>> kinds_ = {};  // each in order of the keys
 };
 
-// The nodes that wait by kind, where those of a kind are equal candidates: a round takes the first of the kinds that
-// are still admitted and ends when none is, so it costs O((admitted + told) (kinds + log waiting)). Presumes what Judge
-// sees to: who takes headroom needs it. Not thread-safe.
+// The waiting nodes by kind, where the nodes of a kind are equal candidates. A round takes the first node of the kinds
+// that are still admitted. It ends when no kind is, so it costs O((admitted + told) (kinds + log waiting)). Requires,
+// as Judge ensures, that a node that takes headroom also needs it. Not thread-safe.
 class AdmissionQueue {
  public:
   void Add(const WaitingNode& waiting);
-  // Nothing to do if it does not wait.
+  // Does nothing if the node is not waiting.
   void Remove(const WaitingNode& waiting);
 
-  // Takes those that may start out of the queue, and returns their names in the order of their admission.
+  // Removes the nodes that may start from the queue, and returns their names in the order of their admission.
   std::vector<std::string> Admit(Limits limits);
-  // Those that wait, and waited before the last Admit, for another reason than before it. May name others, too.
+  // Returns the nodes that waited before the last Admit and now wait for a different reason. May include other nodes,
+  // too.
   std::vector<std::string> ChangedRefusals() const;
 
-  // Of the last Admit; valid until the next one.
+  // The refusals of the last Admit; valid until the next one.
   const Refusals& refusals() const { return refusals_; }
 
  private:
   // The order of admission: (has no grant, is the operator's own node, name).
   using Key = Refusals::Key;
-  // From `from` on, `limit` refused in a round.
+  // In a round, `limit` refused every key from `from` on.
   struct Refused {
     Key from = {};
-    const Limit* limit = nullptr;  // of that round
-    Gate gate = {};                // as of its end
+    const Limit* limit = nullptr;  // a limit of that round
+    Gate gate = {};                // the gate at the end of that round
   };
   struct Kind {
     std::set<Key> waiting = {};
-    // In order of `from`: of the last round, and of the one before it, whose limits are gone.
+    // In order of `from`: of the last round, and of the one before it, whose limits no longer exist.
     std::vector<Refused> now = {};
     std::vector<Refused> before = {};
   };
 
-  // The kind whose first node is next to be admitted; notes which kinds are refused after `last`, and by what.
+  // Returns the kind whose first node is next to be admitted. Notes which kinds are refused after `last`, and by which
+  // limit.
   std::map<Candidate, Kind>::iterator Next(const Key& last);
-  // Whether refusal `i` still holds at `key`, and not the one after it.
+  // Returns whether refusal `i`, and not the one after it, applies at `key`.
   static bool Reaches(const std::vector<Refused>& refused, std::size_t i, const Key& key);
 
   Limits limits_ = {};

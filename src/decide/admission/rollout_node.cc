@@ -20,8 +20,8 @@ namespace {
 // Long enough for a kubelet to return after a restart, or after a restart of its node's network, and remove the pod.
 constexpr absl::Duration kLostAfter = absl::Minutes(1);
 
-// Returns whether the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the maintenance
-// operator (dep-F13). A NodeMaintenance that is being deleted frees the slot by itself.
+// Returns whether the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the
+// maintenance operator (dep-F13). A NodeMaintenance that is being deleted frees the slot on its own.
 bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions>& options) {
   if (!options || !options->enabled || !view.maintenances || view.maintenances->empty()) return false;
   const std::vector<const NodeMaintenance*> claims = MaintenanceRequestor(*options).ClaimsOn(view);
@@ -38,7 +38,7 @@ NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, boo
   const UpgradeState from = verdict.from;
   const bool unsettled = verdict.gate && verdict.gate->reason == GateReason::kUnsettled;
   if (from == UpgradeState::kFailed && !unsettled) {
-    // At an older revision, or it is to be tried again: no failure of what is being rolled out now.
+    // The node failed at an older revision or will be retried, so it is not a failure of the current rollout.
     const bool is_to_begin = verdict.state == UpgradeState::kUpgradeRequired || is_of_older_revision;
     return is_to_begin ? NodeProgress::kWaiting : NodeProgress::kFailed;
   }
@@ -61,7 +61,7 @@ std::vector<Pod> NewDriverPods(const NodeView& view, const DriverFacts& driver) 
   return pods;
 }
 
-// Until the driver has been replaced, the conditions and the chosen pods are those of the old one.
+// Until the driver has been replaced, the conditions and the chosen pods belong to the old driver.
 NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const DriverFacts& driver,
                         const RolloutHealth& health) {
   static const StringMap& kNone = *new StringMap();
@@ -84,9 +84,9 @@ bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   });
 }
 
-// Returns since when the node has been unavailable for good. `will_end`: the node's upgrade will finish and make it
-// available again. A node may be not ready while its driver is replaced; it is lost if a driver pod outlives its deletion
-// timestamp by kLostAfter.
+// Returns since when the node has been unavailable indefinitely. `will_end`: the node's upgrade will finish and make it
+// available again. A node can be not ready while its driver is replaced; it is lost if a driver pod outlives its
+// deletion timestamp by kLostAfter.
 absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end) {
   if (view.node.ready && !view.node.unschedulable && !marks.isolated_devices.present()) return absl::InfiniteFuture();
   if (!will_end) return absl::InfinitePast();
@@ -98,8 +98,8 @@ absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end
   return from;
 }
 
-// Marks a finished node that is out of use. Such a node is not Ready, or its driver pod is not Ready, or the pod is missing
-// although a DaemonSet of the driver selects the node.
+// Marks a finished node that is out of use. Such a node is not Ready, or its driver pod is not Ready, or the pod is
+// missing although a DaemonSet of the driver selects the node.
 void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
   const Pod* pod = UnreadyDriverPod(view);
   const bool is_wanted = std::any_of(driver.daemon_sets.begin(), driver.daemon_sets.end(),
@@ -143,7 +143,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   node.is_isolated = view.node.unschedulable || is_evacuated;
   node.out_of_service = keeps_maintenance || marks->isolated_devices.present() ||
                         (view.node.unschedulable && IsInCordonSet(*marks, identity));
-  // The state machine does not ask: a failed node with the skip label may still be repaired.
+  // The state machine does not check this: a failed node with the skip label may still be repaired.
   if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) {
     node.progress = NodeProgress::kLeftOut;
     node.left_out_by = GateReason::kSkipLabel;

@@ -36,7 +36,7 @@ std::vector<const DriverDaemonSet*> DaemonSetsOf(const DriverFacts& driver, bool
   return wanting.empty() ? all : wanting;
 }
 
-// None: the revision of a DaemonSet is not known.
+// Returns the target revisions; empty if the revision of a DaemonSet is unknown.
 std::set<std::string> RevisionsOf(const std::vector<const DriverDaemonSet*>& daemon_sets) {
   std::set<std::string> revisions;
   for (const DriverDaemonSet* daemon_set : daemon_sets) {
@@ -60,7 +60,7 @@ std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identit
   return approvals;
 }
 
-// The approval may stand on any of them.
+// Any of the DaemonSets may carry the approval.
 const DaemonSet& FirstDaemonSet(const DriverFacts& driver) {
   const auto first =
       std::min_element(driver.daemon_sets.begin(), driver.daemon_sets.end(), [](const auto& a, const auto& b) {
@@ -92,7 +92,7 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const Roll
   return statuses;
 }
 
-// Returns true if the units have to be formed again. Otherwise the node keeps its own.
+// Returns true if the units must be formed again. Otherwise the node keeps its own.
 bool KeepUnit(const RolloutNode& before, RolloutNode& node) {
   if (before.may_start != node.may_start || before.progress != node.progress || before.pods != node.pods ||
       before.gangs != node.gangs || before.may_stop != node.may_stop ||
@@ -245,7 +245,7 @@ class RolloutRounds {
     }
     return next;
   }
-  // When one more of those under way counts as lost.
+  // Returns when the next of the nodes in progress counts as lost.
   absl::Time NextLoss() const {
     absl::Time next = absl::InfiniteFuture();
     if (!StartsTogether(policy_)) return next;
@@ -266,7 +266,7 @@ class RolloutRounds {
     }
     round.gates = std::move(answers.gates);
     step.record.gang_waits = std::move(answers.gang_waits);
-    // The times at which somebody who waits may be let start.
+    // The times at which a waiting node may be allowed to start.
     if (place == 0) return;
     round.wake_at = step.wake_at;
     if (const absl::Time next = std::min({start.until, NextLoss(), NextGangWait(round.gates)});
@@ -286,7 +286,7 @@ class RolloutRounds {
     if (step.returns) status.rollback = policy_.rollback;
     if (GangsStartTogether(policy_)) status.gangs = Gangs(status.revision);
     if (!start.open) status.closed = WindowGate(start, step.record, policy_);
-    // While the revision is not known there is nothing to be noted, and how long nodes took is kept until there is.
+    // While the revision is unknown, there is nothing to record, and the durations of nodes are kept until it is known.
     if (std::string text = FormatRecord(step.record); view_.revision && text != input_.facts.record) {
       status.record = std::move(text);
     }
@@ -311,7 +311,7 @@ class RolloutRounds {
     }
   }
 
-  // How many nodes can be unavailable at once by upgrades: others may be for good.
+  // Returns how many nodes upgrades can make unavailable at the same time: others may be unavailable indefinitely.
   std::optional<int> RoomForUnits() const {
     if (!GangsStartTogether(policy_) || !budgets_.all.unavailable_max) return std::nullopt;
     const auto lost = std::count_if(view_.nodes.begin(), view_.nodes.end(),
@@ -328,7 +328,7 @@ class RolloutRounds {
     return gangs;
   }
 
-  // Without gangs, this many nodes are in progress at once.
+  // Returns how many nodes are in progress at the same time, without gangs.
   std::optional<int> AtOnce() const {
     std::optional<int> most = budgets_.all.parallel_max;
     if (const auto& unavailable = budgets_.all.unavailable_max) {
@@ -337,7 +337,7 @@ class RolloutRounds {
     return most && *most > 0 ? most : std::nullopt;
   }
 
-  // An approval for which no node of a later stage waits is asked of nobody.
+  // No approval is requested if no node of a later stage is waiting for it.
   bool AwaitsApproval(const RolloutStep& step) const {
     if (step.halted || step.closed.reason != GateReason::kApproval) return false;
     const std::vector<StageCount>& counts = census_.counts();

@@ -1,13 +1,13 @@
-// Who starts by a policy with `rollout`: what StateMachine::Step and IncrementalPlanner do alike.
+// Decides which nodes start under a policy with `rollout`. StateMachine::Step and IncrementalPlanner share this code.
 //
 //     RolloutMembers members;
 //     for (...) members.Add(*view, verdict, share, input);
 //     RolloutRound round = AdmitByRollout(input, members, sums, elsewhere);
 //     members.Change(i, *view, verdict, share, input);     // and the next round
 //
-// Pure. The first round costs O(N log N) of all nodes. A later one costs O(C log N) for what has changed and a few
-// nanoseconds for each node that waits; O(N) if an order goes by pods or a stage awaits chosen ones, and the first again if
-// the stages are assigned anew.
+// Pure. The first round costs O(N log N) for all nodes. A later one costs O(C log N) for the C changed nodes, and a few
+// nanoseconds for each waiting node. It costs O(N) if an order uses pods or a stage waits for chosen pods, and as much
+// as the first if the stages are assigned again.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 
@@ -45,15 +45,15 @@ struct RolloutInput {
   std::optional<std::size_t> grants_max = std::nullopt;
 };
 
-// The nodes as a rollout sees them, in order of their names. The views outlive this, or are changed first.
+// The nodes as a rollout sees them, in order of their names. The views must outlive this object, or be replaced first.
 class RolloutMembers {
  public:
-  // One more, before the first round.
+  // Adds a node before the first round.
   void Add(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share, const RolloutInput& input);
-  // Its view or its verdict may be another; the stages stay as they are, unless it is left out now or was.
+  // Notes that a node's view or verdict may differ. The stages stay as they are unless the node is or was left out.
   void Change(std::size_t i, const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
               const RolloutInput& input);
-  // Labels have changed by which the next round has to assign stages and groups.
+  // Notes that labels changed, so that the next round must assign stages and groups again.
   void LabelsChanged() { stale_ = true; }
   // The stages of the nodes, as of the last round.
   const std::shared_ptr<const std::vector<int>>& stages() const { return stages_; }
@@ -67,13 +67,13 @@ class RolloutMembers {
  private:
   friend class RolloutRounds;
   struct Share {
-    // What it is without `asks` means nothing.
+    // Meaningful only if `asks` is set.
     Candidate candidate = {};
-    // It waits for a slot.
+    // The node waits for a slot.
     bool asks = false;
-    // By its state, or by a grant.
+    // The node holds a slot because of its state or because of a grant.
     bool holds_slot = false;
-    // And by more than the grant that it is admitted by.
+    // The node would hold a slot even without the grant by which it is admitted.
     bool holds_slot_without = false;
   };
   static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);
@@ -94,7 +94,7 @@ struct RolloutDecision {
   std::size_t index = 0;
   // In RolloutRound::gates, or RolloutAnswer::kStarts.
   int gate = RolloutAnswer::kStarts;
-  // In the queue, from 1; 0 for who starts.
+  // Place in the queue, from 1; 0 if the node starts.
   int place = 0;
 };
 
@@ -105,17 +105,18 @@ struct RolloutRound {
   RolloutStatus status = {};
   UpgradeBudget budget = {};
   std::vector<Finding> findings = {};
-  // The nodes whose pods the next round has to know, by their indexes: those that wait in an order that goes by pods,
-  // and the upgraded ones of a stage that is not done before chosen pods are ready.
+  // Indexes of the nodes whose pods the next round must know. These are the nodes that wait in an order by pods, and
+  // the upgraded nodes of a stage that is not done before chosen pods are ready.
   std::vector<std::size_t> pod_interest = {};
-  // A node of each unit that is not cordoned yet, although others may be: no pod of the unit is evicted before all are.
+  // A node of each unit that is not cordoned yet, although others may be. No pod of the unit is evicted before all its
+  // nodes are cordoned.
   std::map<std::string, std::string> uncordoned_units = {};
-  // Nodes that have started, as far as the ledger knows, and whose pods are not known, so that their unit is not either.
+  // Nodes that have started according to the ledger, but whose pods, and therefore whose units, are unknown.
   std::vector<std::size_t> of_unknown_units = {};
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
-// `sums`: over all nodes, grants of nodes elsewhere included; `elsewhere` are these.
+// `sums` covers all nodes, including `elsewhere` grants of nodes that are not members.
 RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers& members, const Sums& sums,
                             std::size_t elsewhere);
 

@@ -21,8 +21,9 @@ using internal::NodeMarks;
 
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
-// A node that an administrator had cordoned, and that he has not uncordoned in the middle: the patch that cordons it
-// again makes the cordon ours (dep-F8), and that is no start for which anybody would ask.
+// Returns whether an administrator had cordoned the node and has not uncordoned it during the upgrade. Such a node
+// needs no slot. The patch that cordons a node again makes the cordon ours (dep-F8), and is not a start that would be
+// requested.
 bool IsOutsideSlots(const NodeMarks& marks, const std::optional<UpgradeState>& state) {
   if (!internal::WasInitiallyUnschedulable(marks)) return false;
   return marks.unschedulable || !state || !TraitsOf(*state).holds_cordon;

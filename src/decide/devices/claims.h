@@ -37,8 +37,8 @@ std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& policy);
 
 // Number of devices that are published for the node.
 int DeviceCount(const NodeView& view, const IsolationPolicy& policy);
-// Returns why the devices of the node do not count as published again; empty if they do. There must be `before` devices or
-// more, and all that have a driver version must have the same.
+// Returns why the devices of the node do not count as published again; empty if they do. There must be `before` devices
+// or more, and all that have a driver version must have the same.
 std::string WhyNotPublished(const NodeView& view, const IsolationPolicy& policy, int before);
 
 }  // namespace driverupgrade::internal

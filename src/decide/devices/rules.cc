@@ -11,7 +11,8 @@ namespace driverupgrade::internal {
 namespace {
 
 constexpr std::string_view kConditionType = "EvictionInProgress";
-// How long the controller manager may take to see a change of a rule. It takes a tenth of a second where it takes part at all.
+// How long the controller manager may take to notice a change of a rule. It takes a tenth of a second if it processes
+// rules at all.
 constexpr absl::Duration kSeenMax = absl::Seconds(30);
 // How long a rule has no effect before it is deleted.
 constexpr absl::Duration kHarmless = absl::Seconds(5);
@@ -136,7 +137,7 @@ RuleStep ReleaseDevices(const NodeView& view, const DriverIdentity& identity, ab
     const absl::Time harmless = ChangedAt(rule, view) + kHarmless;
     absl::Time due = absl::InfiniteFuture();
     if (rule.deletion_timestamp) {
-      // It is gone soon.
+      // The object will be deleted soon.
     } else if (rule.effect != DeviceTaintEffect::kNone) {
       step.calls.push_back(SetEffect(rule, DeviceTaintEffect::kNone));
     } else if (now >= harmless) {

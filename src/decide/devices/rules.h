@@ -1,7 +1,6 @@
-// The life of the rules that taint the devices of a node while its driver is replaced.
-//
-// A rule begins with effect None, then gets NoSchedule, and gets None again before it is deleted. The scheduler may miss a
-// change that coincides with a change of the devices. A rule that it fails to forget must be harmless.
+// The life cycle of the rules that taint the devices of a node while its driver is replaced. A rule starts with effect
+// None, then gets NoSchedule, and gets None again before it is deleted. The scheduler may miss a change that coincides
+// with a change of the devices. A rule that it fails to forget must be harmless.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 
@@ -28,7 +27,7 @@ struct RuleStep {
   std::string detail = {};
   // When it may be over; infinite if a change of an object ends it.
   absl::Time due = absl::InfiniteFuture();
-  // The reason why the taint does not work in this cluster, so that the node has to be cordoned; empty if it may work.
+  // The reason why the taint does not work in this cluster, so that the node must be cordoned; empty if it may work.
   std::string failure = {};
 };
 
@@ -42,7 +41,7 @@ RuleStep IsolateDevices(const NodeView& view, const DriverIdentity& identity, co
                         absl::Time now);
 // Removes all rules of `identity` on the node. Nothing to do if its devices are not known.
 RuleStep ReleaseDevices(const NodeView& view, const DriverIdentity& identity, absl::Time now);
-// The same at once, without a pause in between, for an operator that leaves the cluster.
+// The same immediately, without pauses, for an operator that leaves the cluster.
 std::vector<DeviceCall> ReleaseAtOnce(const NodeView& view, const DriverIdentity& identity);
 
 }  // namespace driverupgrade::internal

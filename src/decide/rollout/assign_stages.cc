@@ -17,7 +17,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Nodes that are in one stage whatever happens: one node, or the group that starts together.
+// Nodes that are always in one stage: a single node, or a group that starts together.
 struct Unit {
   std::uint64_t hash = 0;
   std::string name = {};
@@ -34,7 +34,7 @@ std::uint64_t Scattered(std::string_view name) {
   return bits ^ (bits >> 33);
 }
 
-// In an order that has nothing to do with names, which often tell the racks.
+// In an order that does not depend on names, which often reflect the racks.
 std::vector<Unit> UnitsOf(const std::vector<RolloutNode>& nodes, const RolloutPolicy& policy) {
   const bool together = policy.groups && policy.groups->mode == GroupMode::kTogether;
   std::vector<Unit> units;

@@ -96,7 +96,7 @@ void RolloutCensus::Change(std::size_t i, const RolloutNode& before, const Rollo
     group.Count(after, IsOpen(i, after), 1);
   }
   const std::size_t number = UnitOf(i);
-  // The others of its group may wait for it.
+  // The other nodes of its group may wait for it.
   const bool concerns_others =
       together_ && (before.progress != after.progress || before.out_of_service != after.out_of_service);
   if ((!before.may_start && !after.may_start && !concerns_others) || is_changed_[number]) return;
@@ -171,7 +171,7 @@ std::vector<int> RolloutCensus::SlotsUsed() const {
   return used;
 }
 
-// Those that have changed are taken out, and put in where they belong.
+// Removes the units that have changed, and inserts them again in their order.
 const std::vector<std::size_t>& RolloutCensus::Waiting(const std::vector<RolloutNode>& nodes) {
   if (changed_.empty()) return waiting_;
   std::erase_if(waiting_, [&](std::size_t number) { return is_changed_[number]; });

@@ -1,5 +1,5 @@
-// The nodes of a rollout as counts, groups and an order, which are kept while single nodes change: a round costs what has
-// changed and what waits, not what there is.
+// The nodes of a rollout as counts, groups and an order, which are updated when single nodes change. The cost of a
+// round depends on the changed nodes and the waiting nodes, not on all nodes.
 //
 //     RolloutCensus census(policy, nodes, AssignStages(nodes, policy));
 //     census.Change(i, nodes[i], changed);
@@ -24,12 +24,12 @@ namespace driverupgrade::internal {
 
 bool StartsTogether(const RolloutPolicy& policy);
 
-// Of one stage, without the nodes that are left out.
+// The nodes of one stage, except the nodes that are left out.
 struct StageCount {
   int nodes = 0;
   int under_way = 0;
   int done = 0;
-  int unwell = 0;  // of those that are done
+  int unwell = 0;      // among the done nodes
   int out_of_use = 0;  // unwell nodes that are not in use
   int failed = 0;
 };
@@ -42,25 +42,25 @@ struct LeftOutNodes {
 // `1 of 8 left out: n3, NotReady since 2026-11-26T12:00:00Z`; `others` are not left out. Empty if none is left out.
 std::string Describe(const LeftOutNodes& left_out, int others);
 
-// What is asked as one: a node, or all nodes of a group that wait.
+// Nodes that are admitted as one: a single node, or all waiting nodes of a group.
 struct WaitingUnit {
   std::string key = {};
   int stage = 0;
   std::size_t group = 0;  // 0 without groups
   std::vector<std::size_t> nodes = {};
   bool admitted_before = false;
-  bool is_rest = false;  // of a group that starts together and has begun
+  bool is_rest = false;  // the rest of a group that starts together and has started
   bool own_node = false;
-  bool out_of_service = true;  // it waits for no stage: nor does any other node of a group that starts together
+  bool out_of_service = true;  // it waits for no stage, and neither does any other node of a group that starts together
 };
 
 class RolloutCensus {
  public:
   RolloutCensus() = default;
-  // `stages`: of the nodes. O(N log N).
+  // `stages`: the stages of the nodes. O(N log N).
   RolloutCensus(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes, std::vector<int> stages);
 
-  // Node i becomes another, with the same labels. O(log N).
+  // Replaces node i by one with the same labels. O(log N).
   void Change(std::size_t i, const RolloutNode& before, const RolloutNode& after);
 
   const std::vector<int>& stages() const { return stages_; }
@@ -77,16 +77,16 @@ class RolloutCensus {
   // The number of the group of each node; empty without groups.
   const std::vector<std::size_t>& group_of() const { return group_of_; }
 
-  // If the stages up to `open` have come. O(N) if that is another one than before.
+  // Returns the tallies if the stages up to `open` have been reached. O(N) if `open` differs from the last call.
   const GroupTallies& Groups(const std::vector<RolloutNode>& nodes, int open);
-  // The first failed node of each group that has one, with GroupMode::kOneAtATime. O(troubled).
+  // Returns the first failed node of each group that has one, with GroupMode::kOneAtATime. O(troubled).
   std::map<std::size_t, std::string> FailedByGroup(const std::vector<RolloutNode>& nodes) const;
-  // How many of maxParallelUpgrades are taken by the nodes under way: nodes, or groups that start together. By stage.
+  // Returns how much of maxParallelUpgrades the nodes in progress use: nodes, or groups that start together. By stage.
   std::vector<int> SlotsUsed() const;
-  // The numbers of the units with nodes that may start, in the order in which they are asked. O(W + changed log W).
+  // Returns the numbers of the units with nodes that may start, in the order of admission. O(W + changed log W).
   const std::vector<std::size_t>& Waiting(const std::vector<RolloutNode>& nodes);
   const WaitingUnit& unit(std::size_t number) const { return units_[number]; }
-  // The number of the unit of a node.
+  // Returns the number of the node's unit.
   std::size_t UnitOf(std::size_t i) const { return together_ ? group_of_[i] : i; }
 
  private:

@@ -1,4 +1,4 @@
-// What nodes have taken so far, in little room: counts by duration, in steps of a fifth.
+// The durations of past upgrades in compact form: counts by duration, in steps of a fifth.
 //
 //     sketch.Add(absl::Minutes(7));
 //     const absl::Duration takes = sketch.Quantile(95).value_or(expected);
@@ -14,19 +14,19 @@ namespace driverupgrade::internal {
 
 class DurationSketch {
  public:
-  // Fewer say nothing.
+  // Fewer samples are not meaningful.
   static constexpr int kSamplesMin = 5;
-  // Beyond so many, what is old counts half, so that the sketch follows a driver that gets slower.
+  // With more samples than this, old ones count half, so that the sketch follows a driver that gets slower.
   static constexpr int kSamplesMax = 1000;
 
   void Add(absl::Duration took);
-  // A duration that `percent` of the nodes have not exceeded; up to a fifth too long, and not too short unless
-  // nodes take more than a week. nullopt: too few have been measured.
+  // Returns a duration that `percent` of the nodes have not exceeded. It is up to a fifth too long, and too short only
+  // if nodes take more than a week. nullopt: there are too few samples.
   std::optional<absl::Duration> Quantile(int percent) const;
 
-  // By the number of the step; for whoever stores it.
+  // The counts by the number of the step, for storage.
   const std::map<int, int>& counts() const { return counts_; }
-  // What makes no sense is left out.
+  // Ignores entries that make no sense.
   static DurationSketch FromCounts(const std::map<int, int>& counts);
 
   friend bool operator==(const DurationSketch&, const DurationSketch&) = default;

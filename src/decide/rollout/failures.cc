@@ -11,7 +11,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// As failurePolicy.maxFailures: a percentage rounds down, and one failure may always happen.
+// Same as failurePolicy.maxFailures: a percentage rounds down, and one failure is always allowed.
 int LimitOf(const CountOrPercent& budget, int total) {
   if (const Count* count = std::get_if<Count>(&budget)) return count->value;
   return std::max(1, static_cast<int>(std::int64_t{std::get_if<Percent>(&budget)->value} * total / 100));
@@ -35,7 +35,7 @@ std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
 }
 
 // A failed node that relies on a cordon has our name in the set, or an administrator's cordon was noted. The class is
-// written for every node that is given back.
+// written for every node that is returned to service.
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity) {
   return marks.State() == UpgradeState::kFailed &&
          marks.failure_class.value() == ToString(FailureClass::kDrainBlocked) && !IsIsolated(marks, identity) &&

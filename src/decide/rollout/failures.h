@@ -1,4 +1,4 @@
-// What a node's upgrade has failed of, and how many of each class stop a rollout.
+// Classifies failed upgrades, and limits the failures of each class that a rollout tolerates.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_FAILURES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_FAILURES_H_
 
@@ -18,21 +18,21 @@ struct FailureFacts {
   // The state from which the node went to upgrade-failed.
   UpgradeState failed_in = UpgradeState::kUnknown;
   bool node_ready = true;
-  // Of some container of the driver's pods.
+  // The image of some container of the driver's pods cannot be pulled.
   bool image_pull_fails = false;
 };
-// nullopt: a failure of no class.
+// Returns nullopt for a failure of no class.
 std::optional<FailureClass> ClassOf(const FailureFacts& facts);
 
 // Whether the node failed because it could not be evacuated, and was returned to service with its old driver
 // (OnFailure::kGiveBack).
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity);
 
-// The class of that name; nullopt: there is none.
+// Returns the class of that name, or nullopt if there is no such class.
 std::optional<FailureClass> ParseFailureClass(std::string_view name);
 
-// The first class that has used up its budget, for a person; nullopt: none has. `total`: nodes of the fleet.
-// `failed`: by FailureClass.
+// Describes, for users, the first class that has used up its budget; nullopt if every class has budget left. `total`:
+// nodes of the fleet. `failed`: number of failed nodes by FailureClass.
 std::optional<std::string> ExhaustedBudget(const FailureBudgets& budgets,
                                            const std::array<int, kAllFailureClasses.size()>& failed, int total);
 

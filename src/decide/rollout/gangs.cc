@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t kNodesMax = 999'999'999;
 constexpr std::string_view kComputeDomainLabel = "resource.nvidia.com/computeDomain";
 
-// Keys that the controllers of gangs write on their pods. Of two keys, both must be there, and both name the gang.
+// Keys that the controllers of gangs write on their pods. If there are two keys, both must be present, and both name
+// the gang.
 struct GangKey {
   std::string_view kind;
   bool is_label = true;
@@ -47,7 +48,7 @@ std::string_view ValueOf(const StringMap& map, std::string_view key) {
   return found == map.end() ? std::string_view() : std::string_view(found->second);
 }
 
-// The pods of an indexed Job with a subdomain talk to each other; others are independent tasks.
+// The pods of an indexed Job with a subdomain communicate with each other; other pods are independent tasks.
 std::string IndexedJobOf(const Pod& pod) {
   const std::string_view job = ValueOf(pod.labels, "batch.kubernetes.io/job-name");
   const bool is_indexed = pod.labels.contains("batch.kubernetes.io/job-completion-index");
@@ -145,7 +146,7 @@ class Units {
     }
   }
 
-  // Nodes without pods in the way first. Whose pods are not known goes last.
+  // Nodes without pods in the way go first, and nodes whose pods are unknown go last.
   std::string TurnAlone(const RolloutNode& node) const {
     if (!node.pods) return "3";
     if (*node.pods == 0) return "0";

@@ -20,14 +20,14 @@
 
 namespace driverupgrade::internal {
 
-// The annotation of a pod that names its gang, or says `none`.
+// The annotation of a pod that names its gang, or has the value `none`.
 inline constexpr std::string_view kGangAnnotation = "driverupgrade/gang";
 
-// Returns the gang of the pod, such as `JobSet/team/train`; empty: the pod runs by itself. The widest group of pods that
-// restarts as one counts. The pod's own annotation wins.
+// Returns the gang of the pod, such as `JobSet/team/train`; empty if the pod runs on its own. The widest group of pods
+// that restarts as one counts. The pod's own annotation has priority.
 std::string GangOf(const Pod& pod);
 
-// The annotation by which a pod says that its gang may be interrupted now, such as after a checkpoint.
+// The annotation by which a pod allows its gang to be interrupted now, for example after a checkpoint.
 inline constexpr std::string_view kMayStopAnnotation = "driverupgrade/may-stop";
 
 // Whether each of these pods of the node that belongs to a gang has the annotation. In a ComputeDomain all do.
@@ -39,8 +39,8 @@ std::vector<std::string> GangsOn(const Node& node, const std::vector<const Pod*>
 // Whether nodes with pods of one gang start as one.
 bool GangsStartTogether(const RolloutPolicy& policy);
 
-// Whether the node waits, and is not known to have started. A node that cannot start yet holds up its unit, because another part would
-// interrupt the gang once more.
+// Whether the node waits, and is not known to have started. A node that cannot start yet delays its unit, because
+// another part would interrupt the gang once more.
 bool AwaitsStart(const RolloutNode& node);
 
 // Returns the gang of a unit, whose name may have a number.
@@ -49,30 +49,30 @@ std::string GangOfUnit(const std::string& unit);
 // Since when gangs may finish before they are interrupted, by gang.
 using GangWaits = std::map<std::string, absl::Time>;
 
-// Returns until when these nodes, which start as one, wait for their gangs; nullopt: they do not wait. `began`: when the wait
-// began. Infinite future: without limit.
+// Returns until when these nodes, which start as one, wait for their gangs; nullopt if they do not wait. `began`: when
+// the wait started. Infinite future: without limit.
 std::optional<absl::Time> GangWaitEnds(const NodeGangs& gangs, const std::vector<const RolloutNode*>& nodes,
                                        absl::Time began);
 
 struct UnitOptions {
   TooBig too_big = TooBig::kWait;
-  // Nodes that may be unavailable at once; nullopt: any number.
+  // Number of nodes that can be unavailable at the same time; nullopt means any number.
   std::optional<int> unavailable_max = std::nullopt;
   // The policy decides the order of nodes without a gang.
   bool has_order = false;
 };
 
-// Returns, of each unit of which nodes are in progress, a node that is not cordoned; none if all of them are.
+// Returns, for each unit with nodes in progress, a node that is not cordoned; no node if all are cordoned.
 std::map<std::string, std::string> UncordonedOf(const std::vector<RolloutNode>& nodes);
 
-// Counts what is left to be interrupted, by the units that the nodes have. `at_once`: nodes that may be in progress at once; nullopt: any
-// number.
+// Counts the remaining interruptions, by the units that the nodes have. `at_once`: number of nodes that can be in
+// progress at the same time; nullopt means any number.
 RolloutGangs CountGangs(const std::vector<RolloutNode>& nodes, std::optional<int> at_once);
 
-// Gives each node that waits its unit and its turn. A unit has all nodes of one stage on which a gang has pods and that are in no
-// unit yet; the largest gangs come first. Nodes that were granted together before a crash or a conflict, and have not
-// started, belong to the unit of their gang that has. Units are never joined because they share a node: on shared nodes, all would
-// become one. O(N log N).
+// Assigns a unit and a turn to each waiting node. A unit has all nodes of one stage on which a gang has pods and that
+// are in no unit yet; the largest gangs come first. Nodes that were granted together before a crash or a conflict, and
+// have not started, belong to the unit of their gang that has. Units are never joined because they share a node: on
+// shared nodes, all would become one. O(N log N).
 void AssignUnits(std::vector<RolloutNode>& nodes, const std::vector<int>& stages, const UnitOptions& options);
 
 }  // namespace driverupgrade::internal

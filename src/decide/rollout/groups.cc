@@ -25,7 +25,7 @@ std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy) {
   return policy.groups;
 }
 
-// No name of a node begins with the sign.
+// No node name begins with this character.
 std::string GroupOf(const Node& node, const NodeGroups& groups) {
   const auto label = node.labels.find(groups.by);
   return label == node.labels.end() ? node.name : "=" + label->second;
@@ -90,7 +90,7 @@ std::optional<std::string> GroupLimit::SecondGroup(std::size_t group) const {
   for (const std::size_t other : begun_) {
     const GroupTally& tally = all_.tallies[other];
     if (other == group || !tally.IsBegun()) continue;
-    // What is under way goes before what has only been interrupted; of two such groups the first.
+    // A group in progress has priority over an interrupted one. Of two such groups, the first has priority.
     if (tally.under_way > 0) {
       first = other;
       break;

@@ -1,4 +1,4 @@
-// What the nodes of a group have to do with each other when they start.
+// Relates the nodes of a group when they start.
 //
 //     GroupLimit limit(*rollout.groups, TallyGroups(view.nodes, *rollout.groups, is_open));
 //     if (std::optional<std::string> why = limit.Refusal(group)) ...   // else limit.Take(group, nodes)
@@ -21,56 +21,58 @@ namespace driverupgrade::internal {
 
 // Returns the groups of the policy, or those of its gangs: they start together, and `by` is empty.
 std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy);
-// Equal for two nodes if they are in one group. A node without the label is in one of its own.
+// Returns equal texts for two nodes of one group. A node without the label is in a group of its own.
 std::string GroupOf(const Node& node, const NodeGroups& groups);
 // Returns the same with gangs, too: a node without a unit is in a group of its own.
 std::string GroupOf(const RolloutNode& node, const NodeGroups& groups);
 
-// Nodes that are left out are in no count.
+// Counts of a group, without the nodes that are left out.
 struct GroupTally {
   int nodes = 0;
-  int waiting = 0;    // and not in a stage that has yet to come
-  int may_start = 0;  // of those that wait
+  int waiting = 0;    // and in a stage that has been reached
+  int may_start = 0;  // among the waiting nodes
   int under_way = 0;
-  int ended = 0;  // and not failed
+  int ended = 0;  // without having failed
   int failed = 0;
-  // One node more, or with `by` -1 one less. `is_open`: whether the stage of the node has come.
+  // Adds a node, or removes it if `by` is -1. `is_open`: whether the stage of the node has been reached.
   void Count(const RolloutNode& node, bool is_open, int by);
-  // Some have begun, and not all are done: the group comes before those of which none has begun.
+  // Some nodes have started, and not all are done: the group has priority over groups that have not started.
   bool IsBegun() const { return under_way > 0 || failed > 0 || (ended > 0 && waiting > 0); }
 };
 
-// By the numbers of the groups, which are in order of their names.
+// The tallies by the numbers of the groups, which are in order of their names.
 struct GroupTallies {
-  // Not null once it is made. Copies share it.
+  // Not null once this is built. Copies share it.
   std::shared_ptr<const std::vector<std::string>> names = nullptr;
   std::vector<GroupTally> tallies = {};
-  // `name` is among them.
+  // `name` must be one of `names`.
   std::size_t NumberOf(std::string_view name) const;
 };
-// `is_open`: whether the stage of the node of that index has come.
+// `is_open`: whether the stage of the node of that index has been reached.
 GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups& groups,
                          const std::function<bool(std::size_t)>& is_open);
 
 class GroupLimit {
  public:
-  // `failed`: a failed node of each group that has one, to be named. `left_out`: text of each group that continues without some of its nodes. `not_begun`: why no group may start that has not begun; empty: there is no such reason.
+  // `failed`: a failed node of each group that has one, for the texts. `left_out`: text of each group that continues
+  // without some of its nodes. `not_begun`: why groups that have not started may not start; empty if they may.
   GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed = {},
              std::map<std::size_t, std::string> left_out = {}, std::string not_begun = {});
 
-  // Why no node of the group may start now; nullopt: one may, with mode kTogether: all that wait.
+  // Returns why no node of the group may start now; nullopt if a node may start (with mode kTogether: all waiting
+  // nodes).
   std::optional<std::string> Refusal(std::size_t group) const;
   std::optional<std::string> Refusal(const std::string& group) const { return Refusal(all_.NumberOf(group)); }
-  // So many of them start.
+  // Notes that this number of nodes of the group start.
   void Take(std::size_t group, int nodes);
   void Take(const std::string& group, int nodes) { Take(all_.NumberOf(group), nodes); }
-  // Whether nodes of the group are under way, so that with mode kTogether it has its place in maxParallel.
+  // Whether nodes of the group are in progress, so that with mode kTogether it has its place in maxParallel.
   bool IsUnderWay(std::size_t group) const { return all_.tallies[group].under_way > 0; }
   bool IsUnderWay(const std::string& group) const { return IsUnderWay(all_.NumberOf(group)); }
 
  private:
   std::optional<std::string> SecondGroup(std::size_t group) const;
-  // `rack=7`, or the name of a node that is alone.
+  // Returns `rack=7`, or the name of a node that is alone.
   std::string Shown(std::size_t group) const;
 
   NodeGroups groups_;
@@ -78,7 +80,7 @@ class GroupLimit {
   std::map<std::size_t, std::string> failed_;
   std::map<std::size_t, std::string> left_out_;
   std::string not_begun_;
-  std::vector<std::size_t> begun_ = {};  // in order; all there may be with mode kOneAtATime
+  std::vector<std::size_t> begun_ = {};  // in order; has all such groups only with mode kOneAtATime
 };
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// Whether a node with its new driver is well.
+// Checks whether a node with its new driver is well.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_HEALTH_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_HEALTH_H_
 
@@ -11,13 +11,13 @@
 
 namespace driverupgrade::internal {
 
-// Each for a person; empty: it is not.
+// Causes as text for users. Empty if the node is not sick, or not unwell.
 struct NodeHealth {
   std::string sick = {};
   std::string unwell = {};
   friend bool operator==(const NodeHealth&, const NodeHealth&) = default;
 };
-// `conditions` of the node by their types, `pods` on it, and those of the driver.
+// `conditions` of the node by their types, `pods` on it, and the pods of the driver.
 NodeHealth HealthOf(const StringMap& conditions, const std::vector<Pod>& pods, const std::vector<Pod>& driver_pods,
                     const RolloutHealth& health);
 

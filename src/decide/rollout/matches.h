@@ -11,7 +11,7 @@
 
 namespace driverupgrade::internal {
 
-// Which conditions of RolloutHealth::node_conditions the node has, whatever their status: a bit each. The first 64.
+// Returns a bit for each of the first 64 RolloutHealth::node_conditions, set if the node has it, whatever its status.
 std::uint64_t ConditionsOn(const Node& node, const RolloutHealth& health);
 
 class Matches {
@@ -22,7 +22,7 @@ class Matches {
 
   // Counts conditions and pods. `by`: 1 or -1.
   void Count(const RolloutNode& node, int by);
-  // One sentence for each field that matches nothing; none in a cluster without nodes.
+  // Returns one sentence for each field that matches nothing; no sentence in a cluster without nodes.
   std::vector<std::string> Missing(const RolloutPolicy& policy) const;
 
  private:

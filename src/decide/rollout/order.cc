@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kPriorityMax = 999'999'999'999'999'999;
 
-// 0 for what is no decimal number of up to 18 digits.
+// Returns 0 if the text is not a decimal number of up to 18 digits.
 std::int64_t PriorityOf(std::string_view text) {
   if (text.size() > 18) return 0;
   std::int64_t priority = 0;

@@ -1,4 +1,4 @@
-// Which of two waiting nodes goes first.
+// Decides which of two waiting nodes goes first.
 //
 //     std::sort(nodes.begin(), nodes.end(), [&](a, b) { return SortKey(a, order) < SortKey(b, order); });
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_ORDER_H_
@@ -12,10 +12,10 @@
 
 namespace driverupgrade::internal {
 
-// A text by whose bytes the nodes are in order. No two nodes have the same: it ends with the name.
+// Returns a text whose bytes define the order of the nodes. No two nodes have the same text: it ends with the name.
 std::string SortKey(const RolloutNode& node, const std::vector<RolloutOrder>& order);
 
-// Whether the pods of nodes that wait have to be known.
+// Whether the pods of waiting nodes must be known.
 bool OrdersByPods(const RolloutPolicy& rollout);
 
 }  // namespace driverupgrade::internal

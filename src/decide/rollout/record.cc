@@ -91,7 +91,7 @@ class Reader {
   std::vector<std::string> wrong_;
 };
 
-// One that somebody has put together from two: which of them counts?
+// Rejects an object that was merged from two by hand, because it is unclear which duplicate counts.
 bool HasDuplicates(const json::Value& object) {
   std::set<std::string_view> names;
   for (const auto& member : object.GetObject()) {
@@ -199,7 +199,7 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   if (document.HasParseError()) return Unreadable(fmt::format("no JSON at byte {}", document.GetErrorOffset()));
   if (!document.IsObject()) return Unreadable("it is no object");
   if (HasDuplicates(document)) return Unreadable("a member is there twice");
-  // Const, as clang finds the comparison of the others ambiguous.
+  // Const, because clang finds the comparison of the others ambiguous.
   const json::Document& root = document;
   const auto version = root.FindMember("version");
   if (version == root.MemberEnd() || !version->value.IsInt() || version->value.GetInt() != kVersion) {

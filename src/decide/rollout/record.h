@@ -1,12 +1,12 @@
-// What a rollout has to remember and nodes do not carry: the stage that it has reached, since when the stage soaks, a
-// halt, and what nodes have taken. One text in a ConfigMap, written by compare-and-set.
+// The state of a rollout that nodes do not store: the stage that it has reached, since when the stage soaks, a halt,
+// and the durations of nodes. It is one text in a ConfigMap, written by compare-and-set.
 //
 //     const ParsedRecord read = ParseRecord(config_map.data["nvidia.com_gpu"]);
 //     if (decision.record != read.record) Store(FormatRecord(decision.record));
 //
-// Whatever is lost errs to the safe side: without a record the rollout is at its first stage and the soak begins anew,
-// and what is sick or has failed halts once more. A record that is there and cannot be read halts, as a halt may be in
-// it.
+// A lost record errs on the safe side: the rollout is at its first stage, the soak starts again, and sick or failed
+// nodes halt the rollout once more. A record that exists but cannot be read halts the rollout, because it may contain a
+// halt.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_RECORD_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_RECORD_H_
 
@@ -24,26 +24,28 @@ namespace driverupgrade::internal {
 
 // No further node starts until it is lifted.
 struct Halt {
-  // That had been reached; empty if it could not be read: then it is the one that is reached when it is read.
+  // The stage that had been reached. If the text is empty, the stage could not be read; the stage reached when the halt
+  // is read counts instead.
   std::string stage = {};
-  // For a person.
+  // Text for users.
   std::string reason = {};
-  // RolloutRules::fingerprint of the policy under which it came about; another policy lifts it.
+  // RolloutRules::fingerprint of the policy under which the halt occurred; another policy lifts the halt.
   std::string policy = {};
-  // Approvals that have been there ever since it came about, and so do not lift it: `<stage>@<revision>`.
+  // Approvals that have existed since before the halt, and so do not lift it: `<stage>@<revision>`.
   std::set<std::string> seen = {};
-  // That were wanted when it came about, of all DaemonSets of the driver: another revision lifts it when none of them
-  // is wanted any more.
+  // Target revisions, of all DaemonSets of the driver, when the halt occurred. Another revision lifts the halt when
+  // none of these is a target revision any longer.
   std::set<std::string> revisions = {};
   friend bool operator==(const Halt&, const Halt&) = default;
 };
 
 struct RolloutRecord {
-  // What is being rolled out; empty: nothing has been recorded.
+  // The revision that is being rolled out; empty if nothing has been recorded.
   std::string revision = {};
-  // When this revision was recorded first; a whole second. nullopt: by an engine that did not note it.
+  // When this revision was recorded first; a whole second. nullopt if the engine that recorded it did not note the
+  // time.
   std::optional<absl::Time> began = std::nullopt;
-  // RolloutRules::stages_fingerprint: with other stages the rollout begins at the first of them.
+  // RolloutRules::stages_fingerprint: if the stages differ, the rollout starts at the first of them.
   std::string stages = {};
   // The name of the stage that has been reached; empty: the first.
   std::string stage = {};
@@ -70,10 +72,10 @@ std::string FormatRecord(const RolloutRecord& record);
 
 struct ParsedRecord {
   RolloutRecord record = {};
-  // What makes no sense, for a finding; empty if all does.
+  // Describes the members that make no sense, for a finding. Empty if all members make sense.
   std::string error = {};
 };
-// nullopt: there is none. Never fails: see above.
+// nullopt: there is no record. Never fails: see above.
 ParsedRecord ParseRecord(std::optional<std::string_view> text);
 
 }  // namespace driverupgrade::internal

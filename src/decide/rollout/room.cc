@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kStarts = RolloutAnswer::kStarts;
 
-// While nodes are started. Says a gate by its number in `gates`.
+// Decides while nodes are started. Identifies a gate by its number in `gates`.
 class Admission {
  public:
   Admission(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census, const RolloutStep& step,
@@ -42,7 +42,7 @@ class Admission {
   int Refusal(const WaitingUnit& unit) {
     if (nobody_ != kStarts) return nobody_;
     if (unit.stage > step_.open && !unit.out_of_service) return later_;
-    // It has its place in its stage and its group.
+    // It already has its place in its stage and its group.
     if (unit.admitted_before) return NoRoom(unit);
     if (const int gate = NotByGroup(unit); gate != kStarts) return gate;
     if (const int gate = Say(room_.NeverFits(unit.nodes)); gate != kStarts) return gate;
@@ -59,8 +59,8 @@ class Admission {
     return gate;
   }
 
-  // Keeps the waits of the record whose gangs still wait. While the pods of a waiting node are not known, its gang is not either. A clock
-  // that was set back does not make a wait longer.
+  // Keeps the waits of the record whose gangs still wait. While the pods of a waiting node are unknown, its gang is
+  // unknown, too. A clock that was set back does not extend a wait.
   void KeepWaits(const RolloutCensus& census, const std::vector<std::size_t>& waiting) {
     if (step_.record.gang_waits.empty()) return;
     const bool all = std::any_of(view_.nodes.begin(), view_.nodes.end(),
@@ -72,10 +72,10 @@ class Admission {
     }
   }
 
-  // Whether somebody may start, and nobody is under way or has started who would give others room.
+  // Whether nodes may start at all, while no node that would free room is in progress or has started.
   bool IsIdle() const { return nobody_ == kStarts && !is_any_under_way_; }
 
-  // Of a node that waits for no other stage and for no group.
+  // Returns the refusal of a node that waits for no other stage and for no group.
   int RefusalAlone(const WaitingUnit& unit) {
     const int gate = NotByStage(unit);
     return gate == kStarts ? NoRoom(unit) : gate;
@@ -99,12 +99,12 @@ class Admission {
     return first.gangs.empty() ? "" : first.gangs.front();
   }
 
-  // Given after so many have started.
+  // The response after `takes` units have started.
   struct Answer {
     int takes = -1;
     int gate = kStarts;
   };
-  // Until somebody starts, those that ask alike are answered alike.
+  // Until the next unit starts, units of the same kind get the same response.
   template <typename Ask>
   int Remembered(Answer& answer, const Ask& ask) {
     if (answer.takes != takes_) answer = {.takes = takes_, .gate = Say(ask())};
@@ -137,7 +137,8 @@ class Admission {
     });
   }
 
-  // The wait of a gang begins once nothing else keeps its nodes from starting. It continues whatever keeps them later.
+  // The wait of a gang starts once nothing else keeps its nodes from starting. It continues whatever keeps them from
+  // starting later.
   int GangRuns(const WaitingUnit& unit) {
     if (!GangsStartTogether(policy_)) return kStarts;
     std::vector<const RolloutNode*> nodes;
@@ -148,7 +149,7 @@ class Admission {
         before == gang_waits_.end() ? absl::FromUnixSeconds(absl::ToUnixSeconds(now_)) : before->second;
     const std::optional<absl::Time> end = GangWaitEnds(*policy_.gangs, nodes, began);
     if (!end) return kStarts;
-    // It stays until the unit has started: the start may be withheld.
+    // It remains until the unit has started, because the start may be withheld.
     gang_waits_.emplace(key, began);
     if (*end <= now_) return kStarts;
     Gate gate{.reason = GateReason::kGangRuns,
@@ -198,8 +199,8 @@ class Admission {
   std::array<Answer, RolloutRoom::kKinds> by_kind_;
 };
 
-// A node that an earlier upgrade has left cordoned takes its part of maxUnavailable while it waits. If nobody is under
-// way, the nodes that it waits for, of its group or of another one, may be waiting for that part.
+// Starts one node that an earlier upgrade left cordoned. Such a node uses its part of maxUnavailable while it waits. If
+// no node is in progress, the nodes that it waits for, of its group or of another one, may be waiting for that part.
 void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, Admission& admission,
                           RolloutAnswers& answers) {
   for (RolloutAnswer& answer : answers.nodes) {

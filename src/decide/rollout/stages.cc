@@ -22,8 +22,8 @@ constexpr std::size_t kWaivedMax = 1000;
 // A clock of another replica that is further ahead is wrong.
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 
-// The next release computes the same for the same policy, whatever fields it adds: or else its installation would lift
-// halts and begin rollouts anew.
+// The next release must compute the same value for the same policy, whatever fields it adds. Otherwise its installation
+// would lift halts and start rollouts again.
 std::string Fingerprint(const RolloutSections& sections) {
   return fmt::format("{:016x}", Hash(FormatRolloutSections(sections, /*only_set=*/true), 0));
 }
@@ -34,7 +34,7 @@ struct StageTally {
   int ended = 0;   // done and well, or failed
   int failed = 0;  // and not waived
   std::string failed_node = {};
-  std::string unwell = {};  // the first that is
+  std::string unwell = {};  // the first unwell node
   std::string left_out = {};
 };
 
@@ -65,12 +65,12 @@ std::set<std::string> ParseApprovals(std::string_view text) {
   return approvals;
 }
 
-// Not the last one, which would cut the soak short.
+// Rounds up, because rounding down would cut the soak short.
 absl::Time NextSecond(absl::Time now) {
   return absl::FromUnixSeconds(absl::ToUnixSeconds(now + absl::Seconds(1) - absl::Nanoseconds(1)));
 }
 
-// One advance of one record.
+// Advances one record once.
 class Advance {
  public:
   Advance(const RolloutRecord& stored, const RolloutView& view, const RolloutCensus& census, const RolloutRules& rules,
@@ -93,7 +93,7 @@ class Advance {
     Tally();
     if (!record().halt) NoteHalt();
     if (record().halt) {
-      // What has been seen of the nodes before says nothing about the time after.
+      // Observations of the nodes from before the halt do not count afterwards.
       record().soak_since.reset();
       step_.closed = Halted(*record().halt);
     } else {
@@ -114,7 +114,7 @@ class Advance {
   int Last() const { return static_cast<int>(policy_.stages.size()); }
   std::string ApprovalOf(std::string_view stage) const { return fmt::format("{}@{}", stage, *view_.revision); }
 
-  // Begins anew with another revision, or with other stages.
+  // Starts again if the revision or the stages differ.
   void Adopt() {
     if (record().revision != *view_.revision) {
       // A halt in a record that has lost its revision may be of this one.
@@ -144,8 +144,8 @@ class Advance {
     return wanted;
   }
 
-  // A driver with several DaemonSets has another revision when one of them comes or goes, and its nodes may still be on
-  // their way to what was halted.
+  // The combined revision of a driver with several DaemonSets changes when one of them is added or deleted, and its
+  // nodes may still be on their way to the halted revision.
   bool IsHaltedRevisionWanted() {
     if (!record().halt) return false;
     const std::set<std::string> wanted = WantedRevisions();
@@ -188,7 +188,7 @@ class Advance {
       const RolloutNode& node = view_.nodes[i];
       StageTally& tally = tallies_[static_cast<std::size_t>(census_.stages()[i])];
       const bool is_unwell = node.progress == NodeProgress::kDone && !node.unwell.empty();
-      // Approved as it is.
+      // An approval accepted the node as it is.
       if (is_unwell && node.out_of_use && record().waived.contains(node.node->name)) {
         ++tally.ended;
         continue;
@@ -200,7 +200,7 @@ class Advance {
     }
   }
 
-  // The group that is in progress, or that was last. Its nodes are watched until the next one begins.
+  // The group that is in progress, or that was last. Its nodes are watched until the next group starts.
   void NoteGroup() {
     if (!policy_.groups || policy_.groups->mode != GroupMode::kOneAtATime) return record().group.clear();
     if (const std::string* group = census_.GroupUnderWay()) record().group = *group;
@@ -216,7 +216,7 @@ class Advance {
     return (stage == this->stage() && stage < Last()) || IsOfLastGroup(i);
   }
 
-  // Empty: it is not sick.
+  // Returns an empty text if the node is not sick.
   std::string WhySick(std::size_t i) {
     const RolloutNode& node = view_.nodes[i];
     if (!node.sick.empty()) return node.sick;
@@ -237,14 +237,15 @@ class Advance {
 
   void WakeAt(absl::Time time) { step_.wake_at = std::min(time, step_.wake_at.value_or(absl::InfiniteFuture())); }
 
-  // A node that waits or is under way. When all have ended a halt would stop nobody, and only call a person.
+  // Whether a node is waiting or in progress. Once all have finished, a halt would stop no node and only alert an
+  // administrator.
   bool IsAnybodyToCome() const {
     const std::vector<StageCount>& counts = census_.counts();
     return std::any_of(counts.begin(), counts.end(),
                        [](const StageCount& stage) { return stage.done + stage.failed < stage.nodes; });
   }
 
-  // With a failed node the revision is not proven: the way back to it has to pass the stages.
+  // With a failed node the revision is not proven, so a return to it must pass the stages again.
   void NoteCompleted() {
     const std::vector<StageCount>& counts = census_.counts();
     const auto is_over = [](const StageCount& stage) { return stage.done == stage.nodes; };
@@ -282,13 +283,13 @@ class Advance {
                          .revisions = WantedRevisions()};
   }
 
-  // Whether the next stage may begin; says why not.
+  // Whether the next stage may start. If not, sets the reason.
   bool PassesStage() {
     const RolloutStage& stage = policy_.stages[static_cast<std::size_t>(this->stage())];
     const StageTally& tally = tallies_[static_cast<std::size_t>(this->stage())];
     if (tally.nodes == 0 || tally.ended < tally.nodes || tally.failed > FailuresTolerated(stage, tally.nodes)) {
       record().soak_since.reset();
-      // A stage without a node would let the others begin without a test: somebody has mistyped a label.
+      // A stage without nodes, for example because of a mistyped label, would let the next stage start untested.
       const std::string left_out = tally.left_out.empty() ? "" : "; " + tally.left_out;
       step_.closed = {
           .reason = GateReason::kStage,
@@ -331,7 +332,8 @@ class Advance {
     return gate;
   }
 
-  // By both records: what is new is not known to others before it is stored, and what is old may not be true any more.
+  // Uses both records: other replicas do not know new facts before they are stored, and old facts may no longer be
+  // true.
   void SayWhatIsOpen() {
     const bool is_current = stored_.revision == record().revision && stored_.stages == record().stages;
     step_.open = is_current ? std::min(StageNamed(policy_, stored_.stage), stage()) : 0;

@@ -5,8 +5,8 @@
 //     if (step.record != stored) ...   // store it by compare-and-set, before the next call
 //     if (!step.halted && stages[i] <= step.open) ...   // node i may start
 //
-// A stage starts only once its record is stored: a replica that has not read the record does not know that the stage has
-// started. Pure.
+// A stage starts only once its record is stored: a replica that has not read the record does not know that the stage
+// has started. Pure.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
 
@@ -22,40 +22,41 @@
 
 namespace driverupgrade::internal {
 
-// What is worked out of a policy once.
+// Data that is derived from a policy once.
 struct RolloutRules {
   RolloutPolicy policy = {};
-  // Two policies have the same `fingerprint` if an edit from one to the other lifts no halt: they differ in times and in
-  // the order only. They have the same `stages_fingerprint` if their stages select the same nodes.
+  // Two policies have the same `fingerprint` if an edit from one to the other lifts no halt: they differ in times and
+  // in the order only. They have the same `stages_fingerprint` if their stages select the same nodes.
   std::string fingerprint = {};
   std::string stages_fingerprint = {};
   // The `fingerprint` of earlier releases, which covers the whole section.
   std::string whole_fingerprint = {};
 };
-// A change of a stage's soak, approval or limits is no other stage.
+// A change of a stage's soak, approval or limits leaves `stages_fingerprint` unchanged.
 RolloutRules RulesOf(const RolloutPolicy& policy, const FailureBudgets& budgets);
 
 struct RolloutStep {
-  // As it is to be stored.
+  // The record to store.
   RolloutRecord record = {};
   // Nodes of the stages up to this one may start.
   int open = 0;
-  // Why nobody may; nullopt: not halted.
+  // The reason why no node may start; nullopt: not halted.
   std::optional<Gate> halted = std::nullopt;
-  // Why the nodes of later stages wait.
+  // The reason why the nodes of later stages wait.
   Gate closed = {};
-  // Text that names an unwell node of the last group, with GroupMode::kOneAtATime: no other group starts. Empty: all are well.
+  // Text that names an unwell node of the last group, with GroupMode::kOneAtATime: no other group starts. Empty if all
+  // nodes are well.
   std::string last_group = {};
   // The fleet has completed this revision before.
   bool returns = false;
-  // When the answer changes although the cluster does not.
+  // When the result changes although the cluster does not.
   std::optional<absl::Time> wake_at = std::nullopt;
   friend bool operator==(const RolloutStep&, const RolloutStep&) = default;
 };
-// How long a node takes by what has been measured, or else by what the policy expects: for StartTimeAt.
+// Returns how long a node takes: the measured duration, or else the duration that the policy expects. For StartTimeAt.
 absl::Duration NodeTakes(const RolloutRecord& record, const RolloutPolicy& policy);
 
-// `stored`: as it was read, by whatever replica wrote it. `census`: of the nodes of the view.
+// `stored`: the record as read, whichever replica wrote it. `census`: of the nodes of the view.
 RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const RolloutCensus& census,
                            const RolloutRules& rules, absl::Time now);
 

@@ -41,7 +41,8 @@ Progress FallBackToDrain(Walk& walk, OnFailure on_failure, std::string why) {
   return EnterDrain(walk, std::move(why));
 }
 
-// As far as this process remembers: after a restart nothing is said of what went before.
+// Whether pods were deleted, as far as this process remembers: after a restart it does not know about earlier
+// deletions.
 bool DeletedAny(const NodeView& view) {
   return std::any_of(view.attempts.pods.begin(), view.attempts.pods.end(),
                      [](const auto& pod) { return pod.second.outcome == Outcome::kApplied; });

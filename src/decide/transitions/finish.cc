@@ -1,4 +1,4 @@
-// uncordon-required: giving the node back.
+// uncordon-required: returning the node to service.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -11,8 +11,8 @@
 namespace driverupgrade {
 namespace {
 
-// Whether the node's cordon is an upgrade's that nobody but us relies on (dep-F7). `now`: `read`, with what has been
-// found out about the initial state since.
+// Whether the node's cordon belongs to an upgrade and only we rely on it (dep-F7). `now` is `read` plus everything
+// learned since about the initial state.
 bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMarks& read, const NodeMarks& now) {
   // If its devices are isolated, another client has cordoned the node.
   if (read.isolated_devices.present()) return false;
@@ -28,7 +28,7 @@ bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMa
   return cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival_lifts;
 }
 
-// What another driver or an administrator wrote stays (dep-F6, I6).
+// Keeps what another driver or an administrator wrote (dep-F6, I6).
 void RemoveOurAnnotations(NodeMarks& marks) {
   marks.stage.Remove();
   marks.pod_completion_start.Remove();
@@ -51,7 +51,7 @@ bool LiftsCordon(const Walk& walk) {
   return walk.view.node.unschedulable && IsOursToLift(walk.view.node, walk.in.identity, walk.before(), walk.after());
 }
 
-// Waits while another driver relies on the cordon that would be lifted; nullopt if none does.
+// Waits while another driver relies on the cordon that would be lifted; nullopt if no driver does.
 std::optional<Progress> WaitForOtherDriver(Walk& walk) {
   if (!LiftsCordon(walk)) return std::nullopt;
   const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity);
@@ -66,13 +66,14 @@ Progress RestartAgain(Walk& walk) {
 }
 
 // Returns whether another driver pod must be replaced. While the node waited for another driver, another node may have
-// taken its slot (dep-F8). If our name is missing from a cordon, the next upgrade would mistake it for an administrator's.
+// taken its slot (dep-F8). If our name is missing from a cordon, the next upgrade would mistake it for an
+// administrator's.
 bool NeedsAdmission(const Walk& walk) {
   if (!walk.driver.out_of_date || walk.InRequestorMode()) return false;
   return !walk.view.node.unschedulable || internal::IsIsolated(walk.before(), walk.in.identity);
 }
 
-// Ends the walk: the slot of the past upgrade, which the node may still hold, must not admit the next one.
+// Ends the walk: the slot of the past upgrade, which the node may still hold, must not admit the next upgrade.
 Progress QueueAgain(Walk& walk) {
   RequireUpgrade(walk, "the driver pod is out of date");
   return walk.Wait(GateReason::kUnsettled, "the limits admit its next upgrade once this patch was read");
@@ -139,8 +140,8 @@ Progress FinishUpgrade(Walk& walk, std::string reason) {
   return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
 }
 
-// T49, T50 with dep-F8 and dep-F13: uncordon-required -> upgrade-done; -> pod-restart-required | upgrade-required if the
-// driver is not proved, even if another client set the label.
+// T49, T50 with dep-F8 and dep-F13: uncordon-required -> upgrade-done; -> pod-restart-required | upgrade-required if
+// the driver is not proved, even if another client set the label.
 Progress LeaveUncordon(Walk& walk) {
   const bool is_left_alone = walk.InRequestorMode() && !walk.requestor;
   if (!walk.driver.ready && !is_left_alone) {

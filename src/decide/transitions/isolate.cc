@@ -15,10 +15,11 @@
 namespace driverupgrade {
 namespace {
 
-// How long nothing about the devices may change after the driver has become ready: a plugin publishes in several steps.
+// How long the devices must remain unchanged after the driver has become ready: a plugin publishes in several steps.
 constexpr absl::Duration kPublishing = absl::Seconds(5);
 
-// Plans the calls that are due. Returns when the next one is, and replaces `detail` by the answer of one that failed.
+// Plans the calls that are due. Returns when the next call is due, and replaces `detail` by the response to a failed
+// call.
 absl::Time PlanCalls(Walk& walk, std::vector<DeviceCall> calls, std::string& detail) {
   absl::Time next = absl::InfiniteFuture();
   for (DeviceCall& call : calls) {
@@ -48,12 +49,12 @@ void CordonBecause(Walk& walk, const std::string& why) {
   walk.CordonInstead();
 }
 
-// Their lists have failed. It is not so that the cluster has no such kinds, or that the operator does not follow them.
+// Whether the lists of the devices have failed for a reason that may pass. False if the cluster lacks these kinds.
 bool MayBeKnownSoon(const NodeView& view) {
   return !view.devices && !view.devices_status.ok() && !absl::IsNotFound(view.devices_status);
 }
 
-// The mark is on the node: rules follow from it, so none is forgotten.
+// The mark is on the node, and the rules are derived from it, so no rule is forgotten.
 bool IsMarked(const Walk& walk) { return walk.before().isolated_devices.present() && walk.IsolatesDevices(); }
 
 // Pods of other schedulers are seen only now, when the pods of the node have been read.
@@ -115,7 +116,7 @@ void RemoveOldRules(Walk& walk) {
 std::optional<Progress> ReleaseRules(Walk& walk) {
   internal::RuleStep step = internal::ReleaseDevices(walk.view, walk.in.identity, walk.in.now);
   if (step.done) return std::nullopt;
-  // They are planned already.
+  // The calls are already planned.
   if (!walk.before().isolated_devices.present()) step.calls.clear();
   return WaitForRules(walk, std::move(step));
 }

@@ -5,9 +5,9 @@
 
 namespace driverupgrade {
 
-// Finds the state of a node that has neither a label nor a timer. With our claim on a NodeMaintenance the node waits for the
-// maintenance operator, unless its driver is proved already. If no driver pod has to be replaced, the node was evacuated,
-// and continues at the restart.
+// Finds the state of a node that has neither a label nor a timer. With our claim on a NodeMaintenance the node waits
+// for the maintenance operator, unless its driver is proved already. If no driver pod must be replaced, the node was
+// evacuated, and continues at the restart.
 void Walk::Resume() {
   if (before().HasLabel()) return;
   const bool is_claimed =
@@ -39,8 +39,8 @@ bool Walk::OnlyWritesLabel() const {
          plan.maintenance.empty() && !plan.confirm && !admitted;
 }
 
-// A label that is missing is written together with the patch that is needed anyway, or alone. Alone it waits for a while
-// if another client has removed it.
+// A label that is missing is written together with the patch that is needed anyway, or alone. Alone it waits for a
+// while if another client has removed it.
 void Walk::PaceLabel() {
   NodePlan& plan = verdict.plan;
   const std::optional<LabelLoss>& loss = view.attempts.label_loss;

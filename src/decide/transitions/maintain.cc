@@ -16,7 +16,7 @@ namespace {
 using internal::MaintenancePhase;
 using internal::MaintenanceStatus;
 
-// Plans the call if it is due, and waits for what comes of it.
+// Plans the call if it is due, and waits for its result.
 Progress Ask(Walk& walk, MaintenanceCall call, std::string detail) {
   const auto attempt = walk.view.attempts.maintenances.find(call.object.name);
   absl::Time due = absl::InfinitePast();
@@ -50,7 +50,7 @@ Progress RequestMaintenance(Walk& walk) {
 }
 
 // T34-T36: node-maintenance-required -> pod-restart-required; -> upgrade-required if the mode was switched off before
-// there was an object. One that is absent is created, in this state (arch-A12).
+// there was an object. A missing object is created in this state (arch-A12).
 Progress LeaveNodeMaintenance(Walk& walk) {
   if (!walk.requestor) {
     walk.Note(FindingCode::kUnhandledState,
@@ -58,13 +58,13 @@ Progress LeaveNodeMaintenance(Walk& walk) {
     return walk.Wait(GateReason::kUnhandledState, "the operator is not configured as a requestor");
   }
   walk.Write(&NodeMarks::requestor_mode, Flag{});
-  // Who had cordoned the node has lifted that; the next cordon is the maintenance operator's, and no administrator's.
+  // The earlier cordon was lifted; the next one belongs to the maintenance operator and not to an administrator.
   if (!walk.view.node.unschedulable) walk.Remove(&NodeMarks::initially_unschedulable);
   MaintenanceStatus status = walk.requestor->Assess(walk.view);
   switch (status.phase) {
     case MaintenancePhase::kUnread: return WaitUnread(walk, std::move(status.detail));
     case MaintenancePhase::kAbsent:
-      // One of ours under another name would keep the node busy, and ours waiting for ever (§4.3).
+      // A claim of ours under another name would keep the node busy, and this upgrade waiting indefinitely (§4.3).
       if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
       if (!walk.in.options.requestor->enabled) {
         return walk.Enter(UpgradeState::kUpgradeRequired, "requestor mode is off");
@@ -84,7 +84,7 @@ Progress LeaveNodeMaintenance(Walk& walk) {
     case MaintenancePhase::kPending: return walk.Wait(GateReason::kMaintenance, std::move(status.detail));
     case MaintenancePhase::kReady: break;
   }
-  // Should it be gone meanwhile, the node has its workloads back.
+  // If the object is deleted meanwhile, the node has its workloads back.
   walk.verdict.plan.confirm = *status.object;
   return walk.Enter(UpgradeState::kPodRestartRequired, "the maintenance operator evacuated the node");
 }
@@ -113,7 +113,7 @@ bool ClaimsMaintenance(const Walk& walk) {
 
 std::optional<Progress> ReleaseMaintenance(Walk& walk) {
   if (!walk.requestor) {
-    // Elsewhere the mode is over, and only its annotation was left behind: it goes with the next patch.
+    // In other states the mode has ended and only its annotation was left behind; the next patch removes it.
     if (!walk.InRequestorMode() || !IsInProgress(walk.state())) return std::nullopt;
     walk.Note(FindingCode::kUnhandledState,
               "the node is in requestor mode, but the operator is not configured as a requestor");

@@ -1,4 +1,4 @@
-// pod-restart-required and upgrade-failed: replacing the driver pod, and what becomes of a node where that failed.
+// pod-restart-required and upgrade-failed: replacing the driver pod, and handling a node on which that failed.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kRetryBackoffMax = absl::Hours(24);
 
-// Whether the node is free of the pods that the policy protects, and if not, what is to be done about them.
+// Whether the node is free of the pods that the policy protects, and if not, what must be done about them.
 struct Evacuation {
   enum class Status { kDone, kEvicting, kUnread, kStuck };
   Status status = Status::kDone;
@@ -24,7 +24,7 @@ struct Evacuation {
   EvictionRound round = {};
   OnTimeout on_timeout = OnTimeout::kFail;
   OnFailure on_failure = OnFailure::kFail;
-  // With kStuck: what nobody but a person can change.
+  // With kStuck: the obstacle that only an administrator can remove.
   Gate stuck = {};
   bool done() const { return status == Status::kDone; }
   std::string Remaining(const Walk& walk) const {
@@ -36,7 +36,8 @@ Evacuation Stuck(Gate gate, OnFailure on_failure) {
   return {.status = Evacuation::Status::kStuck, .on_failure = on_failure, .stuck = std::move(gate)};
 }
 
-// The maintenance operator spares itself, and so do we where it works for us: it has the node to give back yet (§4.1).
+// The maintenance operator spares itself, and so do we if it works for us: it must still return the node to service
+// (§4.1).
 bool IsMaintenanceOperator(const Pod& pod) {
   const auto component = pod.labels.find("app.kubernetes.io/component");
   return component != pod.labels.end() && component->second == "maintenance-operator-controller-manager";
@@ -49,8 +50,8 @@ OnFailure OnFailureOf(const JudgeContext& in) {
   return deletion ? deletion->on_failure : OnFailure::kFail;
 }
 
-// The pods that have to be gone before the driver is touched, as the policy that got the node here says: pod deletion,
-// or the drain that it fell back to (T25).
+// Evicts the pods that must be gone before the driver is touched, as the policy that brought the node here requires.
+// This is pod deletion, or the drain that it fell back to (T25).
 Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   if (!EvacuationTimeout(walk.in)) return {};
   const std::vector<Pod>* pods = walk.KnownPods();
@@ -95,9 +96,9 @@ Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   return result;
 }
 
-// Whether the pods have come since the node was evacuated, so that its deadline was not meant for them. Not so once one
-// of them has been asked to go, nor when all have overstayed their grace period: a pod that never goes would hold the
-// node for ever.
+// Whether the pods arrived after the node was evacuated, so that its deadline was not meant for them. False once one of
+// them has been requested to leave, and false if all have outlasted their grace period: otherwise a pod that never
+// leaves would hold the node indefinitely.
 bool AreNewcomers(const Walk& walk, const std::vector<const Pod*>& pods) {
   const auto tried = [&](const Pod* pod) { return walk.view.attempts.pods.contains(pod->ref.uid); };
   const auto overstays = [&](const Pod* pod) {
@@ -110,15 +111,15 @@ bool AnyStays(const std::vector<const Pod*>& pods) {
   return std::any_of(pods.begin(), pods.end(), [](const Pod* pod) { return !pod->deletion_timestamp; });
 }
 
-// Pods have come to the node since it was evacuated: they go too, under the evacuation's deadline (dep-F8). It runs
-// from their coming, not from a restart that may have begun long before.
+// Evicts pods that came to the node after it was evacuated, under the evacuation's deadline (dep-F8). The deadline runs
+// from their arrival, not from a restart that may have started long before.
 Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   const absl::Duration timeout = *EvacuationTimeout(walk.in);
   if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());
   absl::Time deadline = walk.Deadline(timeout);
   const bool evicting = evacuation.status == Evacuation::Status::kEvicting;
-  // Those that are asked to go in this very pass begin their time with it, unless an engine that has only just become
-  // active may have asked for them in an earlier life.
+  // The time of pods whose eviction is requested in this very pass starts now. The exception is an engine that has only
+  // just become active, because it may have requested their eviction before it was restarted.
   const bool asked_now = walk.in.now > walk.in.active_since && AnyStays(evacuation.pods);
   if (evicting && AreNewcomers(walk, evacuation.pods) && (asked_now || walk.Expired(deadline))) {
     walk.RestartStage(timeout);
@@ -138,7 +139,8 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   return walk.Wait(std::move(evacuation.stuck), std::min(deadline, NextRead(walk.in.now)));
 }
 
-// Returns the driver pod that the node waits for: one to replace, one that terminates, or one that is not ready. nullptr: no such pod.
+// Returns the driver pod that the node waits for: one to replace, one that terminates, or one that is not ready.
+// nullptr: no such pod.
 const Pod* PodInQuestion(const DriverPods& driver) {
   if (!driver.to_restart.empty()) return driver.to_restart.front();
   return driver.terminating != nullptr ? driver.terminating : driver.not_ready;
@@ -160,8 +162,8 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
 
 bool IsToBeEvacuated(const Walk& walk) { return !walk.RestartsOnly() && EvacuationTimeout(walk.in); }
 
-// Plans the deletions that are due, one for each pod until it is answered. Sets `detail` to the answer of one that
-// failed, and returns when the next one is due.
+// Plans the deletions that are due, one for each pod until it is answered. Sets `detail` to the response to a failed
+// deletion, and returns when the next deletion is due.
 absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::string& detail) {
   absl::Time due = absl::InfiniteFuture();
   for (const Pod* pod : pods) {
@@ -197,7 +199,7 @@ Progress RestartDriverPods(Walk& walk) {
   return WaitForDriver(walk, GateReason::kDriverPodTerminating, std::move(detail), due);
 }
 
-// T39, T43: the driver may be loaded once the node is evacuated. nullopt: nothing holds it back any more.
+// T39, T43: the driver may be loaded once the node is evacuated. nullopt: nothing blocks it any longer.
 std::optional<Progress> UnblockSafeLoad(Walk& walk) {
   if (!walk.AwaitsSafeLoad()) return std::nullopt;
   if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
@@ -205,8 +207,8 @@ std::optional<Progress> UnblockSafeLoad(Walk& walk) {
   return std::nullopt;
 }
 
-// Evicts pods that have started to use a device since the driver pod was deleted: the new one waits for them. A pod that has
-// not started waits itself, for the plugin of the devices. nullopt: no such pod holds a device.
+// Evicts pods that have started to use a device since the driver pod was deleted, because the new driver pod waits for
+// them. A pod that has not started waits, in turn, for the plugin of the devices. nullopt: no such pod holds a device.
 std::optional<Progress> EvictLateHolders(Walk& walk) {
   if (!walk.IsolatesDevices()) return std::nullopt;
   Evacuation late = Evacuate(walk, /*spares_pending=*/true);
@@ -214,7 +216,7 @@ std::optional<Progress> EvictLateHolders(Walk& walk) {
   return EvictNewcomers(walk, std::move(late));
 }
 
-// dep-F3: a failed node's driver is not loaded under workloads, and nothing is evicted for it.
+// dep-F3: a failed node's driver is not loaded under workloads, and nothing is evicted to load it.
 std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   if (!walk.AwaitsSafeLoad()) return std::nullopt;
   if (!walk.after().unschedulable && !walk.IsolatesDevices()) {
@@ -237,14 +239,14 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   return std::nullopt;
 }
 
-// When the newest of the driver pods became ready, for the pods that have to prove it.
+// Returns when the newest of the driver pods became ready, for the pods that must prove it.
 std::optional<absl::Time> DriverReadySince(const NodeView& view) {
   std::optional<absl::Time> since;
   for (const Pod& pod : view.driver_pods) since = std::max(since, pod.ready_since);
   return since;
 }
 
-// Returns why the kubelet cannot start the driver pod, which an administrator has to change; empty if it can.
+// Returns why the kubelet cannot start the driver pod, which an administrator must change; empty if it can.
 std::string StartError(const Walk& walk) {
   if (walk.driver.not_ready == nullptr) return {};
   const Pod& pod = *walk.driver.not_ready;
@@ -262,8 +264,8 @@ std::string StartError(const Walk& walk) {
   return {};
 }
 
-// Returns which container of the driver pod has been restarted again and again; empty if none has. Without the count, which would make
-// each restart a new text.
+// Returns which container of the driver pod has been restarted repeatedly; empty if there is no such container. Omits
+// the count, which would make each restart a new text.
 std::string Crashing(const Walk& walk) {
   constexpr int kRestartsMin = 3;
   if (walk.driver.not_ready == nullptr) return {};
@@ -277,7 +279,7 @@ std::string Crashing(const Walk& walk) {
   return {};
 }
 
-// Reports such a pod, and returns why the driver pod, which is called `name`, is not ready.
+// Reports such a pod, and returns why the driver pod `name` is not ready.
 std::string WhyNotReady(Walk& walk, std::string_view name) {
   const std::string error = StartError(walk);
   if (error.empty()) return fmt::format("{} is not ready", name);
@@ -309,7 +311,7 @@ void RestartOnEntry(Walk& walk) {
 Progress LeavePodRestart(Walk& walk) {
   walk.HoldCordon();
   const DriverPods& driver = walk.driver;
-  // What was compared were other revisions; should the target come back, this pod has still to be compared with it.
+  // The mark compares other revisions; if the target returns, this pod must still be compared with it.
   if (!driver.wanted_revision.empty() && !walk.RestartsOnly()) {
     walk.Remove(&NodeMarks::restart_only);
   }
@@ -342,7 +344,7 @@ Progress LeavePodRestart(Walk& walk) {
   return WaitForDriver(walk, GateReason::kDriverPodNotReady, std::move(why));
 }
 
-// A failed node that nothing has repaired: taken back after a pause, as often as the policy says (retry).
+// Retries a failed node that nothing has repaired, after a pause and as often as the policy allows (retry).
 Progress RetryOrWait(Walk& walk, std::string why) {
   const RetryPolicy& retry = walk.in.policy.retry;
   const Failures failures = walk.PastFailures();
@@ -365,7 +367,7 @@ Progress LeaveFailed(Walk& walk) {
     walk.Remove(&NodeMarks::failures);
     return RequireUpgrade(walk, fmt::format("revision {} is new", wanted));
   }
-  // A node that the Go library failed carries neither: for all we can know it failed just now, at this revision.
+  // A node that the Go library failed carries neither mark: as far as we know, it failed just now, at this revision.
   if (!wanted.empty()) walk.Write(&NodeMarks::failed_revision, wanted);
   if (walk.PastFailures().count == 0) {
     if (const std::optional<std::string_view> text = walk.after().failures.text()) {
@@ -383,7 +385,7 @@ Progress LeaveFailed(Walk& walk) {
   if (const auto stopped = UnblockSafeLoadOfFailed(walk)) return *stopped;
   if (!walk.driver.ready) return RetryOrWait(walk, WhyNotReady(walk, "the driver pod"));
   if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "the driver recovered");
-  // A node that failed validation would fail it again and again: it goes back when its validation pods are ready.
+  // A node that failed validation would fail it repeatedly: it returns to service when its validation pods are ready.
   const std::vector<Pod>* pods = walk.ReadPods();
   if (pods == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
   Validation validation = Validate(walk, *pods);

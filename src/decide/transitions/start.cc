@@ -11,7 +11,7 @@
 namespace driverupgrade {
 namespace {
 
-// Why the node needs an upgrade; empty if it does not (T1).
+// Returns why the node needs an upgrade; empty if it does not (T1).
 std::string UpgradeReason(const Walk& walk) {
   if (walk.driver.out_of_date) return "the driver pod is out of date";
   if (walk.AwaitsSafeLoad()) return "the driver waits to be loaded";
@@ -19,9 +19,9 @@ std::string UpgradeReason(const Walk& walk) {
   return {};
 }
 
-// Notes on the node whether its cordon is an administrator's, by what was read (dep-F7).
+// Notes on the node whether its cordon is an administrator's, according to the data read (dep-F7).
 void NoteInitialState(Walk& walk, const internal::Cordon& cordon) {
-  if (walk.InRequestorMode()) return;  // the cordon may be the maintenance operator's, which is nobody else's business
+  if (walk.InRequestorMode()) return;  // the cordon may belong to the maintenance operator alone
   if (cordon.kind == internal::CordonKind::kAdministrator) {
     walk.Write(&NodeMarks::initially_unschedulable, Flag{});
   } else {
@@ -44,7 +44,8 @@ void NoteRequestedRestart(Walk& walk) {
   walk.AssessDriver();
 }
 
-// A node asks for nothing that an earlier admission of its own, whose outcome is not known, has taken already.
+// Returns the needs of the node. It needs nothing that an earlier admission of its own, with an unknown outcome, has
+// taken.
 Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const Tally& own = walk.verdict.tally;
   const bool outside =
@@ -52,7 +53,7 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const bool available = cordon.kind == internal::CordonKind::kNone;
   const bool out_of_use = internal::IsOutOfUse(walk.view, walk.in.policy);
   const bool admitted_before = available && !out_of_use && own.unavailable > 0;
-  // The request is to repair the very node that is not Ready: it must not wait for itself.
+  // The request is to repair the very node that is not Ready: it must not wait for its own recovery.
   const bool is_repair = !walk.view.node.ready && walk.after().upgrade_requested.value();
   return {
       .needs_slot = !outside && own.slots == 0,
@@ -82,7 +83,7 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   if (std::string why = internal::WhyLeaving(node); !why.empty()) {
     return Gate{.reason = GateReason::kNodeLeaves, .detail = std::move(why)};
   }
-  // The driver may be the cause of a node that has failed, and another try or another revision repairs it.
+  // The driver may be the reason why the node failed, and another attempt or another revision repairs it.
   const bool has_started =
       internal::IsIsolated(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
   if (std::string why = internal::WhyNotReady(node);
@@ -97,7 +98,7 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   return std::nullopt;
 }
 
-// T8: not where somebody asked for the upgrade, nor where the driver waits to be loaded anew.
+// T8: not if the upgrade was requested explicitly, and not if the driver waits to be loaded again.
 bool MayRestartOnly(const Walk& walk) {
   return walk.driver.out_of_date && !walk.driver.orphaned && !walk.AwaitsSafeLoad() &&
          !walk.after().upgrade_requested.value();
@@ -116,8 +117,8 @@ bool WasInterrupted(const Walk& walk) {
          (marks.unschedulable && internal::WasInitiallyUnschedulable(marks));
 }
 
-// Keeps a node without a label from upgrade-done until its driver is proved, if an upgrade of it was interrupted. nullopt:
-// the driver is proved, or no upgrade was interrupted.
+// Keeps a node without a label from upgrade-done until its driver is proved, if an upgrade of it was interrupted.
+// nullopt: the driver is proved, or no upgrade was interrupted.
 std::optional<Progress> WaitForProof(Walk& walk) {
   if (walk.driver.none || !WasInterrupted(walk)) return std::nullopt;
   if (const Pod* terminating = walk.driver.terminating) {
@@ -164,7 +165,7 @@ Progress LeaveUnknownOrDone(Walk& walk) {
   if (walk.state() == UpgradeState::kUnknown) {
     if (const auto unproved = WaitForProof(walk)) return *unproved;
   }
-  // What an upgrade that was broken off has left (defect-D18).
+  // Releases a claim left by an interrupted upgrade (defect-D18).
   const std::optional<Progress> releasing = ReleaseMaintenance(walk);
   if (walk.state() == UpgradeState::kDone) {
     if (releasing) walk.Note(FindingCode::kClaimLeftBehind, walk.verdict.gate->detail);
@@ -200,7 +201,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // requestor mode was switched off (H16)
     walk.Remove(&NodeMarks::requestor_mode);
   }
-  // The maintenance operator cordons the nodes that we have claimed, the annotation lost or not.
+  // The maintenance operator cordons the nodes that we have claimed, whether or not the annotation was lost.
   const bool evacuated_for_us = walk.InRequestorMode() || ClaimsMaintenance(walk);
   if (cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
       !evacuated_for_us) {

@@ -14,14 +14,14 @@ namespace {
 
 // A timer further ahead than this was not written by a sane clock (dep-F4).
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
-// How often something that could not be read is tried again.
+// Interval between attempts to read what could not be read.
 constexpr absl::Duration kReadRetry = absl::Seconds(5);
 // No deadline fails a node before the engine has been active for that long (dep-F4).
 constexpr absl::Duration kActiveMin = absl::Seconds(60);
-// Beyond that the number on the node is somebody's garbage, to which one can still be added.
+// A larger number on the node is not ours and is reduced to this one, which can still be incremented.
 constexpr int kFailuresCounted = 1'000'000;
 
-// As a mark can say it.
+// Returns the time as a mark can store it.
 absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToUnixSeconds(time)); }
 
 }  // namespace
@@ -69,7 +69,7 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, const Admissi
       requestor(context.requestor),
       verdict(judged),
       read_(node_view, context.identity),
-      // Judge deals with values that are no state before it walks.
+      // Judge handles values that are not states before it walks.
       state_(read_->State().value_or(UpgradeState::kUnknown)) {
   AssessDriver();
   Resume();
@@ -103,7 +103,8 @@ void Walk::SetRestartsOnly() {
         {.compared = fmt::format("{}", fmt::join(compared, ",")), .target = driver.wanted_revision});
 }
 
-// A pod of yet another revision has not been compared with the target: its template came while the last pod was away.
+// A pod of yet another revision has not been compared with the target: its template arrived while the last pod was
+// absent.
 bool Walk::RestartsOnly() const {
   const std::optional<internal::RestartOnly>& mark = after().restart_only.value();
   if (driver.wanted_revision.empty() || !mark || mark->target != driver.wanted_revision) return false;
@@ -114,7 +115,7 @@ bool Walk::RestartsOnly() const {
 Progress Walk::Enter(UpgradeState next, std::string reason) {
   DropStage();
   Remove(&NodeMarks::waiting_for);
-  // A node that has failed does not hold up the nodes that started with it.
+  // A failed node does not delay the nodes that started with it.
   if (next == UpgradeState::kFailed) Remove(&NodeMarks::unit);
   verdict.wake_at.reset();
   state_ = next;
@@ -133,7 +134,7 @@ void Walk::Release(std::string reason) {
   verdict.plan.reason = std::move(reason);
 }
 
-// What the node fails of in `state`.
+// Returns the class of a failure of the node in `state`.
 std::optional<FailureClass> ClassOfFailure(UpgradeState state, const NodeView& view) {
   const auto any_fails = [](const std::vector<ContainerStatus>& statuses) {
     return std::any_of(statuses.begin(), statuses.end(), [](const auto& status) { return status.image_pull_fails; });
@@ -162,7 +163,7 @@ Progress Walk::Fail(std::string_view what, std::string why) {
   return Progress::kMoved;
 }
 
-// A driver that waits to be loaded, or whose pod is on its way out, is no longer the one that the workloads know.
+// A driver that waits to be loaded, or whose pod is being deleted, is no longer the one that the workloads know.
 bool Walk::RunsOldDriver() const {
   return !driver.none && !driver.to_restart.empty() && driver.terminating == nullptr && !AwaitsSafeLoad();
 }
@@ -266,7 +267,7 @@ std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
   return began;
 }
 
-// While the revision cannot be told, the upgrade under way is still that to the revision its stage names.
+// While the revision is unknown, the upgrade in progress still has the revision that its stage names as its target.
 std::string Walk::TargetRevision() const {
   if (!driver.wanted_revision.empty()) return driver.wanted_revision;
   const std::optional<internal::Stage>& stage = before().stage.value();
@@ -293,7 +294,7 @@ void Walk::DropStage() {
   Remove(&NodeMarks::validation_start);
 }
 
-// nullopt: the present state has no deadline, so it needs no timer.
+// Returns nullopt if the present state has no deadline, so that it needs no timer.
 std::optional<absl::Duration> Walk::StageTimeout() const {
   const auto finite = [](absl::Duration timeout) {
     return timeout == absl::InfiniteDuration() ? std::nullopt : std::optional(timeout);
@@ -326,8 +327,8 @@ void Walk::CordonInstead() {
 }
 
 const std::vector<Pod>* Walk::KnownPods() {
-  // A list from before the cordon proves nothing, because the node took new pods until then. If its devices are isolated, the
-  // claims show which pods matter.
+  // A list from before the cordon proves nothing, because the node took new pods until then. If its devices are
+  // isolated, the claims show which pods matter.
   return view.node.unschedulable || IsolatesDevices() ? ReadPods() : nullptr;
 }
 
@@ -341,10 +342,11 @@ Progress Walk::WaitForPods(absl::Time deadline) {
               std::min(deadline, NextRead(in.now)));
 }
 
-// Who relies on the node's cordon after this patch (dep-F7): the other drivers whose upgrades are under way, and we,
-// from cordon-required on. While we wait for a slot, our name stays where it was, and it takes the place of names that
-// have become stale: nobody else would ever lift that cordon. The maintenance operator's cordon is its own to lift, so
-// in requestor mode our name stands only on one that we made when it had been lifted too early (H13).
+// Updates the set of drivers that rely on the node's cordon after this patch (dep-F7). It consists of the other drivers
+// whose upgrades are in progress and, from cordon-required on, of us. While we wait for a slot, our name stays if it
+// was there. It also replaces names that have become stale, because no other driver would ever lift that cordon. The
+// maintenance operator lifts its own cordon. In requestor mode our name is therefore set only on a cordon that we made
+// after the operator's had been lifted too early (H13).
 void Walk::UpdateCordonSet() {
   std::set<std::string> names = internal::LiveCordonNames(view.node, in.identity.Name());
   bool ours = after().unschedulable && !internal::WasInitiallyUnschedulable(after());
@@ -358,7 +360,7 @@ void Walk::UpdateCordonSet() {
     ours = false;
   }
   if (ours) names.insert(in.identity.Name());
-  // Should another client remove the label, the name alone would say that the node has been admitted.
+  // If another client removed the label, the name alone would mean that the node has been admitted.
   if (ours && entered_ && state_ == UpgradeState::kUpgradeRequired) WriteStage(in.now);
   internal::SetCordonNames(std::move(names), Edit());
 }
@@ -367,7 +369,8 @@ bool Walk::AwaitsUpgrade() const {
   return state_ == UpgradeState::kUpgradeRequired || (IsInProgress(state_) && state_ != UpgradeState::kFailed);
 }
 
-// The taint comes with patches that are sent anyway. A node with the skip label keeps its driver, so that gangs on it are safe.
+// The taint comes with patches that are sent anyway. A node with the skip label keeps its driver, so that gangs on it
+// are safe.
 void Walk::Steer() {
   const bool steers =
       in.policy.steer_gangs && AwaitsUpgrade() && !after().skip_upgrade.value() && internal::CanWriteTaints(view.node);

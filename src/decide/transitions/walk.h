@@ -21,7 +21,7 @@
 
 namespace driverupgrade {
 
-// The arguments of Judge that are the same for every node, and what is made of them once.
+// The arguments of Judge that are the same for every node, and objects derived from them once.
 struct JudgeContext {
   JudgeContext(const StateMachine& machine, const NodeRules& rules, const DriverFacts& facts, absl::Time at,
                absl::Time since)
@@ -44,7 +44,7 @@ struct JudgeContext {
   absl::Time now;
   absl::Time active_since;
   DrainManager drains;
-  // Set where the operator is configured as a requestor.
+  // Set if the operator is configured as a requestor.
   std::optional<internal::MaintenanceRequestor> requestor = std::nullopt;
 };
 
@@ -53,21 +53,21 @@ using internal::Flag;
 using internal::Mark;
 using internal::NodeMarks;
 
-// Whether a transition function entered another state, so that the next one may go on from there.
+// Whether a transition function entered another state, so that the next one may continue from there.
 enum class Progress { kMoved, kStopped };
 
-// Whether a node may leave upgrade-required, and as whose part (StateMachine::Judge).
+// Whether a node may leave upgrade-required, and as part of which unit (StateMachine::Judge).
 struct Admission {
   bool admitted = false;
   std::string_view unit = {};
 };
 
-// Carries a node from state to state. It works on a copy of the node's marks, which is made when it is first written to,
-// since most nodes only wait: what differs from the node in the end is the patch, so nothing is written twice and
-// nothing that is there already (defect-D31).
+// Carries a node from state to state. It works on a copy of the node's marks, which is made on the first write because
+// most nodes only wait. The patch is the final difference from the node, so nothing is written twice and nothing is
+// written that is there already (defect-D31).
 class Walk {
  public:
-  // `judged` is a fresh one, which the walk fills in until it is finished.
+  // `judged` is a new Verdict, which the walk fills in until it is finished.
   Walk(const JudgeContext& context, const NodeView& view, const Admission& admission, Verdict& judged);
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
@@ -83,7 +83,7 @@ class Walk {
   Verdict& verdict;
 
   UpgradeState state() const { return state_; }
-  // The state that the node was read in; nullopt for a label that is no state.
+  // The state in which the node was read; nullopt if the label's value is not a state.
   std::optional<UpgradeState> read_state() const { return before().State(); }
 
   // The marks as they were read, and as the patch will leave them.
@@ -94,7 +94,7 @@ class Walk {
   void Write(Mark<T> NodeMarks::*mark, T value) {
     if (!internal::IsWritten(after().*mark, value)) (Edit().*mark).Write(std::move(value));
   }
-  // Whether there was one.
+  // Returns whether the mark was present.
   template <typename T>
   bool Remove(Mark<T> NodeMarks::*mark) {
     if (!(after().*mark).present()) return false;
@@ -111,67 +111,69 @@ class Walk {
   // The same for a node that could not be evacuated. With OnFailure::kGiveBack, and if the old driver was not touched,
   // the node returns to service.
   Progress FailEvacuation(OnFailure on_failure, std::string_view what, std::string why);
-  // Sends the evictions that are due and waits for the rest, up to `deadline`. `fails_at`: when the node fails of it.
+  // Sends the evictions that are due and waits for the rest, up to `deadline`. `fails_at`: when the node fails because
+  // of it.
   Progress Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at = absl::InfiniteFuture());
   // Whether the policy has pods deleted that are left at `deadline`, and no pod is stuck although it was deleted.
   bool DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, absl::Time deadline) const;
-  // Deletes what should have been evicted by now, and waits for it.
+  // Deletes pods that should have been evicted by now, and waits for it.
   Progress DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, EvictionRound round,
                          absl::Time deadline);
-  // Stops for this pass, with the reason that people see.
+  // Stops for this pass, with the reason that users see.
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
   // The same for a gate with a subject; its own time does not count.
   Progress Wait(Gate gate, absl::Time not_before = absl::InfiniteFuture());
-  // The verdict may change at `time`, unless that is never.
+  // Notes that the verdict may change at `time`, unless that is never.
   void WakeAt(absl::Time time);
-  // Stops without a reason: there is nothing more to come.
+  // Stops without a reason: there is nothing more to do.
   Progress Rest() { return Progress::kStopped; }
 
   void Note(FindingCode code, std::string message);
   void Event(bool warning, std::string message);
 
   // When the present stage fails, for a stage limited to `timeout`: `began + timeout`, but not before the engine has
-  // been active for min(timeout, 60 s) (dep-F4). Writes or mends the stage's timer where needed.
+  // been active for min(timeout, 60 s) (dep-F4). Writes or repairs the stage's timer if necessary.
   absl::Time Deadline(absl::Duration timeout);
   bool Expired(absl::Time deadline) const { return in.now >= deadline; }
 
-  // Zero failures where the annotation is absent or makes no sense.
+  // Zero failures if the annotation is missing or makes no sense.
   Failures PastFailures() const;
   void WriteFailures(const Failures& failures);
 
-  // Makes sure that the node is cordoned, by us if no other client did (T11, dep-F8), unless its devices are isolated instead.
+  // Makes sure that the node is cordoned, by us if no other client did (T11, dep-F8), unless its devices are isolated
+  // instead.
   void HoldCordon();
-  // The devices of the node are isolated, and not the node.
+  // Whether the devices of the node are isolated, and not the node.
   bool IsolatesDevices() const { return after().isolated_devices.present(); }
   // Cordons the node, and gives up the isolation of its devices.
   void CordonInstead();
-  // The node's pods if they have been read since it was cordoned, otherwise nullptr; asks for them (arch-A11).
+  // Returns the node's pods if they have been read since it was cordoned, otherwise nullptr; requests them (arch-A11).
   const std::vector<Pod>* KnownPods();
-  // The same for a question that does not depend on a cordon.
+  // The same if a cordon does not matter.
   const std::vector<Pod>* ReadPods();
   // Waits for a list of the node's pods that failed or has not been made yet, up to `deadline`.
   Progress WaitForPods(absl::Time deadline);
-  // What is planned relies on the node as it was read: it is patched first, even if nothing changes.
+  // Makes the plan depend on the node as it was read: the node is patched first, even if nothing changes.
   void ConfirmNode() { verdict.plan.patch.emplace(); }
-  // The present stage begins anew, now, if it has a limit, or what is waited for in it has one: `timeout`.
+  // Restarts the present stage now, if it has a limit, or if `timeout`, the limit of what it waits for, is finite.
   void RestartStage(absl::Duration timeout);
-  // Judges the driver pods anew, after the annotation that names one to restart has changed.
+  // Judges the driver pods again, after the annotation that names a pod to restart has changed.
   void AssessDriver();
 
-  // The upgrade of this node goes by a NodeMaintenance, whatever the operator does with others now (dep-F13).
+  // Whether the upgrade of this node uses a NodeMaintenance, however the operator handles other nodes now (dep-F13).
   bool InRequestorMode() const { return after().requestor_mode.present(); }
-  // The driver holds back until the node is evacuated: its init container has set the annotation (T39, T43).
+  // Whether the driver waits until the node is evacuated: its init container has set the annotation (T39, T43).
   bool AwaitsSafeLoad() const { return SafeLoadManager::IsWaiting(after()); }
-  // For a gate of a node without a bound driver pod. `until`: what follows if nothing is known to be wrong.
+  // Text for the gate of a node without a bound driver pod. `until`: the ending if no cause is known.
   std::string WhyNoDriverPod(std::string_view until = "") const;
-  // The driver pods that there are now may be restarted without an evacuation, as long as the target stays (T8).
+  // Allows the present driver pods to be restarted without an evacuation, as long as the target stays (T8).
   void SetRestartsOnly();
-  // Both the target and the pods to restart are of the revisions that were compared (T8).
+  // Whether both the target and the pods to restart are of the revisions that were compared (T8).
   bool RestartsOnly() const;
 
-  // Ends the walk and completes its plan: the patch, the joined cordon, the last timers, and a label that another client
-  // has removed. `acts`: the node may be written to. `shown_wait`: for the annotation that shows the node's gate; nullptr:
-  // it stays as it is.
+  // Ends the walk and completes its plan: the patch, the joined cordon, the last timers, and a label that another
+  // client has removed. `acts`: the node may be written to. `shown_wait`: for the annotation that shows the node's
+  // gate; nullptr: it stays as it is.
   void Finish(bool acts, const internal::ShownWait* shown_wait);
 
  private:
@@ -199,24 +201,25 @@ class Walk {
   bool entered_ = false;  // `state_` was entered in this walk
 };
 
-// Same as StateMachine::Judge, into `judged`, a fresh one: it has 1.2 kB, and is not moved for each node. `shown_wait`: see
-// Walk::Finish.
+// Same as StateMachine::Judge, into `judged`, a new Verdict: it has 1.2 kB, and is not moved for each node.
+// `shown_wait`: see Walk::Finish.
 void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& admission,
                const internal::ShownWait* shown_wait, Verdict& judged);
 
-// The timeout of the evacuation that the policy prescribes (pod deletion or drain); nullopt if it prescribes none.
+// Returns the timeout of the evacuation that the policy prescribes (pod deletion or drain); nullopt without an
+// evacuation.
 std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 
-// The policy for pod deletion, if it is switched on (dep-F10).
-// `known`: the views name the pods that use the driver.
+// Returns the policy for pod deletion, if it is switched on (dep-F10). `known`: the views name the pods that use the
+// driver.
 std::optional<PodDeletionPolicy> PodDeletion(bool known, const NodeRules& rules);
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
 
-// nullopt: never.
+// Returns nullopt for a time that never comes.
 std::optional<absl::Time> Finite(absl::Time time);
 
-// When something that could not be read is tried again: at the next full 5 s. Not 5 s from now: such a verdict would be
-// another one every moment, and for who judges often the retry would never come.
+// Returns the next full 5 s, when reading is retried. The retry is not due 5 s from now, because then the verdict would
+// change every moment, and if nodes are judged often the retry would never come.
 absl::Time NextRead(absl::Time now);
 
 // The transition functions, one for each state; src/decide/transitions/{start,evacuate,restart,finish}.cc.
@@ -228,29 +231,30 @@ Progress LeavePodDeletion(Walk& walk);
 Progress LeaveDrain(Walk& walk);
 Progress LeaveNodeMaintenance(Walk& walk);
 Progress LeavePodRestart(Walk& walk);
-// Plans the deletion of the driver pods with the patch that enters pod-restart-required, where the walk ends there:
-// they rely on the node as it was read, and in the next pass that would have to be confirmed by a patch of its own.
+// Plans the deletion of the driver pods together with the patch that enters pod-restart-required, if the walk ends
+// there. The deletions rely on the node as it was read. In the next pass that would have to be confirmed by a patch of
+// its own.
 void RestartOnEntry(Walk& walk);
 Progress LeaveFailed(Walk& walk);
 Progress LeaveValidation(Walk& walk);
 Progress LeaveUncordon(Walk& walk);
 // upgrade-required -> node-maintenance-required, for a node that is admitted in requestor mode.
 Progress RequestMaintenance(Walk& walk);
-// The next step of giving the node's NodeMaintenances back; stops the walk until no claim of ours is left. nullopt:
-// none.
+// Returns the next step of releasing the node's NodeMaintenances; stops the walk until no claim of ours is left.
+// nullopt: there is no claim.
 std::optional<Progress> ReleaseMaintenance(Walk& walk);
-// Whether a NodeMaintenance of the node is claimed by us, as far as they have been read.
+// Whether we claim a NodeMaintenance of the node, as far as they have been read.
 bool ClaimsMaintenance(const Walk& walk);
-// Tells the maintenance operator that the driver of the node failed (M7).
+// Reports to the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
-// Removes our name from a failed node in requestor mode whose cordon another client has lifted. The node's next cordon is the
-// maintenance operator's, and other drivers would take it for one of ours.
+// Removes our name from a failed node in requestor mode whose cordon another client has lifted. The node's next cordon
+// is the maintenance operator's, and other drivers would mistake it for one of ours.
 void ForgetLiftedCordon(Walk& walk);
 
-// Decides whether the devices of the node are isolated instead of the node, for one that starts (transitions/isolate.cc).
+// Decides whether a starting node's devices are isolated instead of the node (transitions/isolate.cc).
 void ChooseScope(Walk& walk);
-// Returns why the node may not start: the policy isolates only devices, and those of the node cannot be isolated, or are not
-// known yet. Empty if it may.
+// Returns why the node may not start: the policy isolates only devices, and the node's devices cannot be isolated, or
+// are not known yet. Empty if it may.
 std::string WhyUnfitForDevices(const Walk& walk);
 // Isolates the devices of a node in progress, before the node continues. nullopt: they are isolated, or the node is.
 std::optional<Progress> HoldDevices(Walk& walk);
@@ -258,10 +262,11 @@ std::optional<Progress> HoldDevices(Walk& walk);
 void RemoveOldRules(Walk& walk);
 // Removes the rules of the node. nullopt: it has no rule.
 std::optional<Progress> ReleaseRules(Walk& walk);
-// Waits for pods that hold a device and are not bound yet, and evicts the late ones. nullopt: no such pod holds a device.
+// Waits for pods that hold a device and are not bound yet, and evicts the late ones. nullopt: no such pod holds a
+// device.
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
-// Returns why the driver is not proved although its pod is ready: its devices are not published again. Empty if they are.
-// `due`: when to check again.
+// Returns why the driver is not proved although its pod is ready: its devices are not published again. Empty if they
+// are. `due`: when to check again.
 std::string WhyDevicesMissing(const Walk& walk, absl::Time& due);
 
 // Whether the validation pods among `pods` prove the node's driver.
@@ -269,13 +274,13 @@ Validation Validate(const Walk& walk, const std::vector<Pod>& pods);
 // Replaces validation pods that have proved the old driver only. Returns when the next deletion is due.
 absl::Time RestartEarly(Walk& walk, Validation& validation);
 
-// Returns a node that enters upgrade-failed with its old driver to service. Lifts a cordon that only our upgrade relies on,
-// and marks the node so that it holds no slot (internal::IsGivenBack).
+// Returns a node that enters upgrade-failed with its old driver to service. Lifts a cordon that only our upgrade relies
+// on, and marks the node so that it holds no slot (internal::IsGivenBack).
 void ReturnToService(Walk& walk);
-// Removes from `after` all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9); both
-// are as the node was read. What was done, for a person.
+// Removes from `after` all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9);
+// both are as the node was read. Returns what was done, as text for users.
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
-// Releases a node with our cordon that no DaemonSet of the driver wants a pod on. Whether it does.
+// Releases a node with our cordon on which no DaemonSet of the driver needs a pod. Returns whether it does.
 bool ReleaseUnwanted(Walk& walk);
 // Notes on a node in progress without a label that its cordon is not ours, if it does not carry our name.
 void NoteForeignCordon(Walk& walk);
@@ -284,8 +289,8 @@ PatchNodeParams PatchBetween(const Node& node, const NodeMarks& from, const Node
                              const DriverIdentity& identity);
 // Enters upgrade-required, noting whose cordon the node carries (dep-F7).
 Progress RequireUpgrade(Walk& walk, std::string reason);
-// Enters upgrade-done, giving the node back. Waits instead while we claim a NodeMaintenance of the node, or another driver
-// relies on the cordon that would be lifted.
+// Enters upgrade-done and returns the node to service. Waits instead while we claim a NodeMaintenance of the node, or
+// another driver relies on the cordon that would be lifted.
 Progress EnterDone(Walk& walk, std::string reason);
 // The way out of pod-restart-required, validation-required and upgrade-failed when the driver is proved (T48).
 Progress FinishUpgrade(Walk& walk, std::string reason);

@@ -109,7 +109,7 @@ void CheckValidation(const Situation& situation, Texts& fields) {
   }
 }
 
-// A group of one node starts and counts as the node does alone. With OneAtATime it still keeps the others waiting.
+// A group of one node starts and counts as the node does alone. With OneAtATime it still makes the others wait.
 void CheckGroups(const Situation& situation, const Report& report, Texts& fields) {
   const auto& groups = situation.question.policy.rollout->groups;
   if (!groups || groups->mode == GroupMode::kOneAtATime) return;
@@ -145,7 +145,7 @@ void CheckClosed(const Situation& situation, Texts& fields) {
   }
 }
 
-// Whether a stage that others wait for has the node, or may have it.
+// Whether the node is, or may be, in a stage for which other nodes wait.
 bool IsInStage(const RolloutPolicy& rollout, const Node& node) {
   return std::any_of(rollout.stages.begin(), rollout.stages.end(), [&](const RolloutStage& stage) {
     const auto* selector = std::get_if<LabelSelector>(&stage.nodes);

@@ -11,9 +11,9 @@
 
 namespace driverupgrade::whatif {
 
-// Each function returns one sentence for each field, which begins with the path of the field as documents spell it.
+// Each function returns one sentence for each field, which starts with the path of the field as documents spell it.
 
-// Fields that change nothing, given the nodes of `report` and the time of the situation.
+// Returns fields without an effect, given the nodes of `report` and the time of the situation.
 std::vector<std::string> FieldsWithoutEffect(const Situation& situation, const Report& report);
 
 // Selectors of pods that match no pod of the cluster; of health.podSelector, also nodes of stages without such a pod.

@@ -9,7 +9,8 @@
 
 namespace driverupgrade::internal {
 
-// Finds the obstacles of the next rollout. Errors: InvalidArgument with the path of what is wrong, beginning with `request` or `cluster`.
+// Finds the obstacles of the next rollout. Errors: InvalidArgument with the path of the invalid member, starting with
+// `request` or `cluster`.
 absl::StatusOr<std::string> PreflightOf(std::string_view request, std::string_view cluster);
 
 }  // namespace driverupgrade::internal

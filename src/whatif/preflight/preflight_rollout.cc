@@ -45,7 +45,7 @@ Question WithNewRevision(Question question) {
   return question;
 }
 
-// Whether no node is on its way to another revision, nor about to be.
+// Whether no node is on its way to another revision, or about to be.
 bool IsAtRest(const Report& report) {
   return std::none_of(report.nodes.begin(), report.nodes.end(), [](const NodeReport& node) {
     const UpgradeState state = node.plan.to();
@@ -119,7 +119,7 @@ class RolloutSearch {
       if (finding.code == FindingCode::kSelectsNothing) AddSelectsNothing(finding.message);
     }
     if (!report.rollout) return;
-    // No stage waits for the last one that has nodes.
+    // No stage waits for the last stage that has nodes.
     const auto& stages = report.rollout->stages;
     const auto last = std::find_if(stages.rbegin(), stages.rend(), [](const auto& stage) { return stage.nodes > 0; });
     for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
@@ -136,11 +136,11 @@ class RolloutSearch {
     }
   }
 
-  // A node that waits for others will have its turn. If none begins, an administrator has to act.
+  // A node that waits for others will have its turn. If no node starts, an administrator must act.
   void CheckBegin(const Report& report) {
     std::map<GateReason, std::pair<int, std::string>> gates;
     for (const NodeReport& node : report.nodes) {
-      // One that is in progress, or is being released, makes room for the others.
+      // A node that is in progress, or is being released, makes room for the others.
       if (IsInProgress(node.plan.to()) || IsInProgress(node.plan.from)) return;
       if (!node.gate || HasObstacleOfItsOwn(node.gate->reason)) continue;
       auto& [count, detail] = gates[node.gate->reason];

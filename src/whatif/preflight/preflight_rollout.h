@@ -7,7 +7,8 @@
 
 namespace driverupgrade::whatif {
 
-// Adds the obstacles of the policy, and of the rollout that is in progress or, if none is, of the next one.
+// Adds the obstacles of the policy, and of the rollout in progress. If no rollout is in progress, adds the obstacles of
+// the next one.
 void FindRolloutObstacles(const Situation& situation, ObstacleList& obstacles);
 
 }  // namespace driverupgrade::whatif

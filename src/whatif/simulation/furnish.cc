@@ -34,7 +34,7 @@ std::set<std::string, std::less<>> NodesWithDriver(const Situation& situation) {
   return nodes;
 }
 
-// A driver pod that cannot be scheduled now cannot be scheduled later either: nothing in the simulation makes room.
+// A driver pod that cannot be scheduled now cannot be scheduled later either: nothing in the simulation frees capacity.
 void FurnishFullNodes(const Situation& situation, FakeCluster& cluster) {
   for (const Pod& pod : situation.question.cluster.pods) {
     if (!IsOfDriver(situation, pod) || !pod.node_name.empty() || pod.unscheduled_message.empty()) continue;
@@ -123,7 +123,7 @@ void FurnishNode(const Situation& situation, Node node, FakeCluster& cluster) {
   cluster.AddNode(std::move(node));
 }
 
-// A terminating pod is soon gone, unless a finalizer has held it beyond its grace period.
+// A terminating pod will soon be deleted, unless a finalizer has held it beyond its grace period.
 void FurnishPod(const Situation& situation, Pod pod, const Durations& durations, Jitter& jitter, FakeCluster& cluster) {
   const bool stays = IsOfDriver(situation, pod) || IsDaemonSetPod(pod) || IsFinished(pod);
   const bool held =
@@ -158,7 +158,7 @@ void Furnish(const Situation& situation, const Durations& durations, Jitter& jit
                         .hash = std::string(kOldHash),
                         .template_json = templates.running,
                         .behavior = {.stop_delay = durations.driver_stop}});
-  // Before the pods: a budget that comes later looks at each of them.
+  // Before the pods, because a budget that is added later examines each of them.
   FurnishBudgets(situation, cluster);
   const std::map<std::string, std::vector<Pod>> gang_pods = PodsOfGangs(situation, nodes);
   std::set<std::string> of_gangs;

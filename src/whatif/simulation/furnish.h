@@ -13,7 +13,7 @@
 
 namespace driverupgrade::whatif {
 
-// Everything of the rollout stands for the user's driver, under names that nothing of the user's has.
+// The objects of the simulated rollout represent the user's driver, under names that none of the user's objects has.
 inline constexpr std::string_view kDriverSet = "simulated-driver";
 inline constexpr std::string_view kLedger = "simulated-ledger";
 
@@ -24,15 +24,14 @@ struct Jitter {
   absl::Duration operator()(absl::Duration duration);
 };
 
-// Adds the nodes with a driver pod, without marks of an upgrade, their other pods, the budgets, and a DaemonSet whose pods
-// are out of date. Its two revisions have the templates of the newest revision of the driver and of the revision that
-// most driver pods have now, if these differ.
-// `gangs` gets the pods that only run together.
+// Adds the nodes with a driver pod, without marks of an upgrade, their other pods, the budgets, and a DaemonSet whose
+// pods are out of date. Its two revisions have the templates of the newest revision of the driver and of the revision
+// that most driver pods have now, if these differ. `gangs` gets the pods that only run together.
 void Furnish(const Situation& situation, const Durations& durations, Jitter& jitter, testing::FakeCluster& cluster,
              testing::GangController& gangs);
 
-// Stores the durations of nodes from the record of the rollout. Stages and halts begin from the start. Returns false if the
-// ledger has no record.
+// Stores the durations of nodes from the record of the rollout. Stages and halts start from scratch. Returns false if
+// the ledger has no record.
 bool SeedRecord(const Situation& situation, testing::FakeCluster& cluster);
 
 }  // namespace driverupgrade::whatif

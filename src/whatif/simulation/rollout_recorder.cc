@@ -18,7 +18,7 @@ bool IsAtWork(const Pod* pod) {
 
 int IsPassing(GateReason reason) { return TraitsOf(reason).ends_rollout ? 0 : 1; }
 
-// Gates of the rollout hold nodes that have not started, or pass within seconds.
+// Gates of the rollout delay nodes that have not started, or pass within seconds.
 bool CanFail(GateReason reason) {
   const GateOpener opener = TraitsOf(reason).opener;
   return opener != GateOpener::kRollout && opener != GateOpener::kClock;

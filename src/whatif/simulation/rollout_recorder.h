@@ -30,11 +30,11 @@ class RolloutRecorder {
   void Unhold(const std::string& node);
   // The node fails by this plan. `subject`: see Blocked.
   void Fail(const NodePlan& plan, std::string subject, absl::Time now);
-  // Whether each node is done, or held by a gate that time does not open. Unlike the plan of all nodes, this is cheap.
+  // Whether each node is done, or has a gate that time does not open. Unlike the plan of all nodes, this is cheap.
   bool MayBeOver(const Tally& totals) const;
   absl::Duration last_change() const { return last_change_; }
-  // Returns why the node is not done, given its gate at the end. If a window has opened and closed, the gate that held the
-  // node in between is the reason. Lacks the subject of a node that did not fail.
+  // Returns why the node is not done, given its gate at the end. If a window has opened and closed, the gate that the
+  // node had in between is the reason. Lacks the subject of a node that did not fail.
   Blocked WhyBlocked(const NodeGate& gate) const;
   void Finish(Rollout& rollout);
 
@@ -43,7 +43,7 @@ class RolloutRecorder {
     GateReason reason = {};
     absl::Duration since = {};
     bool closed = false;
-    // The gate that held the node after a window had opened.
+    // The gate that the node had after a window had opened.
     std::optional<Blocked> in_window = std::nullopt;
   };
   void FollowPods(const testing::Versions<Pod>& pod);
@@ -53,7 +53,7 @@ class RolloutRecorder {
   const absl::Time began_;
   std::set<std::string> unavailable_;
   int peak_ = 0;
-  // Number of pods that were ready in the beginning and are not ready now.
+  // Number of pods that were ready at the start and are not ready now.
   int pods_missing_ = 0;
   int pods_peak_ = 0;
   absl::Duration last_change_ = {};
@@ -61,7 +61,7 @@ class RolloutRecorder {
   std::map<std::string, Held> held_;
   // The last failure of each node that failed.
   std::map<std::string, Blocked> failures_;
-  // How many of them a later pass may lift by itself.
+  // Number of them that a later pass may lift on its own.
   int passing_ = 0;
 };
 

@@ -30,13 +30,13 @@ using testing::Change;
 using testing::FakeClock;
 using testing::FakeCluster;
 
-// Of the watches on nodes, DaemonSets, revisions and driver pods.
+// The lists of the watches on nodes, DaemonSets, revisions and driver pods.
 constexpr std::int64_t kFirstLists = 4;
-// Longer than any rollout: who is not done by then waits for ever.
+// Longer than any rollout: a node that is not done by then waits indefinitely.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
 
-// The least time between two passes: one for each change would judge the same node several times. Small beside what a node
-// takes, which it adds to.
+// Returns the minimum time between two passes: one pass for each change would judge the same node several times. It
+// adds to the durations of nodes, and is small in comparison.
 absl::Duration StepOf(const Durations& durations) {
   const absl::Duration part = std::min(durations.driver_start, durations.pod_stop) / 30;
   return std::clamp(part, absl::Milliseconds(50), absl::Seconds(1));
@@ -95,7 +95,7 @@ class Simulation {
     for (const std::string& node : plan.ungated) recorder_.Unhold(node);
   }
 
-  // How long nodes take does not matter: a window that is too short is open.
+  // Ignores how long nodes take: a window that is too short counts as open.
   bool WindowIsClosed() const {
     using internal::StartTimeAt;
     return policy_.rollout && !StartTimeAt(*policy_.rollout, clock_->Now(), absl::ZeroDuration()).open;
@@ -117,17 +117,19 @@ class Simulation {
     return "";
   }
 
-  // Windows go by the time of day. Marks are in whole seconds: a part of one would differ from run to run.
+  // Keeps the time of day, because windows depend on it. Marks are in whole seconds: a fraction would differ from run
+  // to run.
   static absl::Time Beginning(const Situation& situation) {
     return absl::FromUnixSeconds(absl::ToUnixSeconds(situation.question.at));
   }
-  // What remembers the stage of a rollout. Without `rollout` none, so that a simulation writes what is needed alone.
+  // Returns the ledger that stores the stage of a rollout. Without `rollout` there is no ledger, so that the simulation
+  // makes only the necessary writes.
   std::optional<AdmissionLedgerOptions> Ledger() const {
     if (!policy_.rollout) return std::nullopt;
     return AdmissionLedgerOptions{.ns = situation_.question.snapshot.ns, .name = std::string(kLedger)};
   }
 
-  // Of the pods that are made until the next pass.
+  // Varies the start of the driver pods that are created until the next pass.
   void VaryDriverStart() {
     cluster_->SetDaemonSetBehavior(
         situation_.question.snapshot.ns, std::string(kDriverSet),
@@ -159,7 +161,7 @@ class Simulation {
     return absl::OkStatus();
   }
 
-  // Nobody moves any more, unless a person does something.
+  // Whether no node moves any longer unless an administrator acts.
   bool IsOver() {
     const Plan plan = engine_->Everything();
     ++whole_plans_;

@@ -20,10 +20,10 @@ namespace driverupgrade::whatif {
 
 // Reason that a node is not done in the end.
 struct Blocked {
-  // Gate of the node. If the node failed, the gate that held it until then; kFailed: no gate did.
+  // Gate of the node. If the node failed, the gate that it had until then; kFailed if it had no gate.
   GateReason gate = {};
   bool failed = false;
-  // Subject of the gate, such as `disruption budget shop/web`; empty: nodes do not share one.
+  // Subject of the gate, such as `disruption budget shop/web`; empty if nodes do not share one.
   std::string subject = {};
   // Text of the failure, or the gate's detail.
   std::string why = {};
@@ -31,7 +31,7 @@ struct Blocked {
   absl::Duration since = {};
 };
 
-// One rollout. Times are since its beginning.
+// One rollout. Times are relative to its start.
 struct Rollout {
   absl::Duration makespan = {};
   int nodes = 0;
@@ -41,12 +41,13 @@ struct Rollout {
   bool finishes = false;
   // Nodes that are not done.
   std::map<std::string, Blocked> blocked = {};
-  // The most nodes that were unavailable at once.
+  // Maximum number of nodes that were unavailable at the same time.
   int unavailable_peak = 0;
-  // The most pods that were not ready at the same time, of the pods that were ready in the beginning. Pods of DaemonSets
-  // do not count.
+  // Maximum number of pods that were not ready at the same time, of the pods that were ready at the start. Pods of
+  // DaemonSets do not count.
   int pods_unavailable_peak = 0;
-  // Gangs with pods on several nodes (docs/policy.md#gangs), how often they were interrupted in all, and the one that was most often.
+  // Gangs with pods on several nodes (docs/policy.md#gangs), how often they were interrupted in all, and the one that
+  // was most often.
   int gangs = 0;
   int gang_interruptions = 0;
   int gang_interruptions_peak = 0;
@@ -55,15 +56,16 @@ struct Rollout {
   std::int64_t writes = 0;
   // Writes, lists of pods, and the first lists of watches. Watches and Events do not count.
   std::int64_t requests = 0;
-  // Passes of the engine, and the number of passes after which the plan of all nodes was created, whose cost grows with the nodes.
+  // Passes of the engine, and the number of passes after which the plan of all nodes was created, whose cost grows with
+  // the nodes.
   int passes = 0;
   int whole_plans = 0;
   // Histories by name.
   std::vector<NodeHistory> timeline = {};
 };
 
-// The nodes of the question that have a driver pod, all of them at the old revision and without marks of an upgrade, but
-// with their cordons and skip labels; their other pods, and the budgets. The same seed is the same rollout.
+// The nodes of the question that have a driver pod, all of them at the old revision and without marks of an upgrade,
+// but with their cordons and skip labels; their other pods, and the budgets. The same seed is the same rollout.
 [[nodiscard]] absl::StatusOr<Rollout> SimulateRollout(const Situation& situation, const UpgradePolicy& policy,
                                                       const Durations& durations, std::uint32_t seed);
 

@@ -9,8 +9,8 @@
 
 namespace driverupgrade::internal {
 
-// Simulates rollouts with one or several policies. Errors: InvalidArgument with the path of what is wrong, beginning with `request` or
-// `cluster`.
+// Simulates rollouts with one or several policies. Errors: InvalidArgument with the path of the invalid member,
+// starting with `request` or `cluster`.
 absl::StatusOr<std::string> SimulationOf(std::string_view request, std::string_view cluster);
 
 }  // namespace driverupgrade::internal

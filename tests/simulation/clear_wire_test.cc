@@ -1,4 +1,4 @@
-// What bytes make of a request or an answer is found (I17).
+// Checks that `ClearWire` notices when the bytes distort a request or a response (I17).
 #include "simulation/wire/clear_wire.h"
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace {
 using testing::ClearWire;
 using testing::FakeCluster;
 
-// Stands where the bytes are.
+// Takes the place of the bytes between the two facades.
 class Bytes final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

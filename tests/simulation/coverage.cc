@@ -15,7 +15,7 @@ using testing::Mode;
 
 constexpr std::int64_t kFaultTimesMin = 100;
 
-/// Gates that the seeds do not come by, and why.
+/// Gates that no seed reaches, and the reasons.
 constexpr char kNoDevices[] =
     "the nodes of the simulation have no devices; isolation_test and the group `devices` have";
 
@@ -31,10 +31,10 @@ const std::map<GateReason, std::string>& UnreachableGates() {
   return gates;
 }
 
-/// Transitions that they do not come by.
+/// Returns whether no seed can make this transition.
 bool IsUnreachable(UpgradeState from, UpgradeState to) {
-  // Only where the operator switches requestor mode off in the midst; a seed has one mode. tests/scenarios has it
-  // (T34).
+  // Possible only if the operator switches requestor mode off during a rollout, but a seed keeps its mode.
+  // tests/scenarios covers it (T34).
   return from == UpgradeState::kNodeMaintenanceRequired && to == UpgradeState::kUpgradeRequired;
 }
 
@@ -91,7 +91,7 @@ std::vector<std::string> MissingCoverage(const Totals& totals) {
     missing.push_back(fmt::format("fault {}: {} times", ToString(static_cast<Fault>(i)), times));
   }
   for (int i = 0; i < kModeCount; ++i) {
-    // What is not drawn has a test of its own.
+    // Modes that are never drawn have tests of their own.
     if (testing::SimulationOptions{}.mode_per_mille[static_cast<std::size_t>(i)] == 0) continue;
     if (totals.modes[static_cast<std::size_t>(i)] > 0) continue;
     missing.push_back(fmt::format("mode {}", ToString(static_cast<Mode>(i))));

@@ -1,4 +1,5 @@
-// What many simulations came by: how often each fault happened, which transitions were made, what nodes waited for.
+// Coverage of many simulations: how often each fault happened, which transitions were made, and which gates nodes
+// waited for.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_COVERAGE_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_COVERAGE_H_
 
@@ -30,12 +31,12 @@ struct Totals {
 };
 
 void Add(const testing::SimulationResult& result, Totals& totals);
-/// As tables of Markdown.
+/// Prints the counts as Markdown tables.
 void PrintCoverage(const Totals& totals);
-/// Every fault is to have happened a hundred times, every mode is to have been come by, and every legal transition and
-/// every gate is to have been reached; but for exceptions, each with its reason, in coverage.cc.
+/// Returns what was not covered. Every fault must have happened a hundred times, and every mode, legal transition and
+/// gate must have been reached. coverage.cc lists the exceptions, each with its reason.
 std::vector<std::string> MissingCoverage(const Totals& totals);
-/// Modes that every seed is in by the options, and that none came by.
+/// Returns the modes that the options set for every seed but that had no effect in any of them.
 std::vector<testing::Mode> ModesNotMet(const testing::SimulationOptions& options, const Totals& totals);
 
 }  // namespace driverupgrade::tests

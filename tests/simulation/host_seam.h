@@ -1,4 +1,4 @@
-/// Where a simulation's replicas are hosts of the C interface: what stands in the place of engine and controller.
+/// The seam through which a simulation uses hosts of the C interface as replicas, in place of engine and controller.
 ///
 /// Defines HostSeam, HostedEngine and HostFactory.
 ///
@@ -6,7 +6,8 @@
 ///     options.host = MakeHostFactory();
 ///     SimulationResult result = Simulate(4711, options);  // the same world and the same faults
 ///
-/// The simulation knows no C interface. Such a replica lists anew in each pass, and has no ledger.
+/// The simulation itself does not depend on the C interface. A hosted replica lists all objects in each pass, and has
+/// no ledger.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_HOST_SEAM_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_HOST_SEAM_H_
 
@@ -26,11 +27,12 @@ namespace driverupgrade::testing {
 class HostedEngine {
  public:
   virtual ~HostedEngine() = default;
-  /// A pass if one is due and it leads, with all that follows from it. When to come again at the latest.
+  /// Runs a pass, with everything that follows from it, if one is due and the replica leads. Returns the latest time of
+  /// the next call.
   virtual absl::Time Step(const UpgradePolicy& policy, absl::Time now) = 0;
-  /// Whether anything was left to give back.
+  /// Returns whether anything was left to release.
   virtual absl::StatusOr<bool> Release(absl::Time now) = 0;
-  /// Ends in good order: the others need not wait until its Lease has ended.
+  /// Shuts down cleanly, so the other replicas need not wait until its Lease expires.
   virtual void Stop() = 0;
 };
 
@@ -39,9 +41,9 @@ struct HostSeam {
   DriverIdentity identity;
   /// Callbacks, selectors, requestor and observer, as the native engine has them.
   EngineOptions options;
-  /// The host's own, as the C interface has none; null: it is alone.
+  /// Leader election of the host, because the C interface does not have one. Null: the host is the only replica.
   std::shared_ptr<LeaderElection> election = nullptr;
-  /// Between two passes at most.
+  /// Maximum time between two passes.
   absl::Duration poll_interval = absl::Seconds(5);
 };
 

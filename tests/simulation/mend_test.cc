@@ -1,4 +1,4 @@
-// What people take back when faults end, so that every node can get done (L1).
+// Checks that the actors undo their changes when the faults end, so that every node can be completed (L1).
 #include "driverupgrade/testing/builders.h"
 #include "simulation/world/actors.h"
 #include "support/catch.h"
@@ -10,7 +10,8 @@ using testing::SimulationOptions;
 using testing::internal::MakeAdministrator;
 using testing::internal::World;
 
-// Pods would come back to a node that is being evacuated, and the maintenance operator does not cordon a second time.
+// Otherwise pods would return to a node that is being evacuated, because the maintenance operator does not cordon it
+// again.
 TEST_CASE("Whoever lifts the maintenance operator's cordon takes the node's NodeMaintenance away, too") {
   for (const bool maintained : {false, true}) {
     World world(1, SimulationOptions{.nodes = 2, .requestor_percent = 100});
@@ -22,7 +23,7 @@ TEST_CASE("Whoever lifts the maintenance operator's cordon takes the node's Node
     REQUIRE(world.cluster->node(node)->unschedulable);
     REQUIRE(world.checker->CordonIsMaintenanceOperators(node));
     if (!maintained) {
-      // An administrator's cordon in its place.
+      // An administrator's cordon replaces it.
       world.cluster->EditNode(node, [](Node& edited) { edited.unschedulable = false; });
       world.cluster->EditNode(node, [](Node& edited) { edited.unschedulable = true; });
     }

@@ -1,7 +1,7 @@
-// Runs simulations: many, or one again.
+// Runs many simulations, or one of them again.
 //
-//   simulate --first-seed 1 --seeds 20000 --jobs 2 [--nodes 100]
-//   simulate --seed 4711 --trace
+//     simulate --first-seed 1 --seeds 20000 --jobs 2 [--nodes 100]
+//     simulate --seed 4711 --trace
 #include <sys/resource.h>
 
 #include <atomic>
@@ -41,14 +41,14 @@ using driverupgrade::tests::Totals;
 
 constexpr int kFailuresShown = 10;
 
-// The same run once more.
+// Runs the seed a second time, and compares the runs.
 void CheckTwin(const SimulationOptions& options, SimulationResult& result) {
   const SimulationResult twin = driverupgrade::testing::Simulate(result.seed, options);
   if (twin.hash == result.hash && twin.calls == result.calls) return;
   result.violation = {.invariant = "deterministic", .text = "the second run was another one than the first"};
 }
 
-// The same world with native engines: what happens on the way is another story, and the end is the same.
+// Runs the same world with native engines. The paths may differ, but the end must be the same.
 void CheckNative(SimulationOptions options, SimulationResult& result) {
   options.host = nullptr;
   options.as_hosted = true;
@@ -67,7 +67,7 @@ void CheckNative(SimulationOptions options, SimulationResult& result) {
   }
 }
 
-// What the engine adds to a rollout, and what the simulation of it takes.
+// Prints how much time the engine adds to a rollout, and what the simulation costs.
 void PrintRollout(const SimulationResult& result) {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -77,10 +77,10 @@ void PrintRollout(const SimulationResult& result) {
       100 * (absl::FDivDuration(result.makespan, result.ideal) - 1), usage.ru_maxrss / 1024);
 }
 
-// Without the client there are no bytes to be wrong.
+// Without the client there are no bytes that a defect could change.
 bool IsOfBytes(const std::string& mutant) { return mutant.starts_with("bytes:"); }
 
-// Whether each planted defect is found within the seeds.
+// Returns the exit code: 0 if each planted defect is found within the seeds.
 int FindMutants(const SimulateArguments& arguments) {
   const std::vector<std::string> names = driverupgrade::testing::MutantNames();
   std::vector<SimulationResult> found(names.size());

@@ -34,7 +34,7 @@ std::set<Fault> ParseFaults(const std::string& text) {
   return faults;
 }
 
-// `release,two-drivers`: every seed is in these; `none`: no seed is in any. Others are drawn as ever.
+// `release,two-drivers`: every seed has these modes. `none`: no seed has any. The remaining modes are drawn as usual.
 void ForceModes(const std::string& text, SimulationOptions& options) {
   if (text == "none") return options.mode_per_mille.fill(0);
   for (absl::string_view name : absl::StrSplit(text, ',')) {
@@ -116,7 +116,7 @@ std::variant<SimulateArguments, int> ParseSimulateArguments(int argc, const char
       "Exit codes: 0 nothing was broken; 1 something was, or --require-... or --mutants found a gap; 2 usage."};
   app.name("simulate");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
-  // scripts/soak.sh puts what it is given behind its own.
+  // scripts/soak.sh appends its arguments to its own defaults.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   AddRuns(app, arguments);
   AddWorld(app, arguments.options);

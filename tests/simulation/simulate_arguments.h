@@ -11,7 +11,7 @@
 namespace driverupgrade::tests {
 
 struct SimulateArguments {
-  // As it was called, for the commands that replay a seed.
+  // Name under which the program was called, for the commands that replay a seed.
   std::string program = "simulate";
   std::uint64_t first_seed = 1;
   std::uint64_t seeds = 1;
@@ -23,19 +23,20 @@ struct SimulateArguments {
   bool mutants = false;
   bool c_interface = false;
   bool beside_native = false;
-  // As they were given.
+  // The value of `--mode`, unparsed.
   std::string modes = {};
   bool require_modes = false;
   bool until_failure = false;
-  // Only noted in replay commands.
+  // Only printed in replay commands.
   std::string commit = {};
   testing::SimulationOptions options = {};
 };
 
-// The exit code if there is nothing to do: after --help, or a mistake that has been told.
+// Parses the command line. Returns an exit code if there is nothing to run: after --help, or after an error that was
+// printed.
 std::variant<SimulateArguments, int> ParseSimulateArguments(int argc, const char* const* argv);
 
-// The command that shows `seed` again, as it was run.
+// Returns the command that replays `seed` with the same options.
 std::string ReplayCommand(const SimulateArguments& arguments, std::uint64_t seed);
 
 }  // namespace driverupgrade::tests

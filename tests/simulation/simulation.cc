@@ -1,4 +1,4 @@
-// The loop, the phases, and what has to be true at the end.
+// The event loop, the phases, and the checks at the end.
 #include "simulation/simulation.h"
 
 #include <algorithm>
@@ -17,16 +17,16 @@ namespace driverupgrade::testing {
 namespace internal {
 namespace {
 
-// A replica that steps so often within a second of virtual time does not come to rest.
+// A replica that takes this many steps within a second of virtual time is in a busy loop.
 constexpr int kStepsPerSecondMax = 4000;
 constexpr int kNestedMax = 3;
-// dep-F4: a timer that is more than that ahead.
+// dep-F4: a timer on a node that is further ahead than this is ignored.
 constexpr absl::Duration kTimerIsNobodys = absl::Minutes(1);
 constexpr absl::Duration kSettle = absl::Minutes(3);
-// How long the last fault may be felt: a watch that broke begins again half a minute later by a slow clock, when its
-// replica next looks.
+// Time during which the last fault may still have an effect: a broken watch restarts half a minute later by a slow
+// clock, the next time that its replica runs.
 constexpr absl::Duration kAftermath = absl::Minutes(1);
-// Kubelets write their nodes so often although nothing has changed (`nodeStatusReportFrequency`).
+// Kubelets report their nodes at this interval even if nothing has changed (`nodeStatusReportFrequency`).
 constexpr absl::Duration kNodeStatusReport = absl::Minutes(5);
 
 class Simulation {
@@ -136,7 +136,7 @@ class Simulation {
     }
   }
 
-  // Whatever comes next, in order of time: the cluster, late requests, actors, replicas.
+  // Runs all events in order of time: the cluster, late requests, actors and replicas.
   void RunFor(absl::Duration duration) {
     const absl::Time until = world_.Now() + duration;
     if (nested_ >= kNestedMax) {
@@ -179,7 +179,8 @@ class Simulation {
     return true;
   }
 
-  // Of several leaders of one driver, as far as a clock that is about to jump may be from what it says now.
+  // Tells the checkers whether the clocks of several leaders of one driver are far apart, including the next jump of a
+  // clock.
   void NoteClocks() {
     if (!world_.setup.SeveralLeaders() || !world_.setup.Has(Fault::kClockSkew)) return;
     for (const Driver& driver : Drivers()) {
@@ -194,7 +195,7 @@ class Simulation {
     }
   }
 
-  // I13: nobody spins.
+  // I13: no replica is in a busy loop.
   void Count() {
     if (world_.Now() >= second_ + absl::Seconds(1)) {
       second_ = world_.Now();
@@ -203,7 +204,7 @@ class Simulation {
     if (++steps_ > kStepsPerSecondMax) world_.checker->Fail("I13", "a replica does not come to rest");
   }
 
-  // From the new template until every node is done, with what faults there are.
+  // Runs from the new template until every node is done, with the faults that are enabled.
   void Rollout() {
     const int nodes = world_.setup.nodes;
     const int rounds = (nodes + *world_.policy.max_parallel - 1) / *world_.policy.max_parallel;
@@ -230,10 +231,10 @@ class Simulation {
     world_.trace.Line("--- calm");
     world_.chaos = false;
     SetClocksBack();
-    // What was late comes now, and what was broken is mended.
+    // Late requests arrive now, and all damage is repaired.
     world_.NoteFault();
     while (late_.due() != absl::InfiniteFuture()) late_.SendNext();
-    // The administrator comes after those whose doings he tidies up.
+    // The administrator comes last in order to clean up after the other actors.
     for (auto actor = actors_.rbegin(); actor != actors_.rend(); ++actor) (*actor)->Mend();
     world_.SetPolicy(CalmPolicy(world_.policy, world_.setup.hooks));
     world_.SetTemplate("rev-final");
@@ -266,9 +267,9 @@ class Simulation {
     if (!world_.Broken()) Rest();
   }
 
-  // A grant that was not used goes with the next version of its node. Without one, a node that has the driver by then
-  // would hold a slot for which all others wait. Kubelets write the other nodes, too: here they do not, as each write
-  // wakes an engine that may have forgotten to come back by itself.
+  // An unused grant is dropped with the next version of its node. Otherwise a node that already has the driver would
+  // hold a slot, and all other nodes would wait for it. Real kubelets also update the other nodes. The simulation does
+  // not, because each update would wake an engine that may have failed to schedule its next pass.
   void ReportNodeStatus() {
     const std::optional<ConfigMap> ledger = world_.cluster->config_map(kDriverNs, "driver-upgrades");
     if (!ledger) return;
@@ -281,7 +282,7 @@ class Simulation {
     }
   }
 
-  // What the replicas say of the nodes that wait.
+  // Returns the reasons that the replicas report for waiting nodes.
   std::string Explanation() const {
     std::string text;
     for (const auto& replica : replicas_) {
@@ -329,7 +330,7 @@ class Simulation {
                        [&](const Finding& finding) { return finding.code == code; });
   }
 
-  // L6, of what a replica that leads reports.
+  // L6, for the reports of leading replicas.
   void CheckTotals() {
     for (const auto& replica : replicas_) {
       if (replica->controller() == nullptr) continue;
@@ -342,11 +343,11 @@ class Simulation {
     }
   }
 
-  // L4: one node that never gets done takes no more than its slot from the others.
+  // L4: one node that never completes delays the others by no more than its slot.
   void OneBadNode() {
-    // A node that never gets done holds the stages after its own, as it should.
+    // A node that never completes correctly blocks the stages after its own.
     if (world_.setup.Has(Mode::kRollouts) || world_.setup.Has(Mode::kGangs)) return;
-    // Beside its slot it takes a grant, of which there are few then.
+    // Besides its slot it takes a grant, and there are only few grants then.
     if (world_.setup.grants_max < kGrantsMax) return;
     const std::optional<BadNode> bad = BadNode::Draw(world_);
     if (!bad) return;
@@ -379,7 +380,7 @@ class Simulation {
   }
 
   SimulationResult Finish() {
-    // What the cluster has yet to do, it does unseen.
+    // The cluster runs its remaining events unobserved.
     world_.checker->OnChange(nullptr);
     SimulationResult result = std::move(world_.result);
     result.violation = world_.checker->violation();

@@ -1,10 +1,11 @@
-// Rollouts by engines that have threads of their own: several calls in flight, watches that follow, light faults, and
-// engines that are destroyed with calls under way.
+// Rollouts by engines with their own threads: several calls in flight, running watches, light faults, and engines that
+// are destroyed with calls in flight.
 //
-//   simulate_threads --first-seed 1 --seeds 200
+//     simulate_threads --first-seed 1 --seeds 200
 //
-// A seed says what is drawn, but not what the threads make of it: a run is not the same twice. It is for
-// ThreadSanitizer, and for what one thread cannot show. Every commit is looked at (crash/witness.h), and the end.
+// A seed decides the parameters, but not the scheduling of the threads: a run cannot be repeated exactly. The program
+// is for ThreadSanitizer, and for bugs that one thread cannot show. Every commit is checked (crash/witness.h), and so
+// is the end.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -37,7 +38,8 @@ using testing::internal::Random;
 constexpr absl::Duration kTick = absl::Milliseconds(200);
 constexpr absl::Duration kFaultsEnd = absl::Minutes(1);
 constexpr absl::Duration kLimit = absl::Hours(1);
-// In which every thread gets a processor, however busy the machine is: the hour above may be over in a moment.
+// Real time within which every thread gets a processor, however busy the machine is: the hour of virtual time above may
+// pass in a moment.
 constexpr std::chrono::minutes kPatience(1);
 
 struct Draw {
@@ -51,11 +53,11 @@ struct Draw {
   const bool every_state = random.Percent(30);
   const bool events = random.Percent(50);
   const int faults_per_mille = random.Pick({0, 10, 50});
-  // Not without a ledger: then budgets are claimed for an engine that does not crash.
+  // A ledger is required, because without one the budgets are only guaranteed for an engine that does not crash.
   const int lives = ledger ? random.Between(1, 4) : 1;
 };
 
-// Asked by every thread that makes a call.
+// Called by every thread that makes a call.
 class Faults {
  public:
   Faults(std::uint64_t seed, int per_mille) : random_(seed, "faults"), per_mille_(per_mille) {}
@@ -100,7 +102,7 @@ class Rollout {
     cluster_->SetFaultHooks([this](const Call& call) { return faults_.Refuse(call); },
                             [this](const Call& call) { return faults_.LoseAnswer(call); });
     if (!draw_.cache) return;
-    // By the clock of the cluster, or its watches seem to end as soon as they begin.
+    // Uses the clock of the cluster, or the watches would seem to end as soon as they start.
     cache_ = *WatchCache::Create(cluster_, {.drivers = {{.ns = "gpu", .driver_labels = labels_}}, .clock = clock_});
     cache_->Start();
   }
@@ -110,7 +112,7 @@ class Rollout {
     cluster_->SetChangeObserver(nullptr);
   }
 
-  // Empty: all is well.
+  // Returns the first error, or an empty text if the rollout succeeded.
   std::string Run() {
     cluster_->SetTemplate("gpu", "driver", "new");
     for (int life = 1; life < draw_.lives; ++life) Live(draw_.random.Between(absl::Seconds(1), absl::Seconds(15)));
@@ -128,7 +130,7 @@ class Rollout {
             .pacing = draw.every_state ? Pacing::kEveryState : Pacing::kChained};
   }
 
-  // One engine, until all is done or its time is over; then it is destroyed with whatever it has under way.
+  // Runs one engine until all nodes are done or its time has expired. Then destroys it with its calls in flight.
   void Live(absl::Duration time, std::chrono::minutes patience = std::chrono::minutes(0)) {
     EngineOptions options{.snapshot = {.ns = "gpu", .driver_labels = labels_}, .cache = cache_, .clock = clock_};
     options.executor.calls_in_flight = draw_.calls_in_flight;

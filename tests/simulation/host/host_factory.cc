@@ -67,7 +67,7 @@ class Host final : public testing::HostedEngine {
   }
 
   absl::StatusOr<bool> Release(absl::Time now) override {
-    host_.SetLeadsUntil(nullptr);  // the others have ended
+    host_.SetLeadsUntil(nullptr);  // all other replicas have stopped
     try {
       return host_.Release(now);
     } catch (const std::runtime_error& failure) {
@@ -90,13 +90,13 @@ class Host final : public testing::HostedEngine {
     return true;
   }
 
-  // As a host does: once for each policy, and not in every pass.
+  // Normalizes the policy as a host does: once for each policy, and not in every pass.
   const std::string& Normalized(const std::string& policy) {
     if (policy != std::exchange(policy_, policy)) normalized_ = Call(du_policy_normalize, Str(policy)).text;
     return normalized_;
   }
 
-  // When the next one is due, if nothing changes.
+  // Returns when the next pass is due if nothing changes.
   absl::Time MakePass(const UpgradePolicy& policy, absl::Time now) {
     try {
       if (restart_only_) {
@@ -109,7 +109,7 @@ class Host final : public testing::HostedEngine {
       host_.Pass(std::nullopt, Normalized(FormatUpgradePolicy(policy)), now);
       return host_.wake_at().value_or(absl::InfiniteFuture());
     } catch (const std::runtime_error&) {
-      return absl::InfiniteFuture();  // until the next look at the cluster
+      return absl::InfiniteFuture();  // the next poll of the cluster starts another pass
     }
   }
 

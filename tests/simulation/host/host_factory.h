@@ -1,4 +1,4 @@
-// Replicas that are hosts of the C interface: one host, tests/c/engine_host.h, over bytes.
+// Creates replicas that are hosts of the C interface: tests/c/engine_host.h over bytes.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_HOST_HOST_FACTORY_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_HOST_HOST_FACTORY_H_
 

@@ -1,5 +1,5 @@
-// Slots, unavailable nodes and drivers that are restarted: I1 and I2, each broken on purpose, by a request that no engine
-// of ours would make.
+// Slots, unavailable nodes and driver restarts: I1 and I2, each broken on purpose by a request that our engine would
+// never make.
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,7 +36,7 @@ TEST_CASE("I1: a node that becomes one too many unavailable") {
     node.unschedulable = true;
     node.labels[Gpu().StateLabel()] = "upgrade-done";
   }));
-  // What came after the version that is patched may have come after an earlier try.
+  // Any change after the version in the patch may also be newer than an earlier attempt.
   REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
   world.Start(0);
   CHECK(world.Broken() == "I1");
@@ -47,7 +47,7 @@ TEST_CASE("I1: a slot that only a new policy sees counts for who has read the no
     UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
     World world(policy);
     REQUIRE(world.guarded->ListNodes({}, {}).ok());
-    // An administrator's node is outside the slots as long as the policy says Proceed.
+    // A node that an administrator cordoned takes no slot as long as the policy says Proceed.
     world.Put(1, "drain-required", [](Node& node) {
       node.unschedulable = true;
       node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true";
@@ -92,7 +92,7 @@ TEST_CASE("I1: a slot that an engine took is not the engine's any more once a po
   world.Put(1, "uncordon-required");
   world.Move(1, UpgradeState::kUncordonRequired, {UpgradeState::kDone},
              {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}, .unschedulable = false});
-  // Failed nodes hold no slot with a failurePolicy; without it, this one holds one that nobody has asked for.
+  // With a failurePolicy, failed nodes hold no slot. Without it, this node holds a slot that no engine requested.
   policy.failure_policy = FailurePolicy{};
   world.checker->SetPolicy(policy);
   world.Put(1, "upgrade-failed");
@@ -115,7 +115,7 @@ TEST_CASE("I1: a slot is held since the new policy sees it, not since the one be
       node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true";
     });
     REQUIRE(world.guarded->ListNodes({}, {}).ok());
-    // With Proceed it holds a slot only once the administrator has lifted his cordon.
+    // With Proceed, the node takes a slot only once the administrator has removed the cordon.
     world.Put(1, "drain-required", [](Node& node) { node.unschedulable = false; });
     REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
     policy.cordoned_nodes = CordonedNodes::kProceed;
@@ -172,7 +172,7 @@ TEST_CASE("I1: a start of a node that somebody has cordoned takes no room, and d
                  {UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired, UpgradeState::kDrainRequired});
     }
     REQUIRE(world.Broken() == "");
-    // With the slot of the first try, which was not answered clearly.
+    // Uses the slot of the first attempt, whose outcome is unknown.
     world.StartUnread(0);
     CHECK(world.Broken() == (known ? "I1" : ""));
   }
@@ -184,7 +184,7 @@ TEST_CASE("I1: a percentage is one of the nodes that have the driver, rounded up
                  .max_parallel = std::nullopt,
                  .max_unavailable = Percent{percent},
                  .drain = DrainPolicy{}});
-    // With the driver there are four: 25 % are one of them, 26 % are two.
+    // Four nodes have the driver: 25 % of them is one node, and 26 % is two.
     for (int i = 0; i < 8; ++i) world.cluster->AddNode(testing::NodeBuilder("other-" + std::to_string(i)).Build());
     world.Start(0);
     CHECK(world.Broken() == "");
@@ -198,7 +198,7 @@ TEST_CASE("I1: 100 % never limits, even if all nodes are unavailable") {
        {CountOrPercent(Percent{99}), CountOrPercent(Percent{100}), CountOrPercent(Count{4})}) {
     World world({.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = limit, .drain = DrainPolicy{}});
     for (const std::size_t i : {0, 1, 2, 3}) world.Put(i, "upgrade-done", [](Node& node) { node.ready = false; });
-    // What came after the version that is patched may have come after an earlier try.
+    // Any change after the version in the patch may also be newer than an earlier attempt.
     REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
     using enum UpgradeState;
     world.Move(0, kDone, {kUpgradeRequired, kCordonRequired, kWaitForJobsRequired, kDrainRequired},
@@ -267,7 +267,7 @@ TEST_CASE("I2: by old labels a drain may have taken over, and leaves pods that o
       world.cluster->AddPod(pod.Build());
     };
     add("job", /*bare=*/false);
-    if (relabelled) add("bare", /*bare=*/true);  // in the way of pod deletion
+    if (relabelled) add("bare", /*bare=*/true);  // blocks pod deletion
     world.Start(0);
     REQUIRE(world.guarded->ListPods({}, {.node_name = world.NodeName(0)}).ok());
     if (relabelled) {
@@ -287,7 +287,7 @@ TEST_CASE("I2: a pod is lost a second after its grace, unless clocks differ") {
                     [](InvariantOptions& options) { options.clock_skew_max = absl::Minutes(1); });
     }
     world.Start(0);
-    // Kubernetes tells whole seconds.
+    // Kubernetes reports whole seconds.
     const absl::Time grace_ends = world.clock->Now() + absl::Minutes(2) + absl::Milliseconds(900);
     REQUIRE(world.cluster->EditPod("team-a", world.WebPodOn(0).name,
                                    [&](Pod& pod) { pod.deletion_timestamp = grace_ends; }));
@@ -305,7 +305,7 @@ TEST_CASE("I2: what is lost goes by the sender's clock, and by the node as the s
     INFO(static_cast<int>(why));
     World world;
     world.Start(0);
-    // A finalizer holds it, whatever becomes of the node.
+    // A finalizer keeps this pod, regardless of the node.
     Pod held = *world.cluster->pod("team-a", world.WebPodOn(0).name);
     world.cluster->RemovePod("team-a", held.ref.name);
     held.ref = {.ns = "team-a", .name = "held"};
@@ -323,7 +323,7 @@ TEST_CASE("I2: what is lost goes by the sender's clock, and by the node as the s
     REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
     CHECK(world.Broken() == broken);
   }
-  // Ahead now, and ahead in a pass before.
+  // The engine's clock is ahead now, or was ahead in an earlier pass.
   for (const bool before : {false, true}) {
     World world;
     world.JudgeBy({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}},

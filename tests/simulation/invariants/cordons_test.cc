@@ -1,4 +1,4 @@
-// Whose a cordon is, and who may lift it: I3, broken on purpose.
+// Ownership of cordons, and permission to lift them: I3, broken on purpose.
 #include "driverupgrade/testing/invariants.h"
 
 #include <optional>
@@ -22,7 +22,7 @@ TEST_CASE("I3: an administrator's cordon is lifted") {
   CHECK(world.Broken() == "I3");
 }
 
-// A node of ours that is about to be given back, with a name on its cordon.
+// Puts one of our nodes just before its cordon is lifted, with `names` on the cordon.
 void PutCordoned(World& world, std::size_t i, const std::string& names) {
   world.Put(i, "uncordon-required", [&](Node& node) {
     node.unschedulable = true;
@@ -34,11 +34,12 @@ TEST_CASE("I3: a cordon is lifted on which another driver relies, whoever wrote 
   const std::string ofed = "nvidia.com/ofed-driver-upgrade-state";
   for (const auto& [names, label, state, broken] :
        std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
-           {"nvidia.com/gpu", ofed, "drain-required", "I3"},  // at work, without a name
+           {"nvidia.com/gpu", ofed, "drain-required", "I3"},  // in progress, without a name
            {"nvidia.com/gpu", ofed, "upgrade-failed", "I3"},
            {"nvidia.com/gpu", ofed, "cordon-required", ""},
            {"nvidia.com/gpu", ofed, "uncordon-required", ""},
-           {"nvidia.com/gpu", ofed, "node-maintenance-required", ""},            // nobody has been asked yet
+           {"nvidia.com/gpu", ofed, "node-maintenance-required", ""},            // no maintenance has been requested
+                                                                                 // yet
            {"nvidia.com/gpu,nvidia.com/ofed", ofed, "uncordon-required", "I3"},  // its name is live
            {"nvidia.com/gpu,nvidia.com/ofed", ofed, "upgrade-done", ""},
            {"nvidia.com/gpu,nvidia.com/ofed", "rack", "7", ""}}) {
@@ -145,7 +146,7 @@ TEST_CASE("I3: a cordon on a node that still says that another upgrade made one 
   }
 }
 
-// Its cordon leaves no trace on the node but what the driver wrote that asked for it.
+// The only trace of its cordon on the node is what the requesting driver wrote there.
 TEST_CASE(
     "I3: a cordon of the maintenance operator on a node that a driver is about to cordon is told by who asked for it") {
   for (const bool asked : {false, true}) {
@@ -175,7 +176,7 @@ TEST_CASE(
   }
 }
 
-// Who takes its object away takes the cordon from it: it would never lift it.
+// A client that deletes a NodeMaintenance takes over its cordon, because the maintenance operator would never lift it.
 TEST_CASE("I3: a cordon of the maintenance operator whose object somebody has taken away is nobody's") {
   enum class Objects { kStands, kIsTaken, kOneOfTwoIsTaken };
   for (const Objects objects : {Objects::kStands, Objects::kIsTaken, Objects::kOneOfTwoIsTaken}) {

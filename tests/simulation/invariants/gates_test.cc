@@ -1,4 +1,4 @@
-// Whether everybody gets on, and what is said of those who wait: L1 to L6, each broken on purpose.
+// Progress of every node, and the reported reasons of waiting nodes: L1 to L6, each broken on purpose.
 #include "driverupgrade/testing/invariants.h"
 
 #include <string>
@@ -140,7 +140,7 @@ TEST_CASE("L5: a node that is under way and holds a grant is one") {
     world.cluster->SetPodReady(world.fleet.ns, world.DriverPodOn(0).ref.name, false);
     Plan plan = Waiting(world.NodeName(0), {GateReason::kDriverPodNotReady});
     plan.gates.push_back({.node = world.NodeName(1), .gate = {.reason = GateReason::kMaxParallel}});
-    // Only whoever is to be under way takes of it.
+    // Only a node that would be in progress uses the limit.
     plan.nodes.push_back({.node = world.NodeName(2), .uid = world.NodeAt(2).uid, .path = {UpgradeState::kDone}});
     world.checker->CheckGates(*world.guarded, plan);
     CHECK(world.Broken() == (max_parallel == 1 ? "" : "L5"));
@@ -151,7 +151,7 @@ TEST_CASE("L5: a revision is unknown only because of the driver's own DaemonSet"
   for (const bool driver : {true, false}) {
     World world({.auto_upgrade = true, .drain = DrainPolicy{}}, nullptr, /*template_delay=*/absl::Milliseconds(200));
     world.Start(0);
-    // Its controller has not seen the new template yet.
+    // The DaemonSet controller has not seen the new template yet.
     if (driver) {
       world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
     } else {

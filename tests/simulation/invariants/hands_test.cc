@@ -1,4 +1,4 @@
-// Nodes in the hands of engines: I19, broken on purpose, by requests that no engine of ours would make.
+// Nodes that engines have in hand: I19, broken on purpose by requests that our engine would never make.
 #include "driverupgrade/testing/invariants.h"
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace {
 
 const std::string kNames(kCordonedByAnnotation);
 
-// Starts the node, which carries our name from then on.
+// Starts the node, which carries our name from here on.
 void StartMarked(World& world, std::size_t i) {
   world.Move(i, UpgradeState::kUnknown,
              {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,
@@ -28,7 +28,7 @@ void RemoveLabel(World& world, std::size_t i) {
   REQUIRE(world.cluster->EditNode(world.NodeName(i), [](Node& node) { node.labels.erase(Gpu().StateLabel()); }));
 }
 
-// The engine takes a node without a label for done.
+// The engine treats a node without a label as done.
 void EndWithoutLabel(World& world, std::size_t i) {
   world.Move(i, UpgradeState::kUnknown, {UpgradeState::kDone},
              {.annotations = {{kNames, std::nullopt}}, .unschedulable = false});
@@ -90,7 +90,7 @@ TEST_CASE("I19: failed nodes count apart by failurePolicy, up to the last one th
       if (world.Broken() != "") break;
       REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(node).ref}).ok());
       world.cluster->Advance(absl::Minutes(1));
-      // The rules of slots (I1) and of failures (I8) go by labels and marks, which are gone.
+      // The rules of slots (I1) and of failures (I8) rely on labels and marks, which have been removed.
       RemoveLabel(world, node);
       EndWithoutLabel(world, node);
     }

@@ -1,4 +1,4 @@
-// Requests that go too far, come too often, or say the wrong thing: I4 to I13, each broken on purpose.
+// Requests that go too far, come too often, or carry a wrong value: I4 to I13, each broken on purpose.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,7 +29,7 @@ TEST_CASE("I4: a workload pod is deleted, not evicted") {
   CHECK(world.Broken() == "I4");
 }
 
-// In the state for evictions since `began`, and read so.
+// Puts the node into the state for evictions since `began`, and lets the engine read it.
 void PutDraining(World& world, std::size_t i, absl::Time began) {
   world.Put(i, "drain-required", [&](Node& node) {
     node.unschedulable = true;
@@ -66,7 +66,7 @@ TEST_CASE("I4: who has lost the answer to his patch goes by what he knew before"
   }
 }
 
-// It wants nothing of what it is given.
+// A sink that accepts no objects.
 class DeafSink final : public WatchSink<Node> {
  public:
   bool OnList(std::vector<Node>, std::string_view) override { return false; }
@@ -160,7 +160,7 @@ TEST_CASE("I4: a pod is evicted in a state in which nothing goes") {
     World world;
     world.Put(0, state, [](Node& node) { node.unschedulable = true; });
     REQUIRE(world.guarded->ListNodes({}, {}).ok());
-    // A person puts it elsewhere: who evicts has not read that.
+    // An administrator moves the node to another state, which the evicting engine has not read.
     if (broken.empty()) world.Put(0, "upgrade-required");
     REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
     CHECK(world.Broken() == broken);
@@ -239,7 +239,7 @@ TEST_CASE("I7: with EveryState one of the plans for a version has to be of one s
       node.labels[Gpu().StateLabel()] = "wait-for-jobs-required";
       node.unschedulable = true;
     });
-    // As under another policy, a moment ago.
+    // Planned under another policy, a moment ago.
     world.Announce(0, UpgradeState::kWaitForJobsRequired,
                    {UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired});
     if (explained) world.Announce(0, UpgradeState::kWaitForJobsRequired, {UpgradeState::kDrainRequired});
@@ -274,7 +274,7 @@ TEST_CASE("I8: skipped, paused and frozen nodes are started, and some beyond the
   halted.Ask(2);
   halted.StartUnread(2);
   CHECK(halted.checker->Report().empty());
-  // One that had been asked for before the second node failed.
+  // This start was requested before the second node failed.
   halted.Ask(3);
   halted.Put(1, "upgrade-failed");
   halted.StartUnread(3);
@@ -345,7 +345,7 @@ TEST_CASE("I13: an upgrade that takes too many writes, three times as many with 
     if (faults == Faults::kOneLongAgo) world.clock->Advance(absl::Seconds(61));
     world.Start(0);
     if (faults == Faults::kClocksApart) world.checker->NoteClocksApart();
-    // What others do to the node may be answered.
+    // Changes of the node by other clients allow further writes.
     world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; });
     int writes = 1;
     for (; world.Broken().empty() && writes < 100; ++writes) {

@@ -12,20 +12,21 @@
 namespace driverupgrade::tests {
 namespace {
 
-/// A policy with a rollout and no other limit, and what the ledger says of it.
+/// A world whose policy has a rollout and no other limit, with a record of the rollout in the ledger.
 struct RecordedWorld : World {
   explicit RecordedWorld(RolloutPolicy rollout)
       : World({.auto_upgrade = true,
                .max_parallel = std::nullopt,
                .drain = DrainPolicy{},
                .rollout = std::move(rollout)}) {}
-  /// `durations`: how many nodes have taken as long as a step of DurationSketch is, by the number of the step.
+  /// Creates the record. `durations` maps the number of a step of DurationSketch to the number of nodes that took that
+  /// long.
   void Record(const std::string& stage, const std::string& more = "", const std::string& durations = "") {
     cluster->RemoveConfigMap(fleet.ns, "ledger");
     const ConfigMap ledger{.ns = fleet.ns, .name = "ledger", .data = {{kKey, Text(stage, more, durations)}}};
     REQUIRE(cluster->CreateConfigMap({}, ledger).ok());
   }
-  /// The record as it was, and a node that is said to have taken so long.
+  /// Updates the record: one node is recorded to have taken `took`.
   void RecordOne(absl::Duration took) {
     internal::DurationSketch sketch;
     sketch.Add(took);
@@ -48,7 +49,7 @@ struct RecordedWorld : World {
   }
 };
 
-/// The first stage is the nodes with the label.
+/// A world in which the first stage consists of the nodes with the label.
 struct RolloutWorld : RecordedWorld {
   explicit RolloutWorld(RolloutStage canary, std::vector<RolloutWindow> windows = {})
       : RecordedWorld({.stages = {Named(std::move(canary))}, .windows = std::move(windows)}) {
@@ -61,16 +62,16 @@ struct RolloutWorld : RecordedWorld {
   }
 };
 
-/// Two racks of two nodes, and a stage for the first of them.
+/// A world of two racks with two nodes each, and a stage for the first rack.
 struct RackWorld : RecordedWorld {
   explicit RackWorld(std::optional<NodeGroups> groups, std::optional<int> max_parallel = std::nullopt)
       : RecordedWorld({.stages = {Canary(max_parallel)}, .groups = std::move(groups)}) {
     for (std::size_t i = 0; i < 4; ++i) {
       Put(i, "upgrade-required", [&](Node& node) { node.labels["rack"] = i < 2 ? "a" : "b"; });
     }
-    // Of an upgrade before: nobody judges how it came to be.
+    // The record comes from an earlier upgrade, so the checker does not judge how it was written.
     Record("rest");
-    // By then everybody knows in which rack they are.
+    // By then every sender knows the racks of the nodes.
     clock->Advance(absl::Minutes(6));
   }
   static RolloutStage Canary(std::optional<int> max_parallel = std::nullopt) {
@@ -80,7 +81,7 @@ struct RackWorld : RecordedWorld {
     Ask(i);
     Move(i, UpgradeState::kUpgradeRequired, {UpgradeState::kCordonRequired});
   }
-  /// Begins these, one after another.
+  /// Starts these nodes one after another, and returns the invariant that broke.
   std::string After(const std::vector<std::size_t>& nodes) {
     for (const std::size_t i : nodes) Begin(i);
     return Broken();
@@ -150,7 +151,7 @@ TEST_CASE("I20: a node starts that is of no stage which the record has reached")
   unrecorded.Start(0);
   CHECK(unrecorded.Broken() == "I20");
 
-  // An upgrade before has left it cordoned.
+  // An earlier upgrade has left the node cordoned.
   RolloutWorld cordoned({});
   cordoned.Put(1, "upgrade-required", [](Node& node) {
     node.unschedulable = true;
@@ -182,7 +183,7 @@ TEST_CASE("I20: a node starts while no window is open") {
   CHECK(start_at(absl::Hours(3)) == "I20");
 }
 
-/// A rollout in force at two o'clock of Thursday, 2026-01-01, and a node that starts then.
+/// Starts a node at 02:00 on Thursday, 2026-01-01, with this rollout in force, and returns the invariant that broke.
 std::string StartAtTwo(const RolloutPolicy& rollout, const std::string& durations = "") {
   RecordedWorld world(rollout);
   world.cluster->Advance(absl::Hours(2));
@@ -212,7 +213,7 @@ TEST_CASE("I20: a node starts on a closed day") {
   CHECK(StartAtTwo({.closed = {{.first = today + 1, .last = today + 3}}}) == "");
   CHECK(StartAtTwo({.closed = {{.first = today - 3, .last = today}}}) == "I20");
   CHECK(StartAtTwo({.closed = {{.first = today, .last = today}}}) == "I20");
-  // In New York it is the evening before, and the days are those of the window.
+  // In New York it is still the evening before, and closed days follow the time zone of the window.
   const RolloutWindow always{.duration = absl::Hours(24), .time_zone = absl::FixedTimeZone(-5 * 3600)};
   CHECK(StartAtTwo({.windows = {always}, .closed = {{.first = today, .last = today}}}) == "");
   CHECK(StartAtTwo({.windows = {always}, .closed = {{.first = today - 1, .last = today - 1}}}) == "I20");
@@ -229,21 +230,22 @@ TEST_CASE("I20: a node starts that will not be done in time") {
                          .finish_by = true,
                          .expected_node_duration = expected};
   };
-  // Until half past two. What a sender has read may be five minutes old.
+  // The window closes at 02:30. The data that a sender has read may be five minutes old.
   const RolloutWindow window{.start = absl::Hours(1), .duration = absl::Minutes(90)};
   CHECK(StartAtTwo(finish_by(absl::Minutes(29), {window})) == "");
   CHECK(StartAtTwo(finish_by(absl::Minutes(36), {window})) == "I20");
-  // Another window begins before it ends, or with its end.
+  // Another window opens before the first one closes, or exactly then.
   const RolloutWindow next{.start = absl::Minutes(150), .duration = absl::Minutes(30)};
   CHECK(StartAtTwo(finish_by(absl::Minutes(59), {window, next})) == "");
   CHECK(StartAtTwo(finish_by(absl::Minutes(66), {window, next})) == "I20");
   const RolloutWindow later{.start = absl::Minutes(151), .duration = absl::Minutes(30)};
   CHECK(StartAtTwo(finish_by(absl::Minutes(36), {window, later})) == "I20");
-  // A closed day ends the time, too.
+  // A closed day limits the time as well.
   const ClosedDays tomorrow{.first = absl::CivilDay(2026, 1, 2), .last = absl::CivilDay(2026, 1, 2)};
   CHECK(StartAtTwo(finish_by(absl::Hours(21), {}, {tomorrow})) == "");
   CHECK(StartAtTwo(finish_by(absl::Hours(23), {}, {tomorrow})) == "I20");
-  // By what was measured, once there is enough: more than an hour, and less than ten minutes.
+  // Measured durations replace the expected one once there are enough of them: more than an hour, and less than ten
+  // minutes.
   CHECK(StartAtTwo(finish_by(absl::Minutes(1), {window}, {}), R"("45":5)") == "I20");
   CHECK(StartAtTwo(finish_by(absl::Minutes(1), {window}, {}), R"("45":4)") == "");
   CHECK(StartAtTwo(finish_by(absl::Hours(2), {window}, {}), R"("20":5)") == "");
@@ -267,11 +269,11 @@ TEST_CASE("I20: a node starts although a class of failures is used up") {
   CHECK(start(one_image, {"DriverCrash", "Validation", "no class"}) == "");
   CHECK(start({{FailureClass::kNodeLost, Count{2}}}, {"NodeLost"}) == "");
   CHECK(start({{FailureClass::kNodeLost, Count{2}}}, {"NodeLost", "NodeLost"}) == "I20");
-  // Of four nodes.
+  // The cluster has four nodes.
   CHECK(start({{FailureClass::kNodeLost, Percent{75}}}, {"NodeLost", "NodeLost"}) == "");
   CHECK(start({{FailureClass::kNodeLost, Percent{50}}}, {"NodeLost", "NodeLost"}) == "I20");
 
-  // One that had been asked for before the node failed.
+  // This start was requested before the node failed.
   World asked({.auto_upgrade = true,
                .max_parallel = 4,
                .failure_policy = FailurePolicy{.max_failures = Count{4}, .by_class = one_image}});
@@ -291,7 +293,7 @@ TEST_CASE("I14: a stage is passed that has not ended, not soaked or was not appr
     });
     world.cluster->Advance(absl::Minutes(10));
     world.Record("canary", more);
-    // A replica that writes the next record by what it has read of this one.
+    // A replica writes the next record, based on this one.
     ConfigMap ledger = *world.cluster->config_map(world.fleet.ns, "ledger");
     std::string& record = ledger.data["_rollout_nvidia.com_gpu"];
     record.replace(record.find(R"("stage":"canary")"), 16, R"("stage":"rest")");
@@ -362,7 +364,7 @@ TEST_CASE("I21: more nodes of a group in progress than may be") {
   CHECK(RackWorld(spread(Count{1})).After({0, 2, 1}) == "I21");
   CHECK(RackWorld(spread(Percent{50})).After({0, 1}) == "I21");
   CHECK(RackWorld(spread(Percent{51})).After({0, 1}) == "");
-  // A node without the label is alone.
+  // A node without the label forms a group of its own.
   RackWorld alone(spread(Count{1}));
   for (const std::size_t i : {0, 1}) {
     REQUIRE(alone.cluster->EditNode(alone.NodeName(i), [](Node& node) { node.labels.erase("rack"); }));
@@ -428,14 +430,14 @@ TEST_CASE(
                                            .requestor_id = claim == Claim::kAnothers ? "others" : "us",
                                            .node_name = node});
       }
-      // They have just been done.
+      // Both nodes have just been upgraded.
       for (const std::size_t i : {0, 1}) {
         for (const char* state : {"upgrade-done", "upgrade-required"}) world.Put(i, state);
       }
       world.Record(stage);
       if (claim >= Claim::kGivenBackJustNow) world.cluster->RemoveNodeMaintenance("default", "a");
       world.cluster->Advance(claim == Claim::kGivenBackLongAgo ? absl::Minutes(6) : absl::Minutes(1));
-      // Of the first stage and the other rack.
+      // Start a node of the first stage, and a node of the other rack.
       if (stage == "rest") world.Begin(0);
       world.Begin(2);
       CHECK(world.Broken() == (waits ? broken : ""));
@@ -445,10 +447,10 @@ TEST_CASE(
 
 TEST_CASE("I21: a group that starts together is started in part") {
   const NodeGroups together{.by = "rack", .mode = GroupMode::kTogether};
-  // What has become of it when there was time for all.
+  // Returns the invariant that is broken once there was time to start all nodes.
   const auto later = [](RackWorld& world) {
     world.cluster->Advance(absl::Minutes(6));
-    // Whatever happens next, the checker looks.
+    // Any later change makes the checker run.
     REQUIRE(world.cluster->EditNode(world.NodeName(3), [](Node& node) { node.labels["later"] = "yes"; }));
     return world.Broken();
   };
@@ -457,7 +459,8 @@ TEST_CASE("I21: a group that starts together is started in part") {
   CHECK(part.Broken() == "");
   CHECK(later(part) == "I21");
 
-  // An upgrade before has left it cordoned, and nobody is under way: it may hold the room that the others need.
+  // An earlier upgrade has left the node cordoned. If no other node is in progress, it may hold the capacity that the
+  // others need.
   const auto cordoned = [](RackWorld& world) {
     world.Put(0, "upgrade-required", [](Node& node) {
       node.unschedulable = true;
@@ -497,7 +500,7 @@ TEST_CASE("I21: a group that starts together is started in part") {
 }
 
 TEST_CASE("L5: the queue is in the order of the rollout") {
-  // Nodes 0 and 1 are of rack a, the others of rack b.
+  // Nodes 0 and 1 are in rack a, the others in rack b.
   const auto queue = [](std::vector<RolloutOrder> order, const std::vector<std::size_t>& nodes) {
     RackWorld world(std::nullopt, 1);
     UpgradePolicy policy{.auto_upgrade = true, .drain = DrainPolicy{}, .rollout = RolloutPolicy{}};

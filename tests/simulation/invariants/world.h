@@ -1,4 +1,4 @@
-// The world of the checker's tests: a fleet, a checker, and requests that no engine of ours would make.
+// The world of the checker's tests: a fleet, a checker, and requests that our engine would never make.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_INVARIANTS_WORLD_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_INVARIANTS_WORLD_H_
 
@@ -29,7 +29,7 @@ using testing::PodBuilder;
 
 using Edits = std::map<std::string, std::optional<std::string>>;
 
-/// A fleet, a checker, and an engine's place at the cluster that the tests take.
+/// A fleet, a checker, and a guarded cluster through which the tests act as an engine.
 struct World {
   explicit World(UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}},
                  RestartOnlyPredicate restart_only = nullptr, absl::Duration template_delay = absl::ZeroDuration())
@@ -42,13 +42,13 @@ struct World {
     guarded = checker->Guard("engine");
     observer = checker->MakeObserver();
   }
-  /// From now on the engine's place is that of a requestor.
+  /// From here on, the guarded cluster belongs to a requestor.
   void JudgeRequestor(const std::string& id, const UpgradePolicy& policy) {
     JudgeBy(policy, [&](InvariantOptions& options) { options.requestor_id = id; });
   }
-  /// From now on another checker judges.
+  /// From here on, another checker judges.
   void JudgeBy(const UpgradePolicy& policy, const std::function<void(InvariantOptions&)>& edit) {
-    checker.reset();  // one at a time observes the cluster
+    checker.reset();  // only one checker may observe the cluster
     const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
     InvariantOptions options =
         InvariantsOf(Gpu(), EngineOptions{.snapshot = {.ns = fleet.ns, .driver_labels = labels}}, policy);
@@ -86,7 +86,7 @@ struct World {
     plan.path = std::move(path);
     observer->OnPlan(Plan{.nodes = {plan}});
   }
-  /// Takes the node along `path`, announced as an engine would.
+  /// Moves the node along `path`, which it announces as an engine would.
   void Move(std::size_t i, UpgradeState from, std::vector<UpgradeState> path, PatchNodeParams params = {}) {
     REQUIRE(guarded->ListNodes({}, {}).ok());
     Announce(i, from, path);
@@ -97,14 +97,14 @@ struct World {
     REQUIRE(guarded->ListNodes({}, {}).ok());
     StartUnread(i);
   }
-  /// By a sender who has not read the nodes anew.
+  /// Starts the node without reading the nodes again first.
   void StartUnread(std::size_t i) {
     Announce(i, UpgradeState::kUnknown,
              {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,
               UpgradeState::kDrainRequired});
     Patch(i, {.labels = {{Gpu().StateLabel(), "drain-required"}}, .unschedulable = true});
   }
-  /// The engine reads the nodes, and tells that it sends a patch that starts this one, or gives it another state.
+  /// Reads the nodes, and notes that the engine sends a patch that starts this node, or that sets another state.
   void Ask(std::size_t i, const std::string& state = "cordon-required") {
     REQUIRE(guarded->ListNodes({}, {}).ok());
     const Node node = NodeAt(i);
@@ -113,7 +113,7 @@ struct World {
                                       .resource_version = node.resource_version,
                                       .labels = {{Gpu().StateLabel(), state}}});
   }
-  /// Somebody else puts the node into a state.
+  /// Sets the state of the node as another client would.
   void Put(std::size_t i, const std::string& state, const std::function<void(Node&)>& edit = nullptr) {
     REQUIRE(cluster->EditNode(NodeName(i), [&](Node& node) {
       node.labels[Gpu().StateLabel()] = state;

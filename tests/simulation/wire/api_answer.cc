@@ -69,7 +69,7 @@ Meaning MeaningOf(const absl::Status& status) {
   }
 }
 
-// The number that the text begins with; 0 if it begins with none.
+// Returns the number at the start of the text, or 0 if the text does not start with one.
 int CodeIn(std::string_view text) {
   int code = 0;
   for (const char c : text.substr(0, 3)) {
@@ -79,7 +79,7 @@ int CodeIn(std::string_view text) {
   return code >= 300 ? code : 0;
 }
 
-// Proxies and the server's own throttling know no Status.
+// Proxies and the server's own throttling do not send a Status object.
 HttpResponse WithoutStatus(int code, const Draw& draw) {
   switch (draw(3)) {
     case 0: return {.status = code, .body = "<html><head><title>Bad Gateway</title></head></html>\n"};
@@ -139,7 +139,7 @@ HttpResponse AnswerOf(const EvictionAnswer& answer, const Draw& draw) {
     }
     case Refusal::kThrottled: {
       HttpResponse response = Failure(429, "TooManyRequests", answer.message, {.retry_after = seconds});
-      // Whoever is turned away at the door is told by a header alone.
+      // A request that is refused before it is processed gets only a header and plain text.
       if (draw(2) == 0) response.body = "Too many requests, please try again later.\n";
       return response;
     }

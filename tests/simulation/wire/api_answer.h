@@ -1,4 +1,4 @@
-// What the API server answers instead of an object.
+// Responses of the API server without an object.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_ANSWER_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_ANSWER_H_
 
@@ -12,25 +12,26 @@
 
 namespace driverupgrade::tests {
 
-// A number below the bound.
+// Returns a random number below the bound.
 using Draw = std::function<int(int)>;
 
-// 200, or 201 where something was made.
+// Returns 200, or 201 if an object was created.
 HttpResponse Success(std::string body, int code = 200);
-// The objects with two more owners, around those that they have, of which none is their controller.
+// Adds two owners to the owners of each object, one before and one after them. Neither is a controller.
 std::string WithOtherOwners(std::string objects);
-// A Status of success.
+// Returns a Status object that reports success.
 HttpResponse Done(int code = 200);
-// What the cluster said, as the server says it: `503 ...` is that status, a code of the cluster's own is the status
-// that means it. An error of the connection stays one. `draw` chooses the form of bodies that have several.
+// Converts an error of the cluster into the response that the server would send. The text `503 ...` becomes that
+// status; any other code becomes the HTTP status with its meaning. A connection error remains an error. `draw` chooses
+// the form of the body.
 absl::StatusOr<HttpResponse> AnswerOf(const absl::Status& status, const Draw& draw);
-// E3-E19.
+// Same for an eviction (E3-E19).
 HttpResponse AnswerOf(const EvictionAnswer& answer, const Draw& draw);
-// The object, or the incarnation of it that was named, is gone (E16).
+// Responds that the object, or the incarnation of it that was named, no longer exists (E16).
 HttpResponse GoneAnswer(bool other_uid, const std::string& message);
-// To a patch of an object that is another of that name by now.
+// Responds to a patch whose object was replaced by another one with the same name.
 HttpResponse OtherUidAnswer(const std::string& message);
-// The last line of a watch that the server breaks off (api-A16).
+// Returns the last line of a watch that the server aborts (api-A16).
 std::string ErrorLine(int code, const std::string& reason, const std::string& message);
 
 }  // namespace driverupgrade::tests

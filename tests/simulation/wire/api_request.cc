@@ -47,7 +47,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   return parts;
 }
 
-// Runs `read` on the body, which is JSON of the members that `read` knows.
+// Parses the body as JSON, and passes it to `read`. Returns the first error.
 template <class F>
 absl::Status ReadBody(const ApiRequest& request, F read) {
   JsonDocument document;
@@ -58,7 +58,7 @@ absl::Status ReadBody(const ApiRequest& request, F read) {
   return error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(error);
 }
 
-// Nothing but these members: another one would be a write that nobody knows of.
+// Reports an error for any other member, because such a write would go unnoticed.
 void AllowOnly(const JsonField& object, const std::vector<std::string_view>& members) {
   object.ForEachMember([&](std::string_view key, const JsonField& member) {
     for (const std::string_view allowed : members) {

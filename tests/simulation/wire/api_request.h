@@ -1,5 +1,4 @@
-// A request as the API server takes it apart: which resource, which object, which parameters, and what the body asks
-// for.
+// A request as the API server parses it: resource, object, parameters, and the content of the body.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_REQUEST_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_REQUEST_H_
 
@@ -31,19 +30,19 @@ struct ApiRequest {
   std::string Query(const std::string& name) const;
 };
 
-// `target` as it goes on the wire. Errors: NotFound for a path that leads nowhere.
+// Parses a `target` as it is sent over the wire. Errors: NotFound for an unknown path.
 absl::StatusOr<ApiRequest> ParseRequest(HttpVerb verb, std::string_view target);
 
-// What is asked for. Errors: InvalidArgument for a body that a server would refuse.
+// Parse the content of a request. Errors: InvalidArgument for a body that a server would refuse.
 absl::StatusOr<WatchParams> SelectionOf(const ApiRequest& request);
 absl::StatusOr<std::string> NodeNameOf(const ApiRequest& request);
 absl::StatusOr<PatchNodeParams> NodePatchOf(const ApiRequest& request);
 absl::StatusOr<PatchConfigMapParams> ConfigMapPatchOf(const ApiRequest& request);
 absl::StatusOr<PatchNodeMaintenanceParams> MaintenancePatchOf(const ApiRequest& request);
 absl::StatusOr<PatchDeviceTaintRuleParams> DeviceTaintRulePatchOf(const ApiRequest& request);
-// The UID that the body has as precondition of an eviction or a deletion; empty if it has none.
+// Returns the UID that the body sets as a precondition of an eviction or a deletion, or an empty text.
 absl::StatusOr<std::string> PreconditionOf(const ApiRequest& request);
-// Whether a deletion has grace period zero.
+// Returns whether a deletion has grace period zero.
 bool IsForced(const ApiRequest& request);
 absl::StatusOr<RecordEventParams> EventOf(const ApiRequest& request);
 

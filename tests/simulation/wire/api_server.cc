@@ -16,7 +16,7 @@ namespace {
 
 using testing::WireSeam;
 
-// Tokens of lists that nobody goes on with.
+// Maximum number of pages that are kept for continue tokens. Clients abandon some lists.
 constexpr std::size_t kPagesMax = 200;
 
 template <typename T>
@@ -95,9 +95,9 @@ absl::StatusOr<HttpResponse> ApiServer::Send(const CallContext& context, const H
   const absl::StatusOr<ApiRequest> received = Receive(request);
   if (!received.ok()) return AnswerOf(received.status(), seam_.draw);
   const bool read = received->verb == HttpVerb::kGet;
-  // Of a list in pages the first one decides: the others are served at the same moment, from memory.
+  // The first page of a list decides this for all pages: the others are served at the same moment, from memory.
   const bool broken = received->Query("continue").empty() && seam_.breaks();
-  // A portal in between that wants somebody to log in: nothing of it reaches the server.
+  // A proxy with a login page intercepts the request, so nothing reaches the server.
   Answer answer;
   const auto serve = [&] { answer = Serve(context, *received); };
   if (broken && !read && seam_.draw(4) == 0) {
@@ -112,7 +112,7 @@ absl::StatusOr<HttpResponse> ApiServer::Send(const CallContext& context, const H
   } else {
     serve();
   }
-  // A list that cannot be continued (api-A9), or an answer that nobody can read.
+  // A list that cannot be continued (api-A9), or a response that is unreadable.
   const bool expires = broken && pages_.size() > pages && seam_.draw(2) == 0;
   if (expires) pages_.clear();
   if (answer.ok() && broken && !expires) answer = Garble(*std::move(answer));
@@ -190,7 +190,7 @@ ApiServer::Answer ApiServer::ServeList(const CallContext& context, const ApiRequ
                                                .resource_version = version})));
     if (page == 0) {
       first = std::move(answer);
-      // Who wants one object only for the version does not go on.
+      // A client that lists one object only to learn the version never requests the next page.
       if (limit == "1") break;
     } else {
       pages_.emplace_back(token(page), std::move(answer));
@@ -220,7 +220,7 @@ ApiServer::Answer ApiServer::ServeNode(const CallContext& context, const ApiRequ
 
 ApiServer::Answer ApiServer::Delete(const CallContext& context, const ApiRequest& request, const PodRef& pod) {
   const bool of_pod = request.resource == "pods";
-  // The facade does not say whether there was anything to delete.
+  // The facade does not report whether there was anything to delete.
   std::optional<std::string> uid;
   if (const auto found = seam_.cluster->GetPod({}, {.ns = pod.ns, .name = pod.name}); of_pod && found.ok()) {
     uid = found->ref.uid;
@@ -353,7 +353,7 @@ ApiServer::Answer ApiServer::ServeWatch(const CallContext& context, const ApiReq
     return HttpResponse{.status = 200};
   }
   seam_.on_trouble();
-  // Too old a version is either the answer or the first line of it (api-A16).
+  // The server reports a version that is too old in its response or in the first line (api-A16).
   if (absl::IsOutOfRange(ended) && (lines.open() || seam_.draw(2) == 0)) {
     lines.GiveError(ErrorLine(410, "Expired", std::string(ended.message())));
     return HttpResponse{.status = 200};

@@ -1,4 +1,5 @@
-// An API server in memory: what a facade has, as the bytes that the real one would send. The other end of RestCluster.
+// An API server in memory: it serves a facade as the bytes that a real server would send. It is the other end of
+// RestCluster.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_SERVER_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_SERVER_H_
 
@@ -12,10 +13,10 @@
 
 namespace driverupgrade::tests {
 
-// A transport without a network. Errors of the facade become what a server, a proxy or a broken connection would make
-// of them; with `breaks`, answers are cut, replaced by a page of HTML, or are JSON of something else. Of the parts of
-// the seam all but `cluster` and `list_version` may be null. As thread-safe as they are, but for lists of several
-// pages.
+// A transport without a network. Errors of the facade become the responses that a server, a proxy or a broken
+// connection would produce. With `breaks`, responses are truncated, replaced by an HTML page, or contain other JSON.
+// All members of the seam except for `cluster` and `list_version` may be null. The class is as thread-safe as they are,
+// except for lists of several pages.
 class ApiServer final : public HttpTransport {
  public:
   explicit ApiServer(testing::WireSeam seam);
@@ -44,11 +45,11 @@ class ApiServer final : public HttpTransport {
   template <typename T>
   Answer ToAnswer(const absl::StatusOr<T>& object, int code = 200) const;
   Answer Failed(const absl::Status& status) const;
-  // An answer that nobody can read.
+  // Makes a response unreadable.
   HttpResponse Garble(HttpResponse answer) const;
 
   const testing::WireSeam seam_;
-  // Pages of the last lists, by the token that asks for them.
+  // Pages of the last lists, by continue token.
   std::deque<std::pair<std::string, HttpResponse>> pages_;
   int lists_ = 0;
 };

@@ -12,7 +12,7 @@
 namespace driverupgrade::testing {
 namespace {
 
-// A failure that says no more than that the answer is not known (cluster_facade.h, codes).
+// Returns whether the status only means that the outcome is unknown (cluster_facade.h, codes).
 bool IsUnclear(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -54,16 +54,16 @@ bool IsWatch(Operation operation) {
 }
 
 absl::Status Expected(Operation operation, const absl::Status& answered) {
-  // Only a watch has a use for it.
+  // Only a watch can handle OutOfRange.
   if (absl::IsOutOfRange(answered) && !IsWatch(operation)) return absl::UnavailableError(answered.message());
   const bool deletes = operation == Operation::kDeletePod || operation == Operation::kDeleteNodeMaintenance ||
                        operation == Operation::kDeleteDeviceTaintRule;
-  // What is gone is deleted.
+  // An object that no longer exists counts as deleted.
   return deletes && absl::IsNotFound(answered) ? absl::OkStatus() : answered;
 }
 
-// Left out of the comparison: texts that are not ASCII, as some are no UTF-8, which no JSON has; parts of seconds; and
-// the owners that the server adds (WithOtherOwners).
+// The comparison ignores texts that are not ASCII, because some are not UTF-8 and JSON cannot carry these. It also
+// ignores fractions of seconds, and the owners that the server adds (WithOtherOwners).
 void DropBytes(StringMap& texts) {
   std::erase_if(texts, [](const auto& entry) {
     return std::any_of(entry.second.begin(), entry.second.end(), [](unsigned char c) { return c >= 0x80; });
@@ -98,7 +98,7 @@ void MakePlain(PatchNodeMaintenanceParams& params) {
   for (Condition& condition : *params.conditions) MakePlain(condition);
 }
 
-// The texts are the client's own.
+// The client generates these texts on its own.
 void MakePlain(EvictionAnswer& answer) { answer.message = answer.budget = ""; }
 
 template <class T>
@@ -247,10 +247,10 @@ void ClearWire::NoteBreak() {
 }
 
 void ClearWire::CompareStatus(const Call& call, const absl::Status& status) {
-  // Events are no part of an upgrade, and nobody looks at what becomes of them.
+  // Events are not part of an upgrade, and their outcome is ignored.
   if (!call.answered || call.operation == Operation::kRecordEvent) return;
   if (call.breaks > 0) {
-    // If its snapshot goes in between, a list is begun anew.
+    // If its snapshot expires between two pages, a list must start again from the first page.
     const bool expired = call.status.ok() && absl::StrContains(status.message(), ": 410 ");
     if (expired && call.breaks == 1 && IsList(call.operation)) fail_(std::string(status.message()));
     return;

@@ -1,5 +1,6 @@
-// Whether bytes say what a replica writes, and what the cluster answers (I17): a facade on either side of them, and
-// what passes both is compared. Of a watch only its end is.
+// Checks that the bytes carry the requests of a replica and the responses of the cluster unchanged (I17). A facade on
+// either side of the bytes records what passes, and both records are compared. For a watch, only its final status is
+// compared.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_CLEAR_WIRE_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_CLEAR_WIRE_H_
 
@@ -14,22 +15,22 @@
 
 namespace driverupgrade::testing {
 
-// For one replica: calls of several at once would be nested. It outlives both facades.
+// For one replica. Concurrent calls would appear to be nested. The object must outlive both facades.
 class ClearWire {
  public:
-  // `fail` is told what is wrong.
+  // `fail` receives the differences.
   explicit ClearWire(std::function<void(const std::string&)> fail) : fail_(std::move(fail)) {}
 
-  // What the server is to serve.
+  // Returns the facade that the server must serve.
   std::shared_ptr<ClusterFacade> Below(std::shared_ptr<ClusterFacade> cluster);
-  // What the replica is to call.
+  // Returns the facade that the replica must call.
   std::shared_ptr<ClusterFacade> Above(std::shared_ptr<ClusterFacade> client);
-  // The bytes of the answer under way are broken.
+  // Notes that the bytes of the current response are damaged.
   void NoteBreak();
 
  private:
   class Side;
-  // One call of the replica, and what the cluster answered last.
+  // A call of the replica, and the last result of the cluster.
   struct Call {
     Operation operation = Operation::kGetNode;
     std::any request = {};
@@ -47,11 +48,11 @@ class ClearWire {
   void CompareAnswer(const T& answer);
 
   const std::function<void(const std::string&)> fail_;
-  // Of the call that is about to begin.
+  // Request of the next call.
   std::any asked_;
-  // Those under way: while one waits, others may be made.
+  // Calls in progress: while one waits, others may be made.
   std::vector<Call> calls_;
-  // That has just ended.
+  // The call that has just ended.
   Call ended_;
 };
 

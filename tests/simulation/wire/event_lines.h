@@ -1,4 +1,4 @@
-// What a watch of a facade gives, as the lines of a stream.
+// Converts the events of a facade's watch to the lines of a stream.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_EVENT_LINES_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_EVENT_LINES_H_
 
@@ -16,7 +16,8 @@
 
 namespace driverupgrade::tests {
 
-// `version` where the object has none of its own, or has that of before its deletion.
+// Formats the object with `version` as its resource version. Some objects have no version, or still have the version
+// before their deletion.
 template <typename T>
 std::string ObjectAt(T object, std::string_view version) {
   if constexpr (requires { object.resource_version; }) {
@@ -33,12 +34,12 @@ std::string ObjectAt(T object, std::string_view version) {
 template <typename T>
 class EventLines final : public WatchSink<T> {
  public:
-  // Breaks after `lines` lines; never if negative.
+  // Breaks after `lines` lines. If negative, never breaks.
   EventLines(const testing::WireSeam& seam, LineSink& sink, int lines) : seam_(seam), sink_(sink), lines_(lines) {}
 
   bool OnList(std::vector<T>, std::string_view) override { return true; }
   bool OnChange(T object, std::string_view version) override {
-    // The client makes no difference between them.
+    // The client treats both types alike.
     const char* type = (version.empty() || (version.back() - '0') % 2 == 0) ? "MODIFIED" : "ADDED";
     return Give(fmt::format(R"({{"type":"{}","object":{}}})", type, ObjectAt(std::move(object), version)));
   }
@@ -52,7 +53,7 @@ class EventLines final : public WatchSink<T> {
   }
 
   bool open() const { return open_; }
-  // Why the stream broke; OK if it did not.
+  // The reason why the stream broke; OK if it did not.
   const absl::Status& broken() const { return broken_; }
   void Open() {
     if (!std::exchange(open_, true)) sink_.OnOpen({.status = 200});
@@ -79,7 +80,7 @@ class EventLines final : public WatchSink<T> {
       case 1: return sink_.OnLine("<html><body>502 Bad Gateway</body></html>");
       case 2: return sink_.OnLine(ErrorLine(410, "Expired", "too old resource version"));
       case 3: return sink_.OnLine(ErrorLine(500, "InternalError", "etcdserver: leader changed"));
-      // Nothing to end a watch for.
+      // An unknown event is not a reason to end a watch.
       case 4: lines_ = -1; return sink_.OnLine(R"({"type":"NOVELTY","object":{}})") && sink_.OnLine(line);
       default: broken_ = absl::UnavailableError("unexpected EOF"); return false;
     }

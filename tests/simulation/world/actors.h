@@ -1,4 +1,4 @@
-// Everybody but the replicas who does something in a simulation. Each has a random stream of its own.
+// The actors of a simulation: all parties besides the replicas. Each has its own random stream.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_ACTORS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_ACTORS_H_
 
@@ -18,22 +18,22 @@ class Actor {
   virtual ~Actor() = default;
 
   absl::Time due() const { return due_; }
-  // One deed.
+  // Acts once, and schedules the next action.
   void Turn() {
     Act();
     Rest();
   }
-  // Whether it acts after the faults, too.
+  // Returns whether it also acts after the faults have ended.
   virtual bool acts_when_calm() const { return false; }
   // Called for each change. The cluster is locked: it must not be used here.
   virtual void See(const Change&) {}
-  // Puts right what this actor did, as far as nodes could never get done with it.
+  // Undoes the actions of this actor that could keep nodes from ever being done.
   virtual void Mend() {}
 
  protected:
   virtual void Act() = 0;
   void Rest() { due_ = world_.Now() + Pause(); }
-  // Time until the next deed.
+  // Returns the time until the next action.
   virtual absl::Duration Pause() { return random_.Between(world_.setup.pause_min, world_.setup.pause_max); }
 
   World& world_;
@@ -49,28 +49,28 @@ std::unique_ptr<Actor> MakeNodeLifecycle(World& world);
 std::unique_ptr<Actor> MakeLongOutage(World& world);
 // F19, F20.
 std::unique_ptr<Actor> MakePodTroubles(World& world);
-// F21, and the template change that starts it all.
+// F21, and the template change that starts the rollout.
 std::unique_ptr<Actor> MakeTemplates(World& world);
-// F23: another driver's operator, as the Go library makes one: two writes a step, and no marks on the cordon.
+// F23: another driver's operator, built with the Go library: two writes per step, and no mark on its cordon.
 std::unique_ptr<Actor> MakeRival(World& world);
 
-// The second driver's.
+// Templates of the second driver.
 std::unique_ptr<Actor> MakePeerTemplates(World& world);
-// Approves stages, and makes nodes sick; and whoever reads the rollout's record finds it gone.
+// Approves stages, makes nodes sick, and removes the rollout's record.
 std::unique_ptr<Actor> MakeRollouts(World& world);
 // Jobs whose pods only run together.
 std::unique_ptr<Actor> MakeGangs(World& world);
 // Removes the operator, once or twice.
 std::unique_ptr<Actor> MakeRemovals(World& world);
 
-// Neighbours, each with a Mode of its own: see Mode::kLabelRemover and those after it.
+// Neighbours, each with its own Mode: see Mode::kLabelRemover and the modes after it.
 std::unique_ptr<Actor> MakeLabelRemover(World& world);
 std::unique_ptr<Actor> MakeForeignCordons(World& world);
 std::unique_ptr<Actor> MakeNotReady(World& world);
 std::unique_ptr<Actor> MakeAutoscaler(World& world);
 std::unique_ptr<Actor> MakeNoRoom(World& world);
 
-// F28: the maintenance operator, another requestor, and people who meddle with NodeMaintenances.
+// F28: the maintenance operator, another requestor, and users who meddle with NodeMaintenances.
 std::unique_ptr<Actor> MakeMaintenances(World& world);
 
 }  // namespace driverupgrade::testing::internal

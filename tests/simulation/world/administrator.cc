@@ -1,4 +1,4 @@
-// What people do to a cluster while an upgrade runs (F22), and what they mistype (F25).
+// Administrators who change a cluster while an upgrade runs (F22), and their typing mistakes (F25).
 #include <algorithm>
 #include <utility>
 
@@ -11,8 +11,8 @@ class Administrator final : public Actor {
  public:
   explicit Administrator(World& world) : Actor(world, "administrator") {}
 
-  // Nothing is left that a person alone can take back: skip labels, garbage labels, pause, cordons that a budget
-  // counts.
+  // Undoes all changes that only an administrator can undo: skip labels, garbage labels, pause, and cordons that count
+  // against a budget.
   void Mend() override {
     UpgradePolicy policy = world_.policy;
     policy.auto_upgrade = true;
@@ -32,7 +32,8 @@ class Administrator final : public Actor {
           edited.labels.erase(state);
           state = edited.labels.end();
         }
-        // A failed node of which somebody has erased at what revision it failed: another try has to be asked for.
+        // This failed node has lost the annotation with the revision at which it failed, so another attempt must be
+        // requested.
         const bool failed = state != edited.labels.end() && state->second == "upgrade-failed";
         if (failed && !edited.annotations.contains(world_.identity.FailedRevisionAnnotation())) {
           state->second = "upgrade-required";
@@ -43,14 +44,15 @@ class Administrator final : public Actor {
   }
 
  private:
-  // A state that the engine leaves by itself.
+  // Returns whether the engine leaves this state on its own.
   static bool IsOrdinary(const std::string& value, bool requestor) {
     const auto state = ParseUpgradeState(value);
     return state && (requestor || *state != UpgradeState::kNodeMaintenanceRequired) &&
            *state != UpgradeState::kPostMaintenanceRequired;
   }
 
-  // The maintenance operator does not cordon a second time: who lifts its cordon has to have the node asked for anew.
+  // The maintenance operator does not cordon a node again. A user who lifts its cordon must therefore request
+  // maintenance from the start.
   void TakeMaintenancesFrom(const std::string& node) {
     for (const NodeMaintenance& object : world_.cluster->node_maintenances()) {
       if (object.node_name == node) world_.cluster->RemoveNodeMaintenance(object.ns, object.name);
@@ -76,7 +78,7 @@ class Administrator final : public Actor {
     world_.cluster->EditNode(node, edit);
   }
 
-  // Somebody looks after one of those that are not done, and in the middle of it at that.
+  // Works on a node that is not done, in the middle of its upgrade.
   void Visit() {
     std::vector<std::string> open;
     for (const Node& node : world_.cluster->nodes()) {
@@ -112,7 +114,7 @@ class Administrator final : public Actor {
         return Edit(node, "requests an upgrade of",
                     [&](Node& n) { n.annotations[identity.UpgradeRequestedAnnotation()] = "true"; });
       default: {
-        // An empty one asks for nothing.
+        // An empty value requests nothing.
         const std::string value = odd_.Percent(30) ? "" : "true";
         return Edit(node, "sets the safe-load annotation of",
                     [&](Node& n) { n.annotations[identity.SafeLoadAnnotation()] = value; });
@@ -122,7 +124,7 @@ class Administrator final : public Actor {
 
   void ChangePolicy() {
     UpgradePolicy policy = world_.policy;
-    // Nothing is done by a policy that is refused.
+    // An invalid policy is refused and has no effect.
     const bool was_invalid = IsInvalid(policy);
     policy.retry.max_attempts = std::max(policy.retry.max_attempts, 0);
     if (!was_invalid && odd_.Percent(8) && !world_.options.host && !world_.options.as_hosted) {
@@ -179,7 +181,7 @@ class Administrator final : public Actor {
     return true;
   }
 
-  // Who stands on the cordon: as people write lists, and drivers whose upgrades have ended, or never began.
+  // Writes names on the cordon: lists as users type them, and drivers whose upgrades have ended or never started.
   bool GarbleNames(const std::string& node) {
     const std::string names =
         odd_.Pick({std::string("nvidia.com/ofed"), std::string(" nvidia.com/ofed , nvidia.com/gpu "),
@@ -191,7 +193,7 @@ class Administrator final : public Actor {
     return true;
   }
 
-  // Of its own, so that the rest of a seed is as it was.
+  // A separate stream, so that the rest of the seed stays the same.
   Random odd_{world_.seed, "odd administrator"};
 };
 

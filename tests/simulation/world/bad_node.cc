@@ -7,7 +7,7 @@ namespace driverupgrade::testing::internal {
 std::optional<BadNode> BadNode::Draw(World& world) {
   Random random(world.seed, "bad node");
   if (world.setup.light || !random.Percent(10)) return std::nullopt;
-  // There the maintenance operator, or Kubernetes, has slots of its own.
+  // In these modes, the maintenance operator or Kubernetes has its own slots.
   if (world.setup.requestor || world.setup.rolling) return std::nullopt;
   const int parallel = random.Between(2, 4);
   const bool unavailable = random.Percent(50);
@@ -22,13 +22,14 @@ void BadNode::SetSlots(int slots) const {
   policy.max_parallel = slots;
   policy.max_unavailable = std::nullopt;
   if (unavailable_) policy.max_unavailable = Count{slots};
-  // It stops the others because they are to be stopped.
+  // A failure policy would stop the other nodes by design.
   policy.failure_policy.reset();
   world_.SetPolicy(std::move(policy));
 }
 
 void BadNode::LeaveOut() const {
-  // A budget holds the others back for as long as pods of it are not well; and so do cordons of people.
+  // A disruption budget blocks the other nodes as long as some of its pods are not ready, and so do an administrator's
+  // cordons.
   for (const char* budget : {"web", "never", "second"}) world_.cluster->RemoveDisruptionBudget(kWorkloadNs, budget);
   for (const Node& node : world_.cluster->nodes()) world_.cluster->Uncordon(node.name);
   world_.cluster->EditNode(name_, [&](Node& node) { node.labels[world_.identity.SkipUpgradeLabel()] = "true"; });

@@ -1,4 +1,4 @@
-// L4: a node on which the upgrade never gets done, in one of several ways, among others that are well.
+// L4: a node whose upgrade never completes, for one of several reasons, among healthy nodes.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_BAD_NODE_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_BAD_NODE_H_
 
@@ -12,13 +12,13 @@ namespace driverupgrade::testing::internal {
 
 class BadNode {
  public:
-  // For one seed in ten, if there are nodes enough.
+  // Draws a bad node for one seed in ten, if there are enough nodes.
   static std::optional<BadNode> Draw(World& world);
 
   const std::string& name() const { return name_; }
-  // The others are to be upgraded without it, with one slot less.
+  // Excludes the node: the others must be upgraded without it, with one slot less.
   void LeaveOut() const;
-  // It is among them again, with its slot, and goes bad.
+  // Includes the node again, with its slot, and makes it bad.
   void MakeBad() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// Of 100,000 calls.
+// Number of crashes and stalls per 100,000 calls.
 constexpr int kCrashes = 150;
 constexpr int kStalls = 60;
 // WatchCache::Health distrusts a watch that has failed for a minute, and a pass takes two at most.
@@ -93,7 +93,7 @@ FaultyCluster::Fate FaultyCluster::DrawCallFault(Operation operation) {
   };
   using Kind = Fate::Kind;
   if (kind == CallKind::kWrite) {
-    // A version that is current is not refused; one that is not is, without our doing.
+    // May refuse a current version as well. The cluster refuses outdated versions on its own.
     add(Fault::kConflict, Kind::kRefused, absl::AbortedError("409 the object has been modified"));
     add(Fault::kAppliedNoAnswer, Kind::kAnswerLost, absl::UnavailableError("504 gateway timeout"));
     add(Fault::kAppliedNoAnswer, Kind::kAnswerLost, absl::DeadlineExceededError("no answer"));
@@ -110,13 +110,13 @@ FaultyCluster::Fate FaultyCluster::DrawCallFault(Operation operation) {
   add(Fault::kTimeout, Kind::kRefused, absl::DeadlineExceededError("no answer"));
   if (fates.empty()) return {};
   auto& [fault, fate] = fates[static_cast<std::size_t>(random_.Below(static_cast<int>(fates.size())))];
-  // A resource that exists is not answered 404 when it is read, but for a kind that is gone.
+  // A read of an existing resource does not return 404, except after its kind was deleted.
   if (fault == Fault::kForbidden && kind == CallKind::kRead) fate.answer = absl::PermissionDeniedError("403");
   world_.Fired(fault);
   return fate;
 }
 
-// Of all that is asked for one kind of request alone is refused, for long: a role lacks a rule.
+// One kind of request is forbidden for minutes while all others are allowed: a role lacks a rule.
 bool FaultyCluster::IsForbiddenAlone(Operation operation) {
   if (world_.Now() >= alone_until_) {
     if (odd_.Below(20'000) >= 8) return false;
@@ -196,7 +196,7 @@ void FaultyCluster::JudgeLease(Operation operation) {
   checker_.CheckLease(name_, clock_->Now() - renewed_at_, *renew_deadline_);
 }
 
-// Who lists anew what he cannot follow knows it, too.
+// A replica that lists objects because its watch fails has read them, too.
 void FaultyCluster::NoteListed(Operation operation) {
   failing_since_.erase(WatchOf(operation));
   followed_.insert(WatchOf(operation));
@@ -239,7 +239,7 @@ void FaultyCluster::NoteClock() {
 
 std::optional<absl::Status> FaultyCluster::Begin(const CallContext& context, Operation operation) {
   ++world_.result.calls;
-  // A broken run ends soon.
+  // After a violation, the run must end soon.
   if (crashed_ || world_.Broken()) return absl::CancelledError("the process is dead");
   NoteClock();
   PassTime();

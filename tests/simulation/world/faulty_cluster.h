@@ -1,4 +1,4 @@
-// One replica's way to the cluster, on which everything goes wrong that may.
+// A replica's connection to the cluster, with all faults that calls may have.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CLUSTER_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CLUSTER_H_
 
@@ -23,7 +23,7 @@
 
 namespace driverupgrade::testing::internal {
 
-// Requests that reach the cluster long after their senders gave up on them (F7), whatever has become of these.
+// Requests that reach the cluster long after their senders gave up on them (F7), even if the senders no longer exist.
 class LateRequests {
  public:
   void Add(absl::Time time, std::function<void()> send) { requests_.emplace(time, std::move(send)); }
@@ -37,54 +37,55 @@ class LateRequests {
 class FaultyCluster final : public ForwardingFacade {
  public:
   using Guarded = InvariantChecker::GuardedCluster;
-  // `replica_clock`: by which the deadlines of the calls are meant.
+  // `replica_clock`: the clock to which the deadlines of the calls refer.
   FaultyCluster(World& world, InvariantChecker& checker, std::shared_ptr<Guarded> next,
                 std::shared_ptr<Clock> replica_clock, LateRequests& late, Random& random, std::string name);
 
-  // The process is dead: no call of it has an effect any more.
+  // True once the process has died: its calls no longer have any effect.
   bool crashed() const { return crashed_; }
   void Crash() { crashed_ = true; }
-  // A watch has failed or lagged, so the cache has to come again without being told.
+  // Returns whether a watch has failed or lagged, so that the cache must run again without a notification, and resets
+  // it.
   bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
-  // How many calls have gone wrong.
+  // Number of calls that have failed or were delayed by a fault.
   std::int64_t troubles() const { return troubles_; }
-  // From now on all that is written gives something back; there is nobody else, so that no lease matters.
+  // From here on all writes belong to a release. No other replica is left, so the lease is no longer checked.
   void BeginRelease() {
     releases_ = true;
     renew_deadline_ = std::nullopt;
   }
-  // Whether the last list of NodeMaintenances could be read.
+  // Returns whether the last list of NodeMaintenances succeeded.
   bool knows_maintenances() const { return knows_maintenances_; }
-  // Each kind that a cache follows, at least once.
+  // Returns whether each kind that a cache follows was listed at least once.
   bool HasListedAll(bool maintenances) const;
-  // At which revision of the cluster all pods of the node were read last; 0: never.
+  // Returns the revision of the cluster at which all pods of the node were last read; 0: never.
   std::int64_t PodsRead(const std::string& node) const {
     const auto found = pods_listed_.find(node);
     return found == pods_listed_.end() ? 0 : found->second;
   }
-  // For who looks at the same watch through bytes.
+  // For a caller that sees the same watch through bytes.
   void NoteWatchTrouble() { watch_trouble_ = true; }
-  // Who sends what is sent now, by what he knew when it was decided; nullopt: by what is known now. Returns the one
-  // before.
+  // Sets the knowledge of the sender at the time when the next requests were decided. nullopt: its current knowledge.
+  // Returns the previous value.
   std::optional<Writer> ExchangeSender(std::optional<Writer> sender) {
     return std::exchange(sender_, std::move(sender));
   }
   const Writer& writer() const { return next_->writer(); }
-  // Nothing that `write` sends gets to the cluster.
+  // Runs `write`, but drops its requests.
   void Swallow(const std::function<void()>& write) {
     swallows_ = true;
     write();
     swallows_ = false;
   }
-  // The answer to what `write` sends cannot be read.
+  // Runs `write`, but loses the responses to its requests.
   void LoseAnswer(const std::function<void()>& write) {
     loses_answer_ = true;
     write();
     loses_answer_ = false;
   }
-  // At which the last list was read.
+  // Version at which the last list was read.
   std::int64_t list_version() const { return list_version_; }
-  // I9: until when this replica may write, by its own clock; nullopt: always.
+  // I9: time since the last renewal, by the clock of this replica, during which it may write; nullopt: always.
   void ObeyLease(std::optional<absl::Duration> renew_deadline) { renew_deadline_ = renew_deadline; }
 
   absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
@@ -120,7 +121,7 @@ class FaultyCluster final : public ForwardingFacade {
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  private:
-  // What becomes of one call.
+  // Fate of one call.
   struct Fate {
     enum class Kind : std::uint8_t { kNormal, kRefused, kAnswerLost, kLate, kCrashBefore, kCrashAfter };
     Kind kind = Kind::kNormal;
@@ -130,12 +131,12 @@ class FaultyCluster final : public ForwardingFacade {
   Fate Draw(Operation operation);
   bool IsForbiddenAlone(Operation operation);
   Fate DrawCallFault(Operation operation);
-  // Time that the call takes, or for which the process stands still.
+  // Lets the time pass that the call takes, or for which the process freezes.
   void PassTime();
-  // Time until the answer is there, in which other calls go on.
+  // Lets the time pass until the response arrives. Other calls continue meanwhile.
   void AwaitAnswer(Operation operation);
   void NoteClock();
-  // nullopt: the call goes on.
+  // Returns the error of the call, or nullopt if the call continues.
   std::optional<absl::Status> Begin(const CallContext& context, Operation operation);
   CallContext ToClusterTime(const CallContext& context) const;
   template <class T, class F>
@@ -152,7 +153,7 @@ class FaultyCluster final : public ForwardingFacade {
   void JudgeLease(Operation operation);
   void JudgeWatches(Operation operation);
   void NoteListed(Operation operation);
-  // With Mode::kWatchOrder: the watch reports what has happened later than the others do.
+  // With Mode::kWatchOrder: returns whether this watch reports its events later than the others do.
   bool IsHeldBack(Operation watch);
   void Note(Operation operation, const absl::Status& answer);
 
@@ -171,30 +172,30 @@ class FaultyCluster final : public ForwardingFacade {
   std::int64_t troubles_ = 0;
   absl::Time forbidden_until_ = absl::InfinitePast();
   absl::Status forbidden_ = absl::OkStatus();
-  // Of its own, so that the rest of a seed is as it was.
+  // A separate stream, so that the rest of the seed stays the same.
   Random odd_;
   enum class Alone : std::uint8_t { kLedger, kWatches, kNodeWatch, kDriver, kPodLists };
   Alone alone_ = Alone::kLedger;
   absl::Time alone_until_ = absl::InfinitePast();
-  // Watches that fail, by its own clock.
+  // Watches that fail, and the start of the failure by the replica's own clock.
   std::map<Operation, absl::Time> failing_since_;
   std::vector<Node> nodes_before_;
   std::int64_t list_version_ = 0;
   std::int64_t nodes_before_version_ = 0;
   std::optional<absl::Duration> renew_deadline_;
   absl::Time renewed_at_ = absl::InfinitePast();
-  // With Mode::kWatchOrder, by a stream of its own.
+  // With Mode::kWatchOrder: a separate stream.
   Random order_;
   std::map<Operation, absl::Time> held_back_until_;
-  // Up to which version watches are too old.
+  // Version up to which each watch has expired.
   std::map<Operation, std::int64_t> expired_;
-  // Watches that were told so, and have not been listed anew.
+  // Watches that the server has reported as expired and that have not been listed since.
   std::set<std::string> to_be_listed_;
-  // Watches of which all objects have been read.
+  // Watches whose objects have all been read.
   std::set<Operation> followed_;
   bool releases_ = false;
   bool knows_maintenances_ = true;
-  // By node: the cluster's revision when its pods were listed.
+  // Revision of the cluster at which the pods of a node were listed, by node.
   std::map<std::string, std::int64_t> pods_listed_;
 };
 

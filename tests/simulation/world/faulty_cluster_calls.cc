@@ -1,4 +1,4 @@
-// The calls of a FaultyCluster, each with what is its own.
+// The calls of a FaultyCluster, each with its own special cases.
 #include <functional>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// Gives events on until the watch breaks, and bookmarks only if told.
+// Forwards events until the watch breaks, and bookmarks only if `bookmarks` is set.
 template <class T>
 class LimitedSink final : public WatchSink<T> {
  public:
@@ -32,7 +32,7 @@ class LimitedSink final : public WatchSink<T> {
   bool bookmarks_;
 };
 
-// Tells of lists. With Mode::kWatchTwice it gives every event twice.
+// Reports lists to `on_list`. With Mode::kWatchTwice it forwards every event twice.
 template <class T>
 class ReaderSink final : public WatchSink<T> {
  public:
@@ -80,8 +80,8 @@ absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& co
   world_.Fired(Fault::kStaleRead);
   nodes_before_ = stale;
   nodes_before_version_ = list_version_ = stale_version;
-  // An engine with a cache goes by its watch until it gives back: until then the list is the ledger's, which asks whether
-  // a node is there.
+  // An engine with a cache relies on its watch until it releases its nodes. Until then the list belongs to the ledger,
+  // which only checks whether a node exists.
   if (!world_.setup.cache || world_.releasing) next_->NoteOldNodes(stale_version);
   return stale;
 }
@@ -132,12 +132,12 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
   bool begun = false;
   absl::Status ended = Run<absl::Status>(context, operation, [&](const CallContext& at) -> absl::Status {
     begun = true;
-    // Through bytes it may not have heard of it.
+    // Through bytes, the replica may not have received the error.
     if (to_be_listed_.contains(watch) && !params.resource_version.empty() && !world_.setup.wire) {
       checker_.Fail("I13", fmt::format("{}: {} begins at a version that the server has called too old", name_,
                                        ToString(operation)));
     }
-    // What the server has dropped does not come back.
+    // A version that the server has discarded stays discarded.
     const auto expired = expired_.find(operation);
     if (expired != expired_.end() && !params.resource_version.empty() &&
         VersionOf(params.resource_version) <= expired->second) {
@@ -167,7 +167,7 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
     }
     return call(at, sink);
   });
-  // One that has begun may have told something before it broke.
+  // A watch that was started may have reported events before it broke.
   if (begun) {
     failing_since_.erase(operation);
   } else {
@@ -178,7 +178,7 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
 }
 
 absl::Status FaultyCluster::WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) {
-  // Through bytes the list before the watch is a call of its own.
+  // Through bytes, the list before the watch is a separate call.
   next_->NoteNodesRead(VersionOf(params.resource_version));
   return Watch<Node>(Operation::kWatchNodes, context, params, sink,
                      [&](const CallContext& at, WatchSink<Node>& to) { return next_->WatchNodes(at, params, to); });

@@ -13,12 +13,13 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Hours(1);
-// From upgrade-required on, each state but upgrade-done may be left only at a host's next look at the cluster.
+// Number of polls per node: from upgrade-required on, a host may leave each state but upgrade-done only at its next
+// poll.
 constexpr int kLooksPerNode = 8;
 
 void Lengthen(absl::Duration& timeout) { timeout = std::max(timeout, kPatience); }
 
-// Rounded up, as what is judged rounds.
+// Rounds up, as the engine under test does.
 int UnavailableOf(const CountOrPercent& limit, int nodes) {
   if (const Count* count = std::get_if<Count>(&limit)) return count->value;
   return (std::get<Percent>(limit).value * nodes + 99) / 100;
@@ -33,7 +34,7 @@ int ParallelOf(const UpgradePolicy& policy, int nodes) {
 }  // namespace
 
 UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
-  // A callback that names pods deletes them, whether the policy says how or not.
+  // Pods that a callback selects are deleted even if the policy does not configure pod deletion.
   if (hooks && !policy.pod_deletion) policy.pod_deletion.emplace();
   policy.auto_upgrade = true;
   policy.paused = false;
@@ -42,7 +43,7 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
   if (policy.pod_deletion) Lengthen(policy.pod_deletion->timeout);
   if (policy.deadlines.pod_restart) Lengthen(*policy.deadlines.pod_restart);
   Lengthen(policy.deadlines.validation);
-  // Nobody waits for days, nor for a window that is as long as the slowest nodes of the faults have taken.
+  // The calm phase does not wait for closed days, nor for a window as long as the slowest nodes took during the faults.
   if (policy.rollout) {
     policy.rollout->closed.clear();
     policy.rollout->finish_by = false;
@@ -50,7 +51,7 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
   return policy;
 }
 
-// Jobs (20 min at most), evictions by budgets one after the other, a driver that is slow, and the looks of a host.
+// Jobs (at most 20 minutes), evictions that budgets allow only one at a time, a slow driver, and the polls of a host.
 absl::Duration TimeOfRound(const Setup& setup) {
   const absl::Duration looks = kLooksPerNode * setup.ByClocks(setup.poll_interval);
   return absl::Minutes(10) + (setup.hosted ? looks : absl::ZeroDuration());
@@ -62,7 +63,7 @@ absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy) {
     const int rounds = world.nodes_made / ParallelOf(policy, world.setup.nodes) + 2;
     return absl::Minutes(90) + rounds * round;
   }
-  // One node at a time at worst, in two thirds of the time, and the soaks.
+  // In the worst case the rollout takes one node at a time, in two thirds of the time, plus the soaks.
   absl::Duration soaks = absl::ZeroDuration();
   for (const RolloutStage& stage : policy.rollout->stages) soaks += stage.soak;
   const absl::Duration open = absl::Minutes(90) + (world.nodes_made + 2) * round + soaks;
@@ -73,8 +74,8 @@ namespace {
 
 bool IsToBeUpgraded(const Node& node) { return node.labels.contains("zone") && !node.labels.contains("pool"); }
 
-// Empty if the node is done. A node that is done and carries a request, or waits for its driver to be loaded, is upgraded
-// again.
+// Returns an empty text if the node is done. A node that is done and has a request, or waits to load its driver, is
+// upgraded again.
 std::string WhyNotDone(const Node& node, const DriverIdentity& identity) {
   const auto state = node.labels.find(identity.StateLabel());
   const auto requested = node.annotations.find(identity.UpgradeRequestedAnnotation());
@@ -101,7 +102,7 @@ std::optional<NotDone> FindNotDone(const World& world, const Driver& driver, con
     unserved.insert(node.name);
     if (std::string why = WhyNotDone(node, driver.identity); !why.empty()) return NotDone{node.name, std::move(why)};
   }
-  // Asked for last, since it is asked often and takes longest.
+  // Checked last, because this function is called often and this part takes longest.
   for (const Pod& pod : world.cluster->daemon_set_pods(driver.ns, driver.daemon_set)) {
     if (RevisionHash(pod) == driver.hash && IsReady(pod)) unserved.erase(pod.node_name);
   }
@@ -127,8 +128,8 @@ bool Completion::IsReached() {
 
 namespace {
 
-// A NodeMaintenance that we claim. What was asked for a node that is gone is nobody's. `released`: nor is what is being
-// deleted.
+// Returns a NodeMaintenance that we claim. Claims on deleted nodes do not count. With `released`, objects that are
+// being deleted do not count either.
 std::string FindClaim(const World& world, bool released) {
   for (const NodeMaintenance& object : world.cluster->node_maintenances()) {
     if (!world.cluster->node(object.node_name) || (released && object.deletion_timestamp)) continue;
@@ -140,7 +141,8 @@ std::string FindClaim(const World& world, bool released) {
   return "";
 }
 
-// Labels, annotations and cordons of ours. Of a cordon that another driver relies on, nobody can say more.
+// Returns a label, an annotation or a cordon of ours that is left. Ignores a cordon that another driver relies on,
+// because its owner is not known for certain.
 std::string WhatIsOurs(const World& world, const Node& node) {
   const DriverIdentity& identity = world.identity;
   if (node.labels.contains(identity.StateLabel())) return "the state label";
@@ -163,7 +165,7 @@ std::string WhatIsOurs(const World& world, const Node& node) {
 }  // namespace
 
 std::string WhatIsNotGivenBack(const World& world) {
-  // Nodes without a driver pod and without a label are none of ours.
+  // Nodes without a driver pod and without a label do not belong to us.
   std::set<std::string> ours;
   for (const Pod& pod : world.cluster->pods()) {
     if (pod.ref.ns == kDriverNs && world.driver_labels.Matches(pod.labels)) ours.insert(pod.node_name);

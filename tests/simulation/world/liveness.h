@@ -1,4 +1,4 @@
-// What has to be true when nothing goes wrong any more (L1-L3).
+// Conditions that must hold once all faults have ended (L1-L3).
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_LIVENESS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_LIVENESS_H_
 
@@ -10,20 +10,20 @@
 
 namespace driverupgrade::testing::internal {
 
-// The policy of the calm phase: what was drawn, with timeouts that a healthy cluster keeps.
+// Returns the policy of the calm phase: the policy that was drawn, with timeouts that a healthy cluster meets.
 UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks);
-// How long one round of nodes may take.
+// Returns how long one round of nodes may take.
 absl::Duration TimeOfRound(const Setup& setup);
-// L1: how long it may take.
+// L1: returns how long the whole rollout may take.
 absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy);
-// L1, L3: a node that is not done, and how; empty if all are.
+// L1, L3: returns a node that is not done, and the reason; empty if all nodes are done.
 std::string WhatIsNotDone(const World& world, const Driver& driver);
-// The same to be asked again and again: the node that was not done last time most likely still is not.
+// Same for repeated checks: the node that was not done last time is checked first.
 class Completion {
  public:
   explicit Completion(const World& world, const Driver& driver, std::string left_out = {})
       : world_(world), driver_(driver), left_out_(std::move(left_out)) {}
-  // Whether all nodes are done, but for the one that is left out.
+  // Returns whether all nodes are done, except for `left_out`.
   bool IsReached();
 
  private:
@@ -32,9 +32,10 @@ class Completion {
   const std::string left_out_;
   std::string last_;
 };
-// L2: a cordon or an annotation of ours that is left; empty if none is.
+// L2: returns a cordon, a name on a cordon or a NodeMaintenance of ours that is left; empty if there is no such
+// remnant.
 std::string WhatIsLeft(const World& world, const Driver& driver);
-// What of ours is left although every node was given back; empty if nothing is.
+// Returns a remnant of ours that is left although every node was released; empty if there is no such remnant.
 std::string WhatIsNotGivenBack(const World& world);
 
 }  // namespace driverupgrade::testing::internal

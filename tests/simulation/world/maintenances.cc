@@ -1,4 +1,4 @@
-// The maintenance operator and who else has to do with NodeMaintenances (F28).
+// The maintenance operator and other clients that change NodeMaintenances (F28).
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +12,8 @@ class Maintenances final : public Actor {
  public:
   explicit Maintenances(World& world) : Actor(world, "maintenances") { Run(); }
 
-  // The operator is there, the other requestor has what it wanted and takes its failures back, and nothing is left that
-  // the operator will not drain without force: pods of a DaemonSet that was orphaned.
+  // Starts the operator. The other requestor releases its nodes and withdraws its failures. Pods of an orphaned
+  // DaemonSet are removed, because the operator does not drain them without force.
   void Mend() override {
     const int parallel = random_.Between(2, 5);
     world_.cluster->RunMaintenanceOperator({.parallel = parallel});
@@ -64,7 +64,7 @@ class Maintenances final : public Actor {
     Run();
   }
 
-  // The other requestor comes first.
+  // The other requestor creates the object before ours does.
   void Request(const std::string& node) {
     const std::string name = "nvidia-operator-" + node;
     if (node.empty() || world_.cluster->node_maintenance(kMaintenanceNs, name)) return;
@@ -105,7 +105,7 @@ class Maintenances final : public Actor {
     }
   }
 
-  // The condition flaps: what was ready is not any more.
+  // Makes the condition flap: an object that was ready no longer is.
   void SetBack(const NodeMaintenance& object) {
     Edit(object, [&](NodeMaintenance& edited) {
       for (Condition& condition : edited.conditions) {

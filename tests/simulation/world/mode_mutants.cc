@@ -1,4 +1,4 @@
-// Defects that only one mode of the simulation can show: in what bytes say, in requestor mode, and in comparisons.
+// Defects that only one mode of the simulation can reveal: wrong bytes, requestor mode, and comparisons of revisions.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// Takes members out of compact JSON: from each `begin` up to the next of `ends`, with the comma beside it.
+// Removes members from compact JSON: from each `begin` up to the next `end`, with an adjacent comma.
 void EraseMembers(std::string& text, std::string_view begin, std::string_view end) {
   for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
     const std::size_t last = text.find(end, at + begin.size());
@@ -24,7 +24,7 @@ void EraseMembers(std::string& text, std::string_view begin, std::string_view en
   }
 }
 
-// What is removed from a map by a merge patch is null there.
+// Removes null members: a merge patch removes an entry of a map by setting it to null.
 void EraseNulls(std::string& text) {
   for (std::size_t at = text.find(":null"); at != std::string::npos; at = text.find(":null")) {
     const std::size_t begin = text.rfind('"', at - 2);

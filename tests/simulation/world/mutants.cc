@@ -165,7 +165,7 @@ std::vector<Mutant> WrongDeeds() {
   };
 }
 
-// Leaves events out, or changes them.
+// Drops events, or changes them.
 template <class T>
 class MutantSink final : public WatchSink<T> {
  public:

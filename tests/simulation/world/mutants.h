@@ -1,4 +1,4 @@
-// Defects that are planted on purpose, to show that the simulation finds them: wrong requests, wrong reads, a wrong
+// Defects that are planted on purpose to show that the simulation finds them: wrong requests, wrong reads, and a wrong
 // policy.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_MUTANTS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_MUTANTS_H_
@@ -16,24 +16,24 @@
 namespace driverupgrade::testing::internal {
 
 struct Mutant {
-  // Where it can show: every seed is run so.
+  // Mode that reveals the defect: every seed runs in this mode.
   enum class Mode : std::uint8_t { kAny, kWire, kRequestor, kRestartOnly, kRolling, kGangs };
   std::string name = {};
   Mode mode = Mode::kAny;
-  // What the engine believes of the policy, of nodes and of a node's pods.
+  // Changes to the policy, nodes and pods as the engine sees them.
   std::function<void(UpgradePolicy&)> policy = nullptr;
   std::function<void(Node&)> node = nullptr;
   std::function<void(std::vector<Pod>&)> pods = nullptr;
   std::function<void(DaemonSet&)> daemon_set = nullptr;
   std::function<void(NodeMaintenance&)> maintenance = nullptr;
-  // What becomes of its requests. The cluster is the one that the request goes to.
+  // Changes to its requests. The facade is the cluster that receives the request.
   std::function<void(ClusterFacade&, PatchNodeParams&)> patch = nullptr;
   std::function<void(PodRef&)> pod_request = nullptr;
   bool keeps_maintenances = false;
   bool deletes_any_maintenance = false;
-  // What its comparison of revisions says.
+  // Result of its comparison of revisions.
   bool restarts_only = false;
-  // What becomes of the bytes of requests (target and body), answers and lines.
+  // Changes to the bytes of requests (target and body), responses and lines.
   std::function<void(std::string&, std::string&)> change_request = nullptr;
   std::function<void(std::string&)> change_answer = nullptr;
   bool deletes_for_evictions = false;
@@ -45,12 +45,12 @@ struct Mutant {
   bool deaf_to_deletions = false;
 };
 
-// Those of one mode.
+// Returns the defects that need one particular mode.
 std::vector<Mutant> ModeMutants();
 const std::vector<Mutant>& Mutants();
-// nullptr if the options plant none.
+// Returns nullptr if the options plant no defect.
 const Mutant* MutantOf(const SimulationOptions& options);
-// The cluster as an engine with that defect uses it.
+// Returns the cluster as an engine with the defect uses it.
 std::shared_ptr<ClusterFacade> Mutate(const Mutant& mutant, std::shared_ptr<ClusterFacade> cluster);
 
 }  // namespace driverupgrade::testing::internal

@@ -36,8 +36,9 @@ class LabelRemover final : public Actor {
   const bool immediate_;
 };
 
-// It cordons nodes that are schedulable, says so on them, and lifts a cordon only if it made it and no upgrade relies on
-// it. Half of them are OpenShift's Machine Config Operator, which says that it works on the node.
+// A client that cordons schedulable nodes and marks them as its own. It lifts a cordon only if it made it and no
+// upgrade relies on it. Half of these clients are OpenShift's Machine Config Operator, which marks the nodes that it
+// works on.
 class ForeignCordons final : public Actor {
  public:
   explicit ForeignCordons(World& world) : Actor(world, "foreign cordons") {}
@@ -116,7 +117,8 @@ class NotReady final : public Actor {
   std::set<std::string> away_;
 };
 
-// A node autoscaler: it taints a node, and deletes it a while later, or changes its mind. Others come for it.
+// A node autoscaler: it taints a node, and deletes it a while later, or changes its mind. Other nodes replace the
+// deleted ones.
 class Autoscaler final : public Actor {
  public:
   explicit Autoscaler(World& world) : Actor(world, "autoscaler") {}
@@ -159,7 +161,7 @@ class Autoscaler final : public Actor {
   std::set<std::string> leaving_;
 };
 
-// Pods that take the room of a driver pod while it is replaced.
+// Pods that take the place of a driver pod while it is replaced.
 class NoRoom final : public Actor {
  public:
   explicit NoRoom(World& world) : Actor(world, "no room") {}

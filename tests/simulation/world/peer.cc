@@ -12,7 +12,7 @@ namespace {
 constexpr char kPeerNs[] = "network-system";
 constexpr char kPeerDriver[] = "nic-driver";
 
-// Modes of the driver itself are the first one's.
+// Only the first driver uses the modes that change a driver's setup.
 Setup SetupOf(Setup setup) {
   setup.requestor = setup.restart_only = setup.rolling = setup.validation = setup.hooks = setup.own_pod = false;
   return setup;
@@ -29,12 +29,12 @@ bool IsUnderWay(const Node& node, const DriverIdentity& identity) {
   return state && IsInProgress(*state);
 }
 
-// New templates now and then.
+// Changes the template occasionally.
 class PeerTemplates final : public Actor {
  public:
   explicit PeerTemplates(World& world) : Actor(world, "peer templates") {}
 
-  // The peer's drain would fail at them.
+  // Orphaned pods would make the peer's drain fail.
   void Mend() override { world_.RemoveOrphans(); }
 
  private:
@@ -91,7 +91,7 @@ void Peer::See(const Change& change) {
     world_.checker->Fail(found->invariant, "of the second driver: " + found->text);
 }
 
-// I3: nobody uncordons under the other.
+// I3: neither driver uncordons a node while the other relies on the cordon.
 void Peer::JudgeUncordon(const Change& change) {
   if (change.actor != testing::Actor::kClient || change.node.before == nullptr || change.node.after == nullptr) return;
   const Node& after = *change.node.after;

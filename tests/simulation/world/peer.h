@@ -1,4 +1,5 @@
-// A second driver of this library on the same nodes: its DaemonSet and templates, its policy, and who judges its engines.
+// A second driver of this library on the same nodes: its DaemonSet and templates, its policy, and the checker of its
+// engines.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_PEER_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_PEER_H_
 
@@ -15,7 +16,7 @@ class Peer {
   explicit Peer(World& world);
 
   Driver driver() const;
-  // A change of the cluster. What its checker finds is told to the world's.
+  // Passes a change of the cluster to the peer's checker, and the checker's finding to the world's checker.
   void See(const Change& change);
   void SetTemplate(std::string hash);
   void SetPolicy(const UpgradePolicy& policy);

@@ -1,4 +1,4 @@
-// Random choices that are the same on every platform: one independent stream for each actor of a simulation.
+// Random choices that are the same on every platform, with an independent stream for each actor of a simulation.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_RANDOM_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_RANDOM_H_
 
@@ -14,7 +14,7 @@ namespace driverupgrade::testing::internal {
 
 class Random {
  public:
-  // Streams of different names are independent, so that an actor who draws more does not reshuffle the others.
+  // Streams with different names are independent, so an actor that draws more numbers does not change the others.
   Random(std::uint64_t seed, std::string_view stream) : state_(seed * 0x9E3779B97F4A7C15ULL) {
     for (const char c : stream) state_ = (state_ ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
     Next();
@@ -27,12 +27,12 @@ class Random {
     z = (z ^ (z >> 27U)) * 0x94D049BB133111EBULL;
     return z ^ (z >> 31U);
   }
-  // 0 to bound - 1; bound > 0. The remainder's bias does not matter for small bounds.
+  // Returns 0 to bound - 1; bound > 0. The remainder's bias does not matter for small bounds.
   int Below(int bound) { return static_cast<int>(Next() % static_cast<std::uint64_t>(bound)); }
   int Between(int min, int max) { return min + Below(max - min + 1); }
   bool Percent(int percent) { return Below(100) < percent; }
   bool PerMille(int per_mille) { return Below(1000) < per_mille; }
-  // In whole milliseconds.
+  // Returns a duration in whole milliseconds.
   absl::Duration Between(absl::Duration min, absl::Duration max) {
     const std::int64_t range = absl::ToInt64Milliseconds(max - min);
     return min + absl::Milliseconds(static_cast<std::int64_t>(Next() % static_cast<std::uint64_t>(range + 1)));

@@ -1,4 +1,5 @@
-// The operator is removed in the midst of a rollout, and gives back what it has begun (UpgradeEngine::Release).
+// Removes the operator in the middle of a rollout, so that it releases the nodes it has started
+// (UpgradeEngine::Release).
 #include <memory>
 
 #include "simulation/world/actors.h"

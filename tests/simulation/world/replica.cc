@@ -15,23 +15,23 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
-// One of half or double rate: by then it is as far off as a timer on a node may be (I10).
+// For a clock at half or double rate: by then it is off by as much as a timer on a node may be (I10).
 constexpr absl::Duration kFastClockSetEvery = absl::Minutes(4);
-// A WatchCache waits for half a minute at most, by a clock that may be slow, and be turned back meanwhile.
+// A WatchCache waits for at most half a minute, by a clock that may be slow and may be set back meanwhile.
 constexpr absl::Duration kWatchPatience = absl::Minutes(5);
 constexpr absl::Duration kTurnPauseMin = absl::Milliseconds(500);
-// An eviction that a fault answered with 404 is taken for done, and repeated after half a minute by a clock that may be
-// slow.
+// An engine believes an eviction that a fault answered with 404, and repeats it after half a minute by a clock that may
+// be slow.
 constexpr absl::Duration kFaultsAreBelieved = absl::Minutes(1);
 constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
-// By a clock of double rate half a minute is over sooner than that: what has not been seen to be done is repeated then
-// (I13).
+// A clock at double rate measures half a minute sooner than that. Then the engine repeats requests whose effect it has
+// not seen (I13).
 constexpr absl::Duration kFastTurnPauseMax = absl::Seconds(10);
 constexpr absl::Duration kReleaseTimeout = absl::Minutes(2);
 constexpr absl::Duration kReleasePause = absl::Seconds(1);
 constexpr char kValidatorPods[] = "app=validator";
 
-// Counts what nodes wait for, and remembers what has been told of it.
+// Counts the gates of waiting nodes, and remembers the reasons that were reported.
 class GateObserver final : public Observer {
  public:
   GateObserver(World& world, const Clock& clock, bool& knows_all, ToldReasons& told,
@@ -57,7 +57,7 @@ class GateObserver final : public Observer {
   const std::function<void(const Plan&)> judge_;
 };
 
-// I11: whatever stands on nodes, a log line is one line of printable characters.
+// I11: a log line is one line of printable characters, whatever the nodes contain.
 LogSink MakeSuspiciousSink(InvariantChecker& checker) {
   return [&checker](const LogRecord& record) { checker.CheckLogLine(FormatLogfmt(record)); };
 }
@@ -65,13 +65,13 @@ LogSink MakeSuspiciousSink(InvariantChecker& checker) {
 std::shared_ptr<SkewedClock> MakeClock(const World& world, Random& random) {
   const bool skew = world.setup.Has(Fault::kClockSkew);
   const absl::Duration ahead = world.setup.Has(Mode::kClockSetBack) ? kSetBacks * kSetBack : absl::ZeroDuration();
-  // The election's proviso: rates differ by less than 1.5.
+  // The election requires that rates differ by a factor of less than 1.5.
   const int rate = skew ? random.Pick({85, 100, 100, 115}) : 100;
   const absl::Duration offset = skew ? random.Between(-absl::Seconds(40), absl::Seconds(40)) : absl::ZeroDuration();
   if (!world.setup.Has(Mode::kClockRates)) {
     return std::make_shared<SkewedClock>(world.clock, ahead + offset, rate, kClockSetEvery);
   }
-  // So all replicas have the same one.
+  // All replicas get the same rate.
   return std::make_shared<SkewedClock>(world.clock, ahead + offset, Random(world.seed, "clock rate").Pick({50, 200}),
                                        kFastClockSetEvery);
 }
@@ -106,7 +106,7 @@ Replica::Replica(World& world, const Driver& driver, LateRequests& late, int num
 Replica::~Replica() = default;
 
 void Replica::MakeElection(const std::string& name) {
-  // Replicas of two versions may have other times.
+  // Replicas of two versions may use different timeouts.
   LeaderElectionOptions options{
       .ns = driver_.ns, .name = "driver-upgrade", .identity = name, .seed = world_.seed, .clock = clock_};
   if (number_ % 2 == 1 && Random(world_.seed, "long leases").Percent(40)) {
@@ -242,7 +242,7 @@ void Replica::Begin() {
   process_->controller->SetPolicy(Believed(driver_.policy));
 }
 
-// Its Lease is its own affair, for which it has a client like any other.
+// Its Lease is separate from the C interface, so the host has an ordinary client for it.
 void Replica::BeginHost(const std::string& name) {
   process_->honest = process_->cluster;
   if (driver_.setup.election) MakeElection(name);
@@ -271,7 +271,7 @@ void Replica::Wake() {
 
 void Replica::SetClockBack() {
   clock_->Jump(-kSetBack);
-  // What was answered before counts as answered now.
+  // A response from before the jump now seems to be recent.
   next_check_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
   world_.CameBy(Mode::kClockSetBack);
 }
@@ -282,23 +282,23 @@ void Replica::OnChange() {
 }
 
 void Replica::OnPolicy() {
-  if (!process_ || !process_->controller || busy_) return;  // Step tells it before its next pass
+  if (!process_ || !process_->controller || busy_) return;  // Step sets the policy before its next pass
   process_->controller->SetPolicy(Believed(driver_.policy));
   due_ = std::min(due_, world_.Now());
 }
 
-// What the cache does, and then the controller. Returns when to come again.
+// Runs the cache and then the controller. Returns the time of the next turn.
 absl::Time Replica::Turn() {
   Process& process = *process_;
   if (process.host) return HostedTurn();
   if (process.cache && turn_due_ <= world_.Now()) {
     turn_due_ = absl::InfiniteFuture();
     process.cache->Turn({});
-    // Watches that have failed wait for a while, each by itself: who looks often enough misses none.
+    // Each failed watch waits for a while before it restarts. Frequent turns miss none of these restarts.
     if (process.cluster->TakeWatchTrouble()) trouble_until_ = world_.Now() + kWatchPatience;
     const absl::Duration pause_max = driver_.setup.Has(Mode::kClockRates) ? kFastTurnPauseMax : kTurnPauseMax;
     turn_pause_ = world_.Now() < trouble_until_ ? std::min(2 * turn_pause_, pause_max) : kTurnPauseMin;
-    // A clock that is turned back makes them wait longer still.
+    // A clock that is set back makes them wait even longer.
     if (driver_.setup.ClocksJump()) trouble_until_ = absl::InfiniteFuture();
     if (world_.Now() < trouble_until_) turn_due_ = std::min(turn_due_, world_.Now() + turn_pause_);
   }
@@ -311,7 +311,7 @@ absl::Time Replica::Turn() {
 
 absl::Time Replica::HostedTurn() {
   process_->guarded->BeginPass();
-  const UpgradePolicy policy = driver_.policy;  // whatever becomes of it meanwhile
+  const UpgradePolicy policy = driver_.policy;  // the policy may change during the turn
   ++world_.result.passes;
   return clock_->ToBase(process_->host->Step(policy, clock_->Now()));
 }
@@ -330,7 +330,7 @@ absl::StatusOr<bool> Replica::Release() {
   return !result->plan.nodes.empty();
 }
 
-// Once the others have ended.
+// Releases the nodes once the other replicas have stopped.
 void Replica::GiveBack() {
   if (!process_) Begin();
   if (world_.Broken() || world_.processes > 1) return;
@@ -346,7 +346,7 @@ void Replica::GiveBack() {
   if (any.ok() && !*any && !process.cluster->knows_maintenances()) {
     world_.checker->Fail("L2", "all is given back, though the NodeMaintenances could not be read");
   }
-  // Looked at again if something has changed meanwhile; who says so after a fault may not have seen all.
+  // Released again if the cluster has changed meanwhile: after a fault, a replica may have missed something.
   const bool undisturbed = driver_.checker.revision() == revision && process.cluster->troubles() == troubles;
   due_ = world_.Now() + kReleasePause;
   if (!any.ok() || *any || !undisturbed || process.cluster->crashed()) return;
@@ -367,7 +367,7 @@ void Replica::MakePass() {
   const std::int64_t revision = driver_.checker.revision();
   const std::int64_t troubles = process_->cluster->troubles();
   const int passes = process_->controller ? process_->controller->status().passes : 0;
-  // A pass beside a call in flight knows what is known now.
+  // A pass that runs during a call in flight uses current knowledge.
   const std::optional<Writer> outer = process_->cluster->ExchangeSender(std::nullopt);
   const absl::Time next = Turn();
   const bool undisturbed = driver_.checker.revision() == revision && process_->cluster->troubles() == troubles;
@@ -384,7 +384,7 @@ void Replica::RunTask() {
   if (!busy_) BuryTheDead();
 }
 
-// Once its calls in flight have failed nothing of it is left.
+// Ends the dead process once its calls in flight have failed.
 void Replica::BuryTheDead() {
   if (!process_ || !process_->cluster->crashed()) return;
   if (process_->tasks) process_->tasks->Drop();

@@ -1,4 +1,4 @@
-// One process of the operator: an engine, its controller, and what they stand on. It dies and begins anew.
+// One process of the operator: an engine, its controller, and the layers below them. It can crash and restart.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_
 
@@ -24,8 +24,7 @@
 
 namespace driverupgrade::testing::internal {
 
-// A clock that shows something else than the cluster's, and runs at another rate (F17) until it is set right, which it
-// is every `set_every`.
+// A clock with an offset from the cluster's clock and another rate (F17). Every `set_every`, the drift is corrected.
 class SkewedClock final : public Clock {
  public:
   SkewedClock(std::shared_ptr<FakeClock> base, absl::Duration offset, int rate_percent, absl::Duration set_every)
@@ -38,9 +37,10 @@ class SkewedClock final : public Clock {
     const absl::Time base = base_->Now();
     return base + offset_ + Drift(base);
   }
-  // Nobody waits in a simulation.
+  // Returns immediately, because a simulation never waits.
   bool SleepFor(absl::Duration, std::stop_token) override { return true; }
-  // When to look at this clock again for a time that it is to show: then, or when it is set right before.
+  // Returns the base time at which to check this clock for the time `local`: the time when it shows `local`, or the
+  // next correction, whichever comes first.
   absl::Time ToBase(absl::Time local) const;
   void Jump(absl::Duration by) { offset_ += by; }
 
@@ -64,18 +64,19 @@ class Replica {
   ~Replica();
 
   absl::Time due() const;
-  // Whether it is in the midst of something: time goes on, and others are at work, its own calls in flight among them.
+  // Returns whether a step is in progress: time passes, and other parties act, including its own calls in flight.
   bool busy() const { return busy_ && !AnyTask(); }
   void Step();
-  // The driver's policy has changed.
+  // Called after the driver's policy has changed.
   void OnPolicy();
-  // The cluster has changed: a cache will hear of it.
+  // Called after the cluster has changed: a cache will receive the event.
   void OnChange();
-  // At once, whatever was due. Faults that it has met may be felt for a while, in which it is not asked what it says.
+  // Makes the next step due now. The effects of earlier faults may last for a while, in which its reports are not
+  // checked.
   void Wake();
-  // With Mode::kClockSetBack.
+  // Applies Mode::kClockSetBack.
   void SetClockBack();
-  // Ends in good order.
+  // Shuts down cleanly.
   void Stop();
 
   const Driver& driver() const { return driver_; }
@@ -84,52 +85,52 @@ class Replica {
   const UpgradeController* controller() const { return process_ ? process_->controller.get() : nullptr; }
 
  private:
-  // What is lost in a crash.
+  // The state that a crash destroys.
   struct Process {
     std::shared_ptr<InvariantChecker::GuardedCluster> guarded = {};
     std::shared_ptr<FaultyCluster> cluster = {};
-    // Null: it does not go through bytes.
+    // Null: the replica does not use bytes.
     std::unique_ptr<ClearWire> wire = {};
-    // The same, through bytes where the seed has drawn that.
+    // The cluster without planted defects; through bytes if the seed has drawn them.
     std::shared_ptr<ClusterFacade> honest = {};
-    // Null: it has one call in flight.
+    // Null: the replica has only one call in flight.
     std::shared_ptr<Tasks> tasks = {};
-    // The cluster as the engine uses it: another one if a defect is planted.
+    // The cluster as the engine uses it; with the defect if one is planted.
     std::shared_ptr<ClusterFacade> facade = {};
     std::shared_ptr<WatchCache> cache = {};
     std::shared_ptr<LeaderElection> election = {};
     std::unique_ptr<UpgradeEngine> engine = {};
     std::unique_ptr<UpgradeController> controller = {};
-    // Of the C interface, in the place of these two.
+    // The host of the C interface that replaces engine and controller.
     std::unique_ptr<HostedEngine> host = {};
-    // No pass may follow.
+    // True if no further pass may follow.
     bool releases = false;
   };
   void Begin();
   void BeginHost(const std::string& name);
   void End();
   bool AnyTask() const { return process_ && process_->tasks && process_->tasks->AnyDue(); }
-  // Some have begun, and are on the stack.
+  // Returns whether some calls have started and are on the stack.
   bool HasCallsInFlight() const { return process_ && process_->tasks && process_->tasks->running(); }
   bool IsRemoved() const { return of_operator_ && world_.releasing; }
   void Sleep(absl::Time until);
   void RunTask();
   void BuryTheDead();
   void MakePass();
-  // The operator is being removed: all replicas end, and the last gives the nodes back.
+  // Removes the operator: the other replicas stop, and the last one releases the nodes.
   void MakeWay();
   void GiveBack();
-  // Whether anything was left to give back.
+  // Returns whether anything was left to release.
   absl::StatusOr<bool> Release();
   WireSeam MakeSeam();
   std::shared_ptr<ClusterFacade> MakeWire();
   void MakeElection(const std::string& name);
   EngineOptions MakeEngineOptions();
-  // What this replica takes the policy for: another one if a defect is planted.
+  // Returns the policy as this replica sees it; with the defect if one is planted.
   UpgradePolicy Believed(UpgradePolicy policy) const;
   absl::Time Turn();
   absl::Time HostedTurn();
-  // L5, L6: what it says, if it knows all there is, now and then.
+  // L5, L6: checks the reports of a replica that knows everything, occasionally.
   void CheckWhatItSays();
   void Judge(const Plan& plan);
   void JudgePodsRead(const Plan& plan);
@@ -154,8 +155,8 @@ class Replica {
   absl::Duration turn_pause_ = absl::Seconds(1);
   absl::Time next_check_ = absl::InfinitePast();
   UpgradePolicy pass_policy_ = {};  // current pass
-  bool plan_finished_ = false;      // the last one
-  ToldReasons told_;                // by the plans of the process
+  bool plan_finished_ = false;      // last plan
+  ToldReasons told_;                // from the plans of the process
 };
 
 }  // namespace driverupgrade::testing::internal

@@ -17,17 +17,17 @@ constexpr absl::Duration kSayingsApart = absl::Seconds(20);
 void Replica::CheckWhatItSays() {
   if (world_.chaos && driver_.setup.AnyFault()) return;
   if (world_.Now() < next_check_ || process_->cluster->crashed() || driver_.setup.SeveralLeaders()) return;
-  // A watch that has failed is not begun again at once.
+  // A failed watch does not restart immediately.
   if (process_->cache && world_.Now() < trouble_until_) return;
   const ControllerStatus status = process_->controller->status();
   if (!status.leading || !status.last_error.ok() || !plan_finished_) return;
   if (!driver_.checker.KnowsAll(*process_->guarded)) return;
-  // What is told of all nodes costs as much as there are nodes.
+  // The cost of a report about all nodes grows with their number.
   next_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
   const Plan everything = process_->engine->Everything();
   driver_.checker.CheckGates(*process_->guarded, everything);
   if (const std::string wrong = told_.WhyNot(everything); !wrong.empty()) driver_.checker.Fail("L5", wrong);
-  // Whoever asks of one node hears what whoever asks of all does.
+  // The explanation of a single node must match the report about all nodes.
   for (const NodeGate& gate : everything.gates) {
     if (process_->engine->Explain(gate.node) == gate.gate) continue;
     driver_.checker.Fail("L5", fmt::format("node {}: {} is not what is said of it alone", gate.node, gate.gate.detail));
@@ -48,7 +48,7 @@ void Replica::Judge(const Plan& plan) {
   JudgePodsRead(plan);
 }
 
-// I15: no node leaves drain-required as drained before its pods were read under its cordon.
+// I15: no node leaves drain-required as drained before its pods were read after the cordon.
 void Replica::JudgePodsRead(const Plan& plan) {
   if (!pass_policy_.drain) return;
   for (const NodePlan& planned : plan.nodes) {
@@ -56,7 +56,7 @@ void Replica::JudgePodsRead(const Plan& plan) {
                          planned.path.front() == UpgradeState::kPodRestartRequired;
     const auto cordoned = world_.cordoned.find(planned.node);
     if (!drained || cordoned == world_.cordoned.end()) continue;
-    // It was judged as it was before.
+    // The plan is based on a version from before the cordon.
     if (::driverupgrade::internal::IsOlderVersion(planned.resource_version, cordoned->second.version)) continue;
     const std::int64_t read = std::max(process_->cluster->PodsRead(planned.node), process_->cluster->PodsRead(""));
     if (read >= cordoned->second.revision) continue;

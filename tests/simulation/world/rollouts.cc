@@ -1,5 +1,5 @@
-// Who approves the stages of a rollout, what makes nodes sick, drivers fail and chosen pods unready, and who removes the
-// record or moves nodes to other racks (Mode::kRollouts).
+// Disturbs a rollout (Mode::kRollouts): approves stages, makes nodes sick, drivers fail and selected pods unready,
+// removes the record, and moves nodes to other racks.
 #include <memory>
 #include <set>
 #include <string>
@@ -16,8 +16,8 @@ class Rollouts final : public Actor {
  public:
   explicit Rollouts(World& world) : Actor(world, "rollouts"), changes_(world.seed, "changed rollouts") {}
 
-  // Nobody is sick any more, drivers and the chosen pods are ready, and no stage is without a node, nor a node in another
-  // rack.
+  // Heals all nodes, makes drivers and the selected pods ready, restores stages that select no node, and moves nodes
+  // back to their racks.
   void Mend() override {
     for (const Node& node : world_.cluster->nodes()) {
       if (node.conditions.contains(kSickCondition)) SetSick(node.name, false);
@@ -59,8 +59,8 @@ class Rollouts final : public Actor {
     }
   }
 
-  // Another soak or order lifts a halt, other stages begin anew, and then it may be as it was. In a third of the worlds a
-  // stage that is changed selects no node.
+  // Another soak or order lifts a halt, and other stages start from the beginning; later the policy may be restored. In
+  // a third of the worlds a changed stage selects no node.
   void ChangePolicy() {
     UpgradePolicy policy = world_.policy;
     RolloutPolicy& rollout = *policy.rollout;
@@ -92,7 +92,7 @@ class Rollouts final : public Actor {
     FailNewDriver();
   }
 
-  // Of a node that waits for its new driver pod: the pod has been restarted often enough for the node to fail at once.
+  // Makes a node that waits for its new driver pod fail immediately: the pod has restarted often enough.
   void FailNewDriver() {
     for (const Node& node : world_.cluster->nodes()) {
       const auto state = node.labels.find(world_.identity.StateLabel());
@@ -156,7 +156,7 @@ class Rollouts final : public Actor {
     }
   }
 
-  // A stage at random, in the place of what was approved before or beside it.
+  // Approves a random stage, in place of earlier approvals or in addition to them.
   void Approve() {
     const std::vector<RolloutStage>& stages = world_.setup.policy.rollout->stages;
     const auto number = static_cast<std::size_t>(random_.Below(static_cast<int>(stages.size()) + 1));
@@ -179,7 +179,7 @@ class Rollouts final : public Actor {
 
   Random changes_;
   Random failures_{world_.seed, "drivers that fail"};
-  // Of its own, so that the rest of a seed is as it was.
+  // A separate stream, so that the rest of the seed stays the same.
   Random moves_{world_.seed, "nodes that are moved"};
   std::set<std::string> moved_;
   bool mistyped_ = false;

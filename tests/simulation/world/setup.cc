@@ -97,7 +97,7 @@ void DrawEvacuation(Random& random, UpgradePolicy& policy) {
   }
 }
 
-// Nothing that is there to delay nodes: what is measured is what the engine adds.
+// Removes everything that exists to delay nodes, because this mode measures the delay that the engine adds.
 void MakeLight(Setup& setup, bool faults) {
   setup.light = true;
   setup.policy = {.auto_upgrade = true,
@@ -171,7 +171,7 @@ NodeGroups DrawGroups(Random& random, bool together) {
   return {.by = "rack", .mode = GroupMode::kSpread, .max_per_group = Count{random.Between(1, 2)}};
 }
 
-// For two thirds of each hour.
+// Returns windows for two thirds of each hour.
 std::vector<RolloutWindow> DrawWindows(Random& random) {
   const absl::Duration offset = absl::Minutes(random.Between(0, 19));
   std::vector<RolloutWindow> windows;
@@ -181,7 +181,7 @@ std::vector<RolloutWindow> DrawWindows(Random& random) {
   return windows;
 }
 
-// What has to do with the pods on the nodes; from a stream of its own, so that the rest of a seed is as it was.
+// Draws rules about the pods on the nodes, from a separate stream, so that the rest of the seed stays the same.
 void DrawByPods(std::uint64_t seed, RolloutPolicy& rollout) {
   Random random(seed, "rollouts by pods");
   if (random.Percent(40)) {
@@ -195,7 +195,8 @@ void DrawByPods(std::uint64_t seed, RolloutPolicy& rollout) {
   rollout.health->pod_selector = Selector("app=logging");
 }
 
-// A window of the first evening alone, which ends after midnight, in the midst of the faults; later there are others.
+// Draws a window for the first evening only, which closes after midnight, in the middle of the faults. Later windows
+// follow.
 void DrawNight(Random& random, Setup& setup, RolloutPolicy& rollout) {
   setup.start -= absl::Minutes(random.Between(1, std::max(1, static_cast<int>(absl::ToInt64Minutes(setup.chaos)))));
   const absl::CivilDay today = absl::ToCivilDay(setup.start, absl::UTCTimeZone());
@@ -204,8 +205,8 @@ void DrawNight(Random& random, Setup& setup, RolloutPolicy& rollout) {
   rollout.windows.push_back({.days = {absl::GetWeekday(today)}, .start = absl::Hours(23), .duration = absl::Hours(2)});
 }
 
-// Closed days of which the first or the last midnight comes during the faults, finishBy, and the way back; from a stream
-// of its own.
+// Draws, from a separate stream, closed days whose first or last midnight falls into the faults, finishBy, and fast
+// rollback.
 void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
   Random random(seed, "rollouts by time");
   if (seed % 4 == 0) rollout.rollback = Rollback::kFast;
@@ -216,7 +217,7 @@ void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
     if (random.Percent(50)) {
       rollout.closed = {{.first = today, .last = today}};
     } else {
-      // The third are days without an end, until an administrator opens them.
+      // A third of them are open-ended until an administrator removes them.
       const int days = random.Between(1, 3);
       rollout.closed = {{.first = today + 1, .last = today + (days == 3 ? 800 : days)}};
     }
@@ -227,7 +228,7 @@ void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
   rollout.expected_node_duration = absl::Minutes(random.Pick({1, 3, 8, 20}));
 }
 
-// From a stream of its own, too.
+// Uses a separate stream as well.
 void DrawFailureClasses(std::uint64_t seed, UpgradePolicy& policy) {
   Random random(seed, "failures by class");
   if (random.Percent(50)) return;
@@ -239,8 +240,8 @@ void DrawFailureClasses(std::uint64_t seed, UpgradePolicy& policy) {
   }
 }
 
-// A limit that each group fits, however many nodes come and go, but not beside any others; from a stream of its own. Of
-// maxParallelUpgrades a group takes one, which the invariants do not know.
+// Draws a limit into which each group fits alone, however many nodes come and go, from a separate stream. A group
+// counts as one for maxParallelUpgrades, which the invariants do not know.
 void FitGroups(std::uint64_t seed, Setup& setup) {
   Random random(seed, "groups that start together");
   setup.policy.max_parallel = std::nullopt;
@@ -248,7 +249,7 @@ void FitGroups(std::uint64_t seed, Setup& setup) {
   if (random.Percent(50)) setup.policy.max_unavailable = Percent{100};
 }
 
-// Each stage has a node, and each group fits the budget: nothing stands in the way for ever.
+// Each stage has a node, and each group fits into the budget, so nothing blocks the rollout permanently.
 void DrawRollout(std::uint64_t seed, Setup& setup) {
   Random random(seed, "rollouts");
   RolloutPolicy rollout;
@@ -258,7 +259,7 @@ void DrawRollout(std::uint64_t seed, Setup& setup) {
   rollout.order = random.Pick({std::vector<RolloutOrder>{},
                                {{.by = OrderBy::kTopology, .label = "rack"}},
                                {{.by = OrderBy::kLabel, .label = "rack"}, {.by = OrderBy::kName}}});
-  // A group that starts as one counts as one, which an administrator's limits would not know.
+  // A group that starts as a whole counts as one. Limits set by an administrator would not account for this.
   const bool alone = !setup.Has(Fault::kAdministrator);
   if (random.Percent(50)) rollout.groups = DrawGroups(random, alone);
   if (random.Percent(40)) rollout.windows = DrawWindows(random);
@@ -275,7 +276,7 @@ void DrawRollout(std::uint64_t seed, Setup& setup) {
   setup.ledger = true;
 }
 
-// From a stream of its own: selectors of each operator, limits below one second, and a pod of the operator's own.
+// Draws from a separate stream: selectors with each operator, limits below one second, and a pod of the operator.
 void DrawOddities(std::uint64_t seed, Setup& setup) {
   Random random(seed, "oddities");
   UpgradePolicy& policy = setup.policy;
@@ -295,7 +296,7 @@ void DrawOddities(std::uint64_t seed, Setup& setup) {
   if (!setup.Has(Mode::kRollouts) && random.Percent(25)) setup.grants_max = random.Between(1, 3);
 }
 
-// From a stream of its own, so that a seed without them is the same as before there were any.
+// Uses a separate stream, so that a seed without modes is the same as before modes existed.
 void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "modes");
   using Mode = Mutant::Mode;
@@ -312,11 +313,11 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   for (std::size_t i = 0; i < static_cast<std::size_t>(testing::Mode::kGangs); ++i) {
     setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
   }
-  // Claims are what a removal may leave behind.
+  // Claims on NodeMaintenances are objects that a removal may leave behind.
   if (setup.Has(testing::Mode::kRelease) && options.requestor_percent > 0) setup.requestor |= random.Percent(35);
 }
 
-// Nothing but faults of calls, watches and replicas happens: people and other clients could interrupt a job again.
+// Allows only faults of calls, watches and replicas, because users and other clients could interrupt a job again.
 void DrawGangs(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "gangs");
   const auto mode = static_cast<std::size_t>(Mode::kGangs);
@@ -354,7 +355,7 @@ void DrawGangs(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   setup.ledger = true;
 }
 
-// Draws the neighbours, from a stream of their own. Without faults a seed has only the neighbours that `--mode` names.
+// Draws the neighbours, from a separate stream. Without faults a seed has only the neighbours that `--mode` names.
 void DrawNeighbours(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "neighbours");
   for (std::size_t i = kFirstNeighbour; i < setup.modes.size(); ++i) {
@@ -364,7 +365,7 @@ void DrawNeighbours(std::uint64_t seed, const SimulationOptions& options, Setup&
   }
 }
 
-// What a host of the C interface has not.
+// Turns off everything that a host of the C interface does not support.
 void MakeHosted(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   setup.cache = setup.wire = setup.events = setup.own_pod = setup.selects_nodes = false;
   for (const Mode mode : {Mode::kInFlight, Mode::kWatchTwice, Mode::kShortPasses, Mode::kWatchOrder}) {
@@ -372,7 +373,7 @@ void MakeHosted(std::uint64_t seed, const SimulationOptions& options, Setup& set
   }
   Random random(seed, "hosted");
   setup.faults[static_cast<std::size_t>(Fault::kBytes)] = random.Percent(options.fault_percent);
-  // Where a list is older than the answer to a write, such an engine goes by the answer, and the checker by the list.
+  // If a list is older than the response to a write, such an engine uses the response, and the checker uses the list.
   setup.faults[static_cast<std::size_t>(Fault::kStaleRead)] = false;
 }
 
@@ -412,13 +413,13 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   if (setup.Has(Mode::kRollouts)) DrawRollout(seed, setup);
   DrawGangs(seed, options, setup);
   for (const Fault fault : options.without) setup.faults[static_cast<std::size_t>(fault)] = false;
-  // Two leaders need a second replica that does not ask the election.
+  // Two leaders require a second replica without an election.
   if (setup.Has(Fault::kStall) && setup.replicas > 1 && two_leaders) setup.election = false;
   setup.hooks = setup.hooks || setup.Has(Fault::kHooks) || setup.Has(Mode::kManyPods);
-  // Calls that take no time are never in flight together.
+  // Calls that take no time never overlap.
   if (setup.Has(Mode::kInFlight)) setup.latency_max = std::max(setup.latency_max, absl::Milliseconds(100));
   if (setup.Has(Mode::kLongOutage)) setup.chaos += kLongOutage;
-  // Lists are read, and judged, as a whole.
+  // Without a cache, lists are read and judged as a whole.
   if ((setup.Has(Mode::kShortPasses) || setup.Has(Mode::kWatchOrder)) && !hosted) setup.cache = true;
   return setup;
 }

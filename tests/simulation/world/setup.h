@@ -1,4 +1,4 @@
-// What a seed draws before anything happens.
+// The values that a seed draws before the simulation starts.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_SETUP_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_SETUP_H_
 
@@ -22,7 +22,7 @@ struct Setup {
   UpgradePolicy policy = {};
   std::array<bool, kFaultCount> faults = {};
   std::array<bool, kModeCount> modes = {};
-  // Of each call, for the faults of calls together.
+  // Probability of a fault of a call, for all such faults together.
   int call_faults_per_mille = 0;
   int replicas = 1;
   bool cache = false;
@@ -33,33 +33,33 @@ struct Setup {
   bool hooks = false;
   // The operator has a pod on one of the nodes.
   bool own_pod = false;
-  // Some nodes with the driver are not the operator's.
+  // Some nodes with the driver do not belong to the operator.
   bool selects_nodes = false;
-  // With Mode::kGangs: number of nodes that the largest job may take.
+  // With Mode::kGangs: maximum number of nodes of a job.
   int largest_gang = 0;
-  // Of the ledger.
+  // Maximum number of grants in the ledger.
   int grants_max = kGrantsMax;
   // See SimulationOptions.
   bool light = false;
-  // Through bytes.
+  // Requests and responses go through bytes.
   bool wire = false;
-  // Replicas are hosts of the C interface, which look at the cluster once in each poll_interval.
+  // Replicas are hosts of the C interface, which poll the cluster every poll_interval.
   bool hosted = false;
   // The maintenance operator evacuates the nodes.
   bool requestor = false;
-  // Some revisions differ in nothing that needs an evacuation.
+  // Some revisions have no difference that requires an evacuation.
   bool restart_only = false;
-  // The driver's DaemonSet is not OnDelete: Kubernetes restarts the driver, too.
+  // The driver's DaemonSet is not OnDelete: Kubernetes restarts the driver as well.
   bool rolling = false;
-  // Every call takes up to that long.
+  // Maximum latency of a call.
   absl::Duration latency_max = absl::ZeroDuration();
-  // Before a cache hears of a change.
+  // Maximum delay until a cache receives a change.
   absl::Duration watch_lag_max = absl::ZeroDuration();
   absl::Duration poll_interval = absl::Seconds(5);
   absl::Duration chaos = absl::Minutes(20);
-  // By the cluster's clock.
+  // Start of the simulation by the cluster's clock.
   absl::Time start = FakeClock::DefaultStart();
-  // Between two deeds of each actor.
+  // Time between two actions of each actor.
   absl::Duration pause_min = absl::Seconds(5);
   absl::Duration pause_max = absl::Minutes(2);
 
@@ -69,42 +69,43 @@ struct Setup {
     return Has(Mode::kLongOutage) || std::find(faults.begin(), faults.end(), true) != faults.end() ||
            std::find(modes.begin() + kFirstNeighbour, modes.end(), true) != modes.end();
   }
-  // I1 is claimed for one leader that does not crash, or with a ledger.
+  // Returns whether I1 is guaranteed: for one leader that does not crash, or with a ledger.
   bool BudgetIsClaimed() const;
   bool ClocksJump() const { return Has(Fault::kClockSkew) || Has(Mode::kClockRates) || Has(Mode::kClockSetBack); }
-  // What is drawn at the beginning, what a rate makes until the clock is set right, and jumps.
+  // Returns the maximum clock skew: the initial offset, the drift until the next correction, and jumps.
   absl::Duration ClockSkewMax() const;
-  // How long something takes at most that takes so long by a clock which is a little slow.
+  // Returns the maximum real time of something that takes `duration` by a clock that may be slow.
   absl::Duration ByClocks(absl::Duration duration) const { return Has(Mode::kClockRates) ? 2 * duration : duration; }
-  // Several replicas may write, as none asks an election.
+  // Several replicas may write, because they run without an election.
   bool SeveralLeaders() const { return replicas > 1 && !election; }
   std::string Describe() const;
 };
 
-// What a node takes of a rollout in the light mode: its workload ends, the old driver ends, the new one starts.
+// Time that a node needs in the light mode: its workload stops, the old driver stops, and the new one starts.
 inline constexpr absl::Duration kLightWorkloadStop = absl::Seconds(40);
 inline constexpr absl::Duration kLightDriverStop = absl::Seconds(20);
 inline constexpr absl::Duration kLightDriverStart = absl::Seconds(180);
 
-// How long the API server is down in a seed with Mode::kLongOutage, and how many pods there are with Mode::kManyPods.
+// Length of the outage in a seed with Mode::kLongOutage, and number of pods with Mode::kManyPods.
 inline constexpr absl::Duration kLongOutage = absl::Hours(2);
 inline constexpr int kManyPods = 10'000;
 inline constexpr char kManyPodsApp[] = "many";
-// By how much a clock jumps with Fault::kClockSkew.
+// Maximum jump of a clock with Fault::kClockSkew.
 inline constexpr absl::Duration kClockJumpMax = absl::Seconds(5);
-// By how much clocks are set back with Mode::kClockSetBack, and how often: longer than the calm phase lasts.
+// Length and number of the jumps back with Mode::kClockSetBack. A jump is longer than the calm phase.
 inline constexpr absl::Duration kSetBack = absl::Hours(72);
 inline constexpr int kSetBacks = 2;
 
-// Of the nodes that are sick, with Mode::kRollouts.
+// Condition of sick nodes, with Mode::kRollouts.
 inline constexpr char kSickCondition[] = "example.com/sick";
 
-// Whether a request may have to be made once more because of it. What others do to a node counts by itself (I13).
+// Returns whether the fault may force a replica to repeat a request. Changes by other clients are counted separately
+// (I13).
 bool MakesRequestsAnew(Fault fault);
 
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options);
 UpgradePolicy DrawPolicy(Random& random);
-// The mistake that people of a simulation make.
+// Returns whether the policy has the mistake that administrators of a simulation make.
 inline bool IsInvalid(const UpgradePolicy& policy) { return policy.retry.max_attempts < 0; }
 
 }  // namespace driverupgrade::testing::internal

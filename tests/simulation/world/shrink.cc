@@ -1,4 +1,4 @@
-// From a run that breaks something to a smaller one that still does.
+// Reduces a run that breaks an invariant to a smaller one that still does.
 #include <algorithm>
 #include <string>
 

@@ -1,5 +1,5 @@
-// Several calls of a replica in flight, in one thread: what an engine would give its threads waits here, and is begun in
-// an order that is drawn, as far as possible while others of them are in the midst of a call.
+// Several calls of a replica in flight, in one thread. Tasks that an engine would hand to its threads wait here. They
+// start in random order, whenever possible while another task is in the middle of a call.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TASKS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TASKS_H_
 
@@ -23,9 +23,9 @@ class Tasks final : public driverupgrade::internal::TaskRunner {
 
   void Submit(std::function<void()> task) override;
   void WaitIdle() override;
-  // Begins with one of them. Others may begin and end before it ends.
+  // Starts one of the tasks. Other tasks may start and end before it ends.
   void RunNext();
-  // What has not begun never will.
+  // Drops the tasks that have not started.
   void Drop() { queue_.clear(); }
 
   bool AnyDue() const { return !queue_.empty() && running_ < kInFlightMax; }
@@ -37,7 +37,7 @@ class Tasks final : public driverupgrade::internal::TaskRunner {
 
   struct Task {
     std::function<void()> run = {};
-    // What was known when it was decided.
+    // Knowledge of the replica when the call was decided.
     Writer writer = {};
   };
 

@@ -1,4 +1,4 @@
-// Why nodes wait, as whoever follows the plans of an engine is told.
+// The reasons why nodes wait, as received by an observer that follows the plans of an engine.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TOLD_REASONS_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TOLD_REASONS_H_
 
@@ -13,12 +13,14 @@ namespace driverupgrade::testing::internal {
 class ToldReasons {
  public:
   void Follow(const Plan& plan, absl::Time now);
-  // Where whoever follows knows something else than whoever asks (L5); empty: nowhere.
+  // L5: returns a difference between the reasons from the plans and the reasons on request; empty if there is no
+  // difference.
   std::string WhyNot(const Plan& everything) const;
 
  private:
   std::map<std::string, GateReason> reasons_;  // by node
-  // The next pass is due at once, and tells the reasons for which this one had no room (EngineOptions::nodes_per_pass).
+  // True if the next pass is due now. It reports the reasons that did not fit into this one
+  // (EngineOptions::nodes_per_pass).
   bool is_behind_ = false;
 };
 

@@ -18,7 +18,7 @@ FakeClusterOptions ClusterOptions(std::uint64_t seed, bool light) {
   return {.template_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(200), absl::Seconds(5)}),
           .controller_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(100), absl::Seconds(2)}),
           .scheduler_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(50)}),
-          // Versions get one more digit in the midst of some seeds.
+          // In some seeds, versions get one more digit during the run.
           .first_revision = random.Percent(20) ? random.Between(9'000, 9'990) : 1000,
           .keep_journal = false,
           .watches_follow = false};
@@ -85,7 +85,7 @@ void AddPods(World& world, Random& random) {
   }
 }
 
-// Pods of jobs, so that they do not come back: on one node, or on all in turn.
+// Adds pods of jobs, which are not replaced, to one node, or to all nodes in turn.
 void AddManyPods(World& world) {
   Random random(world.seed, "many pods");
   const int nodes = random.Percent(50) ? 1 : world.setup.nodes;
@@ -115,7 +115,7 @@ std::string ImageOf(const std::string& hash) {
 
 std::string TemplateOf(const Setup& setup, const std::string& hash) {
   if (!setup.restart_only) return "";
-  // Every other one has the image of the one before, and a container more.
+  // Every other template has the image of the one before, and one container more.
   int image = 0;
   if (!absl::SimpleAtoi(ImageOf(hash), &image)) image = 2 * std::accumulate(hash.begin(), hash.end(), 1000);
   return fmt::format(
@@ -139,12 +139,12 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
   result.setup = setup.Describe();
   result.nodes = setup.nodes;
   for (int i = 0; i < setup.nodes; ++i) AddNode(NodeName(nodes_made++));
-  // One without the driver, so that evicted pods always have somewhere to go.
+  // A node without the driver, so that evicted pods always have somewhere to go.
   cluster->AddNode(NodeBuilder("spare").Build());
   Random random(seed, "pods");
   AddPods(*this, random);
   if (setup.Has(Mode::kManyPods)) AddManyPods(*this);
-  // Before the checker that observes the cluster, and tells it of what happens.
+  // Created before the checker, which observes the cluster and passes changes on to the peer.
   if (setup.Has(Mode::kTwoDrivers)) peer = std::make_unique<Peer>(*this);
   InvariantOptions checks{.identity = identity,
                           .driver_ns = kDriverNs,
@@ -164,7 +164,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
   }
   if (setup.requestor) checks.requestor_id = kRequestor;
   checks.shares_nodes = peer != nullptr;
-  // By the images that the hashes stand for, and not by the templates that the engine compares.
+  // Compares the images behind the hashes, and not the templates that the engine compares.
   checks.restart_only = [this](const CallContext&, const Pod& pod, const ControllerRevision&,
                                const ControllerRevision& wanted) -> absl::StatusOr<bool> {
     return setup.restart_only &&
@@ -211,7 +211,7 @@ void World::AddNode(const std::string& name) {
 }
 
 std::string World::AnyNode(Random& random) const {
-  // By number, so that no list is made; a few are gone.
+  // Draws a number instead of making a list; some of these nodes have been deleted.
   for (int tries = 0; tries < 8; ++tries) {
     std::string name = NodeName(random.Below(nodes_made));
     if (cluster->node(name)) return name;

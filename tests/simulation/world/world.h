@@ -1,4 +1,4 @@
-// What everybody in a simulation shares: the cluster, the clock, who checks, what was drawn.
+// State that all parts of a simulation share: the cluster, the clock, the checker, and the values that were drawn.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_WORLD_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_WORLD_H_
 
@@ -32,23 +32,24 @@ inline constexpr char kOtherDriver[] = "ofed";
 inline constexpr char kValidator[] = "validator";
 inline constexpr char kSecondValidator[] = "validator-2";
 inline constexpr char kOperatorPod[] = "operator";
-// With Setup::selects_nodes: the operator's, beside which others have the driver, too.
+// With Setup::selects_nodes: selector of the operator's nodes. Other nodes have the driver, too.
 inline constexpr char kOwnNodes[] = "pool!=other";
-// How many racks the nodes stand in, with Mode::kRollouts.
+// Number of racks of the nodes, with Mode::kRollouts.
 inline constexpr int kRacks = 3;
 
-// With restartOnly: two revisions of a number share an image, and differ in nothing but when they were asked for.
+// Returns the image of a revision. With restartOnly, two consecutive revisions share an image, and differ only in the
+// time of the request.
 std::string ImageOf(const std::string& hash);
-// Empty: what the cluster makes of the hash.
+// Returns the template of the revision; empty: the cluster derives it from the hash.
 std::string TemplateOf(const Setup& setup, const std::string& hash);
 
 struct World;
-// The first of the DaemonSets that validate, unless it is there.
+// Adds the first DaemonSet of validation pods unless it exists.
 void AddValidator(World& world);
 
 class Peer;
 
-// A driver whose replicas are in a simulation, and what they are told.
+// A driver whose replicas are part of a simulation, with their settings.
 struct Driver {
   const DriverIdentity& identity;
   std::string ns;
@@ -64,32 +65,32 @@ struct World {
   World(std::uint64_t seed, const SimulationOptions& options);
   ~World();
 
-  // The one that most of this is about.
+  // Returns the main driver of the simulation.
   Driver driver() const;
 
-  // A node at random; empty if there is none.
+  // Returns a random node, or an empty name if it finds no node.
   std::string AnyNode(Random& random) const;
   std::string NodeName(int number) const;
-  // Where the node stands unless somebody moves it, with Mode::kRollouts.
+  // Returns the initial rack of the node, with Mode::kRollouts.
   std::string RackOf(const std::string& node) const;
   void AddNode(const std::string& name);
-  // Pods of a DaemonSet that was orphaned are drained by nobody without force.
+  // Removes pods of an orphaned DaemonSet, which no operator drains without force.
   void RemoveOrphans();
-  // What people do now is another driver's operator's doing.
+  // Attributes the following edits to the operator of the other driver.
   void SetRivalActs(bool acts);
-  // The DaemonSet of the driver is to have this revision from now on.
+  // Sets the revision of the driver's DaemonSet.
   void SetTemplate(std::string new_hash);
-  // With Mode::kRollouts: all stages of the revision of now.
+  // With Mode::kRollouts: approves all stages of the current revision.
   void ApproveAll();
-  // The policy from now on, for all replicas.
+  // Sets the policy for all replicas.
   void SetPolicy(UpgradePolicy policy);
   // Counts a fault that has happened.
   void Fired(Fault fault);
-  // What happens now may be felt for a while.
+  // Notes that the effects of a fault may last for a while.
   void NoteFault();
-  // Counts what a mode is there for.
+  // Counts an effect of the mode.
   void CameBy(Mode mode, std::int64_t times = 1) { result.modes[static_cast<std::size_t>(mode)] += times; }
-  // Whether faults of that kind are to happen now.
+  // Returns whether this fault may happen now.
   bool May(Fault fault) const { return chaos && setup.Has(fault); }
   bool Broken() const { return checker->violation().has_value(); }
   absl::Time Now() const { return clock->Now(); }
@@ -102,39 +103,39 @@ struct World {
   const DriverIdentity identity;
   const DriverIdentity other_identity;
   const LabelSelector driver_labels;
-  // Another driver of this library; null: there is none.
+  // Another driver of this library, or null.
   std::unique_ptr<Peer> peer;
   std::unique_ptr<InvariantChecker> checker;
   Trace trace;
   SimulationResult result;
   UpgradePolicy policy;
   bool chaos = true;
-  // F26: until then nobody reaches the API server.
+  // F26: end of the outage, during which the API server is unreachable.
   absl::Time outage_until = absl::InfinitePast();
-  // The operator is being removed; when it is there again; and how many processes of it there are.
+  // Whether the operator is being removed, the time of the next installation, and the number of its processes.
   bool releasing = false;
   absl::Time installed_at = absl::InfinitePast();
   int processes = 0;
   struct Cordon {
-    std::int64_t revision = 0;  // of the cluster
-    std::string version;        // of the node
+    std::int64_t revision = 0;  // revision of the cluster
+    std::string version;        // version of the node
   };
-  // By node: when it was last cordoned.
+  // The last cordon of each node, by name.
   std::map<std::string, Cordon> cordoned = {};
   // L4: patches of this node fail.
   std::string unwritable;
   // Requests of engines that reached the cluster: patches, evictions, deletions.
   std::int64_t writes = 0;
   int nodes_made = 0;
-  // Of the driver: what the DaemonSet is to have.
+  // Revision that the driver's DaemonSet must have.
   std::string hash = "rev-1";
   int hashes_made = 1;
   absl::Time template_changed = absl::InfiniteFuture();
 
-  // Whether that process is of the operator that is removed now and then.
+  // Returns whether these replicas belong to the operator that is removed occasionally.
   bool IsOfOperator(const Driver& other) const { return &other.checker == checker.get(); }
 
-  // Lets time pass for everybody but the replica that asks; set by the simulation.
+  // Lets time pass for everything except the calling replica; set by the simulation.
   std::function<void(absl::Duration)> elapse;
   std::function<void(const UpgradePolicy&)> on_policy;
   std::function<void()> on_release;

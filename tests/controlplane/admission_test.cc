@@ -1,4 +1,5 @@
-// What the policy of deploy/rbac/admission lets the operator do to a node, whom RBAC lets patch all of it.
+// Checks the limits that deploy/rbac/admission sets on the operator's writes to nodes, which RBAC permits without
+// restriction.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -45,7 +46,7 @@ TEST_CASE("The operator changes its own keys and the cordon of a node, and nothi
       {"the provider", R"({"spec": {"providerID": "other://node"}})"},
       {"a finalizer", R"({"metadata": {"finalizers": ["example.com/ours"]}})"},
   };
-  // The API server learns of a policy a moment after it was made.
+  // The API server notices a new policy only after a moment.
   const auto binds = [&] {
     return Send(kubectl, node, refused.front().body).err.find("of a node's labels") != std::string::npos;
   };
@@ -73,7 +74,7 @@ TEST_CASE("The operator changes its own keys and the cordon of a node, and nothi
     INFO(patch.name << ": " << result.out << result.err);
     CHECK(result.exit_code == 0);
   }
-  // Others are not bound by it.
+  // The policy does not apply to other users.
   for (const Patch& patch : {refused[2], refused[3]}) {
     CHECK(Send(control_plane.admin(), node, patch.body).exit_code == 0);
   }

@@ -1,4 +1,4 @@
-// The API server's own record of what the operator asked for: a witness that no code of ours stands behind.
+// The API server's own record of the operator's requests: a witness that does not depend on our code.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_AUDIT_LOG_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_AUDIT_LOG_H_
 
@@ -20,24 +20,24 @@ struct AuditedRequest {
   std::string ns;
   std::string name;
   int code = 0;
-  std::string received;  // when, as text that sorts by time
+  std::string received;  // time as text that sorts chronologically
   std::string answered;
-  std::optional<NodeVersion> node;  // the node that a successful PATCH made
+  std::optional<NodeVersion> node;  // the node after a successful PATCH
 
   bool is_write() const { return verb != "get" && verb != "list" && verb != "watch"; }
-  // It was, or the sender did not wait for the answer. A refusal (4xx) is clear.
+  // True if the request was carried out, or if the sender did not wait for the response. A refusal (4xx) is definite.
   bool may_have_been_done() const { return code < 400 || code >= 499; }
 };
 
-// Everything since the log was opened (by the constructor). A request is in the log a moment after it was
-// answered, so wait (Eventually) for what must be in it.
+// Reads all requests since the constructor opened the log. A request appears in the log a moment after its response, so
+// use Eventually to wait for an expected entry.
 class AuditLog {
  public:
   explicit AuditLog(std::filesystem::path file);
 
   const std::vector<AuditedRequest>& Read();
 
-  // The nodes as the operator's writes made them. `before` is what they were when the log was opened.
+  // Returns the nodes as the operator's writes left them. `before` is their state when the log was opened.
   NodeTimeline Timeline(const std::map<std::string, NodeVersion>& before);
 
   int CountWrites();
@@ -48,7 +48,7 @@ class AuditLog {
   std::vector<AuditedRequest> requests_;
 };
 
-// A table of `requests` by verb, resource and answer, with the number per node.
+// Prints a table of `requests` by verb, resource and status code, with the number per node.
 void PrintRequests(std::ostream& out, const std::vector<AuditedRequest>& requests, std::size_t nodes);
 
 }  // namespace driverupgrade::e2e

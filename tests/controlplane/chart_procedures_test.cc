@@ -1,5 +1,5 @@
-// docs/manual-procedures.md: charts that are upgraded out of a repository, by a real helm. The charts stand for those of the
-// operators: a definition, an object of that kind, and below one of them a chart of another operator.
+// docs/manual-procedures.md: upgrades charts out of a repository with a real helm. The charts imitate the operators'
+// charts: a definition, an object of that kind, and below one of them a chart of another operator.
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr char kPage[] = "manual-procedures.md";
 constexpr char kKinds[] = "nicthings.charts.example.com";
 
-// A definition that keeps the fields of `schema` only, as the API server does with a field that it does not know.
+// Returns a definition that keeps only the fields of `schema`, because the API server drops unknown fields.
 std::string Definition(const std::string& kind, const std::string& schema) {
   const std::string plural = kind + "s";
   return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + plural +
@@ -43,7 +43,7 @@ class Charts {
     fs::permissions(manual.folder() / "helm", fs::perms::owner_all);
   }
 
-  // Into the repository. `with_policy`: definition and object have the field.
+  // Adds a chart to the repository. `with_policy`: definition and object have the field.
   void Add(const std::string& name, const std::string& version, bool with_policy) const {
     const fs::path chart = manual_.folder() / "source" / version / name;
     const std::string schema =
@@ -62,7 +62,7 @@ class Charts {
     Helm({"package", chart.string(), "--destination=" + folder_.string()});
   }
 
-  // As `nvidia`.
+  // Serves the repository as `nvidia`.
   void Serve() {
     const std::string port = std::to_string(FindFreePorts(1).front());
     const std::string url = "http://127.0.0.1:" + port;
@@ -86,7 +86,7 @@ class Charts {
     REQUIRE(exit_code == 0);
   }
 
-  // `version policy` of the chart's object.
+  // Returns `version policy` of the chart's object.
   std::string Object(const std::string& name) const {
     const rapidjson::Document object = admin().Get({kKinds, name});
     return Text(object, {"spec", "version"}) + " " + Text(object, {"spec", "upgradePolicy"});
@@ -129,7 +129,7 @@ TEST_CASE("Charts are upgraded after their definitions, and a beta by --devel on
       {"patch", kKinds, "network-operator", "--type=merge", R"(--patch={"spec":{"version":"edited"}})"});
   const Manual::Words words = {{"CHART", "nvidia/network-operator"}, {"VERSION", "2.0.0"}};
   manual.Run("network-chart", words);
-  CHECK(charts.Object("network-operator") == "2.0.0 two");  // by the old definition the field would be dropped
+  CHECK(charts.Object("network-operator") == "2.0.0 two");  // the old definition would drop the field
   CHECK(charts.admin().Must({"get", "crd", "sriovthings.charts.example.com", "--output=yaml"}).find("upgradePolicy") !=
         std::string::npos);
   charts.Helm({"upgrade", "network-operator", "nvidia/network-operator", ns, "--reuse-values"});
@@ -142,7 +142,7 @@ TEST_CASE("Charts are upgraded after their definitions, and a beta by --devel on
   charts.Helm({"uninstall", "network-operator", ns});
   charts.Helm({"uninstall", "gpu-operator", "--namespace=" + world.driver_ns()});
   charts.admin().Must({"delete", "crd", kKinds, "sriovthings.charts.example.com"});
-  // The next test makes it again, which the API server refuses until it is gone.
+  // The next test creates the namespace again, which the API server refuses until the old one is deleted.
   charts.admin().Must({"delete", "namespace", "nvidia-network-operator"});
 }
 

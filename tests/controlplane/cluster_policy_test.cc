@@ -1,4 +1,4 @@
-// gpu_operator with policies that are custom resources, and what the seeds' administrators type.
+// gpu_operator with policies that are custom resources, and the commands of administrators from the seed documents.
 #include <algorithm>
 #include <regex>
 #include <set>
@@ -28,7 +28,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// As the seeds type it, but for the shell's quotes and its line break.
+// The command of the seed documents, except for the shell's quotes and its line break.
 std::vector<std::string> NodesAsTheSeedsListThem(const World& world) {
   return Lines(world.control_plane().admin().Must(
       {"get", "node", "-l", "nvidia.com/gpu.present",
@@ -43,7 +43,7 @@ std::vector<std::string> EventsAsTheSeedsListThem(const World& world) {
   return lines;
 }
 
-// The states of `node` in the order of those lines.
+// Returns the states of `node` in the order of those lines.
 std::vector<std::string> StatesTold(const std::vector<std::string>& events, const std::string& node) {
   // 10m  Normal  GPUDriverUpgrade  node/k8s-node-1  Successfully updated node state label to upgrade-required
   const std::regex line(
@@ -65,7 +65,7 @@ void ExpectTranscripts(const World& world, const std::string& log) {
   std::vector<std::string> expected;
   for (const std::string& node : world.nodes()) expected.push_back(node + "\tupgrade-done");
   CHECK(NodesAsTheSeedsListThem(world) == expected);
-  // Times are of seconds, so that the order cannot be told.
+  // Times are in whole seconds, so the order is not known.
   const std::vector<std::string> told = StatesTold(EventsAsTheSeedsListThem(world), world.nodes().front());
   const std::set<std::string> states(told.begin(), told.end());
   CHECK(states == std::set<std::string>{"cordon-required", "pod-deletion-required", "pod-restart-required",
@@ -141,7 +141,8 @@ TEST_CASE("A ClusterPolicy is followed, and one that is not understood is told o
     return released;
   };
   REQUIRE(Eventually(kStepLimit, [&] { return release() == 1; }));
-  // The second node is held while the ten seconds pass between two counts, and two lines about the progress.
+  // The second node is held while the ten seconds between two counts pass, and the log gets two lines about the
+  // progress.
   CHECK(counts_are("1 of 3 nodes done, 0 failed, 1 in progress, 1 pending"));
   CHECK(Eventually(kStepLimit,
                    [&] { return program.Log().find("msg=rollout progress=\"1 of 3\" eta=") != std::string::npos; }));
@@ -190,7 +191,7 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   REQUIRE(done);
   ExpectBudgetsKept(rollout, 2, 2);
   CHECK(world.Nodes().at(world.nodes()[4]).state != "upgrade-done");
-  // Owners by the selectors, and what driver managers go by.
+  // The owners by the selectors, and the annotations that driver managers read.
   const auto marks = [&](std::size_t i) {
     const rapidjson::Document node = world.control_plane().admin().Get({"node", world.nodes()[i]});
     return Text(node, {"metadata", "labels", "nvidia.com/gpu-operator.driver.owner"}) + " " +
@@ -206,7 +207,7 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   }));
   CHECK(Text(world.control_plane().admin().Get({"nvidiadriver", "a"}), {"status", "state"}) == "ready");
 
-  // Owners come and go without a new process: c is switched on, and the node of nobody gets one.
+  // Owners come and go without a restart: c is switched on, and the node without an owner gets one.
   policies.Patch("nvidiadriver", "c", R"({"spec": {"upgradePolicy": {"autoUpgrade": true}}})");
   CHECK(AwaitDone(world, 5));
   world.control_plane().admin().Create(
@@ -305,7 +306,7 @@ TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that g
   const bool made = all_have("550.54.15");
   INFO(program.Log());
   REQUIRE(made);
-  // Both forms of the resource that NVIDIA's documents use.
+  // The two forms of the resource name in NVIDIA's documents.
   admin.Must({"patch", "clusterpolicy/cluster-policy", "--type=json",
               R"(-p=[{"op": "replace", "path": "/spec/driver/version", "value":"510.85.02"}])"});
   CHECK(all_have("510.85.02"));
@@ -342,7 +343,7 @@ TEST_CASE("--until-done ends well only where the policy lets drivers be upgraded
   CHECK(Text(line, {"level"}) == "info");
   json_log = false;
 
-  // All nodes are labelled as done, and none is.
+  // All nodes are labelled as done, but none of them is.
   world.ChangeDriver("driver:2");
   policies.Patch("clusterpolicy", "cluster-policy",
                  R"({"spec": {"driver": {"upgradePolicy": {"autoUpgrade": false}}}})");
@@ -367,7 +368,7 @@ TEST_CASE("Without the right to read policies gpu_operator says which, and waits
   const Kubectl& admin = world.control_plane().admin();
   const std::string role = (RbacFolder() / "cluster-policy/cluster-policies.yaml").string();
   admin.Must({"delete", "-f", role});
-  // The API server learns of it a moment later.
+  // The API server notices the change a moment later.
   REQUIRE(Eventually(kStepLimit, [&] {
     return world.control_plane().as_operator().Run({"get", "clusterpolicies"}).exit_code != 0;
   }));

@@ -1,4 +1,5 @@
-// The real API server keeps the contract of the seam, by each HTTP backend: what the fake is held to is true.
+// Checks that the real API server fulfils the contract of the facade, with each HTTP backend, so that the contract of
+// the fake is correct.
 #include <chrono>
 #include <functional>
 #include <iostream>
@@ -47,7 +48,7 @@ std::shared_ptr<HttpTransport> Connect(const ControlPlane& control_plane, const 
   return MakeRetryingTransport(*transport);
 }
 
-// Without the kind: DeviceTaintRules are served from Kubernetes 1.37 on.
+// A facade without this kind, because DeviceTaintRules are served only from Kubernetes 1.37 on.
 class WithoutDeviceTaintRules final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -60,7 +61,7 @@ class WithoutDeviceTaintRules final : public ForwardingFacade {
   }
 };
 
-// Sets the cluster up with an administrator's rights, around the facade.
+// Creates objects with an administrator's permissions, around the facade.
 class RealWorld final : public testing::ContractWorld {
  public:
   RealWorld(ControlPlane& control_plane, const std::string& backend)
@@ -88,7 +89,7 @@ class RealWorld final : public testing::ContractWorld {
     return ns;
   }
 
-  // As stored once whoever else writes nodes, kwok and the controllers of Kubernetes, is done with it.
+  // Returns the node as stored after the other writers, kwok and the controllers of Kubernetes, have settled.
   absl::StatusOr<Node> MakeNode(const Node& node) override {
     const std::string json = fmt::format(
         R"({{"kind":"Node","apiVersion":"v1","metadata":{{"name":"{}","labels":{},"annotations":{}}},)"
@@ -174,7 +175,7 @@ class RealWorld final : public testing::ContractWorld {
     return json.ok() && is(*json);
   }
 
-  // Ready, and tainted as its `unschedulable` says and in no other way.
+  // Returns whether the node is Ready, and has no taint except the one that its `unschedulable` requires.
   bool IsSettled(const std::string& name) {
     return Field(kNodes, {.name = name}, [](const rapidjson::Value& node) {
       bool ready = false;

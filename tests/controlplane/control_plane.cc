@@ -23,8 +23,8 @@ constexpr int kLogLines = 5;
 
 const fs::path kSourceDir = DRIVERUPGRADE_CONTROLPLANE_SOURCE_DIR;
 
-// token, name, UID and groups of the users, in the form of --token-auth-file; the operators' are those of the
-// ServiceAccounts of deploy/rbac
+// Token, name, UID and groups of the users, in the form of --token-auth-file. The operators use the names of the
+// ServiceAccounts of deploy/rbac.
 constexpr std::string_view kTokens =
     "admin-token,admin,admin,\"system:masters\"\n"
     "operator-token,system:serviceaccount:gpu-operator:driver-upgrade,operator,"
@@ -54,8 +54,8 @@ fs::path FindProgram() {
   return fs::absolute(name);
 }
 
-// Pods of a real node reach the API server by the address and the port of the Service `kubernetes`, in a network that is this
-// process's own (node/namespaces.sh), and have tokens of their own.
+// Pods of a real node reach the API server by the address and the port of the Service `kubernetes`, in this process's
+// own network (node/namespaces.sh). They have their own tokens.
 constexpr char kServiceAddress[] = "10.0.0.1";
 constexpr int kServicePort = 443;
 bool IsForPods() { return std::getenv("DRIVERUPGRADE_REAL_NODE") != nullptr; }
@@ -76,10 +76,10 @@ ControlPlane::ControlPlane() : program_(FindProgram()) {
   admin_ = std::make_unique<Kubectl>(program_, folder() / "admin.kubeconfig", folder() / "kubectl-admin");
   operator_ = std::make_unique<Kubectl>(program_, operator_kubeconfig(), folder() / "kubectl-operator");
   for (int attempt = 1; !TryToStart(); ++attempt) {
-    // A port may have been taken between our finding it free and its use.
+    // Another process may have taken a free port before its use.
     if (attempt == kStartAttempts) throw std::runtime_error("the control plane does not start\n" + Troubles());
   }
-  // What is of one namespace belongs to each World.
+  // Namespaced objects belong to each World.
   for (const char* file :
        {"base/cluster.yaml", "base/default-namespace.yaml", "admission/nodes.yaml",
         "cluster-policy/cluster-policies.yaml", "ofed/cluster.yaml", "ofed/default-namespace.yaml"}) {
@@ -119,7 +119,7 @@ bool ControlPlane::TryToStart() {
   const Stopwatch stopwatch;
   StartEtcd();
   StartApiServer();
-  // kubectl takes long to say that nobody listens, so ask the kernel first.
+  // kubectl takes long to report a closed port, so ask the kernel first.
   const auto is_listening = [this](int port) { return !AllRunning() || IsListening(port); };
   Eventually(kStartLimit, [&] { return is_listening(ports_.api_server); });
   Eventually(kStartLimit, [this] { return !AllRunning() || IsApiServerReady(); });
@@ -146,7 +146,7 @@ void ControlPlane::StartEtcd() {
   const std::string peer = "http://127.0.0.1:" + std::to_string(ports_.etcd_peer);
   StartPart("etcd", {
                         "--data-dir=etcd",
-                        "--unsafe-no-fsync",  // the data live as long as the test
+                        "--unsafe-no-fsync",  // the data lives only as long as the test
                         "--log-level=warn",
                         Flag("listen-client-urls", client),
                         Flag("advertise-client-urls", client),
@@ -160,7 +160,7 @@ void ControlPlane::StartApiServer() {
   std::vector<std::string> flags = {
       Flag("etcd-servers", "http://127.0.0.1:" + std::to_string(ports_.etcd)),
       Flag("secure-port", std::to_string(ports_.api_server)),
-      "--cert-dir=apiserver-certs",  // it makes its certificate there, which is its own authority
+      "--cert-dir=apiserver-certs",  // it creates its certificate there, which is its own authority
       "--token-auth-file=tokens.csv",
       "--authorization-mode=RBAC",
       "--service-account-issuer=https://kubernetes.default.svc",
@@ -171,12 +171,12 @@ void ControlPlane::StartApiServer() {
       "--allow-privileged=true",
       Flag("audit-policy-file", (kSourceDir / "audit-policy.yaml").string()),
       Flag("audit-log-path", audit_log().string()),
-      "--audit-log-maxsize=100000",  // MB; the default is a new file after 100, and readers lose their place
+      "--audit-log-maxsize=100000",  // MB; by default a new file starts after 100 MB, and readers lose their place
   };
   if (IsForPods()) {
     flags.insert(flags.end(), {"--bind-address=0.0.0.0", Flag("advertise-address", kServiceAddress)});
   } else {
-    // Pods may be made before the controller has made the service account of their namespace.
+    // Allows pods before the controller has created the service account of their namespace.
     flags.insert(flags.end(), {"--bind-address=127.0.0.1", "--disable-admission-plugins=ServiceAccount"});
   }
   StartPart("kube-apiserver", flags);
@@ -194,12 +194,12 @@ void ControlPlane::StartClients() {
           "--leader-elect=false",
           "--service-account-private-key-file=sa.key",
           Flag("root-ca-file", ca_file().string()),
-          // The default limits are those of a cluster with more to do than one rollout.
+          // The default limits are meant for clusters with more work than one rollout.
           "--kube-api-qps=500",
           "--kube-api-burst=1000",
           "--concurrent-daemonset-syncs=10",
-          // While the API server is away nobody renews the leases of nodes. Pods of nodes that were taken for lost
-          // stay unready, for kwok does not report them again as a kubelet would.
+          // While the API server is away, the leases of nodes are not renewed. Pods of nodes that were considered lost
+          // stay unready, because kwok does not report them again as a kubelet would.
           "--node-monitor-grace-period=5m",
           "--controllers=daemonset,deployment,replicaset,statefulset,job,disruption,podgc,garbagecollector,"
           "namespace,nodelifecycle,serviceaccount,taint-eviction-controller,root-ca-certificate-publisher-controller,"
@@ -217,12 +217,12 @@ void ControlPlane::StartClients() {
   StartPart("kwok", {
                         kubeconfig,
                         Flag("config", (kSourceDir / "kubernetes/stages.yaml").string()),
-                        // The selector passes over nodes that have no labels at all.
+                        // The selector skips nodes without any labels.
                         IsForPods() ? Flag("manage-nodes-with-label-selector", "!" + std::string(kRealNodeLabel))
                                     : "--manage-all-nodes=true",
-                        "--node-lease-duration-seconds=40",  // or the nodes get NotReady after 40 s
+                        "--node-lease-duration-seconds=40",  // or the nodes become NotReady after 40 s
                         "--node-ip=127.0.0.1",
-                        // Without an address it listens to the world.
+                        // Without an address it listens on all interfaces.
                         Flag("server-address", "127.0.0.1:" + std::to_string(ports_.kwok)),
                     });
 }
@@ -257,7 +257,7 @@ void ControlPlane::SaveData() {
   fs::copy(folder() / "etcd", folder() / "etcd.saved", fs::copy_options::recursive);
   StartEtcd();
   StartApiServerAgain();
-  // Clients that find their server gone come back late, each in its own time.
+  // Clients whose server has disappeared reconnect late, at different times.
   StartClients();
 }
 

@@ -1,5 +1,5 @@
-// A real Kubernetes control plane on loopback: etcd, API server, controller manager and scheduler as
-// released, with kwok in the place of the kubelets.
+// A real Kubernetes control plane on loopback: etcd, API server, controller manager and scheduler as released, with
+// kwok in place of the kubelets.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_CONTROL_PLANE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_CONTROL_PLANE_H_
 
@@ -16,20 +16,20 @@ namespace driverupgrade::e2e {
 
 inline constexpr char kNodeMaintenances[] = "nodemaintenances.maintenance.nvidia.com";
 
-// A node with this label has a kubelet of its own; kwok plays all others.
+// A node with this label has its own kubelet; kwok plays all others.
 inline constexpr char kRealNodeLabel[] = "driverupgrade.test/real";
 
-// What an administrator would apply for the operator.
+// Folder of the manifests that an administrator would apply for the operator.
 std::filesystem::path RbacFolder();
 
-// Its users: `admin`, who may do everything; the operator, who is the ServiceAccount of deploy/rbac, has its rights, is
-// bound by its admission policy, and whose every request is in the audit log; that of deploy/rbac/ofed. Nothing of it
-// outlives the test: the processes are children that die with it.
+// A control plane with three users. `admin` has all permissions. The operator is the ServiceAccount of deploy/rbac: it
+// has its permissions, its admission policy applies, and the audit log has all its requests. The third user is the
+// ServiceAccount of deploy/rbac/ofed. The processes are children that end with the test.
 class ControlPlane {
  public:
-  // The one of this run: started when first asked for, ended at exit. Throws std::runtime_error, with the
-  // reason, if it does not start; in particular if DRIVERUPGRADE_CONTROLPLANE_BINARY does not name the
-  // program of build.sh.
+  // Returns the control plane of this run, which starts at the first call and ends at exit. Throws std::runtime_error,
+  // with the reason, if it does not start; in particular if DRIVERUPGRADE_CONTROLPLANE_BINARY does not name the program
+  // of build.sh.
   static ControlPlane& Shared();
 
   ControlPlane();
@@ -43,17 +43,17 @@ class ControlPlane {
   std::filesystem::path ofed_kubeconfig() const { return folder() / "ofed.kubeconfig"; }
   std::filesystem::path audit_log() const { return folder() / "audit.log"; }
   std::filesystem::path ca_file() const { return folder() / "apiserver-certs/apiserver.crt"; }
-  // A certificate that the API server does not have: the controller manager's.
+  // A certificate that the API server does not use: the controller manager's.
   std::filesystem::path other_ca_file() const {
     return folder() / "controller-manager-certs/kube-controller-manager.crt";
   }
   const std::filesystem::path& folder() const { return folder_.path(); }
 
   std::string url() const { return UrlOf(ports_.api_server); }
-  // Where nothing listens.
+  // Returns a URL on which no server listens.
   static std::string UnusedUrl();
 
-  // How long it took from the first process to the last one that was ready.
+  // Time from the start of the first process until all processes were ready.
   double seconds_to_start() const { return seconds_to_start_; }
 
   // Returns the minor version of Kubernetes: 37 for 1.37.
@@ -62,28 +62,28 @@ class ControlPlane {
   // Returns whether the API server serves `resource`, in kubectl's words: "nodes", "devicetaintrules.v1.resource.k8s.io".
   bool Serves(const std::string& resource) const;
 
-  // Makes the API server know NodeMaintenances, kNodeMaintenances for kubectl, if it does not yet.
+  // Installs the resource NodeMaintenance (kNodeMaintenances for kubectl) unless the API server has it.
   void InstallNodeMaintenances();
 
-  // Makes the API server know the custom resources of deploy/crds, if it does not yet.
+  // Installs the custom resources of deploy/crds unless the API server has them.
   void InstallPolicies();
 
-  // Ends it in the middle of whatever it does. Everybody else goes on, and has nobody to talk to.
+  // Kills the API server, whatever it is doing. All other processes continue without a server.
   void KillApiServer();
-  // Starts it anew on its port, with the data that there are; returns when it is ready. Throws std::runtime_error.
+  // Restarts the API server on its port, with the existing data. Returns when it is ready. Throws std::runtime_error.
   void StartApiServerAgain();
 
-  // From then on no token of a service account is good that was issued before; the API server begins anew for that.
+  // Invalidates all earlier tokens of service accounts. The API server restarts for that.
   void ReplaceServiceAccountKey();
 
-  // Copies etcd's data, for which all of the control plane is away for some seconds.
+  // Copies etcd's data. The whole control plane is down for a few seconds meanwhile.
   void SaveData();
-  // Everything is as it was when the data were saved, as after a disaster: etcd, the API server and those that come
-  // with the cluster begin anew with them. Whoever else watches knows more than the cluster does.
+  // Restores the saved data, as after a disaster: etcd, the API server and the cluster's own components restart with
+  // it. All other watchers are ahead of the cluster.
   void RestoreData();
 
-  // Which of its processes have ended and what they said last; empty if all is well. Belongs into the message
-  // of every wait that was in vain.
+  // Returns which processes have ended, with their last lines of output; empty if all are running. Add it to the
+  // message of every wait that times out.
   std::string Troubles();
 
  private:
@@ -121,7 +121,7 @@ class ControlPlane {
   bool has_node_maintenances_ = false;
   std::unique_ptr<Kubectl> admin_;
   std::unique_ptr<Kubectl> operator_;
-  std::vector<Part> parts_;  // last: ended before the folder goes
+  std::vector<Part> parts_;  // last: ended before the folder is removed
 };
 
 }  // namespace driverupgrade::e2e

@@ -68,7 +68,7 @@ spec:
   devices: [$DEVICES]
 )";
 
-// Each pod has a claim of its own, made of the template.
+// Each pod has its own claim, created from the template.
 constexpr std::string_view kHolders = R"(
 ---
 apiVersion: apps/v1
@@ -86,7 +86,7 @@ spec:
       containers: [{name: work, image: "work:1", resources: {claims: [{name: gpu}]}}]
 )";
 
-// The devices of a world, the rights to isolate them, and pods that hold them.
+// The devices of a world, the permissions to isolate them, and pods that hold them.
 class DeviceFleet {
  public:
   explicit DeviceFleet(const World& world) : world_(world), admin_(world.control_plane().admin()) {
@@ -135,7 +135,7 @@ class DeviceFleet {
   const Kubectl& admin_;
 };
 
-// Versions of objects of one kind as a raw watch saw them, one line each.
+// All versions of objects of one kind as a raw watch saw them, one per line.
 class RawWatch {
  public:
   RawWatch(const ControlPlane& control_plane, const std::string& what, const std::string& ns,
@@ -163,13 +163,13 @@ class RawWatch {
   std::unique_ptr<Process> watch_;
 };
 
-// Versions of all objects of a cluster come from one counter.
+// Time span as versions of the cluster, whose objects share one counter.
 struct Held {
   std::int64_t from = 0;
   std::int64_t until = INT64_MAX;
 };
 
-// When devices of each node were held, by the claims.
+// Returns when devices of each node were held, based on the claims.
 std::map<std::string, std::vector<Held>> HeldOn(const RawWatch& claims) {
   std::map<std::string, std::vector<Held>> held;
   std::map<std::string, std::pair<std::string, std::int64_t>> open;  // by claim: node, since
@@ -190,7 +190,7 @@ std::map<std::string, std::vector<Held>> HeldOn(const RawWatch& claims) {
 TEST_CASE("A-1 to A-16: drivers are replaced under 20 schedulable nodes while GPU pods come at full speed",
           "[devices]") {
   ControlPlane& control_plane = ControlPlane::Shared();
-  if (!control_plane.Serves(kDeviceTaintRules)) return;  // devices_test.cc says so
+  if (!control_plane.Serves(kDeviceTaintRules)) return;  // devices_test.cc prints a warning
   World world(control_plane, "devices", kNodes, World::Gpus::kByClaims);
   world.DeployDriver();
   const DeviceFleet devices(world);
@@ -200,7 +200,7 @@ TEST_CASE("A-1 to A-16: drivers are replaced under 20 schedulable nodes while GP
   cpu.uses_gpu = false;
   world.Deploy(cpu);
   const std::set<std::string> cpu_pods = world.WorkloadPods();
-  // More pods than devices: whatever gets free is taken at once.
+  // There are more pods than devices, so each free device is taken immediately.
   devices.Deploy("gpu", kNodes * kDevicesOnNode + 40);
   REQUIRE(Eventually(std::chrono::seconds(90), [&] { return devices.Running("gpu") == kNodes * kDevicesOnNode; }));
   const RawWatch claims(control_plane, "resourceclaims", world.workload_ns(),

@@ -17,10 +17,10 @@ inline constexpr char kDeviceTaintRules[] = "devicetaintrules.v1.resource.k8s.io
 // is missing: a slice stays as it is until a test changes it. The scheduler and the controllers for claims and taints are real.
 class Devices {
  public:
-  // Publishes `per_node` devices on every node of `world`, which must outlive this. Returns nullptr, after a warning, if Kubernetes
-  // does not serve kDeviceTaintRules.
+  // Publishes `per_node` devices on every node of `world`, which must outlive this. Returns nullptr, after a warning,
+  // if Kubernetes does not serve kDeviceTaintRules.
   static std::unique_ptr<Devices> Make(const World& world, int per_node);
-  // Takes back what it has made, and every DeviceTaintRule.
+  // Deletes everything that it has created, and every DeviceTaintRule.
   ~Devices();
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;

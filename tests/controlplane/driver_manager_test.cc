@@ -1,5 +1,5 @@
-// driver_manager as the init container of a driver pod: a real cluster, and a node's operating system that is a folder
-// with programs that write down what they are asked.
+// driver_manager as the init container of a driver pod: on a real cluster, and on a node whose operating system is a
+// folder with programs that record their calls.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -82,7 +82,7 @@ class NodeFiles {
   fs::path root_;
 };
 
-// A node with a driver, an operand, a job on its GPU and a web server, and the rights of rbac.yaml.
+// A node with a driver, an operand, a job on its GPU and a web server, and the permissions of rbac.yaml.
 class ManagedNode {
  public:
   ManagedNode(const std::string& name, int unavailable_max)
@@ -139,12 +139,12 @@ class ManagedNode {
     command.emplace_back("uninstall_driver");
     return std::make_unique<Process>(command, options);
   }
-  // Its exit code, or -1.
+  // Returns the exit code, or -1.
   int Run(const std::string& timeout = "60s") const { return Start(timeout)->Wait(kRunLimit).value_or(-1); }
   std::string log() const { return ReadFile(folder_ / "log"); }
 
  private:
-  // Those of the manifest, in the namespace of this world.
+  // Grants the permissions of the manifest, in the namespace of this world.
   void GiveRights(const std::string& name) {
     role_ = "nvidia-driver-manager-" + name;
     const fs::path source = RbacFolder().parent_path().parent_path();
@@ -173,7 +173,7 @@ class ManagedNode {
   std::string role_;
 };
 
-// The manager has left no trace, and its pods come back.
+// Checks that the manager has left no trace, and that its pods return.
 void CheckGivenBack(const ManagedNode& node, const NodeVersion& before) {
   const NodeVersion after = node.Version();
   CHECK(after.labels == before.labels);
@@ -200,7 +200,7 @@ TEST_CASE("The init container of a driver pod makes way for it", "[driver_manage
   CHECK(node.Apps("training") != training);
   CHECK(node.Apps("web") == web);
 
-  // A second run finds no driver loaded, and disturbs nobody.
+  // A second run finds no loaded driver, and disturbs no pod.
   const auto now = node.Plugins();
   REQUIRE(node.Run() == 0);
   CHECK(node.Plugins() == now);
@@ -235,7 +235,7 @@ TEST_CASE("What a disruption budget refuses is not forced, and a killed manager'
   CheckGivenBack(node, before);
 }
 
-// Gone with the test.
+// A policy that is deleted at the end of the test.
 struct GpuPolicy {
   explicit GpuPolicy(const ManagedNode& node) : admin(node.admin()) {
     node.world().control_plane().InstallPolicies();
@@ -261,7 +261,7 @@ TEST_CASE("Where gpu_operator upgrades by a policy, the manager leaves pods and 
   INFO(program.Log());
   REQUIRE(told);
 
-  // The driver pod's first container runs on a node that the operator has evacuated.
+  // The first container of the driver pod runs on a node that the operator has evacuated.
   const auto training = node.Apps("training");
   world.ChangeDriverAndHold("driver:2");
   REQUIRE(Eventually(kRunLimit, [&] { return node.Version().state == "pod-restart-required"; }));
@@ -271,7 +271,7 @@ TEST_CASE("Where gpu_operator upgrades by a policy, the manager leaves pods and 
   INFO(node.log());
   REQUIRE(exit_code == 0);
   CHECK(node.files().log() == "rmmod nvidia\numount /run/nvidia/driver\n");
-  CHECK(node.Version().unschedulable);  // the cordon is the operator's
+  CHECK(node.Version().unschedulable);  // the cordon belongs to the operator
   CHECK(Eventually(kRunLimit, [&] {
     for (const DriverPod& pod : world.DriverPods()) {
       if (pod.is_held) world.Release(world.driver_ns(), pod.name);

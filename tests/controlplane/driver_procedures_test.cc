@@ -1,5 +1,5 @@
-// docs/manual-procedures.md: versions, images and limits of ClusterPolicies and NVIDIADrivers, with a gpu_operator that makes the
-// driver's DaemonSets of them.
+// docs/manual-procedures.md: versions, images and limits of ClusterPolicies and NVIDIADrivers, with a gpu_operator that
+// creates the driver's DaemonSets from them.
 #include <chrono>
 #include <regex>
 #include <set>
@@ -61,7 +61,7 @@ spec:
   upgradePolicy: {maxParallelUpgrades: 1, maxUnavailable: 100%}
 )";
 
-// Nodes with GPUs, and what gpu_operator needs to make drivers for them.
+// Nodes with GPUs, and the objects that gpu_operator needs to create drivers for them.
 class MadeDrivers {
  public:
   MadeDrivers(const World& world, std::string_view policies) : world_(world) {
@@ -142,7 +142,7 @@ TEST_CASE("An NVIDIADriver's version and limits are patched, and its own nodes a
   });
   CHECK(upgraded);
   const Peaks peaks = MeasurePeaks(rollout);
-  CHECK(peaks.in_progress == 2);  // without the patch it is one
+  CHECK(peaks.in_progress == 2);  // without the patch there is only one
   CHECK(peaks.unschedulable <= 2);
   CHECK(drivers.Images("nvidia-driver-b") == Times(1, image + "1-ubuntu22.04"));
 }

@@ -39,10 +39,10 @@ maxUnavailable: 100%
 cordonedNodes: Ignore
 )";
 
-// A rollout that has been broken.
+// A broken rollout.
 class Exercise {
  public:
-  // nullptr: this machine cannot run it.
+  // Returns nullptr if this machine cannot run it.
   static std::unique_ptr<Exercise> Make(const std::string& name, std::string_view policy = Viewed::kPatient) {
     auto viewed = Viewed::Make("exercise-" + name, kNodes, policy);
     return viewed == nullptr ? nullptr : std::unique_ptr<Exercise>(new Exercise(std::move(viewed)));
@@ -58,7 +58,7 @@ class Exercise {
     viewed_->world().Deploy(workload);
   }
 
-  // `symptom`: what `status` has to say first.
+  // `symptom`: text that `status` must show first.
   void Solve(const std::string& symptom, const std::string& block, const Manual::Words& words = {}) const {
     REQUIRE(viewed_->Tells({"status"}, symptom));
     const Stopwatch stopwatch;

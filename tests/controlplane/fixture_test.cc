@@ -1,4 +1,4 @@
-// The fixture itself: if these fail, nothing that the other tests say can be trusted.
+// Tests of the fixture itself: if these fail, the results of the other tests cannot be trusted.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,14 +23,14 @@ namespace {
 
 using std::chrono::seconds;
 
-// A process that has ended but was not yet waited for by its parent counts as gone.
+// Returns whether the process has ended, even if its parent has not waited for it yet.
 bool IsGone(pid_t pid) {
   const std::string status = ReadFile("/proc/" + std::to_string(pid) + "/stat");
   const std::size_t after_name = status.rfind(") ");
   return after_name == std::string::npos || status[after_name + 2] == 'Z';
 }
 
-// Runs in a process of its own: starts a child, tells its pid and waits to be killed.
+// Runs in a separate process: starts a child, reports its pid and waits to be killed.
 [[noreturn]] void StartSleeperAndWait(const TemporaryFolder& folder) {
   ProcessOptions options;
   options.out = folder.path() / "sleeper.log";
@@ -191,7 +191,7 @@ TEST_CASE("A peak is where a node begins, unless somebody begins it who is not j
 
   const std::vector<Turn> of_b_and_c = {{.after = 10, .until = 12}};
   CHECK(timeline.ComputePeaks({}, IsInProgress, of_b_and_c).in_progress == 1);
-  // Whoever is judged and begins on top of these finds them counted.
+  // Nodes that a judged operator starts later are counted on top of these.
   add(14, "d", "cordon-required");
   CHECK(timeline.ComputePeaks({}, IsInProgress, of_b_and_c).in_progress == 4);
 }

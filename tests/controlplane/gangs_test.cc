@@ -1,4 +1,4 @@
-// Training jobs on a real control plane: the real scheduler starts their pods again, on whatever node has room.
+// Training jobs on a real control plane: the real scheduler restarts their pods on any node with room.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -29,7 +29,8 @@ spec:
       rollout: {gangs: {mode: Together}}
 )";
 
-// A job with a pod on each of two nodes. Its pods are marked, and those that follow them are not: as after the job has ended.
+// Starts a job with a pod on each of two nodes. Only its first pods are marked, so their successors look like pods
+// after the job's end.
 void StartJob(const World& world, const std::string& job, const std::string& first, const std::string& second) {
   for (const std::string& node : {first, second}) {
     Workload work;
@@ -41,7 +42,7 @@ void StartJob(const World& world, const std::string& job, const std::string& fir
   }
 }
 
-// When the node was cordoned, as text that sorts by time.
+// Returns when the node was cordoned, as text that sorts chronologically.
 std::string CordonedAt(const std::vector<AuditedRequest>& requests, const std::string& node) {
   const auto cordon = std::find_if(requests.begin(), requests.end(), [&](const AuditedRequest& request) {
     return request.node && request.node->name == node && request.node->unschedulable;

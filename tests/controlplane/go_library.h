@@ -1,4 +1,4 @@
-// What the Go library needs of a cluster beside what an operator of ours does.
+// Permissions that the Go library needs in addition to those of our operators.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_LIBRARY_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_LIBRARY_H_
 
@@ -6,8 +6,8 @@
 
 namespace driverupgrade::e2e {
 
-// Gives the user `operator` the rights that the Go library takes: it reads nodes and DaemonSets one by one, and writes whole
-// objects. Granted already: nothing.
+// Gives the user `operator` the permissions of the Go library: it reads nodes and DaemonSets one by one, and writes
+// whole objects. Does nothing if they were granted before.
 void GrantGoLibrary(const ControlPlane& control_plane);
 
 }  // namespace driverupgrade::e2e

@@ -1,4 +1,5 @@
-// An operator in Go on the Go module, against a real API server: as the native one, beside its figures, and in turns with it.
+// An operator in Go, built on the Go module, against a real API server. It must behave like the native operator, match
+// its figures, and take turns with it.
 #include "go_operator.h"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ struct Figures {
 Figures FiguresOf(const Stopwatch& stopwatch, Rollout& rollout, int nodes, const std::string& of) {
   Figures figures{.seconds = stopwatch.seconds()};
   const auto& all = rollout.audit.Read();
-  std::vector<AuditedRequest> requests;  // Events apart: of those the operators send as many as they want
+  std::vector<AuditedRequest> requests;  // except Events, whose number is up to the operators
   std::copy_if(all.begin(), all.end(), std::back_inserter(requests),
                [](const AuditedRequest& request) { return request.resource != "events"; });
   figures.requests_per_node = static_cast<double>(requests.size()) / nodes;
@@ -57,7 +58,7 @@ Figures FiguresOf(const Stopwatch& stopwatch, Rollout& rollout, int nodes, const
   return figures;
 }
 
-// A workload pod for each node, and an administrator's cordon.
+// Deploys a workload pod for each node, and cordons a node as an administrator.
 void DeployOneEach(const World& world) {
   world.DeployDriver();
   Workload workload;
@@ -117,8 +118,8 @@ TEST_CASE(
   CHECK(go.seconds <= 1.5 * native.seconds);
 }
 
-// With one node and a workload pod that nothing may evict at first. The example is woken by its DaemonSet alone, which does
-// not change when a pod may be evicted at last: what goes on then is the standing order between two calls of the operator.
+// Uses one node, and a workload pod that cannot be evicted at first. The example only watches its DaemonSet, which does
+// not change when an eviction becomes possible. Only the standing order can continue between two calls of the operator.
 TEST_CASE("Between an operator's calls, ten minutes apart, its node is drained as soon as the pods may go", "[go]") {
   World world(ControlPlane::Shared(), "go-order", 1);
   world.DeployDriver();
@@ -147,7 +148,7 @@ TEST_CASE("Between an operator's calls, ten minutes apart, its node is drained a
   CHECK(process->IsRunning());
 }
 
-// An operator that runs, and where its words go.
+// A running operator, and the file of its output.
 struct Started {
   std::unique_ptr<Process> process;
   std::filesystem::path log;
@@ -155,12 +156,13 @@ struct Started {
 
 struct Operator {
   std::function<Started(const World&)> start;
-  // The Go library's snapshot leaves out a driver pod that is not bound to a node yet, and the node with it: between a
-  // pod's creation and its binding the node holds no slot there, and the library begins one too many.
+  // The Go library's snapshot leaves out a driver pod that is not bound to a node yet, and the node with it. Between
+  // creation and binding of the pod, the node takes no slot, and the library starts one node too many.
   bool keeps_budget = true;
 };
 
-// Whoever begins is killed in the middle, as is who goes on from there; the first one ends the upgrade.
+// The first operator is killed in the middle, and so is the second one, which continues. The first one then completes
+// the upgrade.
 void ExpectTurns(const std::string& name, EndedBy by, const Operator& first, const Operator& second) {
   constexpr int kNodes = 20;
   World world(ControlPlane::Shared(), name, kNodes);

@@ -60,7 +60,7 @@ void GoRival::Need(const NodeVersion& node) const {
 }
 
 void GoRival::Drain(const NodeVersion& node) const {
-  // The Go library gives a drain five minutes, at the end of which it fails the node; so many passes fit in that here.
+  // The Go library gives a drain five minutes, and then fails the node. Many passes fit into this time here.
   const KubectlResult drained = kubectl().Run(
       {"drain", node.name, "--ignore-daemonsets", "--timeout=10s", "--pod-selector=driverupgrade.test/stays!=true"});
   if (drained.exit_code == 0) SetState(node.name, "pod-restart-required");

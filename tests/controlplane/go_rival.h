@@ -1,5 +1,5 @@
-// Another operator, of the Go library, that rolls the OFED driver: its labels, its order of steps, and what it does not
-// know.
+// Another operator, built on the Go library, that rolls out the OFED driver: with its labels, its order of steps, and
+// its blind spots.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_RIVAL_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_RIVAL_H_
 
@@ -11,18 +11,18 @@
 
 namespace driverupgrade::e2e {
 
-// It cordons a node that is schedulable, drains it, deletes the driver pod, and uncordons whatever the cordon was by
-// then, unless the node was cordoned when it needed the upgrade (T1, T9, T11, T21, T30, T46, §5.2). It knows no key for
-// whose a cordon is, and takes no notice of what others have in progress. Written by kubectl, as patches without
-// preconditions.
+// Cordons a schedulable node, drains it, deletes the driver pod, and uncordons the node, even if another client holds
+// the cordon by then. It leaves the cordon only if the node was cordoned when it needed the upgrade (T1, T9, T11, T21,
+// T30, T46, §5.2). It has no key for the owner of a cordon, and ignores other operators' nodes in progress. It writes
+// by kubectl, as patches without preconditions.
 class GoRival {
  public:
   GoRival(const OfedDriver& driver, int parallel_max) : driver_(driver), parallel_max_(parallel_max) {}
 
-  // Every node at most one state further, by what the nodes were at the beginning.
+  // Moves every node by at most one state, based on the nodes at the start of the pass.
   void Pass();
 
-  // How many of its nodes are in `state`.
+  // Returns how many of its nodes are in `state`.
   int Count(const std::string& state) const { return driver_.Count(kOfedState, state); }
 
  private:
@@ -33,7 +33,7 @@ class GoRival {
     bool is_going = false;
   };
 
-  // By node; read once for each pass, as kubectl takes its time.
+  // Returns the pods by node; read once for each pass, because kubectl is slow.
   std::map<std::string, Pod> ReadPods() const;
   Pod PodOn(const std::string& node) const;
   void Step(const NodeVersion& node, int& slots) const;

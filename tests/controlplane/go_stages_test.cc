@@ -1,4 +1,4 @@
-// A rollout in stages by the Go module on a real control plane, in turns with the native operator.
+// A rollout in stages by the Go module on a real control plane, taking turns with the native operator.
 #include <chrono>
 #include <ctime>
 #include <functional>
@@ -36,7 +36,7 @@ rollout:
   - {name: canary, nodes: 2, soakSeconds: 20, approval: Manual}
 )";
 
-// A window that was open, and opens again in 22 hours.
+// A window that has closed, and opens again in 22 hours.
 constexpr std::string_view kShut = R"(
 autoUpgrade: true
 maxParallelUpgrades: 10
@@ -44,7 +44,7 @@ maxUnavailable: 100%
 rollout: {windows: [{start: "$START", durationSeconds: 3600, timeZone: Europe/Berlin}]}
 )";
 
-// Prints what the operator said if the condition does not become true in time.
+// Prints the operator's output if the condition does not become true in time.
 bool Await(const GoOperator& go, std::chrono::seconds limit, const std::function<bool()>& condition) {
   if (Eventually(limit, condition)) return true;
   WARN(ReadFile(go.log_file()));
@@ -83,7 +83,7 @@ TEST_CASE(
   CHECK(NodesIn(world, "upgrade-required").size() == kNodes - 2);
   process.reset();
 
-  // The native operator goes by the record that the Go module has stored.
+  // The native operator uses the record that the Go module has stored.
   GpuOperator native(world, kCanaries);
   native.set_more_options({"--ledger"});
   process = native.Start("--leader-elect");
@@ -95,7 +95,7 @@ TEST_CASE(
   REQUIRE(Eventually(kFleetLimit, [&] { return NodesIn(world, "upgrade-done").size() >= 10; }));
   process.reset();
 
-  // And the Go module by what the native operator has stored, in the middle of the stage.
+  // The Go module uses the record that the native operator has stored, in the middle of the stage.
   process = go.Start();
   REQUIRE(Await(go, kFleetLimit, [&] { return NodesIn(world, "upgrade-done").size() == kNodes; }));
   process.reset();
@@ -113,7 +113,7 @@ TEST_CASE("A window in Berlin that is closed holds the Go module's nodes", "[go]
   gmtime_r(&start, &civil);
   char clock[6] = {};
   std::strftime(clock, sizeof(clock), "%H:%M",
-                &civil);  // Berlin is an hour or two ahead, so it is not open there either
+                &civil);  // Berlin is an hour or two ahead, so the window is not open there either
   const GoOperator go(world, Substitute(std::string(kShut), {{"$START", clock}}), GoOperator::Of::kVendor);
   const std::unique_ptr<Process> process = go.Start();
   CHECK(Says(go, "Window"));

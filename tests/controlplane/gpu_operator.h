@@ -30,22 +30,22 @@ class GpuOperator {
   // `policy` is the upgradePolicy section in YAML.
   GpuOperator(const World& world, std::string_view policy);
 
-  // For the tests of what is wrong: another kubeconfig than the operator's.
+  // For tests of failures: uses a kubeconfig other than the operator's.
   void set_kubeconfig(std::filesystem::path kubeconfig) { kubeconfig_ = std::move(kubeconfig); }
 
-  // Its --timeout.
+  // Sets its --timeout.
   void set_timeout(std::chrono::seconds timeout) { timeout_ = timeout; }
 
   // Options in addition to the usual ones.
   void set_more_options(std::vector<std::string> options) { more_options_ = std::move(options); }
 
-  // Starts it in `mode`, --until-done or --once; what it prints is in out_file() and err_file().
+  // Starts it in `mode`, --until-done or --once. Its output is in out_file() and err_file().
   std::unique_ptr<Process> Start(const std::string& mode = "--until-done") const;
 
-  // Runs it to its end. Throws std::runtime_error if it is still there well after its own --timeout.
+  // Runs it until it exits. Throws std::runtime_error if it is still running well after its own --timeout.
   OperatorResult Run(const std::string& mode = "--until-done") const;
 
-  // Waits for the end of one that was started, and calls `meanwhile` again and again until then.
+  // Waits until a started process exits, and calls `meanwhile` repeatedly until then.
   OperatorResult Finish(
       Process& process, const std::function<void()>& meanwhile = [] {}) const;
 

@@ -1,4 +1,5 @@
-// An upgrade that the Go library began is finished by ours: the nodes are as it leaves them, written by kubectl.
+// Our operator completes an upgrade that the Go library has started: kubectl puts the nodes into the state in which the
+// library leaves them.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -26,7 +27,7 @@ drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 
 constexpr char kValidationStart[] = "nvidia.com/gpu-driver-upgrade-validation-start-time";
 
-// The Go library has no key for whose cordon it is, and cordons before it sets the label.
+// The Go library has no key for the owner of a cordon, and cordons before it sets the label.
 void LeaveIn(const World& world, const std::string& node, const std::string& state) {
   world.Cordon(node);
   world.control_plane().admin().Must({"label", "node", node, kStateLabel + ("=" + state)});
@@ -40,7 +41,7 @@ void LeaveInValidation(const World& world, const std::string& node) {
       {"annotate", "node", node, kValidationStart + ("=" + std::to_string(start.count()))});
 }
 
-// The driver of `node` is restarted, as the Go library has done it there.
+// Restarts the driver of `node` as the Go library does.
 void RestartDriver(const World& world, const std::string& node) {
   world.control_plane().admin().Must(
       {"delete", "pod", world.DriverPodOn(node).name, "--namespace=" + world.driver_ns()});
@@ -52,7 +53,7 @@ void RestartDriver(const World& world, const std::string& node) {
   }));
 }
 
-// The upgrade goes on in the state that was found, and the cordon stands until it is done.
+// Expects that the upgrade continues in the state that was found, and that the node stays cordoned until it is done.
 void ExpectTakenUp(Rollout& rollout, const std::string& node, const std::vector<std::string>& states) {
   INFO(node);
   CHECK(rollout.watch.Read().StatesOf(node) == states);
@@ -84,7 +85,7 @@ TEST_CASE("Nodes that the Go library left in three states are finished, and noth
   LeaveInValidation(world, validating);
 
   GpuOperator gpu_operator(world, kPolicy);
-  // As in the Go library, pods that were ready before the driver pod count. Pods that replaced them would be held.
+  // Pods that were ready before the driver pod count, as in the Go library. Replacements would be held.
   gpu_operator.set_more_options({"--validation-selector", "app=validator", "--early-validation", "Count"});
   const std::unique_ptr<Process> process = gpu_operator.Start();
   for (const std::string& node : {draining, restarting}) REQUIRE(AwaitState(world, node, "upgrade-done"));
@@ -96,7 +97,7 @@ TEST_CASE("Nodes that the Go library left in three states are finished, and noth
 
   ExpectEveryNodeUpgraded(rollout);
   ExpectWitnessesSawTheEnd(rollout);
-  // Where the validation pod is ready, validation-required is passed in the patch that ends the upgrade.
+  // If the validation pod is ready, the patch that ends the upgrade skips validation-required.
   ExpectTakenUp(rollout, draining, {"", "drain-required", "pod-restart-required", "upgrade-done"});
   ExpectTakenUp(rollout, restarting, {"", "pod-restart-required", "upgrade-done"});
   ExpectTakenUp(rollout, validating, {"", "validation-required", "upgrade-done"});

@@ -23,7 +23,7 @@ struct Chart {
   std::string name;
 };
 
-// Runs helm with the administrator's rights. It must succeed.
+// Runs helm with the administrator's permissions. It must succeed.
 void Helm(const fs::path& helm, const ControlPlane& control_plane, std::vector<std::string> arguments) {
   const fs::path log = control_plane.folder() / "helm.log";
   arguments.insert(arguments.begin(), helm.string());
@@ -45,7 +45,7 @@ bool IsAvailable(const Kubectl& admin, const Chart& chart, const std::string& im
              .out == image + " 2 2 2";
 }
 
-// The rights of the cluster that the other tests have are of the same names as the charts'.
+// Removes the cluster-wide permissions of the other tests, which have the same names as those of the charts.
 class SharedRightsAway {
  public:
   explicit SharedRightsAway(const Kubectl& admin) : admin_(admin) { admin_.Must(Command("delete")); }

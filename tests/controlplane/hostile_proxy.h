@@ -1,5 +1,5 @@
-// Between a client and the API server: passes requests on, and now and then does what a bad network or a server in
-// trouble does.
+// A proxy between a client and the API server: it forwards requests, and occasionally behaves like a bad network or a
+// server in trouble.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_HOSTILE_PROXY_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_HOSTILE_PROXY_H_
 
@@ -20,38 +20,39 @@ namespace driverupgrade::e2e {
 
 enum class Fault {
   kNone,
-  kReset,       // the connection breaks before the request is passed on
-  kRefusal,     // 409, 410, 429, 500 or 503, and the request is not passed on
-  kHtml,        // a page for people where JSON should be, and the request is not passed on
-  kDelay,       // the request is passed on later
-  kDropAnswer,  // the request is passed on, and the connection breaks without an answer
-  kCutAnswer,   // the request is passed on, and the connection breaks in the middle of its answer
+  kReset,       // the connection breaks before the request is forwarded
+  kRefusal,     // 409, 410, 429, 500 or 503, and the request is not forwarded
+  kHtml,        // an HTML page in place of JSON, and the request is not forwarded
+  kDelay,       // the request is forwarded later
+  kDropAnswer,  // the request is forwarded, and the connection breaks without a response
+  kCutAnswer,   // the request is forwarded, and the connection breaks in the middle of its response
   kCutStream,   // a watch breaks in the middle of a line
 };
 const char* ToString(Fault fault);
 
 struct HostileProxyOptions {
   std::uint64_t seed = 1;
-  // Of 1,000 requests, those that meet a fault; a line of a watch does so with a fifth of it.
+  // Number of requests in 1,000 that meet a fault. A line of a watch meets one with a fifth of this probability.
   int faults_of_1000 = 50;
-  // Called before a request is passed on, on several threads at once; it may wait.
+  // Called before a request is forwarded, from several threads at the same time; it may wait.
   std::function<void(const HttpRequest&)> before = [](const HttpRequest&) {};
 };
 
-// Listens on a port of its own until it is destroyed. Which request meets which fault depends on the seed and on the
-// order in which requests come.
+// Listens on its own port until it is destroyed. Which request meets which fault depends on the seed and on the order
+// of the requests.
 class HostileProxy {
  public:
-  // Passes requests on to the server of `kubeconfig`, with its credentials. Throws std::runtime_error if it is no good.
+  // Forwards requests to the server of `kubeconfig`, with its credentials. Throws std::runtime_error if it is not
+  // valid.
   HostileProxy(const std::filesystem::path& kubeconfig, const HostileProxyOptions& options);
   ~HostileProxy();
   HostileProxy(const HostileProxy&) = delete;
   HostileProxy& operator=(const HostileProxy&) = delete;
 
-  // For the client: this proxy as server, with any token.
+  // Writes a kubeconfig for the client: this proxy as server, with any token.
   void WriteKubeconfig(const std::filesystem::path& file) const;
 
-  // How many requests and lines met each fault so far; kNone: those that met none.
+  // Returns how many requests and lines met each fault so far. kNone counts the undisturbed ones.
   std::map<Fault, int> faults() const;
 
  private:

@@ -1,4 +1,5 @@
-// The operator behind a proxy that harms one request of twenty: drops, cuts, delays, refuses, answers with HTML.
+// The operator behind a proxy that harms one request in twenty: it drops, cuts, delays or refuses requests, or responds
+// with HTML.
 #include <algorithm>
 #include <cstdint>
 #include <iomanip>
@@ -30,7 +31,7 @@ podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 )";
 
-// One rollout behind a proxy, and how long it took. What it must come to is the same as in quiet.
+// Runs one rollout behind a proxy, and returns how long it took. The result must be the same as without faults.
 double RollOut(const std::string& name, const HostileProxyOptions& options, std::map<Fault, int>& faults) {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, name, kNodes);
@@ -54,7 +55,7 @@ double RollOut(const std::string& name, const HostileProxyOptions& options, std:
   return result.seconds;
 }
 
-// Rolls out behind a quiet proxy and behind hostile ones, and prints how they compare.
+// Rolls out behind a quiet proxy and behind hostile ones, and prints a comparison.
 std::map<Fault, int> RollOutSeeds(int seeds) {
   std::map<Fault, int> none;
   std::map<Fault, int> faults;
@@ -85,7 +86,7 @@ TEST_CASE("An upgrade ends, and keeps to its budgets, through a network that har
   CHECK(RollOutSeeds(2).size() > 4);
 }
 
-// By hand: a quarter of an hour.
+// Run by hand, because it takes a quarter of an hour.
 TEST_CASE("So it does with every fault, ten times", "[.hostile-ten]") {
   std::map<Fault, int> faults = RollOutSeeds(10);
   for (const Fault fault : {Fault::kReset, Fault::kRefusal, Fault::kHtml, Fault::kDelay, Fault::kDropAnswer,

@@ -36,7 +36,7 @@ ProcessOptions Kubectl::Options(const std::filesystem::path& out, const std::fil
   ProcessOptions options;
   options.out = out;
   options.err = err;
-  options.environment = {{"HOME", folder_.string()}};  // its caches are none of the user's
+  options.environment = {{"HOME", folder_.string()}};  // its caches must not be the user's
   return options;
 }
 

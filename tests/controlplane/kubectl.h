@@ -1,4 +1,4 @@
-// kubectl, with the rights of one user.
+// kubectl, with the permissions of one user.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_KUBECTL_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_KUBECTL_H_
 
@@ -24,14 +24,13 @@ class Kubectl {
  public:
   using Arguments = std::vector<std::string>;
 
-  // `program` is the multi-call binary; what kubectl writes to disk goes below `folder`.
+  // `program` is the multi-call binary. kubectl's own files go below `folder`.
   Kubectl(std::filesystem::path program, std::filesystem::path kubeconfig, std::filesystem::path folder);
 
-  // Runs it to its end. A command that does not end within two minutes is killed and has exit code 137.
+  // Runs it until it exits. A command that does not exit within two minutes is killed and has exit code 137.
   KubectlResult Run(const Arguments& arguments) const;
 
-  // The same for a command that must succeed: returns its standard output, throws std::runtime_error
-  // otherwise.
+  // Same for a command that must succeed: returns its standard output, and throws std::runtime_error otherwise.
   std::string Must(const Arguments& arguments) const;
 
   // `kubectl get ... -o json`, parsed.
@@ -40,10 +39,10 @@ class Kubectl {
   // Creates every object of a YAML text.
   void Create(std::string_view manifest) const;
 
-  // Writes an executable file that is kubectl with this user's rights: for scripts, which call it by name.
+  // Writes an executable file that runs kubectl with this user's permissions, for scripts that call it by name.
   void WriteCommand(const std::filesystem::path& file) const;
 
-  // Starts it and writes what it prints to `out`.
+  // Starts it and writes its output to `out`.
   std::unique_ptr<Process> Start(const Arguments& arguments, const std::filesystem::path& out) const;
 
  private:

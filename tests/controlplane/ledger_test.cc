@@ -1,5 +1,6 @@
-// Two replicas that both believe that they lead, held back so that each decides to start a node before it can see what
-// the other has started: the one interleaving that exceeds a budget without the admission ledger, made on purpose.
+// Two replicas that both consider themselves the leader. They are held so that each decides to start a node before it
+// can see the other's start. Without the admission ledger, this is the one interleaving that exceeds a budget, and here
+// it is forced.
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -22,8 +23,8 @@ namespace driverupgrade::e2e {
 namespace {
 
 constexpr std::size_t kReplicas = 2;
-// How long a start waits for the other replica's: more than one takes to begin after the other, less than the 30 s that
-// an operator gives a request.
+// Time for which a start waits for the other replica's. It is longer than the delay between the starts of two replicas,
+// and shorter than the 30 s that an operator gives a request.
 constexpr std::chrono::seconds kPatience{15};
 
 constexpr std::string_view kOneAtATime = R"(
@@ -37,7 +38,7 @@ bool StartsNode(const HttpRequest& request) {
          request.body.find("\"unschedulable\":true") != std::string::npos;
 }
 
-// Holds the first start of each replica until the other one has asked for one as well.
+// Holds the first start of each replica until the other one has requested one as well.
 class StartsTogether {
  public:
   void Hold(std::size_t replica, const HttpRequest& request) {
@@ -50,7 +51,7 @@ class StartsTogether {
     met_ = all_asked_.wait_for(lock, kPatience, [&] { return asked_[0] && asked_[1]; });
   }
 
-  // How many nodes were to be started, and whether all were held until all had been asked for.
+  // Number of nodes that the replicas tried to start, and whether each start was held until both had been requested.
   std::size_t nodes() {
     const std::lock_guard lock(mutex_);
     return nodes_.size();
@@ -79,7 +80,7 @@ struct Outcome {
   int most_at_a_time = 0;
 };
 
-// Each would begin with another node, as it takes its own last (dep-F19).
+// The replicas would start different nodes, because each takes its own node last (dep-F19).
 Outcome RollOut(const std::string& name, const std::vector<std::string>& options) {
   World world(ControlPlane::Shared(), name, kReplicas);
   world.DeployDriver();
@@ -118,7 +119,7 @@ Outcome RollOut(const std::string& name, const std::vector<std::string>& options
 TEST_CASE("Two replicas that start a node at the same moment keep the limit with the ledger, and exceed it without",
           "[replicas]") {
   const Outcome with = RollOut("ledger", {"--ledger"});
-  CHECK(with.nodes_to_start == 1);  // the grant is the node's: whoever starts one starts that one
+  CHECK(with.nodes_to_start == 1);  // the grant names a node, so both replicas start that one
   CHECK(with.most_at_a_time == 1);
   const Outcome without = RollOut("no-ledger", {});
   CHECK(without.nodes_to_start == 2);

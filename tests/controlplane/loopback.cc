@@ -36,8 +36,8 @@ sockaddr_in Loopback(int port) {
   return address;
 }
 
-// Below the ports that the kernel gives to outgoing connections, or one of those might take ours before its
-// server does.
+// Returns a port below those that the kernel uses for outgoing connections. Otherwise such a connection might take it
+// before its server does.
 int RandomPort() {
   static std::mt19937 random(std::random_device{}());
   return std::uniform_int_distribution<int>(20000, 32000)(random);
@@ -56,7 +56,7 @@ int BindToFreePort(const Socket& socket) {
 }  // namespace
 
 std::vector<int> FindFreePorts(int count) {
-  std::vector<Socket> held;  // all of them at once, so that no port comes twice
+  std::vector<Socket> held;  // opened at the same time, so that no port appears twice
   std::vector<int> ports;
   for (int i = 0; i < count; ++i) ports.push_back(BindToFreePort(held.emplace_back()));
   return ports;

@@ -6,10 +6,10 @@
 
 namespace driverupgrade::e2e {
 
-// `count` different ports that nobody listens on. Another process may take one before it is used.
+// Returns `count` different ports that are free. Another process may take one before it is used.
 std::vector<int> FindFreePorts(int count);
 
-// Whether a connection to `port` is accepted.
+// Returns whether `port` accepts a connection.
 bool IsListening(int port);
 
 }  // namespace driverupgrade::e2e

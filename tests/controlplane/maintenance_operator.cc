@@ -15,7 +15,7 @@ namespace {
 constexpr char kFinalizer[] = "maintenance.nvidia.com/finalizer";
 constexpr char kInitiallyUnschedulable[] = "maintenance.nvidia.com/node-initial-state.unschedulable";
 
-// Among the conditions; -1 if it is not there yet.
+// Returns the index of Ready among the conditions; -1 if it does not exist yet.
 int IndexOfReady(const rapidjson::Value& object) {
   int index = 0;
   for (const rapidjson::Value& condition : Items(object, {"status", "conditions"})) {
@@ -59,7 +59,7 @@ bool RequestsResource(const rapidjson::Value& pod, const std::regex& resource) {
   return false;
 }
 
-// Whether one of the request's filters is for the pod; without filters every pod is meant.
+// Returns whether one of the request's filters matches the pod. Without filters, every pod matches.
 bool IsMeant(const rapidjson::Value& object, const rapidjson::Value& pod) {
   const auto filters = Items(object, {"spec", "drainSpec", "podEvictionFilters"});
   return filters.Empty() || std::any_of(filters.begin(), filters.end(), [&](const rapidjson::Value& filter) {
@@ -188,7 +188,7 @@ rapidjson::Document MaintenanceOperator::PodsOf(const Object& object, const std:
                        "--field-selector=spec.nodeName=" + Text(object, {"spec", "nodeName"})});
 }
 
-// A refusal is not the end: the pod is asked for again at the next step.
+// A refusal is not final: the eviction is requested again at the next step.
 void MaintenanceOperator::Evict(const Object& pod) {
   if (Find(pod, {"metadata", "deletionTimestamp"}) != nullptr) return;
   const std::string ns = Text(pod, {"metadata", "namespace"});
@@ -200,7 +200,7 @@ void MaintenanceOperator::Evict(const Object& pod) {
       {"create", "--raw", "/api/v1/namespaces/" + ns + "/pods/" + name + "/eviction", "-f", eviction_file_.string()});
 }
 
-// Other conditions stay: they are the requestors'.
+// Other conditions stay, because they belong to the requestors.
 void MaintenanceOperator::SetReason(const Object& object, const std::string& reason) {
   const std::string condition = Substitute(
       R"({"type": "Ready", "status": "$STATUS", "reason": "$REASON", "message": "", "lastTransitionTime": "$NOW"})",

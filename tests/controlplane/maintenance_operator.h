@@ -1,4 +1,4 @@
-// A stand-in for NVIDIA's maintenance operator, which cordons and drains nodes for those who ask by a NodeMaintenance.
+// A stand-in for NVIDIA's maintenance operator, which cordons and drains nodes on behalf of NodeMaintenances.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_MAINTENANCE_OPERATOR_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_MAINTENANCE_OPERATOR_H_
 
@@ -12,15 +12,16 @@
 
 namespace driverupgrade::e2e {
 
-// Does what the real one does (rules M0 to M10 of its states), with an administrator's kubectl and no code of ours. It
-// runs when it is stepped, so that a test can hold it at any point. Left out: deadlines, OpenShift, and the collection
-// of old objects.
+// Behaves like the real operator (rules M0 to M10 of its states), but uses an administrator's kubectl and none of our
+// code. It runs only when it is stepped, so a test can hold it at any point. Omitted: deadlines, OpenShift, and the
+// collection of old objects.
 class MaintenanceOperator {
  public:
-  // For the objects in namespace `ns`; at most `parallel_max` nodes at a time. Makes the API server know the resource.
+  // Handles the objects in namespace `ns`, at most `parallel_max` nodes at a time. Installs the resource in the API
+  // server.
   MaintenanceOperator(ControlPlane& control_plane, std::string ns, int parallel_max);
 
-  // Takes each object one state further, if that is due.
+  // Moves each object by one state, if that is due.
   void Step();
 
  private:

@@ -1,4 +1,4 @@
-// A page of the documentation, whose commands are run as a reader would run them.
+// A page of the documentation, whose commands run as a reader would run them.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_MANUAL_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_MANUAL_H_
 
@@ -11,25 +11,24 @@
 
 namespace driverupgrade::e2e {
 
-// The blocks of a page by their names: those that follow a line `<!-- run: NAME -->`, without the fences and their
-// indentation. Throws
-// std::runtime_error if two have the same name, or a mark is followed by something else.
+// Returns the blocks of a page that follow a line `<!-- run: NAME -->`, by name, without the fences and their
+// indentation. Throws std::runtime_error if two blocks have the same name, or if a mark is not followed by a block.
 std::map<std::string, std::string> MarkedBlocks(std::string_view page);
 
 class Manual {
  public:
-  // A page of docs/. Its commands run with the rights of the administrator of the world's cluster, with the world's
-  // namespace and labels in the place of the page's.
+  // A page of docs/. Its commands run with the permissions of the administrator of the world's cluster, with the
+  // world's namespace and labels in place of the page's.
   Manual(const World& world, const std::string& page);
 
-  // What the page leaves to its reader: {{"NODE", "node-1"}}.
+  // Values that the reader must fill in: {{"NODE", "node-1"}}.
   using Words = std::map<std::string, std::string>;
 
-  // Where it runs them: for files that a command names. It comes first in PATH.
+  // Folder in which the blocks run, for files that a command names. It comes first in PATH.
   const std::filesystem::path& folder() const { return folder_; }
 
-  // Runs a block by bash and returns what it prints. Throws std::runtime_error if it has no such block, leaves a word
-  // of the page unfilled, or fails.
+  // Runs a block with bash and returns its output. Throws std::runtime_error if the page has no such block, if a word
+  // of the page is not filled in, or if the block fails.
   std::string Run(const std::string& name, const Words& words = {}) const;
 
  private:

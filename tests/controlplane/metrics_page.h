@@ -1,4 +1,4 @@
-// What Prometheus scrapes.
+// The page that Prometheus scrapes.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_METRICS_PAGE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_METRICS_PAGE_H_
 
@@ -8,8 +8,8 @@
 
 namespace driverupgrade::e2e {
 
-// The page /metrics at that port of this machine, about which `promtool check metrics` has nothing to say; without
-// promtool, which scripts/install-deps.sh installs, that is not asked, with a warning.
+// Returns the page /metrics at that port of this machine. `promtool check metrics` must accept it without a remark. If
+// promtool, which scripts/install-deps.sh installs, is missing, prints a warning instead of this check.
 std::string CheckedMetrics(const ControlPlane& control_plane, int port);
 
 }  // namespace driverupgrade::e2e

@@ -1,5 +1,6 @@
-// gpu_operator next to others who change the cluster: an autoscaler, an administrator, kubelets that stop reporting, a scheduler
-// without room. One client removes its state label, as NVIDIA's operators do while `autoUpgrade` is false for them.
+// gpu_operator next to other clients that change the cluster: an autoscaler, an administrator, kubelets that stop
+// reporting, a scheduler without room. One client removes its state label, as NVIDIA's operators do while `autoUpgrade`
+// is false for them.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -74,7 +75,8 @@ class Neighbourhood {
   int erased() const { return erased_; }
   std::string OperatorLog() const { return operator_.Log(); }
 
-  // Writes of nodes and Events: the Lease, which the operator renews all the time, and the ledger do not count.
+  // Returns the writes of nodes and Events. The Lease, which the operator renews all the time, and the ledger do not
+  // count.
   std::vector<std::string> Writes() {
     std::vector<std::string> writes;
     for (const AuditedRequest& request : audit_.Read()) {
@@ -105,7 +107,7 @@ TEST_CASE("W1: three idle nodes whose labels are removed cost at most ten writes
   World world(ControlPlane::Shared(), "idle-neighbour", 3);
   world.DeployDriver();
   Neighbourhood neighbourhood(world);
-  // The operator is running once its labels have been removed three times.
+  // The operator must be running if its labels have been removed three times.
   REQUIRE(neighbourhood.EraseUntil(kStartLimit, [&] { return neighbourhood.erased() >= 3; }));
   const std::size_t before = neighbourhood.Writes().size();
   neighbourhood.EraseFor(std::chrono::seconds(60));
@@ -172,7 +174,7 @@ TEST_CASE("W4: nodes that an autoscaler removes hold up no other node, and the c
   CHECK(world.Nodes().at(cordoned).unschedulable);
 }
 
-// Whether the kubelet of the node reports that it is ready.
+// Sets whether the node's kubelet reports that it is ready.
 void SetReady(const World& world, const std::string& node, bool ready) {
   const Kubectl& admin = world.control_plane().admin();
   admin.Must({"annotate", "node", node, ready ? "sim/not-ready-" : "sim/not-ready=true"});

@@ -1,4 +1,4 @@
-// What became of the nodes, version by version, as a witness saw it.
+// The history of the nodes, version by version, as a witness saw it.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_NODE_TIMELINE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_NODE_TIMELINE_H_
 
@@ -15,7 +15,7 @@ namespace driverupgrade::e2e {
 
 inline constexpr char kStateLabel[] = "nvidia.com/gpu-driver-upgrade-state";
 
-// One version of one node: the part of it that an upgrade touches.
+// One version of one node, limited to the fields that an upgrade changes.
 struct NodeVersion {
   std::string name;
   std::uint64_t version = 0;  // metadata.resourceVersion: one order over all nodes
@@ -30,16 +30,17 @@ NodeVersion ToNodeVersion(const rapidjson::Value& node);
 
 std::uint64_t LatestVersion(const std::map<std::string, NodeVersion>& nodes);
 
-// Whether an upgrade is under way on a node in this state and takes one of its slots.
+// Returns whether a node in this state is being upgraded and takes a slot.
 bool IsInProgress(std::string_view state);
 
-// The versions over which somebody whose starts are not judged was at work.
+// A range of versions during which an operator was running whose starts are not judged.
 struct Turn {
   std::uint64_t after = 0;
   std::uint64_t until = 0;
 };
 
-// The largest numbers of nodes that were in progress, when one began, and that were unschedulable at one time.
+// The largest number of nodes that were in progress when one started, and the largest number that were unschedulable at
+// the same time.
 struct Peaks {
   int in_progress = 0;
   int unschedulable = 0;
@@ -47,30 +48,31 @@ struct Peaks {
 
 class NodeTimeline {
  public:
-  // In any order: an API server does not answer in the order of its writes.
+  // Versions may be added in any order, because an API server does not respond in the order of its writes.
   void Add(NodeVersion version);
 
-  // What another witness saw.
+  // Adds the versions that another witness saw.
   void Add(const NodeTimeline& other);
 
-  // The nodes of `outside` are not counted in progress. What begins in one of `unjudged` is counted, and makes no peak.
+  // Does not count the nodes of `outside` as in progress. Starts during a turn of `unjudged` count, but do not set a
+  // peak.
   Peaks ComputePeaks(const std::set<std::string>& outside, bool (*holds_slot)(std::string_view) = IsInProgress,
                      const std::vector<Turn>& unjudged = {}) const;
 
-  // The values that the state label of a node had, one after the other.
+  // Returns the successive values of a node's state label.
   std::vector<std::string> StatesOf(const std::string& node) const;
 
-  // All versions of a node that were seen, in their order.
+  // Returns all versions of a node that were seen, in order.
   std::vector<NodeVersion> VersionsOf(const std::string& node) const;
 
-  // Whether a node that is there was in progress when it was last seen.
+  // Returns whether an existing node was in progress when it was last seen.
   bool AnyInProgress() const;
 
-  // A line for each version that changed a node's state or its cordon, in their order: for whoever reads why a test
+  // Returns a line for each version that changed a node's state or its cordon, in order, to help explain why a test
   // failed.
   std::string Changes() const;
 
-  // The nodes that are there, as they were last seen.
+  // Returns the existing nodes, as they were last seen.
   std::map<std::string, NodeVersion> Latest() const;
 
  private:

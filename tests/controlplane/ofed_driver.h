@@ -1,4 +1,4 @@
-// The OFED driver of one world, and the NicClusterPolicy that it is rolled by.
+// The OFED driver of one world, and the NicClusterPolicy that controls its rollout.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_OFED_DRIVER_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_OFED_DRIVER_H_
 
@@ -12,13 +12,14 @@ namespace driverupgrade::e2e {
 
 inline constexpr char kOfedState[] = "nvidia.com/ofed-driver-upgrade-state";
 
-// In the namespace of the world's workloads, which ofed_operator gets the rights for. All policies are gone when it is
-// destroyed.
+// Lives in the namespace of the world's workloads, for which ofed_operator gets its permissions. The destructor deletes
+// all policies.
 class OfedDriver {
  public:
-  // A NicClusterPolicy, and a DaemonSet `mofed` on every node. Throws std::runtime_error if it does not get Ready.
+  // Creates a NicClusterPolicy, and a DaemonSet `mofed` on every node. Throws std::runtime_error if it does not become
+  // Ready.
   explicit OfedDriver(const World& world);
-  // For each of `racks` the nodes with the label `rack` of that value, a NicNodePolicy `rack-<value>` for them with
+  // Sets the label `rack` on the nodes of each of `racks`, and creates a NicNodePolicy `rack-<value>` for them with
   // autoUpgrade, and its DaemonSet `mofed-<value>`.
   OfedDriver(const World& world, const std::vector<std::string>& racks);
   ~OfedDriver();
@@ -28,17 +29,17 @@ class OfedDriver {
   const std::string& ns() const { return world_.workload_ns(); }
   const World& world() const { return world_; }
 
-  // ofed_operator, with the rights of deploy/rbac/ofed.
+  // Starts ofed_operator, with the permissions of deploy/rbac/ofed.
   OperatorProgram Start(const std::vector<std::string>& more_options = {}) const;
 
-  // Gives the DaemonSet a new template, and waits for nothing.
+  // Gives the DaemonSet a new template, and does not wait.
   void Change(const std::string& image, const std::string& daemon_set = "mofed") const;
 
-  // The same of the DaemonSet `mofed`, whose new pods do not get Ready before ReleasePods.
+  // Same for the DaemonSet `mofed`, whose new pods do not become Ready before ReleasePods.
   void ChangeAndHold(const std::string& image) const;
   void ReleasePods() const;
 
-  // How many nodes have the label with that value.
+  // Returns how many nodes have the label with this value.
   int Count(const std::string& label, const std::string& value) const;
 
  private:
@@ -48,7 +49,7 @@ class OfedDriver {
   const World& world_;
 };
 
-// Whether all nodes of the world are schedulable.
+// Returns whether all nodes of the world are schedulable.
 bool NobodyIsCordoned(const World& world);
 
 }  // namespace driverupgrade::e2e

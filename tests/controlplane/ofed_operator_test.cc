@@ -1,4 +1,4 @@
-// ofed_operator, alone and beside gpu_operator on the same nodes.
+// ofed_operator, alone and alongside gpu_operator on the same nodes.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -91,7 +91,7 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
   CHECK(Eventually(kStepLimit, [&] { return standing() == "Done"; }));
   CHECK(state() == "ready");
 
-  // Nobody waits for a driver that no policy has any more.
+  // No node waits for a driver that is no longer in any policy.
   admin.Must({"label", "node", node, "feature.node.kubernetes.io/pci-15b3.present=true"});
   admin.Must(
       {"patch", "nicclusterpolicy", "nic-cluster-policy", "--type=merge", R"(--patch={"spec":{"ofedDriver":null}})"});
@@ -176,8 +176,8 @@ TEST_CASE("Each NicNodePolicy has its nodes, its DaemonSet and its policy", "[op
     CHECK(node.labels.count(kOfedState) == (node.labels.at("rack") == "east" ? 1 : 0));
   }
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; }));
-  CHECK(program.Log().find("code=NothingIsEvicted") != std::string::npos);  // no drain, and no pods of its own
-  // One whose name is too long for a label is told so, and stops neither the program nor the others.
+  CHECK(program.Log().find("code=NothingIsEvicted") != std::string::npos);  // no drain, and no pods to delete
+  // A policy whose name is too long for a label gets a message, and stops neither the program nor other policies.
   const std::string name(60, 'n');
   admin.Create("apiVersion: mellanox.com/v1alpha1\nkind: NicNodePolicy\nmetadata: {name: " + name +
                "}\nspec: {nodeSelector: {rack: none}, ofedDriver: {upgradePolicy: {autoUpgrade: true}}}\n");
@@ -191,7 +191,7 @@ TEST_CASE("Each NicNodePolicy has its nodes, its DaemonSet and its policy", "[op
   CHECK(NobodyIsCordoned(world));
   CheckedMetrics(world.control_plane(), program.Port());
 
-  // One that would give a node a second driver is told so, and changes nothing.
+  // A policy that would give a node a second driver gets a message, and changes nothing.
   admin.Create(R"(
 apiVersion: mellanox.com/v1alpha1
 kind: NicNodePolicy
@@ -205,7 +205,7 @@ spec: {ofedDriver: {upgradePolicy: {autoUpgrade: true}}}
   CHECK(program.IsRunning());
 }
 
-// deploy/rbac/requestor, for ofed_operator and the namespace of the world's workloads.
+// Applies deploy/rbac/requestor for ofed_operator and the namespace of the world's workloads.
 void LetRequest(const OfedDriver& ofed) {
   std::string rights = ReadFile(RbacFolder() / "requestor/maintenance-namespace.yaml");
   rights = std::regex_replace(rights, std::regex("(metadata: .*namespace: )[a-z-]+"), "$1" + ofed.ns());
@@ -223,7 +223,7 @@ TEST_CASE("A NicNodePolicy that is deleted in the middle gives nodes and NodeMai
   for (const std::string& node : world.nodes()) admin.Must({"label", "node", node, "rack=east"});
   const OfedDriver ofed(world, {"east"});
   LetRequest(ofed);
-  // As a name of an object it is good, and in the id of a requestor it is too long for a label.
+  // The name is valid for an object, but too long for a label as part of a requestor's id.
   const std::string name(55, 'n');
   admin.Create("apiVersion: mellanox.com/v1alpha1\nkind: NicNodePolicy\nmetadata: {name: " + name +
                "}\nspec: {nodeSelector: {rack: none}, ofedDriver: {upgradePolicy: {autoUpgrade: true}}}\n");

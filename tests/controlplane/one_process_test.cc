@@ -1,4 +1,5 @@
-// Both drivers on the same nodes at the same time, by two engines of one process that share a cache and a connection.
+// Both drivers on the same nodes at the same time, upgraded by two engines of one process that share a cache and a
+// connection.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -35,7 +36,7 @@ std::shared_ptr<ClusterFacade> Connect(const ControlPlane& control_plane) {
   return MakeRestCluster(MakeRetryingTransport(*transport));
 }
 
-// One driver of the process, at work until it is destroyed.
+// An engine for one driver of the process, which runs until it is destroyed.
 class Upgrade {
  public:
   Upgrade(const std::string& driver, const std::shared_ptr<ClusterFacade>& cluster,

@@ -1,5 +1,5 @@
-// openshift_preflight as a process on a real API server that has OpenShift's kinds, with the rights of its rbac.yaml.
-// Simulated nodes serve no logs: what is in them is tested in tests/examples/operators/openshift_preflight.
+// openshift_preflight as a process on a real API server that has OpenShift's kinds, with the permissions of its
+// rbac.yaml. Simulated nodes serve no logs: tests/examples/operators/openshift_preflight covers their content.
 #include <chrono>
 #include <filesystem>
 #include <set>
@@ -43,7 +43,7 @@ Outcome Preflight(const ControlPlane& control_plane, const std::vector<std::stri
   return outcome;
 }
 
-// Findings above a note, by id.
+// Returns the ids of findings above a note.
 std::set<std::string> Ids(const Outcome& outcome) {
   std::set<std::string> ids;
   const rapidjson::Document report = ParseJson(outcome.out, "the report");
@@ -80,7 +80,7 @@ void InstallKinds(ControlPlane& control_plane) {
   }
 }
 
-// What an administrator does with oc.
+// Patches an object, as an administrator would with oc.
 void Patch(const ControlPlane& control_plane, std::vector<std::string> what, const std::string& patch) {
   what.insert(what.begin(), "patch");
   what.insert(what.end(), {"--type", "merge", "--patch", patch});
@@ -90,7 +90,7 @@ void Patch(const ControlPlane& control_plane, std::vector<std::string> what, con
 const std::vector<std::string> kRegistry = {"configs.imageregistry.operator.openshift.io", "cluster"};
 const std::vector<std::string> kVersion = {"clusterversions.config.openshift.io", "version"};
 
-// The first of the two, which leaves the kinds to the other.
+// The first of the two tests, which leaves the kinds to the other.
 TEST_CASE("A cluster that is not OpenShift is said to be none", "[openshift]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   InstallRights(control_plane);
@@ -132,7 +132,7 @@ spec: {tags: [{name: 410.84.202203290245-0}, {name: latest}]}
         R"({"status":{"history":[{"state":"Completed","version":"4.9.9"}],"desired":{"version":"4.9.9"}}})");
   CHECK(Look(control_plane, 0).empty());
 
-  // 4.15: the registry counts.
+  // 4.15: from here on, the registry counts.
   Patch(control_plane, kVersion,
         R"({"status":{"history":[{"state":"Completed","version":"4.15.3"}],"desired":{"version":"4.15.3"}}})");
   CHECK(Look(control_plane, 1) == Set{"registry-storage", "registry-not-managed", "no-builder-secret"});
@@ -148,7 +148,7 @@ secrets: [{name: builder-dockercfg-rnt7v}]
 )");
   CHECK(Look(control_plane, 0).empty());
 
-  // A node whose RHCOS the image stream does not know, and a driver pod whose log cannot be had.
+  // A node whose RHCOS the image stream does not know, and a driver pod whose log is not available.
   const std::string& node = world.nodes().front();
   admin.Must(
       {"patch", "node", node, "--subresource=status", "--type=merge", "--patch",
@@ -170,7 +170,7 @@ spec:
   CHECK(ids.contains("no-toolkit-for-node"));
   admin.Must({"delete", "pod", "nvidia-driver", std::string("--namespace=") + kNs, "--force", "--grace-period=0"});
 
-  // Without the rights it names what it may not read.
+  // Without permissions it lists the objects that it may not read.
   admin.Must({"delete", "role", "openshift-preflight", "--namespace=openshift"});
   const Outcome refused = Preflight(control_plane);
   INFO(refused.err);

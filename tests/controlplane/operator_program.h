@@ -1,4 +1,5 @@
-// Runs an operator of examples/operators/ as a service, or as its options say, with the rights of its ServiceAccount.
+// Runs an operator of examples/operators/ as a service, or as its options require, with the permissions of its
+// ServiceAccount.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_OPERATOR_PROGRAM_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_OPERATOR_PROGRAM_H_
 
@@ -13,25 +14,26 @@
 
 namespace driverupgrade::e2e {
 
-// What CMake built, unless the environment names another folder. Throws std::runtime_error if there is none.
+// Returns the program that CMake built, unless the environment names another folder. Throws std::runtime_error if it
+// does not exist.
 std::filesystem::path FindProgram(const std::string& name);
 
-// The HTTP library to be tested; the program's own choice if the environment names none.
+// Returns options that select the HTTP library to test. If the environment does not name one, the program chooses.
 std::vector<std::string> TransportOptions();
 
 // Runs from its construction to its destruction.
 class OperatorProgram {
  public:
-  // `name`: of a program that CMake built, or the path of another. `kubeconfig`: whose rights it has.
+  // `name`: a program that CMake built, or the path of another one. `kubeconfig`: determines its permissions.
   OperatorProgram(const ControlPlane& control_plane, const std::string& name, const std::filesystem::path& kubeconfig,
                   const std::vector<std::string>& options);
 
   bool IsRunning() { return process_->IsRunning(); }
-  // Of one that has ended by itself.
+  // Returns the exit code of a program that has exited on its own, otherwise -1.
   int ExitCode() { return process_->Wait(std::chrono::seconds(0)).value_or(-1); }
-  // What it has said until now.
+  // Returns its output so far.
   std::string Log() const;
-  // The port that it serves its pages at; it was asked for any. Throws std::runtime_error if it does not say.
+  // Returns the port of its pages, which it chose on its own. Throws std::runtime_error if it does not report the port.
   int Port() const;
 
  private:

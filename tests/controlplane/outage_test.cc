@@ -1,5 +1,5 @@
-// The API server away in the middle of an upgrade, and a cluster that is set back to an earlier state under the
-// operator.
+// An outage of the API server in the middle of an upgrade, and a cluster that is restored from a backup while the
+// operator runs.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -38,14 +38,15 @@ std::ptrdiff_t CountDone(const World& world) {
                        [](const auto& node) { return node.second.state == "upgrade-done"; });
 }
 
-// The cluster's controllers come back before anything goes on, which takes them long on a busy machine.
+// The cluster's controllers must recover before anything continues, which takes long on a busy machine.
 constexpr std::chrono::seconds kRecoveryLimit{240};
 
 bool AwaitDone(const World& world, std::ptrdiff_t count) {
   return Eventually(kRecoveryLimit, [&] { return CountDone(world) >= count; });
 }
 
-// A driver pod that was replaced is not replaced again: no more pods of the driver went than there were to replace.
+// A driver pod that was replaced must not be replaced again: no more driver pods are deleted than there were to
+// replace.
 void ExpectDriverPodsReplaced(const World& world, AuditLog& audit, std::ptrdiff_t count_max) {
   std::set<std::string> deleted;
   for (const AuditedRequest& request : audit.Read()) {
@@ -55,7 +56,8 @@ void ExpectDriverPodsReplaced(const World& world, AuditLog& audit, std::ptrdiff_
   CHECK(deleted.size() <= static_cast<std::size_t>(count_max));
 }
 
-// From the middle of an upgrade on: who is cordoned then is not an administrator's, but for the one.
+// Starts observing in the middle of an upgrade: only one of the nodes that are cordoned then was cordoned by an
+// administrator.
 Rollout RestOf(const World& world) {
   Rollout rest(world);
   rest.cordoned_before = {world.nodes().at(3)};
@@ -85,7 +87,7 @@ TEST_CASE("The API server is away for half a minute in the middle of an upgrade"
   Eventually(std::chrono::seconds(30), [] { return false; });
   CHECK(process->IsRunning());
   control_plane.StartApiServerAgain();
-  // The watch of before has ended with the API server; this one sees the rest.
+  // The earlier watch has ended with the API server; this one sees the rest.
   Rollout rest = RestOf(world);
   ExpectEnd(gpu_operator, *process);
 
@@ -100,7 +102,8 @@ TEST_CASE("The API server is away for half a minute in the middle of an upgrade"
             << stopwatch.seconds() << " s\n";
 }
 
-// A version may come twice now, with different content, and those that the operator knows have not been given yet.
+// From here on a version may appear twice with different content, and the operator knows versions that do not exist
+// yet.
 TEST_CASE("The cluster is set back to an earlier state in the middle of an upgrade", "[outage]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "back", kNodes);
@@ -114,7 +117,7 @@ TEST_CASE("The cluster is set back to an earlier state in the middle of an upgra
   control_plane.SaveData();
   REQUIRE(AwaitDone(world, 7));
   control_plane.RestoreData();
-  // Counted first: a node that is done before the audit begins loses no driver pod in it.
+  // Counted first, because a node that is done before the audit starts loses no driver pod during it.
   const std::ptrdiff_t done = CountDone(world);
   Rollout rest = RestOf(world);
   const Stopwatch stopwatch;

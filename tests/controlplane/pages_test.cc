@@ -1,4 +1,5 @@
-// The commands of docs/operations.md, docs/upgrade-notes.md, the runbooks and the examples' pages, run as they stand.
+// Runs the commands of docs/operations.md, docs/upgrade-notes.md, the runbooks and the examples' pages as they are
+// printed.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -35,11 +36,11 @@ void ExpectNames(const std::string& text, const std::string& wanted) {
   CHECK(text.find(wanted) != std::string::npos);
 }
 
-// What a page takes for granted.
+// A namespace that a page assumes to exist.
 class Namespace {
  public:
   Namespace(const World& world, const std::string& name) : admin_(world.control_plane().admin()), name_(name) {
-    // One of an earlier test may be going.
+    // The namespace of an earlier test may still be terminating.
     REQUIRE(Eventually(kStepLimit, [&] { return admin_.Run({"create", "namespace", name_}).exit_code == 0; }));
   }
   Namespace(const Namespace&) = delete;
@@ -51,7 +52,7 @@ class Namespace {
   const std::string name_;
 };
 
-// Runs a block of an example's page at the top of the repository.
+// Runs a block of an example's page in the top folder of the repository.
 void Install(const World& world, const std::string& example, const std::string& block) {
   const Manual manual(world, "../examples/operators/" + example + "/README.md");
   const std::filesystem::path root = std::filesystem::path(DRIVERUPGRADE_DOCS_DIR).parent_path();
@@ -84,7 +85,7 @@ TEST_CASE("operations.md: where a rollout stands, what a pass would do, and who 
   ExpectNames(standing, world.DriverPodOn(node).name);
   ExpectNames(manual.Run("ops-ledger"), world.nodes()[1]);
   const Manual no_leader(world, "runbooks/no-leader.md");
-  ExpectNames(no_leader.Run("runbook-lease", {{"NAME", "nvidia-gpu-driver-upgrade"}}), "Z");  // a time
+  ExpectNames(no_leader.Run("runbook-lease", {{"NAME", "nvidia-gpu-driver-upgrade"}}), "Z");  // part of a time
 
   world.ChangeDriver("driver:3");
   std::filesystem::create_symlink(DRIVERUPGRADE_UPGRADECTL, manual.folder() / "upgradectl");

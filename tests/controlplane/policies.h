@@ -1,4 +1,5 @@
-// Policies of gpu_operator that are custom resources: making them, running the operator with them, awaiting its nodes.
+// Policies of gpu_operator that are custom resources: creates them, runs the operator with them, and waits for its
+// nodes.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_POLICIES_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_POLICIES_H_
 
@@ -43,7 +44,7 @@ metadata: {name: c}
 spec: {nodeSelector: {pool: c}, upgradePolicy: {autoUpgrade: false}}
 )";
 
-// Custom resources of one test, gone when it ends.
+// Custom resources of one test, deleted when it ends.
 class Policies {
  public:
   Policies(ControlPlane& control_plane, std::string_view manifest);
@@ -52,7 +53,7 @@ class Policies {
   Policies& operator=(const Policies&) = delete;
 
   void Patch(const std::string& kind, const std::string& name, const std::string& patch) const;
-  // A condition, as `status: message`.
+  // Returns a condition as `status: message`.
   std::string Condition(const std::string& kind, const std::string& name,
                         const std::string& type = "UpgradePolicyValid") const;
 
@@ -66,7 +67,7 @@ OperatorProgram Start(const World& world, std::vector<std::string> options = {},
 
 int CountInState(const World& world, const std::string& state);
 
-// Whether `count` nodes are done in time.
+// Returns whether `count` nodes are done in time.
 bool AwaitDone(const World& world, int count);
 
 }  // namespace driverupgrade::e2e

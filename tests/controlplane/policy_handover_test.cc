@@ -1,4 +1,4 @@
-// gpu_operator when a policy goes, or another policy or version takes over, in the middle of an upgrade.
+// gpu_operator when a policy is deleted, or another policy or version takes over, in the middle of an upgrade.
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -40,7 +40,7 @@ TEST_CASE("Nodes of a ClusterPolicy that is deleted in the middle are left by Fr
     CHECK(CountInState(world, "pod-restart-required") == 1);
     CHECK(count(&NodeVersion::unschedulable) == 1);
   }
-  // The policy was deleted while this program did not run.
+  // The policy was deleted while this program was not running.
   OperatorProgram program = Start(world);
   CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes given back") != std::string::npos; }));
   INFO(program.Log());
@@ -78,7 +78,8 @@ void SelectFirst(const World& world, int count, const std::string& label) {
   }
 }
 
-// Whether the node stayed cordoned from its restart to its end: nothing of the upgrade was given back meanwhile.
+// Expects that the node stayed cordoned from its restart until it was done, so no part of the upgrade was released
+// meanwhile.
 void ExpectNeverGivenBack(Rollout& rollout, const std::string& node) {
   bool under_way = false;
   for (const NodeVersion& version : rollout.watch.Read().VersionsOf(node)) {
@@ -123,7 +124,7 @@ TEST_CASE("An NVIDIADriver that is deleted in the middle gives its nodes back, w
   ExpectNeverGivenBack(rollout, kept);
   CHECK_FALSE(world.Nodes().at(kept).unschedulable);
 
-  // The last one, of which no engine is left.
+  // The last policy, for which no engine is left.
   world.ChangeDriverAndHold("driver:3");
   REQUIRE(Eventually(kRolloutLimit, [&] { return CountHeld(world) == 1; }));
   admin.Must({"delete", "nvidiadrivers", "--all"});
@@ -204,7 +205,7 @@ TEST_CASE("The NodeMaintenances of a ClusterPolicy that is deleted in the middle
   CHECK(program.IsRunning());
 }
 
-// Not in a group of ctest, because the other version must have been built: scripts/versions.sh.
+// Not in a group of ctest, because it needs a build of the other version: scripts/versions.sh.
 TEST_CASE("Operators of two versions take over from one another in the middle of an upgrade", "[versions]") {
   const char* other = std::getenv("DRIVERUPGRADE_OTHER_GPU_OPERATOR");
   if (other == nullptr) FAIL("DRIVERUPGRADE_OTHER_GPU_OPERATOR names no gpu_operator of another version");

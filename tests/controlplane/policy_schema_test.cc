@@ -1,4 +1,4 @@
-// deploy/crds at the API server: what the parser would refuse is refused when it is applied.
+// deploy/crds at the API server, which must refuse the policies that the parser would refuse.
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,7 @@
 namespace driverupgrade::e2e {
 namespace {
 
-// Of tests/deploy/wrong_policies.txt, without the word that says by what they are refused.
+// Returns the policies of tests/deploy/wrong_policies.txt, without the word that names the part that refuses them.
 std::vector<std::string> WrongPolicies() {
   std::ifstream file(std::filesystem::path(DRIVERUPGRADE_DOCS_DIR).parent_path() / "tests/deploy/wrong_policies.txt");
   std::vector<std::string> policies;

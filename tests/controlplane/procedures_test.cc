@@ -1,6 +1,5 @@
-// docs/manual-procedures.md: each command that is marked there is run as it stands, and does what the page says. The
-// test plays the half of an operator that gpu_operator leaves out: what reads the version and the policy from a
-// resource.
+// docs/manual-procedures.md: each marked command runs as it is printed, and must have the described effect. The test
+// plays the part of an operator that gpu_operator leaves out: it reads the version and the policy from a resource.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -75,7 +74,7 @@ metadata: {name: default, namespace: nvidia-network-operator}
 spec: {numVfs: 0}
 )";
 
-// Makes the API server know the operators' resources, once.
+// Installs the operators' resources in the API server, once.
 void InstallResources(ControlPlane& control_plane) {
   control_plane.InstallPolicies();
   const Kubectl& admin = control_plane.admin();
@@ -85,7 +84,7 @@ void InstallResources(ControlPlane& control_plane) {
   REQUIRE(Eventually(kStepLimit, [&] { return admin.Run({"get", kSriovPolicy, "-A"}).exit_code == 0; }));
 }
 
-// The two resources, and what an operator would make of them.
+// The two resources, and the objects that an operator would create from them.
 class Policies {
  public:
   explicit Policies(const World& world) : manual(world, kPage), world_(world) {
@@ -105,7 +104,7 @@ class Policies {
   rapidjson::Document Gpu() const { return admin().Get({kClusterPolicy, "cluster-policy"}); }
   rapidjson::Document Ofed() const { return admin().Get({kNicClusterPolicy, "nic-cluster-policy"}); }
 
-  // One with the policy that is in the resource now.
+  // Returns an operator with the policy that is in the resource now.
   GpuOperator MakeOperator() const {
     const rapidjson::Document resource = Gpu();
     const rapidjson::Value* policy = Find(resource, {"spec", "driver", "upgradePolicy"});
@@ -124,7 +123,7 @@ void ExpectRun(const GpuOperator& gpu_operator, int exit_code) {
   const OperatorResult result = gpu_operator.Run();
   INFO(result.output());
   REQUIRE(result.exit_code == exit_code);
-  CHECK(result.err.find("controllers.Upgrade") != std::string::npos);  // what the manuals search for
+  CHECK(result.err.find("controllers.Upgrade") != std::string::npos);  // the text that the manuals search for
 }
 
 void ExpectUpgraded(const World& world, const std::string& node) {
@@ -154,7 +153,7 @@ int CountDeletions(AuditLog& audit) {
   }));
 }
 
-// One that goes on for good; returns when it works.
+// Starts an operator that runs until it is stopped. Returns when it is active.
 std::unique_ptr<Process> StartService(const World& world, const GpuOperator& gpu_operator) {
   std::unique_ptr<Process> process = gpu_operator.Start("--leader-elect");
   REQUIRE(Eventually(kStepLimit, [&] {
@@ -164,7 +163,7 @@ std::unique_ptr<Process> StartService(const World& world, const GpuOperator& gpu
   return process;
 }
 
-// A new driver pod that is held is on `node`, and no other.
+// Returns whether the only driver pod on `node` is held.
 bool HasHeldPod(const World& world, const std::string& node) {
   std::vector<DriverPod> pods = world.DriverPods();
   pods.erase(std::remove_if(pods.begin(), pods.end(), [&](const DriverPod& pod) { return pod.node != node; }),
@@ -218,7 +217,7 @@ TEST_CASE("Nodes that were upgraded by hand, one after the other, are not touche
   policies.ApplyVersion();
   UpgradeByHand(world, manual, world.nodes()[0]);
   CHECK(world.DriverPodOn(world.nodes()[1]).revision != world.NewestDriverRevision());
-  // The pods that had to leave the first node are on the second, and none is moved back.
+  // The pods that were evicted from the first node are on the second, and none of them moves back.
   REQUIRE(Eventually(kStepLimit, [&] { return world.WorkloadPodsOn(world.nodes()[1], "work").size() == 4; }));
   UpgradeByHand(world, manual, world.nodes()[1]);
   manual.Run("forget-waiting-nodes");
@@ -231,7 +230,7 @@ TEST_CASE("Nodes that were upgraded by hand, one after the other, are not touche
   for (const std::string& node : world.nodes()) CHECK(StateOf(world, node) == "upgrade-done");
 }
 
-// The driver stands for OFED's; the label of the nodes is what the network operator would write.
+// The driver stands for OFED's. The test sets the label that the network operator would set on the nodes.
 TEST_CASE("All nodes are upgraded by hand at once, and each is given back when its driver is ready", "[procedures]") {
   constexpr char kWait[] = "network.nvidia.com/operator.mofed.wait=";
   World world(ControlPlane::Shared(), "ofed", 3);
@@ -260,7 +259,7 @@ TEST_CASE("All nodes are upgraded by hand at once, and each is given back when i
   ExpectUpgraded(world, world.nodes()[1]);
 }
 
-// A pod that nobody would make again: the policy lets no drain take it. Returns when it runs.
+// Starts a pod without a controller, which the policy does not allow a drain to delete. Returns when it is running.
 void StartBarePod(const World& world, const std::string& node) {
   const Kubectl& admin = world.control_plane().admin();
   admin.Create(Substitute(std::string(kBarePod), {{"$WORKLOAD_NS", world.workload_ns()}, {"$NODE", node}}));
@@ -269,7 +268,7 @@ void StartBarePod(const World& world, const std::string& node) {
   }));
 }
 
-// One node, failed because of a pod that has been removed since.
+// Makes one node fail because of a pod, and removes the pod afterwards.
 void FailNode(const World& world, const Policies& policies) {
   world.DeployDriver();
   StartBarePod(world, world.nodes()[0]);
@@ -335,7 +334,7 @@ TEST_CASE("dep-F17: a relabelled node has its crashing driver pod restarted once
   ExpectUpgraded(world, node);
 }
 
-// The manual's table of nodes and their states.
+// Returns the manual's table of nodes and their states.
 std::string StateTable(const World& world, const std::vector<std::string>& states) {
   std::string table;
   for (std::size_t i = 0; i < states.size(); ++i) table += world.nodes()[i] + "\t" + states[i] + "\n";
@@ -365,7 +364,7 @@ TEST_CASE("A version is set and set back, a node is skipped and triggered, and t
   manual.Run("gpu-version", {{"VERSION", "2"}});
   policies.ApplyVersion();
   manual.Run("skip-node", {{"NODE", last}});
-  ExpectRun(policies.MakeOperator(), 0);  // nothing is left that it may do
+  ExpectRun(policies.MakeOperator(), 0);  // no node is left that it may upgrade
   CHECK(manual.Run("monitor-states") == StateTable(world, {"upgrade-done", "upgrade-done", "upgrade-required"}));
   CHECK_FALSE(world.Nodes().at(last).unschedulable);
 
@@ -451,7 +450,8 @@ TEST_CASE("H25: a driver that waits to be loaded while upgrades are off waits un
   const std::unique_ptr<Process> process = StartService(world, policies.MakeOperator());
   manual.Run("delete-driver-pod-of-node", {{"NODE", node}});
   REQUIRE(Eventually(kStepLimit, [&] { return HasHeldPod(world, node); }));
-  policies.admin().Must({"annotate", "node", node, std::string(kSafeLoad) + "=true"});  // as its init container does
+  policies.admin().Must({"annotate", "node", node, std::string(kSafeLoad) + "=true"});  // as the node's init container
+                                                                                        // does
   GiveTimeToAct(world);
   CHECK(process->IsRunning());
   CHECK(manual.Run("find-waiting-nodes") == node + "\n");
@@ -461,7 +461,7 @@ TEST_CASE("H25: a driver that waits to be loaded while upgrades are off waits un
   CHECK(world.WorkloadPodsOn(node, "work").empty());
   manual.Run("release-safe-load", {{"NODE", node}});
   CHECK(manual.Run("find-waiting-nodes").empty());
-  ReleaseHeldPods(world);  // the init container ends
+  ReleaseHeldPods(world);  // the init container exits
   manual.Run("await-driver-pod", {{"NODE", node}});
   manual.Run("uncordon-node", {{"NODE", node}});
   ExpectUpgraded(world, node);

@@ -32,14 +32,14 @@ std::vector<std::string> Environment(std::map<std::string, std::string> variable
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) continue;
-    variables.emplace(text.substr(0, equals), text.substr(equals + 1));  // what is there already wins
+    variables.emplace(text.substr(0, equals), text.substr(equals + 1));  // existing variables take precedence
   }
   std::vector<std::string> entries;
   for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
   return entries;
 }
 
-// Everything that the child needs, made before the fork: between fork and exec a child must not allocate.
+// All memory that the child needs, allocated before the fork: between fork and exec a child must not allocate.
 struct Image {
   pid_t parent = 0;
   char* const* command = nullptr;
@@ -58,7 +58,7 @@ bool Redirect(const char* file, int flags, int descriptor) {
   constexpr int kWrite = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC;
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != image.parent) _exit(kCannotStart);  // the test died before the kernel knew of our wish
+  if (getppid() != image.parent) _exit(kCannotStart);  // the test died before the kernel processed our request
   if (!Redirect("/dev/null", O_RDONLY | O_CLOEXEC, STDIN_FILENO)) _exit(kCannotStart);
   if (!Redirect(image.out, kWrite, STDOUT_FILENO)) _exit(kCannotStart);
   const bool err_opened =
@@ -90,7 +90,7 @@ Process::Process(const std::vector<std::string>& command, const ProcessOptions& 
   pid_ = fork();
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "cannot start " + command.front());
   if (pid_ == 0) RunChild(image);
-  setpgid(pid_, pid_);  // here too, so that Kill finds the group however early it comes
+  setpgid(pid_, pid_);  // set here, too, so that Kill finds the group however early it is called
 }
 
 std::optional<int> Process::Poll() {

@@ -20,19 +20,19 @@ struct ProcessOptions {
   std::map<std::string, std::string> environment;  // in addition to ours
 };
 
-// What a process has taken that has ended by itself.
+// Resources used by a process that has exited on its own.
 struct Usage {
   double cpu_seconds = 0;
   double peak_mib = 0;  // resident
 };
 
-// A child process in a process group of its own. It is killed by the destructor and, if the test itself dies
-// in whatever way, by the kernel. Start it from the main thread only: the kernel's promise is bound to the
-// thread that forked. Standard input is empty.
+// A child process in its own process group. The destructor kills it, and so does the kernel if the test itself dies in
+// any way. Start it only from the main thread, because the kernel ties this promise to the thread that forked. Standard
+// input is empty.
 class Process {
  public:
-  // Starts `command[0]`, which is searched in PATH. A program that cannot be started ends with code 127, as
-  // in a shell.
+  // Starts `command[0]`, which is searched in PATH. A program that cannot be started exits with code 127, as in a
+  // shell.
   Process(const std::vector<std::string>& command, const ProcessOptions& options);
   ~Process() { Kill(); }
   Process(const Process&) = delete;
@@ -41,14 +41,14 @@ class Process {
   pid_t pid() const { return pid_; }
   bool IsRunning() { return !Poll().has_value(); }
 
-  // The exit code once the process has ended (128 + signal if a signal ended it), or nothing when `limit` has
+  // Returns the exit code once the process has ended (128 + signal if a signal ended it), or nullopt when `limit` has
   // passed.
   std::optional<int> Wait(std::chrono::milliseconds limit);
 
-  // Zeros before that.
+  // Resources used; zero until the process has ended.
   const Usage& usage() const { return usage_; }
 
-  // SIGKILL to the whole process group. Does nothing to a process that has ended.
+  // Sends SIGKILL to the whole process group. Does nothing if the process has ended.
   void Kill();
 
  private:

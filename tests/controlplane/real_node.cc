@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kLimit{60};
 constexpr int kLogLines = 15;
-// As NVIDIA's operator gives them to a node with a GPU.
+// Labels that NVIDIA's operator sets on a node with a GPU.
 constexpr char kGpuLabels[] =
     ",nvidia.com/gpu.present=true,nvidia.com/gpu.deploy.driver=true,nvidia.com/gpu.deploy.operator-validator=true";
 
@@ -37,7 +37,7 @@ RealNode::RealNode(ControlPlane& control_plane)
   ImportImages();
   StartKubelet();
   AwaitReady();
-  // As a device plugin would tell it.
+  // Reports GPUs as a device plugin would.
   control_plane_.admin().Must({"patch", "node", kName, "--subresource=status", "--type=merge",
                                R"(--patch={"status": {"capacity": {"nvidia.com/gpu": "2"}}})"});
 }
@@ -51,11 +51,11 @@ void RealNode::WriteFiles() const {
         std::pair("pods.conflist", "cni/pods.conflist")}) {
     WriteFile(folder_ / to, Substitute(ReadFile(SourceFolder() / from), {{"$DIR", folder_.string()}}));
   }
-  // The tools that unload a module are those of the played node.
+  // The tools that unload a module come from the played node.
   for (const char* program : {"busybox", "rmmod"}) {
     fs::copy_file(node_ / "context/bin" / program, root() / "bin" / program);
   }
-  // Pods write there, whoever they are.
+  // Pods write there as any user.
   WriteFile(root() / "log", "");
   chmod(root().c_str(), 0777);
   chmod((root() / "log").c_str(), 0666);
@@ -64,7 +64,7 @@ void RealNode::WriteFiles() const {
 void RealNode::StartRuntime() {
   ProcessOptions options;
   options.out = folder_ / "containerd.log";
-  // It looks for its shim there.
+  // It looks for its shim in PATH.
   options.environment = {{"PATH", (node_ / "bin").string() + ":" + std::getenv("PATH")}};
   runtime_ = std::make_unique<Process>(
       std::vector<std::string>{(node_ / "bin/containerd").string(), "--config", (folder_ / "containerd.toml").string()},
@@ -111,7 +111,7 @@ void RealNode::AwaitReady() const {
   if (!Eventually(kLimit, is_ready)) throw std::runtime_error("the real node does not get Ready\n" + Troubles());
 }
 
-// The file stays the one that pods have open.
+// Truncates the file, because pods have it open.
 void RealNode::ForgetLog() const { fs::resize_file(root() / "log", 0); }
 
 void RealNode::RestartKubelet() {

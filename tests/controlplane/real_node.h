@@ -1,4 +1,4 @@
-// A node with a real kubelet and a real container runtime beside the played ones.
+// A node with a real kubelet and a real container runtime, next to the played ones.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_REAL_NODE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_REAL_NODE_H_
 
@@ -11,30 +11,30 @@
 
 namespace driverupgrade::e2e {
 
-// Its programs and images are those of scripts/node.sh, among them ours under the names of our manifests. It runs within
-// node/namespaces.sh only, and ends with it: containers, addresses and mounts are gone then.
+// Uses the programs and images of scripts/node.sh, which include ours under the names in our manifests. Runs only
+// within node/namespaces.sh, and ends with it, together with its containers, addresses and mounts.
 class RealNode {
  public:
-  // Throws std::runtime_error if it does not get Ready, or if the process does not run within node/namespaces.sh.
+  // Throws std::runtime_error if it does not become Ready, or if the process does not run within node/namespaces.sh.
   explicit RealNode(ControlPlane& control_plane);
   RealNode(const RealNode&) = delete;
   RealNode& operator=(const RealNode&) = delete;
 
-  // Its name as a node, and as the value of its label kRealNodeLabel.
+  // Its name as a node, and the value of its label kRealNodeLabel.
   static constexpr char kName[] = "real-1";
 
-  // The folder of the host that is /node in the pods of node/played.
+  // Folder of the host that the pods of node/played mount as /node.
   std::filesystem::path root() const { return folder_ / "node"; }
-  // What they have written there, a line for each step.
+  // Returns the log of these pods, with a line for each step.
   std::string Log() const { return ReadFile(root() / "log"); }
   void ForgetLog() const;
-  // What the container said in all its runs: logs of pods whose name begins with `pod`.
+  // Returns the output of the container in all its runs, from the logs of pods whose name starts with `pod`.
   std::string Output(const std::string& pod, const std::string& container) const;
 
-  // Its containers run on.
+  // Restarts the kubelet while its containers continue to run.
   void RestartKubelet();
 
-  // The ends of the logs of kubelet and runtime.
+  // Returns the last lines of the logs of kubelet and runtime.
   std::string Troubles() const;
 
  private:
@@ -45,8 +45,8 @@ class RealNode {
   void AwaitReady() const;
 
   ControlPlane& control_plane_;
-  std::filesystem::path node_;    // of scripts/node.sh
-  std::filesystem::path folder_;  // of this test
+  std::filesystem::path node_;    // folder of scripts/node.sh
+  std::filesystem::path folder_;  // folder of this test
   std::unique_ptr<Process> runtime_;
   std::unique_ptr<Process> kubelet_;
 };

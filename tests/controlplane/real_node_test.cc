@@ -1,4 +1,4 @@
-// Our images and our manifests on a real node: what only a kubelet and a container runtime can show.
+// Our images and our manifests on a real node: behaviour that only a kubelet and a container runtime can show.
 #include "real_node.h"
 
 #include <chrono>
@@ -25,7 +25,7 @@ using std::chrono::seconds;
 constexpr seconds kPodLimit{90};
 constexpr char kNs[] = "--namespace=gpu-operator";
 
-// A daemonset.yaml of the examples on the played node: whose tools they are, and what unloads and loads.
+// The tools and actions of the played node for a daemonset.yaml of the examples, which unload and load the module.
 constexpr std::string_view kDriverOverlay = R"(
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
@@ -124,7 +124,8 @@ spec:
       volumes: [{name: node, hostPath: {path: $ROOT}}]
 )";
 
-// Its data are lost with it, which pod deletion does not let happen and the drain does; and a pod that uses no GPU.
+// A pod whose data is lost with it, which pod deletion does not allow and the drain does; and a pod that does not use a
+// GPU.
 constexpr std::string_view kNotebook = R"(
 apiVersion: apps/v1
 kind: Deployment
@@ -181,7 +182,7 @@ class GpuNode {
     admin().Must({"patch", "clusterpolicy", "cluster-policy", "--type=merge",
                   R"(--patch={"spec": {"driver": {"upgradePolicy": )" + upgrade_policy + "}}}"});
   }
-  // Whether the driver of that version says in time that it is loaded.
+  // Returns whether the driver of that version reports in time that it is loaded.
   bool AwaitLoaded(const std::string& version) const {
     return Eventually(kPodLimit,
                       [&] { return ReadFile(node_.root() / "sys/module/nvidia/version") == version + "\n"; });
@@ -193,11 +194,11 @@ class GpuNode {
              "upgrade-done";
     });
   }
-  // Whether so many pods with that label are Ready in time.
+  // Returns whether `count` pods with that label are Ready in time.
   bool AwaitReady(const std::string& ns, const std::string& app, int count) const {
     return Eventually(kPodLimit, [&] { return CountReady(ns, app) == count; });
   }
-  // The rights and the DaemonSet of an example.
+  // Applies the permissions and the DaemonSet of an example.
   void ApplyExample(const std::string& name, std::string_view overlay) const {
     const fs::path example = ExampleFolder(name);
     const fs::path folder = control_plane_.folder() / (name + "-overlay");
@@ -210,15 +211,15 @@ class GpuNode {
   bool AwaitState(const std::string& state) const {
     return Eventually(kPodLimit, [&] { return State() == state; });
   }
-  // Whether the node has that driver in time, is schedulable and works.
+  // Returns whether the node has the driver in time, is schedulable and works.
   bool AwaitDone() const { return AwaitState("upgrade-done") && !IsCordoned() && AwaitReady("default", "training", 1); }
-  // Whether all is up with some driver.
+  // Returns whether everything is running with some driver.
   bool AwaitUp() const {
     return AwaitReady("gpu-operator", "driver-upgrade", 2) &&
            AwaitReady("gpu-operator", "nvidia-driver-daemonset", 1) &&
            AwaitReady("gpu-operator", "nvidia-operator-validator", 1) && AwaitReady("default", "training", 1);
   }
-  // Whether the node gets a Warning with that text in time: Events follow the label.
+  // Returns whether the node gets a Warning with that text in time. Events follow the label.
   bool AwaitWarning(const std::string& text) const {
     return Eventually(kPodLimit, [&] {
       return admin()
@@ -233,7 +234,7 @@ class GpuNode {
     for (const rapidjson::Value& pod : Items(pods, {"items"})) uids.insert(Text(pod, {"metadata", "uid"}));
     return uids;
   }
-  // The states that the operator has said the node to be in, one after the other. A patch may take it through several.
+  // Returns the successive states that the operator has reported for the node. One patch may pass several states.
   std::vector<std::string> StatesTold() const {
     const std::string log = node_.Output("driver-upgrade", "operator");
     const std::regex move("msg=\"node moved\" driver=nvidia.com/gpu node=" + std::string(RealNode::kName) +
@@ -245,7 +246,7 @@ class GpuNode {
     }
     return states;
   }
-  // How often the containers of the operator have been started anew.
+  // Returns how often the containers of the operator were restarted.
   int OperatorRestarts() const {
     int restarts = 0;
     const rapidjson::Document pods = admin().Get({"pods", kNs, "--selector=app=driver-upgrade"});
@@ -256,7 +257,7 @@ class GpuNode {
     }
     return restarts;
   }
-  // All that may tell why something does not come.
+  // Returns all data that may explain why a test waits in vain.
   std::string Story() const {
     return "log of the node:\n" + node_.Log() + "\npods:\n" +
            admin().Run({"get", "pods", "--all-namespaces", "--output=wide"}).out + "\nevents:\n" +
@@ -282,7 +283,7 @@ class GpuNode {
   RealNode node_;
 };
 
-// As /proc knows them.
+// Returns the folders of the processes in /proc.
 std::vector<fs::path> ProcessesOf(const std::string& program) {
   std::vector<fs::path> processes;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
@@ -324,7 +325,7 @@ TEST_CASE("The operator of our image and our manifests upgrades a driver whose i
   CHECK(Since(before, gpu.StatesTold()) == States{"upgrade-required", "cordon-required", "wait-for-jobs-required",
                                                   "pod-deletion-required", "pod-restart-required",
                                                   "validation-required", "uncordon-required", "upgrade-done"});
-  // On the node that was upgraded.
+  // The operator still runs on the node that was upgraded.
   CHECK(gpu.Pods("gpu-operator", "driver-upgrade") == operators);
   CHECK(gpu.OperatorRestarts() == 0);
 }
@@ -344,7 +345,7 @@ TEST_CASE("The operator's process has no more than its manifest says", "[.][real
       CAPTURE(line);
       CHECK(status.find(line) != std::string::npos);
     }
-    // major:minor root mount-point options: that of the root is read-only.
+    // A line is `major:minor root mount-point options`. The root must be mounted read-only.
     const std::string mounts = ReadFile(process / "mountinfo");
     CHECK(std::regex_search(mounts, std::regex(R"( / ro,)")));
   }
@@ -471,7 +472,7 @@ TEST_CASE("A new version in the policy changes the DaemonSet that gpu_operator m
           "[.][real_node]") {
   GpuNode& gpu = SharedNode();
   const Kubectl& admin = gpu.admin();
-  // Which somebody else has made.
+  // Another client has created the DaemonSet.
   admin.Must({"delete", "daemonset", "nvidia-driver-daemonset", kNs});
   admin.Must({"apply", "-k", (RbacFolder() / "driver-daemonsets").string()});
   admin.Must({"patch", "deployment", "driver-upgrade", kNs, "--type=json",

@@ -1,5 +1,4 @@
-// What gpu_operator says and does when it cannot work at all: one clear line, the right exit code, no harm
-// done.
+// gpu_operator when it cannot work at all: it prints one clear line, exits with the right code, and does no harm.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -27,7 +26,7 @@ struct Refusal {
   std::string kubeconfig;
   std::string policy;
   int exit_code = 0;
-  std::string clue;  // what the line must speak of
+  std::string clue;  // text that the line must contain
 };
 
 std::string Kubeconfig(const std::string& url, const std::string& ca, const std::string& token) {
@@ -62,7 +61,7 @@ std::vector<Refusal> Refusals(const ControlPlane& control_plane) {
 
 using NodeContent = std::tuple<bool, std::map<std::string, std::string>, std::map<std::string, std::string>>;
 
-// All that an upgrade might change. The versions of the nodes are not part of it, since kwok reports on them.
+// Returns everything that an upgrade might change. Resource versions are excluded, because kwok updates the nodes.
 std::map<std::string, NodeContent> Content(const World& world) {
   std::map<std::string, NodeContent> content;
   for (const auto& [name, node] : world.Nodes()) {
@@ -81,7 +80,7 @@ TEST_CASE("What cannot work is refused with one line and changes nothing", "[ref
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "refused", 1);
   world.DeployDriver();
-  world.ChangeDriver("driver:2");  // so that there is something to do
+  world.ChangeDriver("driver:2");  // so that there is a node to upgrade
   const auto nodes_before = Content(world);
   const auto pods_before = DriverPodNames(world);
   AuditLog audit(control_plane.audit_log());

@@ -1,4 +1,4 @@
-// Two replicas of the operator, of which one is killed again and again in the middle of an upgrade and started again.
+// Two replicas of the operator. One of them is repeatedly killed in the middle of an upgrade, and restarted.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -27,10 +27,11 @@ constexpr int kKills = 10;
 constexpr int kNodes = 18;
 constexpr int kInProgressMax = 3;
 constexpr int kUnschedulableMax = 4;
-// Long enough that a busy machine sees the middle of the upgrade ten times before it is over.
+// Long enough to kill a replica ten times in the middle of the upgrade, even on a busy machine.
 constexpr char kDriverStart[] = "4s";
 
-// One more unavailable than in parallel, because of the administrator's cordon: both limits are reached.
+// maxUnavailable is one more than the parallel nodes, because of the administrator's cordon, so both limits are
+// reached.
 constexpr std::string_view kPolicy = R"(
 autoUpgrade: true
 maxParallelUpgrades: 3
@@ -39,18 +40,18 @@ podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 )";
 
-// deploy/rbac gives the right to it.
+// deploy/rbac grants access to this Lease.
 constexpr char kLease[] = "nvidia-gpu-driver-upgrade";
 
-// A place that one process after the other takes.
+// A replica that runs as one process after another.
 class Replica {
  public:
   Replica(const World& world, std::string name, std::string_view policy = kPolicy)
       : gpu_operator_(world, policy), name_(std::move(name)) {
-    gpu_operator_.set_timeout(std::chrono::seconds(240));  // for what the kills take
+    gpu_operator_.set_timeout(std::chrono::seconds(240));  // extra time because of the kills
   }
 
-  // An identity is of one process and of no later one.
+  // Returns an identity that no later process of the replica uses.
   std::string identity() const { return name_ + "-" + std::to_string(lives_); }
 
   void StartElected() {
@@ -103,7 +104,7 @@ std::string LeaseHolder(const World& world) {
                                              "--ignore-not-found", "--output=jsonpath={.spec.holderIdentity}"});
 }
 
-// The one that holds the Lease, once it is one of those that run.
+// Returns the replica that holds the Lease, once the holder is a running one.
 Replica& AwaitLeader(const World& world, Replicas& replicas) {
   Replica* leader = nullptr;
   REQUIRE(Eventually(kStepLimit, [&] {
@@ -145,8 +146,8 @@ void PrintFigures(const std::string& title, double seconds, Rollout& rollout) {
   PrintRequests(std::cout, rollout.audit.Read(), kNodes);
 }
 
-// As many workload pods may be away as there are nodes: a killed sender of an eviction leaves its share of the
-// disruption budget booked for two minutes, and the budget must bear some of these.
+// The disruption budget allows one unavailable workload pod per node. If the sender of an eviction is killed, its share
+// of the budget stays booked for two minutes, and the budget must bear some of these.
 TEST_CASE("Of two replicas the leader is killed ten times in the middle, and the upgrade ends within the budgets",
           "[replicas]") {
   World world(ControlPlane::Shared(), "elected", kNodes);
@@ -160,7 +161,7 @@ TEST_CASE("Of two replicas the leader is killed ten times in the middle, and the
   for (int kill = 0; kill < kKills; ++kill) {
     INFO("kill " << kill + 1);
     Replica& leader = AwaitLeader(world, replicas);
-    // Each leader does something, and death comes at various moments.
+    // Each leader makes progress, and is killed at a different moment.
     AwaitMiddle(rollout, CountNodePatches(rollout.audit) + 1 + kill % 3, replicas);
     leader.Kill();
     leader.StartElected();
@@ -169,8 +170,8 @@ TEST_CASE("Of two replicas the leader is killed ten times in the middle, and the
   PrintFigures("Two replicas with leader election", stopwatch.seconds(), rollout);
 }
 
-// Without leader election both believe that they lead. The ledger hinders nothing, with real optimistic concurrency and
-// kills; that budgets would be exceeded without it is what ledger_test.cc shows.
+// Without leader election, both replicas consider themselves the leader. The ledger must not block them, with real
+// optimistic concurrency and kills. ledger_test.cc shows that they exceed the budgets without it.
 TEST_CASE("Two replicas that both lead keep the budgets by the ledger while one or the other is killed ten times",
           "[replicas]") {
   World world(ControlPlane::Shared(), "forced", kNodes);
@@ -178,7 +179,8 @@ TEST_CASE("Two replicas that both lead keep the budgets by the ledger while one 
   Rollout rollout(world);
   world.ChangeDriver("driver:2", kDriverStart);
 
-  constexpr int kPatchesApart = 3 * kNodes / kKills;  // a node takes three and more: kills over the whole upgrade
+  constexpr int kPatchesApart = 3 * kNodes / kKills;  // a node takes three or more patches, so the kills spread over
+                                                      // the whole upgrade
   const Stopwatch stopwatch;
   Replicas replicas = {Replica(world, "first"), Replica(world, "second")};
   for (Replica& replica : replicas) replica.StartForced();
@@ -194,7 +196,7 @@ TEST_CASE("Two replicas that both lead keep the budgets by the ledger while one 
   PrintFigures("Two replicas that both lead, with the ledger", stopwatch.seconds(), rollout);
 }
 
-// Paused, so that the rollout does not end.
+// The policy is paused, so that the rollout does not end.
 TEST_CASE(
     "The Lease tells the policy of the leader, then that of the next one, and upgradectl whose it is and since when",
     "[replicas]") {
@@ -231,7 +233,7 @@ TEST_CASE(
 TEST_CASE("upgradectl needs only the namespace of a driver whose operator reports its options (W36)", "[replicas]") {
   World world(ControlPlane::Shared(), "options", 1);
   world.DeployDriver();
-  // The policy is paused, so that the operator does not end with the rollout.
+  // The policy is paused, so that the operator does not exit at the end of the rollout.
   world.ChangeDriver("driver:2");
   Replica replica(world, "first", "{autoUpgrade: true, paused: true, maxParallelUpgrades: 7}");
   const std::string admin = (world.control_plane().folder() / "admin.kubeconfig").string();

@@ -1,4 +1,4 @@
-// Requestor mode: a maintenance operator evacuates the nodes, gpu_operator replaces the driver and gives them back.
+// Requestor mode: a maintenance operator evacuates the nodes, and gpu_operator replaces the driver and releases them.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -54,7 +54,7 @@ bool IsJoined(const rapidjson::Value& object) {
   return std::any_of(others.begin(), others.end(), [](const rapidjson::Value& id) { return id == kOurId; });
 }
 
-// As another requestor does it.
+// Sets the additional requestors, as another requestor would.
 void SetOthers(const World& world, const std::string& node, const std::string& ids) {
   world.control_plane().admin().Must({"patch", kNodeMaintenances, MaintenanceOf(node),
                                       "--namespace=" + world.driver_ns(), "--type=merge",
@@ -65,7 +65,7 @@ bool IsBeingDeleted(const rapidjson::Value& object) {
   return Find(object, {"metadata", "deletionTimestamp"}) != nullptr;
 }
 
-// arch-A12: durable before its effect, and released before the end.
+// arch-A12: the request is recorded before its effect, and released before the end.
 void ExpectRequestedAndReleasedInTime(Rollout& rollout, const std::string& node) {
   INFO(node);
   const auto created = FindWrite(rollout.audit, "create", "nodemaintenances", MaintenanceOf(node));
@@ -75,7 +75,7 @@ void ExpectRequestedAndReleasedInTime(Rollout& rollout, const std::string& node)
   ExpectInOrder(deleted, FindEntry(rollout.audit, node, "upgrade-done"));
 }
 
-// The maintenance operator had done with it: whoever uncordoned it did so before.
+// The maintenance operator had finished with the node, so it uncordoned it before the end.
 void ExpectSchedulableBeforeDone(Rollout& rollout, const std::string& node) {
   INFO(node);
   const std::vector<NodeVersion> versions = rollout.watch.Read().VersionsOf(node);
@@ -113,7 +113,7 @@ TEST_CASE("In requestor mode the maintenance operator evacuates the nodes, and h
     ExpectRequestedAndReleasedInTime(rollout, node);
     ExpectSchedulableBeforeDone(rollout, node);
   }
-  // Not ours: the pods have gone by the maintenance operator's evictions.
+  // Our operator sent no evictions: the pods were evicted by the maintenance operator.
   const auto is_eviction = [](const AuditedRequest& request) { return request.resource == "pods/eviction"; };
   CHECK_FALSE(FindRequest(rollout.audit, is_eviction).has_value());
   for (const std::string& pod : world.WorkloadPods()) CHECK(rollout.workload_pods_before.count(pod) == 0);
@@ -131,7 +131,7 @@ TEST_CASE("A node that another requestor holds is joined, used when it is ready,
   world.ChangeDriver("driver:2");
   const std::string old_pod = world.DriverPodOn(shared).name;
 
-  // The maintenance operator is held until ours has joined and has had the time to go on all the same.
+  // The maintenance operator is held until ours has joined and has had enough time to continue by mistake.
   GpuOperator gpu_operator(world, kPolicy);
   gpu_operator.set_more_options(RequestorOptions(world));
   const std::unique_ptr<Process> process = gpu_operator.Start();

@@ -1,5 +1,5 @@
-// gpu_operator beside an operator of another driver that behaves as the Go library does: it knows no key for whose a
-// cordon is, and lifts every cordon that it thinks is its own (dep-F8).
+// gpu_operator alongside an operator of another driver that behaves like the Go library. The other operator has no key
+// for the owner of a cordon, and lifts every cordon that it considers its own (dep-F8).
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kRolloutLimit{150};
 constexpr int kNodes = 6;
 constexpr int kOursMax = 2;
 constexpr int kRivalsMax = 2;
-// Counts what the rival has cordoned; the rival counts nothing of ours.
+// Includes the nodes that the rival has cordoned. The rival does not count ours.
 constexpr int kUnavailableMax = 3;
 
 constexpr std::string_view kGpuPolicy = R"(
@@ -44,7 +44,7 @@ bool IsBetween(const std::string& rivals_state) {
   return std::find(states.begin(), states.end(), rivals_state) != states.end();
 }
 
-// Of all that was seen of the nodes: how often ours was at work on a node that the rival was at work on.
+// Returns how many versions of nodes show an upgrade by both operators.
 int MeetingsSeen(Rollout& rollout) {
   int meetings = 0;
   for (const std::string& name : rollout.world.nodes()) {
@@ -70,14 +70,14 @@ TEST_CASE("dep-F8: beside a rival that behaves as the Go library does, both driv
   world.ChangeDriver("driver:2", "500ms");
   ofed.Change("mofed:2");
 
-  // The rival has cordoned two nodes when ours begins: those have to wait for it.
+  // The rival has cordoned two nodes when ours starts, so these must wait for it.
   GoRival rival(ofed, kRivalsMax);
   for (int pass = 0; pass < 20 && rival.Count("drain-required") < kRivalsMax; ++pass) rival.Pass();
   REQUIRE(rival.Count("drain-required") == kRivalsMax);
   OperatorProgram ours(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
                        {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
                         "--validation-selector", ""});
-  // All others, with the headroom that the rival leaves.
+  // Ours upgrades all other nodes, within the headroom that the rival leaves.
   const bool others_done =
       Eventually(kRolloutLimit, [&] { return CountInState(world, "upgrade-done") == kNodes - kRivalsMax; });
   INFO(ours.Log());
@@ -89,7 +89,7 @@ TEST_CASE("dep-F8: beside a rival that behaves as the Go library does, both driv
     CHECK(node.unschedulable == is_rivals);
   }
 
-  // They meet: ours stays at work on a node until the rival, which does not look, has taken it up, too.
+  // They meet: ours keeps a node in progress until the rival, which does not check, starts it as well.
   world.ChangeDriverAndHold("driver:3");
   const bool at_work = Eventually(kRolloutLimit, [&] { return CountInState(world, "pod-restart-required") > 0; });
   INFO(ours.Log());
@@ -99,7 +99,7 @@ TEST_CASE("dep-F8: beside a rival that behaves as the Go library does, both driv
     return MeetingsSeen(rollout) > 0;
   }));
 
-  // From here on they work side by side; ours is asked for a newer driver in the middle of it.
+  // From here on they work side by side, and ours gets a newer driver in the middle.
   world.ChangeDriver("driver:4", "500ms");
   const bool done = Eventually(kRolloutLimit, [&] {
     rival.Pass();
@@ -110,7 +110,8 @@ TEST_CASE("dep-F8: beside a rival that behaves as the Go library does, both driv
   REQUIRE(done);
   CHECK(ours.IsRunning());
   ExpectEveryNodeUpgraded(rollout);
-  // One write ends an upgrade, so a node that is seen in uncordon-required waits for the rival, and holds no slot.
+  // One write ends an upgrade. A node that is seen in uncordon-required therefore waits for the rival, and takes no
+  // slot.
   ExpectBudgetsKept(rollout, kOursMax, kUnavailableMax + kRivalsMax,
                     [](std::string_view state) { return IsInProgress(state) && state != "uncordon-required"; });
   for (const auto& [name, node] : world.Nodes()) {

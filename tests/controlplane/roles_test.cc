@@ -1,4 +1,5 @@
-// The ClusterRoles of tools/upgradectl/rbac.yaml: with them each verb works, and without any of their rules one does not.
+// The ClusterRoles of tools/upgradectl/rbac.yaml: with them each verb works, and without any one of their rules a verb
+// fails.
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -77,7 +78,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: driver-u
 subjects: [{kind: ServiceAccount, name: actor, namespace: $NS}]
 )";
 
-// A rollout that waits for an approval, and people with rights.
+// A rollout that waits for an approval, and users with permissions.
 class Office {
  public:
   Office() : world_(ControlPlane::Shared(), "roles", 5) {
@@ -131,7 +132,7 @@ class Office {
   World world_;
 };
 
-// All that only reads, with each thing that the role may read.
+// Returns commands that only read, and that together use everything that the role may read.
 std::vector<Words> Reading(const Office& office) {
   return {{"status"},
           {"status", "--requestor-id", "test"},
@@ -143,7 +144,7 @@ std::vector<Words> Reading(const Office& office) {
           {"status", "--driver", "ofed"}};
 }
 
-// All that writes, and by what it is seen that it did.
+// A command that writes, and the query that shows its effect.
 struct Writing {
   Words words;
   Words get;
@@ -229,7 +230,7 @@ TEST_CASE("Who may view sees all and writes nothing, who may act does each verb,
   }
 }
 
-// The rule is there again when this goes.
+// Removes a rule; the destructor restores it.
 class WithoutRule {
  public:
   WithoutRule(const Office& office, const std::string& role, std::size_t rule)
@@ -258,7 +259,7 @@ std::size_t CountRules(const Office& office, const std::string& role) {
   return Items(office.admin().Get({"clusterrole", role}), {"rules"}).Size();
 }
 
-// The API server learns of a change of roles a moment later.
+// The API server notices a change of roles only after a moment.
 bool AwaitForbidden(const Office& office, const std::string& account, const std::vector<Words>& commands) {
   return Eventually(std::chrono::seconds(10), [&] {
     for (const Words& words : commands) {
@@ -282,7 +283,7 @@ TEST_CASE("No rule of the roles of upgradectl is there in vain", "[troubles]") {
   }
   std::vector<Words> writing;
   for (const Writing& each : Writings(office)) {
-    if (each.words.front() == "resume") continue;  // nothing is paused here
+    if (each.words.front() == "resume") continue;  // the rollout is not paused here
     writing.push_back(each.words);
     writing.back().insert(writing.back().end(), {"--yes", "--dry-run=server"});
   }

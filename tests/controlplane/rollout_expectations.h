@@ -1,4 +1,4 @@
-// What must be true during and after every rollout that ends well, from what the witnesses saw.
+// Expectations for every rollout that ends well, checked against the records of the witnesses.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_ROLLOUT_EXPECTATIONS_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_ROLLOUT_EXPECTATIONS_H_
 
@@ -14,7 +14,7 @@
 
 namespace driverupgrade::e2e {
 
-// A world before its rollout, and the witnesses of the rollout. Make it right before the driver is changed.
+// A world before its rollout, and the witnesses of the rollout. Create it right before the driver changes.
 struct Rollout {
   explicit Rollout(const World& world);
 
@@ -26,52 +26,51 @@ struct Rollout {
   WatchWitness watch;
 };
 
-// The Go library knows no annotations of ours, and leaves them where it ends what we have begun.
+// The Go library ignores our annotations, and leaves them on the nodes if it completes an upgrade that we started.
 enum class EndedBy { kUs, kGoLibraryToo };
 
-// Every node is upgrade-done with one Ready driver pod of the newest revision, nothing of ours is left on it,
-// and it is schedulable unless an administrator had cordoned it.
+// Expects that every node is upgrade-done with one Ready driver pod of the newest revision, and that no mark of ours is
+// left on it. It must be schedulable unless an administrator had cordoned it.
 void ExpectEveryNodeUpgraded(Rollout& rollout, EndedBy by = EndedBy::kUs);
 
-// The most nodes that were in progress (those of an administrator not counted) and unschedulable (those counted) at one
-// time, by both witnesses: every version of every node that is in the audit log or was seen by the watch.
+// Returns the largest number of nodes that were in progress (without an administrator's) and that were unschedulable
+// (with these) at the same time. Uses both witnesses: every version of every node in the audit log or in the watch.
 Peaks MeasurePeaks(Rollout& rollout, bool (*holds_slot)(std::string_view) = IsInProgress);
 
-// There were never more of either than allowed. What somebody else began, in one of `unjudged`, is counted and not
-// judged.
+// Expects that neither number ever exceeded its limit. Starts by another operator, during a turn of `unjudged`, are
+// counted but not judged.
 void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max,
                        bool (*holds_slot)(std::string_view state) = IsInProgress,
                        const std::vector<Turn>& unjudged = {});
 
-// Both witnesses have come to the end: the last state of every node is in the watch and in the audit log.
+// Expects that both witnesses are complete: the last state of every node is in the watch and in the audit log.
 void ExpectWitnessesSawTheEnd(Rollout& rollout);
 
-// The audit log tells the same story of every node as the watch. Not so if the operator was killed: of a
-// request whose sender is gone the audit log does not say what came of it.
+// Expects that the audit log and the watch report the same versions of every node. Not valid if the operator was
+// killed, because the audit log does not record the result of a request whose sender has died.
 void ExpectWitnessesAgree(Rollout& rollout);
 
-// As ExpectPodsMovedByEvictionOnly, but some of the workload pods may have been left alone.
+// Same as ExpectPodsMovedByEvictionOnly, except that some of the workload pods may not have been evicted.
 void ExpectNothingElseWritten(Rollout& rollout);
 
-// The operator has written nothing but nodes, evictions of workload pods, deletions of driver pods,
-// Events, and the objects by which replicas agree: Lease and ledger. Every workload pod of before the rollout was
-// evicted.
+// Expects that the operator has only written nodes, evictions of workload pods, deletions of driver pods, Events, and
+// the objects that replicas share: Lease and ledger. Every workload pod from before the rollout must have been evicted.
 void ExpectPodsMovedByEvictionOnly(Rollout& rollout);
 
 // Expects a rollout in which no node was stuck: no node has shown its gate, and the operator sent at most `per_node` requests for each node
 // and `at_start` more. Evictions, watches, Leases and Events do not count.
 void ExpectUsualRequests(Rollout& rollout, int per_node, int at_start);
 
-// How many of the operator's patches changed the annotation of the node that shows its gate.
+// Returns how many of the operator's patches changed the annotation that shows the gate of the node.
 int CountShownGates(AuditLog& audit, const std::string& node);
 
-// One Event for every state on the way from upgrade-required to upgrade-done.
+// Expects one Event for every state on the way from upgrade-required to upgrade-done.
 void ExpectOneEventForEachState(Rollout& rollout);
 
-// The annotation by which a node shows its gate.
+// The annotation that shows the gate of a node.
 inline constexpr char kWaitingFor[] = "nvidia.com/gpu-driver-upgrade.waiting-for";
 
-// How the states of a rollout read in an Event.
+// Returns the text of an Event for this state of a rollout.
 std::string StateMessage(const std::string& state);
 
 }  // namespace driverupgrade::e2e

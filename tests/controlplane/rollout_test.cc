@@ -1,4 +1,4 @@
-// A rollout of some size, for the figures: what it takes beside the least that this cluster allows.
+// A rollout of some size, for the figures: its cost compared with the minimum that this cluster allows.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kNodes = 50;
 constexpr int kInProgressMax = 10;
-// Four patches of the node, a list of its pods and the deletion of its driver pod; the lists before the first watches.
+// Four patches of the node, a list of its pods and the deletion of its driver pod. At the start: the lists before the
+// first watches.
 constexpr int kRequestsPerNode = 6;
 constexpr int kRequestsAtStart = 14;
 
@@ -27,8 +28,8 @@ podDeletion: {force: false, timeoutSeconds: 60, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 60, deleteEmptyDir: false}
 )";
 
-// Measured once in the same world on such a machine (2 cores): a program that makes the fewest calls possible
-// and observes no policy, and the Go library in a loop.
+// Prints two other results, measured once in the same world on such a machine (2 cores): a program that makes the
+// fewest possible calls and ignores the policy, and the Go library in a loop.
 void PrintComparison(double seconds, const std::vector<AuditedRequest>& requests) {
   const double per_node = static_cast<double>(requests.size()) / kNodes;
   std::cout << std::fixed << std::setprecision(1) << "50 nodes, 10 at a time    time      requests per node\n"
@@ -69,13 +70,13 @@ TEST_CASE("With nothing to do on fifty nodes, a minute brings watches and lease 
   const GpuOperator gpu_operator(world, kPolicy);
   const std::unique_ptr<Process> service = gpu_operator.Start("--leader-elect");
   REQUIRE(Eventually(std::chrono::seconds(60), [&] { return AllDone(world); }));
-  Eventually(std::chrono::seconds(5), [] { return false; });  // Events, and what it hears of its own writes
+  Eventually(std::chrono::seconds(5), [] { return false; });  // Events, and the watch events of its own writes
 
   const std::size_t before = rollout.audit.Read().size();
   Eventually(std::chrono::seconds(60), [] { return false; });
   CHECK(service->IsRunning());
   const std::vector<AuditedRequest>& requests = rollout.audit.Read();
-  CHECK(requests.size() > before + 10);  // a renewal each two seconds: it is alive
+  CHECK(requests.size() > before + 10);  // it renews every two seconds, so it is alive
   for (std::size_t i = before; i < requests.size(); ++i) {
     INFO(requests[i].verb << " " << requests[i].resource);
     CHECK((requests[i].verb == "watch" || requests[i].resource == "leases"));

@@ -1,5 +1,5 @@
-// safe_load_init as a process, with the rights of its rbac.yaml: alone, through an outage, and with gpu_operator on the
-// other side.
+// safe_load_init as a process, with the permissions of its rbac.yaml: alone, through an outage, and with gpu_operator
+// as its counterpart.
 #include <sys/types.h>
 
 #include <chrono>
@@ -34,7 +34,7 @@ podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 )";
 
-// The ConfigMap of examples/operators/safe_load_init/daemonset.yaml, and who may read it.
+// Creates the ConfigMap of examples/operators/safe_load_init/daemonset.yaml, and the permission to read it.
 void Install(const ControlPlane& control_plane, const std::string& enable = "true") {
   const Kubectl& admin = control_plane.admin();
   if (admin.Run({"get", "namespace", kNs}).exit_code != 0) admin.Must({"create", "namespace", kNs});
@@ -99,7 +99,7 @@ TEST_CASE("A driver waits until its node's annotation is removed", "[safe_load]"
   INFO(waiting.output());
   CHECK(Annotation(world, node).empty());
 
-  // A new pod asks again; and an empty annotation is none.
+  // A new pod waits again, and an empty annotation counts as missing.
   InitContainer again(world.control_plane(), node);
   REQUIRE(again.AwaitLine(kWaits));
   CHECK(Annotation(world, node) == "true");
@@ -180,7 +180,7 @@ TEST_CASE("An upgrade evacuates the node of a driver that waits, and lets it be 
   CHECK(waiting.process().Wait(kLimit) == 0);
   INFO(waiting.output());
   CHECK(Annotation(world, node).empty());
-  // Evacuated before the driver was let go: none of its pods is there any more, and the node was cordoned first.
+  // The node was evacuated before the driver was released: none of its pods is left, and the node was cordoned first.
   const std::set<std::string> pods_after = world.WorkloadPods();
   for (const std::string& pod : pods_before) CHECK_FALSE(pods_after.contains(pod));
   const auto released = FindRequest(audit, [&](const AuditedRequest& request) {

@@ -53,7 +53,7 @@ maxParallelUpgrades: 6
 maxUnavailable: 100%
 )";
 
-// The versions with which the node's upgrade begins and has ended; 0: not yet.
+// Versions of the cluster at which the node's upgrade started and ended; 0: not yet.
 struct Upgrade {
   std::uint64_t begun = 0;
   std::uint64_t done = 0;
@@ -87,7 +87,8 @@ bool AwaitWord(const GpuOperator& gpu_operator, std::string_view word) {
   });
 }
 
-// Two canaries, one after the other; a sick one halts although the other is well; the approval after it lets all go on.
+// The two canaries are upgraded in sequence. A sick one halts the rollout although the other is healthy, and the
+// approval afterwards lets all nodes continue.
 TEST_CASE("Two canaries soak, a sick one halts the rollout, and an approval lets it go on", "[staged]") {
   World world(ControlPlane::Shared(), "canary", 5);
   world.DeployDriver();
@@ -102,7 +103,7 @@ TEST_CASE("Two canaries soak, a sick one halts the rollout, and an approval lets
   CHECK(NodesIn(world, "upgrade-required").size() == 3);
   SetGpuHealthy(world, *canaries.begin(), "False");
   CHECK(AwaitWord(gpu_operator, "the rollout is halted: node " + *canaries.begin() + " of stage canary is sick"));
-  // Neither the time that it has to soak, nor the end of its cause, ends a halt.
+  // A halt outlasts the soak time and its cause.
   SetGpuHealthy(world, *canaries.begin(), "True");
   Eventually(std::chrono::seconds(5), [] { return false; });
   GiveTimeToAct(world);
@@ -121,14 +122,15 @@ TEST_CASE("Two canaries soak, a sick one halts the rollout, and an approval lets
   CHECK((one.done < other.begun || other.done < one.begun));
 }
 
-// Nobody starts after the end of the window, and nobody who has begun is left half-way.
+// No node starts after the end of the window, and no node that has started is left unfinished.
 TEST_CASE("A window that closes in the middle lets nobody start any more, and the others finish", "[staged]") {
   World world(ControlPlane::Shared(), "window", 6);
   world.DeployDriver();
   Rollout rollout(world);
   world.ChangeDriver("driver:2", "4s");
 
-  // Since some whole minute ago, and for the next seconds: two nodes of six or three.
+  // The window opened at a full minute in the past, and stays open for a few seconds: enough for two nodes of six, or
+  // three.
   const std::time_t now = system_clock::to_time_t(system_clock::now());
   const std::time_t start = (now / 60 - 2) * 60;
   const std::time_t end = now + 16;
@@ -154,7 +156,7 @@ TEST_CASE("A window that closes in the middle lets nobody start any more, and th
   CHECK(NodesIn(world, "upgrade-required").size() == 6 - done.size());
   process.reset();
 
-  // The rest, by a policy without a window.
+  // The remaining nodes, with a policy without a window.
   const OperatorResult result = GpuOperator(world, kNoWindow).Run();
   INFO(result.output());
   REQUIRE(result.exit_code == 0);
@@ -167,7 +169,7 @@ TEST_CASE("Twenty nodes in groups of four start group by group, each whole", "[s
   World world(ControlPlane::Shared(), "groups", 20);
   std::map<std::string, std::size_t> group;
   for (std::size_t i = 0; i < world.nodes().size(); ++i) {
-    group[world.nodes()[i]] = i % 5;  // not as their names are
+    group[world.nodes()[i]] = i % 5;  // not in the order of their names
     world.control_plane().admin().Must(
         {"label", "node", world.nodes()[i], "example.com/clique=c" + std::to_string(i % 5)});
   }
@@ -196,7 +198,7 @@ TEST_CASE("Twenty nodes in groups of four start group by group, each whole", "[s
     const std::uint64_t last_begun = starts[i + kSize - 1].upgrade.begun;
     for (std::size_t j = i; j < i + kSize; ++j) {
       CHECK(starts[j].group == starts[i].group);
-      CHECK(starts[j].upgrade.done > last_begun);  // all have begun before one of them is done
+      CHECK(starts[j].upgrade.done > last_begun);  // all nodes have started before any of them is done
       if (i > 0) CHECK(starts[j].upgrade.begun > starts[i - 1].upgrade.done);
     }
   }

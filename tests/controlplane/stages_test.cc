@@ -1,5 +1,5 @@
-// What an upgrade waits for on a node, one stage at a time: jobs, validation pods, and a driver that waits to be
-// loaded.
+// Conditions that an upgrade waits for on a node, one stage at a time: jobs, validation pods, and a driver that waits
+// to be loaded.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -52,7 +52,7 @@ spec:
 
 class TrainingJob {
  public:
-  // Its pod runs on `node` when it returns.
+  // Returns once its pod runs on `node`.
   TrainingJob(const World& world, const std::string& node) : world_(world) {
     kubectl().Create(Substitute(std::string(kJob), {{"$WORKLOAD_NS", world.workload_ns()}, {"$NODE", node}}));
     REQUIRE(Eventually(kStepLimit, [this] { return Status("ready") == 1; }));
@@ -149,8 +149,8 @@ TEST_CASE("A node whose validation pod is ready late stays in validation-require
   ExpectWitnessesAgree(rollout);
 }
 
-// Plays the init containers of held driver pods: each has its node say that the driver waits to be loaded, and lets the
-// driver start when that is taken away.
+// Plays the init containers of held driver pods: each annotates its node to show that the driver waits to be loaded,
+// and starts the driver when the annotation is removed.
 class InitContainers {
  public:
   explicit InitContainers(const World& world) : world_(world) {}
@@ -172,7 +172,7 @@ class InitContainers {
   int loads() const { return loads_; }
 
  private:
-  // What the kernel module would meet.
+  // Checks the conditions under which the kernel module would load.
   void Load(const DriverPod& pod, const NodeVersion& node) {
     INFO(pod.name << " on " << node.name);
     CHECK(node.unschedulable);
@@ -186,7 +186,7 @@ class InitContainers {
   int loads_ = 0;
 };
 
-// The version of `node` with which the driver was allowed to load.
+// Returns the version of `node` at which the driver was allowed to load.
 NodeVersion Unblocked(const NodeTimeline& timeline, const std::string& node) {
   const std::vector<NodeVersion> versions = timeline.VersionsOf(node);
   const auto is_blocked = [](const NodeVersion& version) { return version.annotations.count(kSafeLoad) == 1; };
@@ -209,7 +209,7 @@ void ExpectUnblockedWhenEvacuated(Rollout& rollout, const std::string& node, con
   }
 }
 
-// One node was restarted and got the new driver at once; the other gets it by the upgrade.
+// One node was restarted and gets the new driver immediately; the other one gets it by the upgrade.
 TEST_CASE("A driver that waits to be loaded is let go when its node is cordoned and its pods are gone", "[stages]") {
   World world(ControlPlane::Shared(), "safeload", 2);
   world.DeployDriver();

@@ -9,7 +9,7 @@ namespace driverupgrade::e2e {
 namespace {
 
 constexpr int kNudges = 3;
-// A change is acted on within milliseconds; this is what a loaded machine may need.
+// The operator reacts to a change within milliseconds. This is the time that a loaded machine may need.
 constexpr std::chrono::milliseconds kTimeToAct{700};
 
 }  // namespace

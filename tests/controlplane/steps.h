@@ -1,4 +1,4 @@
-// Waiting for what an upgrade comes to in the middle, and finding it in the audit log.
+// Helpers that wait for the middle of an upgrade, and find it in the audit log.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_STEPS_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_STEPS_H_
 
@@ -17,33 +17,34 @@ namespace driverupgrade::e2e {
 
 inline constexpr std::chrono::seconds kStepLimit{60};
 
-// kubectl gets a node before it patches it, which the operator need not and may not. Gives the operator that right.
+// Grants the operator's user `get` on nodes, because kubectl gets a node before it patches it. The operator itself
+// neither needs nor has this permission.
 void LetKubectlWork(const ControlPlane& control_plane);
 
-// A driver and two workload pods for each node, of which `unavailable_max` may be away at a time. One of the nodes, of
-// which there are four or more, was cordoned by an administrator after it had got its pods.
+// Deploys a driver, and two workload pods for each node, of which `unavailable_max` may be unavailable at a time. Then
+// cordons one of the nodes, of which there must be at least four, as an administrator.
 void DeployAll(const World& world, int unavailable_max);
 
 // Returns the nodes that are in `state`.
 std::set<std::string> NodesIn(const World& world, std::string_view state);
 
-// Whether `node` gets into `state` in time.
+// Returns whether `node` reaches `state` in time.
 bool AwaitState(const World& world, const std::string& node, const std::string& state);
 
-// Changes something about every node, three times, and gives the operator the time to do upon it what it must not do.
+// Changes every node three times, and gives the operator enough time for a wrong reaction.
 void GiveTimeToAct(const World& world);
 
-// The first request that `is_wanted` likes among those that were, or may have been, carried out.
+// Returns the first request for which `is_wanted` is true among those that were, or may have been, carried out.
 std::optional<AuditedRequest> FindRequest(AuditLog& audit, const std::function<bool(const AuditedRequest&)>& is_wanted);
 
-// The first PATCH that brought `node` into `state`.
+// Returns the first PATCH that moved `node` to `state`.
 std::optional<AuditedRequest> FindEntry(AuditLog& audit, const std::string& node, const std::string& state);
 
-// The first `verb` of the object `name`.
+// Returns the first request with `verb` for the object `name`.
 std::optional<AuditedRequest> FindWrite(AuditLog& audit, const std::string& verb, const std::string& resource,
                                         const std::string& name);
 
-// Checks that both were made, one after the other.
+// Checks that both requests exist, in this order.
 void ExpectInOrder(const std::optional<AuditedRequest>& first, const std::optional<AuditedRequest>& second);
 
 }  // namespace driverupgrade::e2e

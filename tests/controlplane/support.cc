@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFolderPrefix = "driverupgrade-e2e-";
 constexpr std::chrono::milliseconds kPollInterval{20};
 
-// A lock on a folder, as long as the process lives; -1 if somebody else has it and `wait` is false, or there is no folder.
+// Locks a folder until the process ends. Returns -1 if another process has the lock and `wait` is false, or if the
+// folder does not exist.
 int LockFolder(const fs::path& folder, bool wait) {
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file >= 0 && flock(file, LOCK_EX | (wait ? 0 : LOCK_NB)) == 0) return file;
@@ -29,7 +30,8 @@ int LockFolder(const fs::path& folder, bool wait) {
   return -1;
 }
 
-// Whoever lives holds the lock of his folder. A process number would not tell: he may be in another namespace.
+// A running process holds the lock of its folder. Its process id is not sufficient, because it may run in another
+// namespace.
 void RemoveFoldersOfTheDead(const fs::path& parent) {
   std::error_code ignored;
   std::vector<fs::path> folders;
@@ -56,7 +58,7 @@ void WriteFile(const fs::path& file, std::string_view text) {
   std::ofstream stream(file, std::ios::binary | std::ios::trunc);
   stream.write(text.data(), static_cast<std::streamsize>(text.size()));
   stream.close();
-  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);  // tokens are written too
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);  // the file may contain tokens
   if (!stream) throw std::runtime_error("cannot write " + file.string());
 }
 
@@ -94,7 +96,7 @@ double Stopwatch::seconds() const {
 
 TemporaryFolder::TemporaryFolder() {
   const fs::path parent = fs::temp_directory_path();
-  // Nobody else looks at a folder between its making and its locking.
+  // The lock keeps other processes away from the new folder until it is locked.
   const int parent_lock = LockFolder(parent, /*wait=*/true);
   RemoveFoldersOfTheDead(parent);
   std::string name = (parent / kFolderPrefix).string() + std::to_string(getpid()) + "-XXXXXX";

@@ -1,4 +1,4 @@
-// Files, text and waiting: what every part of the end-to-end tests needs.
+// Files, text and waiting, as needed by all end-to-end tests.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_SUPPORT_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_SUPPORT_H_
 
@@ -12,20 +12,20 @@
 
 namespace driverupgrade::e2e {
 
-// The content of `file`, from byte `offset` on; empty if there is no such file.
+// Returns the content of `file`, starting at byte `offset`; empty if there is no such file.
 std::string ReadFile(const std::filesystem::path& file, std::size_t offset = 0);
 
 void WriteFile(const std::filesystem::path& file, std::string_view text);
 
-// The last `count` lines of `file`, to say why a process ended.
+// Returns the last `count` lines of `file`, to explain why a process has ended.
 std::string LastLines(const std::filesystem::path& file, int count);
 
 using Replacements = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-// `text` with every occurrence of each name replaced by its value: {{"$NODE", "node-1"}}.
+// Returns `text` with every occurrence of each name replaced by its value: {{"$NODE", "node-1"}}.
 std::string Substitute(std::string text, Replacements replacements);
 
-// Asks `condition` every 20 ms until it is true, at most for `limit`. Returns whether it became true.
+// Evaluates `condition` every 20 ms until it is true, for at most `limit`. Returns whether it became true.
 bool Eventually(std::chrono::milliseconds limit, const std::function<bool()>& condition);
 
 class Stopwatch {
@@ -36,7 +36,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// A folder that is removed with everything in it. What a killed test left behind is removed by the next one.
+// A folder that is removed with all its content. The next test removes the folders of a killed test.
 class TemporaryFolder {
  public:
   TemporaryFolder();

@@ -1,5 +1,5 @@
-// `upgradectl` on rollouts in trouble: each verb is as in troubles/*.txt, and `explain` names the true cause.
-// DRIVERUPGRADE_REWRITE=1 writes these files anew.
+// `upgradectl` on rollouts in trouble: the output of each verb is as in troubles/*.txt, and `explain` names the true
+// cause. DRIVERUPGRADE_REWRITE=1 rewrites these files.
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -73,7 +73,7 @@ spec: {holderIdentity: operator, leaseDurationSeconds: 3600, renewTime: "$NOW"}
 
 constexpr char kMicroTime[] = "%Y-%m-%dT%H:%M:%E6SZ";
 
-// A ClusterPolicy with that section, gone when it goes.
+// A ClusterPolicy with that section, deleted by the destructor.
 class PolicyObject {
  public:
   PolicyObject(ControlPlane& control_plane, std::string_view policy) : admin_(control_plane.admin()) {
@@ -93,7 +93,7 @@ Words operator+(Words words, const Words& more) {
   return words;
 }
 
-// Two nodes with a driver of which there is a new revision, and the policy by which it is rolled out.
+// Two nodes with a driver that has a new revision, and the policy of its rollout.
 class Trouble {
  public:
   Trouble(const std::string& name, std::string_view policy) : world_(ControlPlane::Shared(), name, 2) {
@@ -102,7 +102,8 @@ class Trouble {
     policy_options_ = {"--policy", file.string()};
     world_.DeployDriver();
     gpu_operator_ = std::make_unique<GpuOperator>(world_, policy);
-    // The operator stands still while its picture is drawn. By this Lease it is alive: the trouble is another one.
+    // The operator is stopped while its picture is taken. This Lease makes it look alive, so that it is not reported as
+    // the trouble.
     world_.control_plane().admin().Create(
         Substitute(std::string(kLease), {{"$NAMESPACE", world_.driver_ns()},
                                          {"$NOW", absl::FormatTime(kMicroTime, absl::Now(), absl::UTCTimeZone())}}));
@@ -113,7 +114,7 @@ class Trouble {
   const std::string& other_node() const { return world_.nodes()[1]; }
   GpuOperator& gpu_operator() { return *gpu_operator_; }
 
-  // One pod on each node, of which none may go.
+  // Deploys one pod on each node, none of which may be evicted.
   void DeployStrictWorkload() const {
     Workload workload;
     workload.name = "web";
@@ -122,7 +123,7 @@ class Trouble {
     world_.Deploy(workload);
   }
 
-  // Rolls until then, and goes no further.
+  // Runs the operator until the condition is true, and stops it then.
   void RollUntil(const std::function<bool()>& condition) const {
     const std::unique_ptr<Process> process = gpu_operator_->Start();
     const bool is_so = Eventually(kStepLimit, condition);
@@ -132,15 +133,15 @@ class Trouble {
   void RollUntil(const std::string& node, const std::string& state) const {
     RollUntil([&] { return world_.Nodes().at(node).state == state; });
   }
-  // `explain` says it of `node`: Events come a moment after what they are about.
+  // Same, until `explain` prints `text` for `node`, because Events arrive a moment after their cause.
   void RollUntilExplained(const std::string& node, const std::string& text) const {
     RollUntil([&] { return Explained(node).find(text) != std::string::npos; });
   }
 
-  // From now on upgradectl looks for the policy in the cluster.
+  // From here on, upgradectl looks for the policy in the cluster.
   void ForgetPolicyFile() { policy_options_.clear(); }
 
-  // What is said about `node` by each verb. Those that write only ask the server.
+  // Returns the output of each verb for `node`. Verbs that write only do a dry run on the server.
   std::string Picture(const std::string& node) const {
     const std::vector<Words> reading = {
         {"status"}, {"status", "-o", "wide"}, {"explain", node}, {"plan"}, {"preflight"}};
@@ -172,7 +173,7 @@ void ExpectNames(const std::string& text, const Words& wanted) {
   }
 }
 
-// As a kubelet reports an image that its registry does not have.
+// Reports an image that its registry does not have, as a kubelet would.
 void FailToPullImage(const World& world, const std::string& pod) {
   constexpr char kStatus[] = R"({"status": {"containerStatuses": [{
     "name": "driver", "image": "driver:2", "imageID": "", "ready": false, "restartCount": 0,

@@ -1,4 +1,5 @@
-// `upgradectl simulate` against the truth: the same cluster rolled for real, and simulated from its dump before.
+// Compares `upgradectl simulate` with reality: the same cluster is rolled out for real, and simulated from a dump taken
+// before.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -21,21 +22,22 @@
 namespace driverupgrade::e2e {
 namespace {
 
-// Of the operator: its calls begin in the order of the plan, so that no more than the others can end after a later one.
+// Number of parallel calls of the operator. It starts calls in the order of the plan, so at most the others can finish
+// after a later one.
 constexpr std::ptrdiff_t kCallsInFlight = 8;
-// Of both. Long beside the three seconds or so that a control plane on two processors needs for twenty-five nodes at
-// once, which a simulation does not have.
+// Start time in both rollouts. It is long compared with the roughly three seconds that a control plane on two
+// processors needs for twenty-five nodes at a time, a delay that a simulation does not have.
 constexpr char kDriverStart[] = "24s";
 constexpr char kPodStop[] = "2s";
 
 struct Story {
   double seconds = 0;
   Peaks peaks = {};
-  // By when they began.
+  // Nodes in the order of their starts.
   std::vector<std::string> order = {};
 };
 
-// All that such a cluster tells; it validates nothing.
+// Expects all measurements that such a cluster can provide. It has no validation.
 void ExpectMeasured(const std::string& told) {
   for (const char* option : {"--driver-start ", "--driver-stop ", "--pod-start ", "--pod-stop "}) {
     INFO(told);
@@ -43,7 +45,7 @@ void ExpectMeasured(const std::string& told) {
   }
 }
 
-// What the simulation goes by: flags, or nothing but the pods and Events of the dump.
+// Source of the simulation's durations: flags, or only the pods and Events of the dump.
 enum class Times { kGiven, kMeasured };
 
 std::vector<std::string> FlagsOf(Times times) {
@@ -96,7 +98,7 @@ Story Rolled(const World& world, const std::string& policy, const std::string& d
   world.ChangeDriver(driver, kDriverStart);
   GpuOperator gpu_operator(world, policy);
   gpu_operator.set_timeout(std::chrono::minutes(8));
-  gpu_operator.set_more_options({"--ledger"});  // stages need one
+  gpu_operator.set_more_options({"--ledger"});  // stages require the ledger
   const OperatorResult result = gpu_operator.Run();
   INFO(result.output());
   REQUIRE(result.exit_code == 0);
@@ -114,7 +116,8 @@ Story Rolled(const World& world, const std::string& policy, const std::string& d
   return story;
 }
 
-// How many of the nodes that were to begin before a node began after it; of the node that overtook the most.
+// Returns how many nodes a node overtook: nodes that should have started before it but started after it. This is the
+// maximum over all nodes.
 std::ptrdiff_t OvertakenAtMost(const std::vector<std::string>& told, const std::vector<std::string>& happened) {
   std::map<std::string, std::ptrdiff_t> places;
   for (const std::string& node : happened) places.emplace(node, static_cast<std::ptrdiff_t>(places.size()));
@@ -140,7 +143,7 @@ void Compare(const std::string& name, const Story& told, const Story& happened) 
   CHECK(overtaken < kCallsInFlight);
 }
 
-// A cluster whose driver and pods take their time.
+// A cluster whose driver and pods take a while to start and stop.
 class Fleet {
  public:
   Fleet(const std::string& name, int nodes, std::optional<int> unavailable_max = std::nullopt)
@@ -173,7 +176,7 @@ constexpr char kUnavailable[] =
 constexpr char kStages[] =
     "{autoUpgrade: true, maxParallelUpgrades: 30, maxUnavailable: 100%, drain: {enable: true, timeoutSeconds: 60}, "
     "rollout: {stages: [{name: canary, nodes: 20}]}}";
-// Of the pods that 25 nodes have.
+// Disruption budget for the pods of 25 nodes.
 constexpr int kBudget = 12;
 
 TEST_CASE(
@@ -193,7 +196,7 @@ TEST_CASE("A rollout that a disruption budget slows down does, too", "[truth_bud
   Fleet("budget", 50, kBudget).Roll(kSlots);
 }
 
-// Four minutes for each rollout: on request.
+// Runs on request only, because each rollout takes four minutes.
 TEST_CASE("Rollouts of 200 nodes do, too", "[.truth_200]") {
   SECTION("with slots, and then in stages") {
     Fleet fleet("slots-200", 200);

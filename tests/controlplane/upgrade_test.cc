@@ -1,5 +1,4 @@
-// The whole way of an upgrade: gpu_operator against a real API server, judged by what the API server says
-// about it.
+// A complete upgrade: gpu_operator against a real API server, judged by the records of the API server.
 #include <chrono>
 #include <iomanip>
 #include <iostream>
@@ -81,17 +80,17 @@ TEST_CASE("The newest revision has the template that the API server shows of its
 TEST_CASE("An operator that is killed ten times in the middle of an upgrade comes to the same end", "[upgrade]") {
   constexpr int kKills = 10;
   World world(ControlPlane::Shared(), "killed", kNodes);
-  // An eviction whose sender dies at the wrong moment takes its share of the disruption budget for two minutes,
-  // although the pod stays: the API server books it before it deletes the pod. So the budget must bear some of these.
+  // The API server books an eviction before it deletes the pod. If the sender dies in between, the eviction keeps its
+  // share of the disruption budget for two minutes although the pod stays. The budget must bear some of these.
   DeployAll(world, kNodes);
   Rollout rollout(world);
   world.ChangeDriver("driver:2", "1500ms");
 
   GpuOperator gpu_operator(world, kPolicy);
-  gpu_operator.set_timeout(std::chrono::seconds(240));  // for the case that it did not bear them
+  gpu_operator.set_timeout(std::chrono::seconds(240));  // in case the budget did not bear them
   for (int kill = 0; kill < kKills; ++kill) {
-    // Each life gets a little further than the one before, up to three writes, so that death comes at various
-    // moments; but each does something, or ten lives would be no more than one.
+    // Each process gets up to three writes further than the one before, so that the kills come at various moments. Each
+    // makes progress, or ten processes would be no different from one.
     const int writes_wanted = rollout.audit.CountWrites() + 1 + kill % 3;
     const std::unique_ptr<Process> process = gpu_operator.Start();
     const bool killed_in_progress = Eventually(std::chrono::seconds(60), [&] {

@@ -14,8 +14,7 @@
 namespace driverupgrade::e2e {
 namespace {
 
-// Events about gates and those about states are written by different calls, in no order: in a history that of the states
-// comes first.
+// Moves Events about gates behind those about states, because different calls write them in no particular order.
 std::string WithGatesLast(const std::string& text) {
   std::istringstream lines(text);
   std::string line;
@@ -43,11 +42,11 @@ std::string WithoutChance(const World& world, std::string text) {
       {R"(\b(ReplicaSet web)-[a-z0-9]{5,10}\b)", "$1-SET"},
       {R"(operator \S+_\S+)", "operator HOLDER"},
       {R"(\(\d+ times\))", "(N times)"},
-      // What is left of a table's columns, whose widths are by such words.
+      // The widths of a table's columns depend on these words.
       {R"(([^ \n])  +)", "$1  "},
   };
   for (const auto& [pattern, word] : words) text = std::regex_replace(text, std::regex(pattern), word);
-  // The newest revision first: it may be in the other one's name by chance alone.
+  // The newest revision first, because it may occur in the name of the other one by chance.
   const std::string newest = world.NewestDriverRevision();
   for (const std::string& revision : {newest, newest.substr(0, 7) + "…"}) {
     text = Substitute(std::move(text), {{revision, "NEW"}});
@@ -66,7 +65,7 @@ std::string WithoutChance(const World& world, std::string text) {
 std::vector<std::string> UpgradectlOptions(const World& world, const std::string& kubeconfig) {
   std::vector<std::string> options = {"--kubeconfig",    kubeconfig,   "--namespace", world.driver_ns(),
                                       "--driver-labels", "app=driver"};
-  // The operators of these tests have their policy from a file, and then no validation unless they are told of one.
+  // The operators of these tests read their policy from a file, and then do not validate unless an option says so.
   options.insert(options.end(), {"--validation-selector", ""});
   return options;
 }

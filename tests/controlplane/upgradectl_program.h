@@ -1,4 +1,4 @@
-// `upgradectl`, as a person runs it on a cluster of the tests.
+// `upgradectl`, as a user runs it on a cluster of the tests.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PROGRAM_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PROGRAM_H_
 
@@ -10,7 +10,7 @@
 
 namespace driverupgrade::e2e {
 
-// Runs it to its end; one that does not end within a minute is killed and has exit code 137.
+// Runs it until it exits. If it does not exit within a minute, it is killed and has exit code 137.
 KubectlResult RunUpgradectl(const ControlPlane& control_plane, const std::vector<std::string>& arguments);
 
 }  // namespace driverupgrade::e2e

@@ -1,4 +1,4 @@
-// `upgradectl status` and `explain` on a real API server show what the operator itself has found, word for word.
+// On a real API server, `upgradectl status` and `explain` must show the operator's own findings, word for word.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kOwnView[] = "this is upgradectl's own view, not the operator's: ";
 
-// As a kubelet reports a driver that does not load on this kernel.
+// A driver that does not load on this kernel, as reported by a kubelet.
 constexpr char kCrashLoop[] = R"({"status": {"containerStatuses": [{
   "name": "driver", "image": "driver:2", "imageID": "", "ready": false, "restartCount": 5,
   "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 2m40s restarting failed container"}}}]}})";
@@ -25,7 +25,8 @@ TEST_CASE("An operator that is not installed, one that alice may not ask, and on
   if (viewed == nullptr) return;
   viewed->CheckPictures("not-installed");
 
-  // Without the role alice sees a pass of her own, and the reason. Without a token the page refuses the administrator, too.
+  // Without the role, upgradectl shows alice a pass of its own, and the reason. Without a token, the page refuses even
+  // the administrator.
   viewed->StartOperator();
   CHECK(viewed->Tells({"status"}, std::string(kOwnView) + "create serviceaccounts/token " + viewed->ns() +
                                       "/nvidia-gpu-driver-upgrade-viewer: 403: "));
@@ -75,7 +76,7 @@ TEST_CASE("A webhook that refuses the operator's patches of nodes is named, and 
   viewed->Begin();
   viewed->Freeze("UPDATE", "nodes");
   viewed->world().ChangeDriver("driver:2");
-  // Three failed requests are remembered; the advice has the last one, too.
+  // The operator remembers three failed requests. The advice contains the last one as well.
   REQUIRE(viewed->Tells({"explain", viewed->node()}, "failed calling webhook \"freeze.example.com\"", 4));
   viewed->CheckPictures("webhook-nodes");
 

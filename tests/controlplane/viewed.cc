@@ -23,7 +23,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// No scheduler takes it, so that its address is the machine's.
+// No scheduler handles this pod, so that its address is the machine's.
 constexpr std::string_view kPod = R"(
 apiVersion: v1
 kind: Pod
@@ -51,7 +51,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: driver-u
 subjects: [{kind: ServiceAccount, name: alice, namespace: $NS}]
 )";
 
-// A webhook of a change freeze whose server is away: it refuses requests of the operator only.
+// A webhook of a change freeze whose server is down: it only refuses requests of the operator.
 constexpr std::string_view kWebhook = R"(
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -125,7 +125,7 @@ void Viewed::StartOperator() {
 void Viewed::StartGoOperator() {
   std::array<char, HOST_NAME_MAX + 1> host = {};
   REQUIRE(gethostname(host.data(), host.size() - 1) == 0);
-  CreatePod(host.data());  // the name by which controller-runtime elects
+  CreatePod(host.data());  // the name that controller-runtime uses for its leader election
   go_operator_ = GoOperator(world_, kPatient)
                      .Start({"--until-done=false", "--timeout", "0", "--leader-elect", "--rollout-secure-address",
                              "0.0.0.0:" + port_});
@@ -171,7 +171,7 @@ void Viewed::CheckPictures(const std::string& name, const Words& more) const {
   // The next attempt may be due at this very moment.
   const std::string picture = PictureOf(world_, {{"status"}, {"explain", node()}}, options);
   const std::string timeless = std::regex_replace(picture, std::regex("\n  until TIME \\(in AGE\\)"), "");
-  // How often a request has failed by now depends on the machine.
+  // The number of failed requests so far depends on the machine.
   CheckPicture(name, std::regex_replace(timeless, std::regex("(\n  TIME \\(AGE ago\\): [^\n]*)(\\1)+"), "$1"));
 }
 

@@ -1,5 +1,5 @@
-// A rollout whose operator serves its page, and alice, who looks at it through the API server with the rights of deploy/rbac/viewer and
-// tools/upgradectl/rbac.yaml.
+// A rollout whose operator serves its page, and alice, who views it through the API server with the permissions of
+// deploy/rbac/viewer and tools/upgradectl/rbac.yaml.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_VIEWED_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_VIEWED_H_
 
@@ -17,7 +17,8 @@ namespace driverupgrade::e2e {
 
 class Viewed {
  public:
-  // Returns nullptr, with a message, if the API server's proxy reaches no address of this machine. The nodes have a driver.
+  // Returns nullptr, with a message, if the API server's proxy cannot reach any address of this machine. The nodes have
+  // a driver.
   static std::unique_ptr<Viewed> Make(const std::string& name, int nodes = 2, std::string_view policy = kPatient);
   ~Viewed();
   Viewed(const Viewed&) = delete;
@@ -38,19 +39,19 @@ podDeletion: {timeoutSeconds: 300}
 
   void StartOperator();
   void KillOperator() { operator_.reset(); }
-  // Starts the example operator of the Go module in its place.
+  // Starts the example operator of the Go module instead.
   void StartGoOperator();
   void LetAliceRead() const;
-  // With all rights, and after a first pass over the nodes.
+  // Starts the operator with all permissions, and waits for a first pass over the nodes.
   void Begin();
-  // A webhook of a change freeze whose server is away: it refuses requests of the operator only.
+  // Installs a webhook of a change freeze whose server is down: it only refuses requests of the operator.
   void Freeze(const std::string& operation, const std::string& resource) const;
 
   // Returns the output of alice's upgradectl.
   std::string Show(std::vector<std::string> words) const;
-  // Whether it says `text` so often in time.
+  // Returns whether the output contains `text` that many times before the time limit.
   bool Tells(const std::vector<std::string>& words, const std::string& text, int times = 1) const;
-  // The same as in troubles/`name`.txt, of `status` and `explain`.
+  // Compares the output of `status` and `explain` with troubles/`name`.txt.
   void CheckPictures(const std::string& name, const std::vector<std::string>& more = {}) const;
   // Returns the response of the page, through the proxy, to a client without a viewer's token.
   KubectlResult Raw() const;
@@ -58,7 +59,7 @@ podDeletion: {timeoutSeconds: 300}
  private:
   Viewed(const std::string& name, const std::string& address, int nodes, std::string_view policy);
   std::string InNamespace(const std::string& manifest) const;
-  // The operator's pod, as far as the API server's proxy needs it.
+  // Creates the operator's pod, as far as the API server's proxy needs it.
   void CreatePod(const std::string& name) const;
 
   World world_;

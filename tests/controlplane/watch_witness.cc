@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::chrono::seconds kFirstListLimit{30};
 
-// A name of its own for each witness of a run.
+// Returns a different file for each witness of a run.
 std::filesystem::path NewFile(const ControlPlane& control_plane) {
   static int count = 0;
   return control_plane.folder() / ("watch-" + std::to_string(++count) + ".json");
 }
 
-// Reads the whole JSON values at the start of `text` into `timeline`. Returns how many bytes they took; the
-// last value may still be being written.
+// Parses the complete JSON values at the start of `text` into `timeline`. Returns their size in bytes. The last value
+// may be incomplete.
 std::size_t ParseEvents(const std::string& text, NodeTimeline& timeline) {
   rapidjson::StringStream stream(text.c_str());
   std::size_t read = 0;

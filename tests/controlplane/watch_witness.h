@@ -1,4 +1,5 @@
-// A raw watch on the nodes of one world: a second witness, which also sees what others than the operator do.
+// A raw watch on the nodes of one world: a second witness, which also sees the writes of clients other than the
+// operator.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_WATCH_WITNESS_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_WATCH_WITNESS_H_
 
@@ -13,16 +14,15 @@
 
 namespace driverupgrade::e2e {
 
-// `kubectl get nodes --watch` in the background, from the constructor on. It follows the cluster with a small
-// delay, so wait (Eventually) for what must be in its timeline.
+// Runs `kubectl get nodes --watch` in the background from its construction on. It follows the cluster with a small
+// delay, so use Eventually to wait for an expected entry of its timeline.
 class WatchWitness {
  public:
-  // Returns when it has seen `nodes` nodes with the label `selector`; throws std::runtime_error if that takes
-  // too long.
+  // Returns when it has seen `nodes` nodes with the label `selector`. Throws std::runtime_error if that takes too long.
   WatchWitness(ControlPlane& control_plane, const std::string& selector, std::size_t nodes);
 
-  // Everything that was seen so far. Throws std::runtime_error if the watch has ended, because then it is no
-  // witness.
+  // Returns everything that was seen so far. Throws std::runtime_error if the watch has ended, because it then misses
+  // changes.
   const NodeTimeline& Read();
 
  private:

@@ -106,7 +106,7 @@ spec:
         resources: {limits: {$LIMITS}}
 )";
 
-// Worlds of one run must not meet each other's namespaces, which take a while to go.
+// Returns a unique name, because the namespaces of earlier worlds take a while to disappear.
 std::string UniqueName(const std::string& name) {
   static int count = 0;
   return name + "-" + std::to_string(++count);
@@ -140,7 +140,7 @@ World::World(ControlPlane& control_plane, const std::string& name, int nodes, Gp
   MakeNodes(gpus);
 }
 
-// The roles of deploy/rbac that are of one namespace, in that of the driver.
+// Creates the namespaced roles of deploy/rbac in the namespace of the driver.
 void World::GiveRights() const {
   for (const char* file :
        {"base/driver-namespace.yaml", "base/operator-namespace.yaml", "requestor/maintenance-namespace.yaml"}) {
@@ -151,9 +151,9 @@ void World::GiveRights() const {
 }
 
 World::~World() {
-  // Whole collections: kubectl deletes objects one by one, and waits for each. Owners go before what they
-  // would make again. Without kubelets nobody ends the pods of a deleted node, so they go before their nodes,
-  // and at once.
+  // Deletes whole collections, because kubectl deletes objects one by one, and waits for each. Owners are deleted
+  // before the objects that they would create again. No kubelet ends the pods of a deleted node, so pods are deleted
+  // before their nodes, without a grace period.
   DeleteAll("/apis/apps/v1/namespaces/" + driver_ns_ + "/daemonsets?propagationPolicy=Orphan");
   DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/daemonsets?propagationPolicy=Orphan");
   DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/deployments?propagationPolicy=Orphan");

@@ -1,4 +1,4 @@
-// Nodes, a driver and workloads of one test, which nobody else sees and which are gone when it ends.
+// Nodes, a driver and workloads of one test, which no other test sees, and which are deleted when it ends.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_WORLD_H_
 
@@ -20,10 +20,10 @@ inline constexpr char kHold[] = "sim/hold";
 struct Workload {
   std::string name = "work";
   int replicas = 1;
-  std::string node;                    // empty = any; otherwise its pods run on this one only
-  std::optional<int> unavailable_max;  // of its disruption budget (named after it); absent = no budget
+  std::string node;                    // empty = any node; otherwise its pods run only on this one
+  std::optional<int> unavailable_max;  // limit of its disruption budget (which has its name); absent = no budget
   bool uses_gpu = true;
-  std::string stop_delay = "100ms";  // how long its pods take to go
+  std::string stop_delay = "100ms";  // time that its pods take to stop
 };
 
 struct DriverPod {
@@ -31,7 +31,7 @@ struct DriverPod {
   std::string node;
   std::string revision;
   bool is_ready = false;
-  bool is_held = false;  // it carries kHold
+  bool is_held = false;  // the pod has kHold
 };
 
 struct NodeEvent {
@@ -42,12 +42,12 @@ struct NodeEvent {
   int count = 0;
 };
 
-// All waits are bounded and throw std::runtime_error that says what was waited for.
+// All waits are limited, and throw a std::runtime_error that names the missing condition.
 class World {
  public:
-  // Makes two namespaces and `nodes` nodes that are Ready. Only one world at a time: an upgrade looks at
-  // every node that carries its labels.
-  // `gpus`: whether the nodes offer GPUs by a device plugin. Without one, a test publishes devices itself.
+  // Creates two namespaces and `nodes` nodes that are Ready. Only one world may exist at a time, because an upgrade
+  // includes every node with its labels.
+  // `gpus`: whether the nodes offer GPUs by a device plugin. Otherwise a test publishes devices itself.
   enum class Gpus { kByPlugin, kByClaims };
   World(ControlPlane& control_plane, const std::string& name, int nodes, Gpus gpus = Gpus::kByPlugin);
   ~World();
@@ -58,42 +58,42 @@ class World {
   const std::vector<std::string>& nodes() const { return nodes_; }
   const std::string& driver_ns() const { return driver_ns_; }
   const std::string& workload_ns() const { return workload_ns_; }
-  // Selects the nodes of this world.
+  // Label selector for the nodes of this world.
   const std::string& selector() const { return selector_; }
 
-  // A DaemonSet `driver` (OnDelete, label app=driver); returns when it is Ready on every node. The operator
-  // may delete pods in its namespace from then on.
+  // Deploys a DaemonSet `driver` (OnDelete, label app=driver). Returns when it is Ready on every node. From then on the
+  // operator may delete pods in its namespace.
   void DeployDriver() const;
 
-  // Gives the driver a new template. The pods of the new revision take `start_delay` ("1500ms") to get Ready.
-  // Does not wait for anything.
+  // Gives the driver a new template. The pods of the new revision take `start_delay` ("1500ms") to become Ready. Does
+  // not wait.
   void ChangeDriver(const std::string& image, const std::string& start_delay = "100ms") const;
 
-  // Does not wait either. The pods of the new revision are held.
+  // Same, but the pods of the new revision are held.
   void ChangeDriverAndHold(const std::string& image) const;
 
-  // A DaemonSet `validator` (label app=validator), whose pods are held; returns when there is one on every node.
+  // Deploys a DaemonSet `validator` (label app=validator) whose pods are held. Returns when there is one on every node.
   void DeployHeldValidator() const;
 
-  // Lets a held pod become Ready; that of the validator on `node`.
+  // Let a held pod, or the validator on `node`, become Ready.
   void Release(const std::string& ns, const std::string& pod) const;
   void ReleaseValidator(const std::string& node) const;
 
-  // A Deployment with an optional disruption budget; returns when all its pods are Ready.
+  // Creates a Deployment with an optional disruption budget. Returns when all its pods are Ready.
   void Deploy(const Workload& workload) const;
 
-  // As an administrator does it.
+  // Cordons the node as an administrator.
   void Cordon(const std::string& node) const;
 
   std::map<std::string, NodeVersion> Nodes() const;
   std::vector<DriverPod> DriverPods() const;
-  // The one on `node`; throws std::runtime_error if it has none or several.
+  // Returns the driver pod on `node`. Throws std::runtime_error unless there is exactly one.
   DriverPod DriverPodOn(const std::string& node) const;
   std::string NewestDriverRevision() const;
   std::set<std::string> WorkloadPods() const;
-  // Those of the pods with label app=`app` that are on `node`.
+  // Returns the pods on `node` with the label app=`app`.
   std::set<std::string> WorkloadPodsOn(const std::string& node, const std::string& app) const;
-  // The Events about the nodes of this world that a driver upgrade reported.
+  // Returns the Events about the nodes of this world that a driver upgrade reported.
   std::vector<NodeEvent> UpgradeEvents() const;
 
  private:

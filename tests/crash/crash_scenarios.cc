@@ -15,7 +15,7 @@ using testing::PodBehavior;
 
 constexpr PodBehavior kQuick{.start_delay = absl::Seconds(2), .stop_delay = absl::Seconds(1)};
 
-// Nodes n1, n2, ... with a driver each, and a web pod each of which no more than one may be missing.
+// Adds nodes n1, n2, ... with a driver each, and one web pod per node, of which at most one may be unavailable.
 void AddFleet(FakeCluster& cluster, int nodes, bool workload = true) {
   testing::AddFleet(cluster, {.node_count = nodes,
                               .node_prefix = "n",
@@ -77,7 +77,7 @@ Scenario Validation() {
               },
           .tick =
               [](FakeCluster& cluster, absl::Duration since_begin) {
-                // The validators take their time.
+                // The validators become ready only after a while.
                 for (const Pod& pod : cluster.daemon_set_pods("gpu-tests", "validator")) {
                   cluster.SetPodReady(pod.ref.ns, pod.ref.name, absl::ToInt64Seconds(since_begin) % 8 >= 6);
                 }
@@ -86,7 +86,7 @@ Scenario Validation() {
           .options = {.validation_selector = Selector("app=validator")}};
 }
 
-// The driver pods ask to be let go before they load the driver, and are ready only then.
+// The driver pods request to be released before they load the driver, and become ready only then.
 void LoadSafely(FakeCluster& cluster, absl::Duration) {
   for (const Node& node : cluster.nodes()) {
     for (const Pod& pod : cluster.daemon_set_pods("gpu", "driver")) {
@@ -112,7 +112,7 @@ Scenario SafeLoad() {
 
 Scenario Requestor() {
   UpgradePolicy policy = Policy();
-  policy.max_parallel = std::nullopt;  // the maintenance operator has a budget of its own
+  policy.max_parallel = std::nullopt;  // the maintenance operator has its own budget
   return {.name = "requestor mode",
           .set_up =
               [](FakeCluster& cluster) {
@@ -124,7 +124,7 @@ Scenario Requestor() {
           .options = {.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"}}};
 }
 
-// The new driver crashes on n1 for two minutes; by then the node has failed, and is retried.
+// The new driver crashes on n1 for two minutes. By then the node has failed, and is retried.
 Scenario Retry() {
   UpgradePolicy policy = Policy();
   policy.retry = {.max_attempts = 5, .backoff = absl::Minutes(2)};
@@ -143,7 +143,7 @@ Scenario Retry() {
           .policy = std::move(policy)};
 }
 
-// What the Go library leaves behind when it is switched off in the middle: labels, cordons, no marks of ours.
+// Nodes as the Go library leaves them when it is switched off in the middle: labels, cordons, and no marks of ours.
 Scenario HandOver() {
   UpgradePolicy policy = Policy();
   policy.max_parallel = 2;
@@ -174,8 +174,8 @@ Scenario WithLedger() {
   return scenario;
 }
 
-// The first stage is the node that would be second by name. An administrator approves it half a minute after the
-// beginning.
+// The first stage consists of the node that would be second by name. An administrator approves it half a minute after
+// the start.
 Scenario InStages() {
   UpgradePolicy policy = Policy();
   policy.rollout = RolloutPolicy{.stages = {{.name = "canary",
@@ -209,7 +209,7 @@ Scenario WithElection() {
   return scenario;
 }
 
-// Kubernetes restarts the driver pods one by one, too, whatever runs beside them.
+// Kubernetes restarts the driver pods one by one as well, whatever workloads are running.
 Scenario RollingUpdate() {
   return {.name = "RollingUpdate",
           .set_up =

@@ -1,4 +1,4 @@
-// L7: an engine may be killed at any of its API calls, and the next one ends where it would have ended.
+// L7: an engine may be killed at any of its API calls, and its successor must reach the same end.
 #include <cstdlib>
 #include <iostream>
 #include <set>
@@ -12,10 +12,10 @@ namespace {
 
 std::string_view NameOf(Source source) { return source == Source::kLists ? "lists" : "cache"; }
 
-// The lease of a dead leader runs out, and a pass that failed is repeated.
+// Maximum delay: the lease of a dead leader expires, and a failed pass is repeated.
 constexpr absl::Duration kCrashMayCost = absl::Seconds(35);
 
-// Once before each call, and once after the last.
+// Crashes once before each call, and once after the last.
 void CrashEverywhere(const Scenario& scenario, Source source) {
   const Outcome undisturbed = Run(scenario, source, {});
   CAPTURE(scenario.name, NameOf(source));
@@ -46,7 +46,7 @@ TEST_CASE("L7: a crash before any API call changes nothing in the end, for an en
   for (const Scenario& scenario : Scenarios()) CrashEverywhere(scenario, Source::kCache);
 }
 
-// Reads fail in one way; a write may have been applied or not.
+// Reads fail in one way; a failed write may have been applied or not.
 void CrashAndFault(const Scenario& scenario, Source source) {
   const Outcome undisturbed = Run(scenario, source, {});
   const std::set<std::int64_t> writes(undisturbed.writes.begin(), undisturbed.writes.end());
@@ -66,7 +66,8 @@ void CrashAndFault(const Scenario& scenario, Source source) {
   std::cout << fmt::format("{}, from {}: {} calls, {} runs\n", scenario.name, NameOf(source), undisturbed.calls, runs);
 }
 
-// The small one, or that of Scenarios() which an environment variable names: minutes or hours.
+// Returns the small scenario, or the one in Scenarios() that an environment variable names, which takes minutes or
+// hours.
 Scenario ScenarioForPairs() {
   const char* name = std::getenv("DRIVERUPGRADE_CRASH_PAIRS");
   for (Scenario& scenario : Scenarios()) {

@@ -21,10 +21,10 @@ using testing::FakeCluster;
 
 constexpr absl::Duration kTick = absl::Seconds(1);
 constexpr absl::Duration kLimit = absl::Hours(2);
-// Passes without anything to do, after which the upgrade is over.
+// Number of passes without any work after which the upgrade has ended.
 constexpr int kQuietPasses = 3;
 
-// `1@1767225600` and the like: times differ from run to run.
+// Removes the time from values such as `1@1767225600`, because times differ between runs.
 std::string WithoutTime(const std::string& value) {
   const std::size_t at = value.find('@');
   return at == std::string::npos ? value : value.substr(0, at);
@@ -98,7 +98,7 @@ class World {
     return absl::DeadlineExceededError("no answer");
   }
 
-  // Whether there was nothing to do.
+  // Returns whether there was nothing to do.
   bool Pass() {
     if (!engine_) Boot();
     const bool releases = scenario_.release_after && !released_ && clock_->Now() >= begin_ + *scenario_.release_after;

@@ -1,6 +1,7 @@
-// Checks every commit of a FakeCluster in which the driver gpu/driver is upgraded: a limit of upgrades in progress (I1), no
-// driver pod is deleted while a workload runs (I2), no administrator's cordon is lifted (I3), no node starts before the
-// first stage of a rollout allows it (I20). Also for engines with threads: the cluster reports commits one at a time.
+// Checks every commit of a FakeCluster in which the driver gpu/driver is upgraded. The number of upgrades in progress
+// is limited (I1), no driver pod is deleted while a workload runs (I2), and no administrator's cordon is lifted (I3).
+// No node starts before the first stage of a rollout allows it (I20). Also works for engines with threads, because the
+// cluster reports commits one at a time.
 #ifndef DRIVERUPGRADE_TESTS_CRASH_WITNESS_H_
 #define DRIVERUPGRADE_TESTS_CRASH_WITNESS_H_
 
@@ -19,12 +20,13 @@ bool IsDriver(const Pod& pod);
 
 class Witness {
  public:
-  // `canary`: the only node of the first stage, which soaks so long and needs an approval; empty: there are no stages.
+  // `canary`: the only node of the first stage, which has the soak time `soak` and needs an approval; empty: there are
+  // no stages.
   explicit Witness(int max_parallel, std::string canary = {}, absl::Duration soak = absl::ZeroDuration())
       : max_parallel_(max_parallel), canary_(std::move(canary)), soak_(soak) {}
 
   void Watch(const testing::Change& change);
-  // Empty: nothing.
+  // Returns the first violation; empty if there is no violation.
   const std::string& broken() const { return broken_; }
 
  private:
@@ -34,7 +36,7 @@ class Witness {
   const int max_parallel_;
   const std::string canary_;
   const absl::Duration soak_;
-  absl::Time done_at_ = absl::InfiniteFuture();  // the canary
+  absl::Time done_at_ = absl::InfiniteFuture();  // time of the canary's end
   bool approved_ = false;
   std::map<std::string, Node> nodes_;
   std::map<std::string, std::string> workloads_;

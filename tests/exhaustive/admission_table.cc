@@ -11,7 +11,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// That at which a node is seen; its grant is for one before, this one, or one after.
+// The version at which a controller sees a node. Its grant names an earlier version, the same version, or a later one.
 constexpr const char* kSeenVersion = "5";
 constexpr std::size_t kGrantsMax = 5000;
 constexpr std::array<const char*, kNodesMax> kLater = {"later-0", "later-1", "later-2", "later-3", "later-4"};
@@ -71,11 +71,11 @@ bool AdmissionTable::Admits(const NodeShares& shares, std::size_t node) {
   return known->second;
 }
 
-// The budgets are kept as ledger/admission_ledger.h says.
+// Applies the budgets in the way described in ledger/admission_ledger.h.
 bool AdmissionTable::Admit(const NodeShares& shares, std::size_t node) const {
   Sums sums;
   std::vector<WaitingNode> waiting;
-  std::size_t first = 0;  // of those that wait
+  std::size_t first = 0;  // index of `node` among the waiting nodes
   for (std::size_t i = 0; i < size(); ++i) {
     const NodeShare& share = shares[i];
     const Tally own{.total = 1, .slots = share.holds_slot, .unavailable = share.unavailable};

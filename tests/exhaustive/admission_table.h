@@ -1,7 +1,7 @@
-// The library's decisions about several nodes as a table: whom the budgets admit, and what becomes of the grants.
+// The library's decisions about several nodes as a table: which nodes the budgets admit, and how the grants change.
 //
-// Defines NodeShare, LedgerDecision and AdmissionTable. Admit and DecideGrants look at little of a
-// node, so each combination is decided once.
+// Defines NodeShare, LedgerDecision and AdmissionTable. Admit and DecideGrants only use a few properties of a node, so
+// each combination is decided once.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_ADMISSION_TABLE_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_ADMISSION_TABLE_H_
 
@@ -15,10 +15,10 @@
 
 namespace driverupgrade::tests {
 
-// How the grant in a controller's copy of the ledger stands to the version at which it sees the node.
+// Relation of the grant in a controller's copy of the ledger to the version at which it sees the node.
 enum class Relation : std::uint8_t { kNone, kOlder, kEqual, kNewer };
 
-// What matters of a node, as one controller sees it.
+// The relevant properties of a node, as one controller sees it.
 struct NodeShare {
   Relation relation = Relation::kNone;
   bool holds_slot = false;
@@ -32,11 +32,11 @@ NodeShare ShareOf(const Judged& judged, const Side& side);
 
 using NodeShares = std::array<NodeShare, kNodesMax>;
 
-// What DecideGrants makes of each node's grant.
+// The decision of DecideGrants about each node's grant.
 struct LedgerDecision {
   enum class Grant : std::uint8_t { kAsItIs, kNone, kOfThisVersion };
   bool changes = false;
-  // The node that was asked for may be started once that is stored.
+  // True if the requested node may start once the decision is stored.
   bool admits = false;
   std::array<Grant, kNodesMax> grants = {};
 };
@@ -45,7 +45,7 @@ class AdmissionTable {
  public:
   explicit AdmissionTable(const ModelOptions& options) : options_(options) {}
 
-  // Whether the budgets have room for the node, if it is the first by name.
+  // Returns whether the budgets have room for the node, if it is the first by name.
   bool Admits(const NodeShares& shares, std::size_t node);
   const LedgerDecision& Decide(const NodeShares& shares, const std::optional<std::size_t>& wanted);
 

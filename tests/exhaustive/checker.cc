@@ -23,10 +23,11 @@ std::uint64_t HashOf(const ClusterState& state) {
   return hash;
 }
 
-// All states that were found, in the order in which they were found, whole: no state is lost to equal hashes.
+// All states that were found, in the order of their discovery. They are stored completely, so equal hashes cannot hide
+// a state.
 class StateSet {
  public:
-  // The state's index, and whether it is new.
+  // Returns the state's index, and whether it is new.
   std::pair<Index, bool> Add(const ClusterState& state, Index parent) {
     if (states_.size() * 3 > slots_.size() * 2) Grow();
     Index& slot = SlotOf(state);
@@ -100,11 +101,11 @@ class Checker {
     if (!result_.broken.empty()) result_.path = PathTo(from) + fmt::format("  last: {}\n", world_.Describe(step));
   }
 
-  // Every state leads to the end, and the way there is followed from each only as far as it is not known.
+  // Checks that every state leads to the end. From each state, the path is followed only until it meets a known one.
   void Calm(int first) {
     constexpr int kUnknown = 0;
     constexpr int kOnTheWay = -1;
-    std::vector<int> distance(states_.size(), kUnknown);  // to the end, from 1 on
+    std::vector<int> distance(states_.size(), kUnknown);  // distance to the end, starting at 1
     std::vector<Index> way;
     for (Index from = 0; from < states_.size(); ++from) {
       way.clear();

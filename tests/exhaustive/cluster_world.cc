@@ -67,7 +67,7 @@ void ClusterWorld::ExpandController(const ClusterState& state, int controller, c
   }
 }
 
-// AdmissionLedger::Settle, and the Read that follows where it fails.
+// AdmissionLedger::Settle, and the Read that follows if it fails.
 void ClusterWorld::ExpandLedger(const ClusterState& state, int controller, const std::optional<std::size_t>& wanted,
                                 const Visitor& visit) {
   const LedgerDecision& decision = admission_.Decide(Shares(state, controller), wanted);
@@ -149,7 +149,7 @@ ClusterState ClusterWorld::StoreGrants(ClusterState state, int controller, const
   return state;
 }
 
-// They are few, and nearly in order.
+// Insertion sort, because there are few nodes, and they are almost sorted.
 void ClusterWorld::SortNodes(ClusterState& state) const {
   for (std::size_t i = 1; i < size(); ++i) {
     for (std::size_t j = i; j > 0 && state.nodes[j] < state.nodes[j - 1]; --j)
@@ -180,7 +180,7 @@ NodeShares ClusterWorld::Shares(const ClusterState& state, int controller) const
   return shares;
 }
 
-// An administrator's cordoned node asks for nothing that could be granted (dep-F14).
+// A node that an administrator cordoned needs nothing that a grant could give (dep-F14).
 bool ClusterWorld::NeedsGrant(const ClusterState& state, int controller, std::size_t node) const {
   const auto& candidate = nodes_.judged(state.nodes[node], controller).candidate;
   return candidate && (candidate->needs_slot || candidate->needs_headroom);
@@ -217,7 +217,7 @@ std::optional<ClusterState> ClusterWorld::CalmNext(const ClusterState& state, in
   return next;
 }
 
-// The calm move of any node that comes first by its kind, then by the turns of the controllers.
+// Makes the calm move that comes first by its kind, and then by the turns of the controllers, for any node.
 void ClusterWorld::CalmMove(const ClusterState& state, int first, const Visitor& visit) {
   const Move* earliest = nullptr;
   std::size_t node = 0;
@@ -254,8 +254,8 @@ std::string ClusterWorld::BrokenState(const ClusterState& state) const {
   return fmt::format("I1: {} upgrades under way, {} allowed", started, options_.budget);
 }
 
-// A grant of which no controller knows, as the write that made it came late, does no harm: the next write of the ledger
-// meets a conflict, finds it and drops it.
+// A grant that no controller knows, because its write arrived late, does no harm. The next write of the ledger gets a
+// conflict, finds the grant, and drops it.
 bool ClusterWorld::IsFinished(const ClusterState& state) const {
   return std::all_of(state.nodes.begin(), state.nodes.begin() + options_.nodes, [&](NodeId id) {
     return nodes_.IsFinished(id) && (nodes_.state(id).grant == 0 || state.current == 0);

@@ -1,8 +1,9 @@
-// The abstract cluster: nodes in no order, the ledger of grants, the controllers, and how many faults are to come yet.
+// The abstract cluster: unordered nodes, the ledger of grants, the controllers, and the number of faults that may still
+// happen.
 //
-// Defines ClusterState, Step and ClusterWorld. Nodes that are alike are interchangeable, and so are the controllers: of
-// all states that differ in names alone one is looked at. As the order of admission is by name, every candidate is
-// taken to be the first.
+// Defines ClusterState, Step and ClusterWorld. Equal nodes are interchangeable, and so are the controllers: of all
+// states that differ only in names, one is checked. The order of admission is by name, so every candidate is assumed to
+// be the first.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_CLUSTER_WORLD_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_CLUSTER_WORLD_H_
 
@@ -22,19 +23,19 @@ struct ClusterState {
   // Sorted; 0 beyond the number of nodes.
   std::array<NodeId, kNodesMax> nodes = {};
   std::uint8_t faults = 0;
-  // A bit for each controller: its copy of the ledger is the present version.
+  // One bit per controller: its copy of the ledger is the current version.
   std::uint8_t current = 0;
-  // A write of the ledger is under way: the late_grant of the nodes.
+  // A write of the ledger is in progress: the late_grant of the nodes.
   bool late_ledger = false;
   friend auto operator<=>(const ClusterState&, const ClusterState&) = default;
 };
 
-// One thing that happens.
+// One event.
 struct Step {
-  // For people.
+  // Description for a reader.
   std::string_view what = {};
   int controller = -1;
-  // The node concerned, before and after; the same for what concerns the ledger or a whole controller.
+  // The node, before and after; equal if the step affects the ledger or a whole controller.
   NodeId from = 0;
   NodeId to = 0;
   bool start = false;
@@ -47,13 +48,13 @@ class ClusterWorld {
 
   ClusterState First() const;
   using Visitor = std::function<void(const ClusterState&, const Step&)>;
-  // Everything that may happen next.
+  // Visits every state that may follow.
   void Expand(const ClusterState& state, const Visitor& visit);
-  // What happens next in a world without faults, where everything is delivered, and the controllers take turns from
-  // `first` on; nullopt: nothing ever again.
+  // Returns the next state in a world without faults, in which everything is delivered, and the controllers take turns
+  // starting with `first`. Returns nullopt if nothing ever happens again.
   std::optional<ClusterState> CalmNext(const ClusterState& state, int first);
 
-  // What is wrong with the state by itself (I1); empty: nothing.
+  // Returns the violation of the state itself (I1), or an empty text.
   std::string BrokenState(const ClusterState& state) const;
   bool IsFinished(const ClusterState& state) const;
   std::string Describe(const Step& step) const;
@@ -61,7 +62,7 @@ class ClusterWorld {
   const NodeWorld& nodes() const { return nodes_; }
 
  private:
-  // Faults of later kinds do not happen.
+  // Returns the last kind of move that may happen: faults of later kinds are excluded.
   MoveKind LastKind() const;
   std::size_t size() const { return static_cast<std::size_t>(options_.nodes); }
   void ExpandNode(const ClusterState& state, std::size_t i, const Visitor& visit);
@@ -79,11 +80,11 @@ class ClusterWorld {
 
   NodeShares Shares(const ClusterState& state, int controller) const;
   bool NeedsGrant(const ClusterState& state, int controller, std::size_t node) const;
-  // Whether the node may be started without another write of the ledger.
+  // Returns whether the node may start without another write of the ledger.
   bool MayStart(const ClusterState& state, int controller, std::size_t node);
   ClusterState StoreGrants(ClusterState state, int controller, const LedgerDecision& decision, bool late);
   ClusterState CopyLedger(ClusterState state, int controller);
-  // Changes every node, and sorts them anew.
+  // Changes every node, and sorts the nodes again.
   template <typename F>
   ClusterState Changed(ClusterState state, F change);
 

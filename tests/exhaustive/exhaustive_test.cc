@@ -1,4 +1,4 @@
-// Every reachable state of small clusters keeps the invariants, and every planted mistake is found.
+// Every reachable state of small clusters preserves the invariants, and every planted mistake is found.
 #include <algorithm>
 #include <iostream>
 #include <string>
@@ -10,7 +10,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Builds without optimisation, those with sanitizers among them, leave out what takes seconds with it.
+// Unoptimised builds, such as those with sanitizers, leave out checks that take seconds in an optimised build.
 #ifdef NDEBUG
 constexpr bool kOptimised = true;
 #else
@@ -28,11 +28,11 @@ void CheckHolds(const ModelOptions& options) {
   const CheckResult result = Checked(options);
   CHECK(result.broken == "");
   CHECK_FALSE(result.cut);
-  // No claim is empty: the upgrade was carried through.
+  // The check is not vacuous: the upgrade was completed.
   CHECK(result.depth > 10);
 }
 
-// What goes wrong with the mistake, and not without it.
+// Expects that the check breaks `broken` with the mistake, and breaks nothing without it.
 void CheckFinds(ModelOptions options, const std::string& broken) {
   CAPTURE(static_cast<int>(options.defect));
   CHECK(Check(options).broken == broken);

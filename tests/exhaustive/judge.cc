@@ -15,7 +15,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// The version at which every node is judged. What matters of versions is which of two is newer; the world knows that.
+// The version at which every node is judged. Only the order of versions matters, and the world keeps track of it.
 constexpr const char* kVersion = "5";
 
 std::vector<Pod> DriverPods(Driver driver) {

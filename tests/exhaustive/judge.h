@@ -1,8 +1,8 @@
-// StateMachine::Judge as a table: nodes and views are few, so each is judged once and known by its number from then on.
+// StateMachine::Judge as a table: nodes and views are few, so each is judged once and then identified by its number.
 //
-// Defines Judge, View and Judged. The nodes are real ones, with the labels and annotations that the library writes, but
-// without their versions, names and UIDs, so that nodes that are alike are one. Time stands still: what waits for a
-// pause between two tries is due, what waits for a deadline waits for ever.
+// Defines Judge, View and Judged. The nodes are real ones, with the labels and annotations that the library writes.
+// They have no versions, names and UIDs, so that equal nodes have one number. Time stands still: pauses between two
+// attempts have always passed, and deadlines never expire.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_JUDGE_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_JUDGE_H_
 
@@ -20,7 +20,7 @@
 
 namespace driverupgrade::tests {
 
-// Number of a node's content; 0 is none.
+// Number of a node's content; 0 means no content.
 using ContentId = std::uint8_t;
 using ViewId = std::uint16_t;
 
@@ -30,41 +30,41 @@ struct Content {
   bool holds_slot = false;
   // An administrator's cordon was noted when the upgrade began.
   bool initially_cordoned = false;
-  // Labels and annotations of ours beside the state label.
+  // Labels or annotations of ours exist in addition to the state label.
   bool marked = false;
 };
 
 enum class Driver : std::uint8_t { kOld, kGone, kStarting, kReady, kCrashing };
 enum class SeenPods : std::uint8_t { kUnread, kNone, kSome };
 
-// What a controller knows of a node.
+// The knowledge of a controller about a node.
 struct View {
   ContentId content = 0;
   Driver driver = Driver::kOld;
   SeenPods pods = SeenPods::kUnread;
-  // What patches of unclear outcome, sent at this version, may have made of the node; a sorted set.
+  // Contents of the node that patches with an unclear outcome, sent at this version, may have produced; a sorted set.
   std::vector<ContentId> possible = {};
   friend auto operator<=>(const View&, const View&) = default;
 };
 
-// What is to be done about a node.
+// The actions that a plan requires for a node.
 struct Action {
-  // What the patch makes of it; 0: no patch that changes anything.
+  // Content of the node after the patch; 0: no patch that changes anything.
   ContentId patch = 0;
-  // By a patch without a change, which must fit, before the driver pod is deleted.
+  // A patch without a change must succeed before the driver pod is deleted.
   bool confirms = false;
   bool evict = false;
   bool remove_driver = false;
-  // `upgrade-required -> drain-required`, for people.
+  // `upgrade-required -> drain-required`, for a reader.
   std::string what = {};
-  // What is wrong with it by itself (I7); empty: nothing.
+  // The violation of the action itself (I7); empty if there is no violation.
   std::string broken = {};
 };
 
 struct Judged {
   Action action = {};
   std::optional<Candidate> candidate = std::nullopt;
-  // What is done once the candidate has a slot.
+  // The action once the candidate has a slot.
   Action start = {};
   Tally tally = {};
   bool pod_interest = false;
@@ -74,12 +74,12 @@ class Judge {
  public:
   explicit Judge(const ModelOptions& options);
 
-  // A node without a label, cordoned or not.
+  // Returns a node without a label, cordoned or not.
   ContentId NewNode(bool cordoned) { return IdOf(Node{.unschedulable = cordoned}); }
   ContentId WithCordon(ContentId id, bool cordoned);
   const Content& content(ContentId id) const { return contents_[id]; }
 
-  // Pods that nobody would look at are forgotten, as the cache does.
+  // Pods that are irrelevant to the decision are forgotten, as the cache does.
   ViewId IdOf(View view);
   const View& view(ViewId id) const { return views_[id]; }
   const Judged& judged(ViewId id) const { return judged_[id]; }

@@ -1,4 +1,5 @@
-// Exhaustive checks of any size: `exhaustive --nodes 4 --controllers 1 --faults 2`; --help says what else.
+// Runs exhaustive checks of any size: `exhaustive --nodes 4 --controllers 1 --faults 2`. --help lists the other
+// options.
 #include <cstddef>
 #include <iostream>
 

@@ -1,4 +1,4 @@
-// What an exhaustive check is about: sizes, faults and, to see that the checker can fail, one planted defect.
+// The parameters of an exhaustive check: sizes, faults and, to show that the checker can fail, one planted defect.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_MODEL_OPTIONS_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_MODEL_OPTIONS_H_
 
@@ -12,45 +12,46 @@ namespace driverupgrade::tests {
 inline constexpr int kNodesMax = 5;
 inline constexpr int kControllersMax = 2;
 
-// Mistakes that a library, or who drives it, might make.
+// Mistakes that a library, or the operator that uses it, might make.
 enum class Defect : std::uint8_t {
   kNone,
-  kForgetsUnclearPatches,  // a patch whose answer was lost counts as not applied (against arch-A9)
+  kForgetsUnclearPatches,  // a patch whose response was lost counts as not applied (against arch-A9)
   kPatchesAnyVersion,      // a patch has no resourceVersion as precondition (against arch-A3)
-  kUncordonsAlways,        // the patch that ends an upgrade lifts whatever cordon there is (against dep-F7)
-  kTakesUnreadForNone,     // pods that have not been read are taken for none (against arch-A11)
+  kUncordonsAlways,        // the patch that ends an upgrade lifts any cordon (against dep-F7)
+  kTakesUnreadForNone,     // pods that were not read count as absent (against arch-A11)
   kKeepsOldPods,           // a list of pods outlives a change of the cordon (against arch-A11)
-  kTrustsLists,            // a list of nodes that shows the same cordon is taken for proof that it was never lifted
-  kDeletesUnconfirmed,     // a driver pod is deleted whatever has become of its node since (I2)
-  kIgnoresGrants,          // the ledger is kept, but its grants are not counted
+  kTrustsLists,            // a list of nodes that shows the same cordon counts as proof that it was never lifted
+  kDeletesUnconfirmed,     // a driver pod is deleted even if its node has changed since (I2)
+  kIgnoresGrants,          // the ledger is written, but its grants are not counted
   kIgnoresLostGrants,      // a node is started although the ledger could not be written
   kNeverEvicts,            // evictions are decided but never sent
 };
 
 enum class FaultKinds : std::uint8_t {
   kAll,
-  kNoAdministrator,  // all but an administrator's changes of a cordon
-  kLostAnswers,      // the answer to a patch is lost, and nothing else
+  kNoAdministrator,  // all except an administrator's changes of a cordon
+  kLostAnswers,      // the response to a patch is lost, and no other fault happens
 };
 
 struct ModelOptions {
   int nodes = 2;
   int controllers = 1;
-  // Crashes, lost answers, late writes and an administrator's changes of a cordon, all together.
+  // Number of faults: crashes, lost responses, late writes and an administrator's changes of a cordon.
   int faults = 1;
   FaultKinds kinds = FaultKinds::kAll;
-  // maxParallelUpgrades, or maxUnavailable in its place.
+  // maxParallelUpgrades, or maxUnavailable instead.
   int budget = 1;
   bool budget_of_unavailable = false;
-  // Starts go by an admission ledger (docs/adr/0005-admission-ledger.md).
+  // An admission ledger grants the starts (docs/adr/0005-admission-ledger.md).
   bool ledger = false;
-  // A controller sees a node and its pods together, not each at its own pace: for sizes that are too big otherwise.
+  // A controller sees a node and its pods together, and not each with its own delay. For sizes that would otherwise be
+  // too large.
   bool sees_all_at_once = false;
   Pacing pacing = Pacing::kChained;
   Defect defect = Defect::kNone;
 };
 
-// maxParallelUpgrades alone, or maxUnavailable alone.
+// Returns a policy with maxParallelUpgrades only, or with maxUnavailable only.
 inline UpgradePolicy PolicyOf(const ModelOptions& options) {
   UpgradePolicy policy{.auto_upgrade = true,
                        .max_parallel = options.budget,

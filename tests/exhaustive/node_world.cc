@@ -8,15 +8,15 @@
 namespace driverupgrade::tests {
 namespace {
 
-// A version that is newer than all; IdOf makes it the next rank.
+// A version that is newer than all others; IdOf makes it the next rank.
 constexpr std::uint8_t kNewest = 255;
 
-// The k-th oldest version becomes k; 0 stays, as it is none.
+// Replaces the k-th oldest version by k. 0 stays, because it means no version.
 void RankVersions(NodeState& state) {
   const std::array versions = {&state.version,          &state.grant,          &state.late_grant,
                                &state.sides[0].version, &state.sides[0].grant, &state.sides[1].version,
                                &state.sides[1].grant};
-  std::array<std::uint8_t, versions.size() + 1> old = {};  // a 0 among them
+  std::array<std::uint8_t, versions.size() + 1> old = {};  // contains a 0
   for (std::size_t i = 0; i < versions.size(); ++i) old[i] = *versions[i];
   std::sort(old.begin(), old.end());
   const auto end = std::unique(old.begin(), old.end());
@@ -89,7 +89,7 @@ NodeWorld::NodeWorld(const ModelOptions& options) : options_(options), judge_(op
 
 NodeId NodeWorld::IdOf(NodeState state) {
   RankVersions(state);
-  // Who runs on the node matters until its driver is restarted.
+  // The workload on the node matters only until its driver is restarted.
   if (state.driver != Driver::kOld) state.workload = Workload::kNone;
   const auto [known, is_new] = ids_.emplace(state, static_cast<NodeId>(states_.size()));
   if (is_new) {
@@ -142,7 +142,7 @@ const std::vector<Move>& NodeWorld::starts(NodeId id, int controller) {
   return known_[id].starts[c];
 }
 
-// ----- the world around
+// ----- the environment
 
 void NodeWorld::Environment(const NodeState& state, std::vector<Move>& moves) {
   const auto with = [&](MoveKind kind, auto change) {
@@ -177,7 +177,8 @@ void NodeWorld::Environment(const NodeState& state, std::vector<Move>& moves) {
     with(MoveKind::kBudgetYields, [](NodeState& s) { s.workload = Workload::kEvictable; });
 }
 
-// Whether a report of the kubelet is worth a look: something hangs on the version, and all that was before is known.
+// Returns whether a report of the kubelet is relevant: an open write or grant depends on the version, and the
+// controllers know everything before it.
 bool NodeWorld::VersionMatters(const NodeState& state) const {
   bool open = state.late != 0 || state.grant == state.version || state.late_grant == state.version;
   for (int c = 0; c < options_.controllers; ++c) {
@@ -189,8 +190,9 @@ bool NodeWorld::VersionMatters(const NodeState& state) const {
   return open;
 }
 
-// Where an upgrade that began on a schedulable node is under way, a cordon made by an administrator after he has lifted
-// ours, or before we made it, cannot be told from one of the Go library, which leaves no mark: it counts as ours (I3).
+// Consider an upgrade in progress that started on a schedulable node. If an administrator cordons the node after
+// lifting our cordon, or before we make ours, that cordon counts as ours (I3). It looks like a cordon of the Go
+// library, which leaves no mark.
 void NodeWorld::Administrator(const NodeState& state, std::vector<Move>& moves) {
   const Content& content = judge_.content(state.content);
   const bool cordons = !content.node.unschedulable;
@@ -200,16 +202,17 @@ void NodeWorld::Administrator(const NodeState& state, std::vector<Move>& moves) 
   Add(moves, cordons ? MoveKind::kAdminCordons : MoveKind::kAdminUncordons, -1, next);
 }
 
-// A new version at the server, of which no controller has heard.
+// Creates a new version on the server that no controller has seen.
 void NodeWorld::Externally(NodeState& state, ContentId after) {
   const bool flips = judge_.content(state.content).node.unschedulable != judge_.content(after).node.unschedulable;
   state.content = after;
   state.version = kNewest;
-  state.late = 0;  // its precondition fails from now on
+  state.late = 0;  // its precondition can no longer hold
   for (int c = 0; c < options_.controllers; ++c) state.sides[static_cast<std::size_t>(c)].missed_cordon |= flips;
 }
 
-// A patch of ours at the server; `from` is the state that it was judged in. Returns what it breaks.
+// Applies a patch of ours on the server. `from` is the state in which the node was judged. Returns the broken
+// invariant.
 std::uint8_t NodeWorld::Commit(NodeState& state, ContentId after_id, UpgradeState from) {
   const Content& before = judge_.content(state.content);
   const Content& after = judge_.content(after_id);
@@ -229,7 +232,7 @@ std::uint8_t NodeWorld::Commit(NodeState& state, ContentId after_id, UpgradeStat
 
 // ----- what a controller sees
 
-// The view once the node is read as it is now. Pods read under another cordon are forgotten.
+// Returns the view after the node is read in its current state. Pods read under another cordon are forgotten.
 ViewId NodeWorld::Seen(const NodeState& state, const Side& side, bool forget_pods) {
   View view = judge_.view(side.view);
   const bool flips =
@@ -260,7 +263,7 @@ void NodeWorld::Deliveries(const NodeState& state, int controller, std::vector<M
   }
   if (side.version != state.version && !options_.sees_all_at_once) {
     with(MoveKind::kSeesNode, Seen(state, side, side.missed_cordon), true);
-    // A list shows what is, and not what has been in between: pods read before are forgotten.
+    // A list shows only the current state, and not what happened before: pods read earlier are forgotten.
     const bool trusts = options_.defect == Defect::kTrustsLists;
     if (view.pods != SeenPods::kUnread) with(MoveKind::kRelistsNodes, Seen(state, side, !trusts), true);
   }
@@ -323,11 +326,11 @@ void NodeWorld::Patches(const NodeState& state, int controller, const Action& ac
   next.sides[c].view = Seen(next, state.sides[c], false);
   next.sides[c].version = next.version;
   next.sides[c].missed_cordon = false;
-  // The patch is durable before anything else happens (arch-A12). What follows it is done at once, or, should it fail, is
-  // decided again by the next pass.
+  // The patch is durable before anything else happens (arch-A12). The restart follows immediately, or, if it fails, the
+  // next pass decides it again.
   if (broken == 0) RestartsDriver(MoveKind::kPatchesAndRestarts, next, controller, action, moves);
   Add(moves, MoveKind::kPatches, controller, next, broken);
-  if (state.late != 0 || state.sides[c].version != state.version) return;  // one write under way is enough
+  if (state.late != 0 || state.sides[c].version != state.version) return;  // one write in progress is enough
   NodeState late = state;
   late.late = action.patch;
   Add(moves, MoveKind::kPatchLate, controller, unclear(late));

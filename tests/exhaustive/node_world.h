@@ -1,13 +1,14 @@
-// One node of the abstract cluster: the truth at the API server, what is under way, and what each controller has seen.
+// One node of the abstract cluster: its true state at the API server, the writes in progress, and the view of each
+// controller.
 //
-// Defines NodeState, Move and NodeWorld, which knows every state of a node by a number and what may happen in it. What
-// concerns several nodes (admission, the ledger, crashes) is in cluster_world.h.
+// Defines NodeState, Move and NodeWorld, which numbers the states of a node and knows the possible moves in each. The
+// interaction of several nodes is in cluster_world.h: admission, the ledger, and crashes.
 //
-// - Versions are ranks: of the versions of one node only their order matters, so they are numbered anew at each change.
-// - A controller sees nodes, driver pods and other pods each at its own pace, and never goes back but by a crash.
-// - The kubelet reports now and then: a new version of the node that is otherwise the same.
-// - A write is applied and acknowledged, refused with 409, or left open: then it lands later, or never. A crash may
-//   come while it is under way, and at any other time.
+// - Versions are ranks: only the order of the versions of one node matters, so they are numbered again at each change.
+// - A controller sees nodes, driver pods and other pods, each with its own delay, and goes back only by a crash.
+// - The kubelet occasionally reports: this creates a new version of the node that is otherwise the same.
+// - A write is applied and acknowledged, refused with 409, or left open: then it arrives later, or never. A crash may
+//   happen during a write, and at any other time.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_NODE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_NODE_WORLD_H_
 
@@ -25,7 +26,7 @@ namespace driverupgrade::tests {
 // A pod that the policy protects.
 enum class Workload : std::uint8_t { kNone, kEvictable, kBlocked };
 
-// Of one node, as one controller knows it.
+// The knowledge of one controller about one node.
 struct Side {
   ViewId view = 0;
   std::uint8_t version = 1;
@@ -45,9 +46,9 @@ struct NodeState {
   bool admin_cordon = false;
   // Its upgrade took a slot when it began, and has not ended well (I1).
   bool started = false;
-  // What a patch under way makes of it; 0: none.
+  // Content of the node after the patch in progress; 0: no patch.
   ContentId late = 0;
-  // Version of the grant in the ledger, and in the write of the ledger that is under way; 0: none.
+  // Version of the grant in the ledger, and in the current write of the ledger; 0: none.
   std::uint8_t grant = 0;
   std::uint8_t late_grant = 0;
   std::array<Side, kControllersMax> sides = {};
@@ -56,7 +57,7 @@ struct NodeState {
 
 using NodeId = std::uint32_t;
 
-// In the order in which a calm world makes them.
+// In the order in which a calm world makes the moves.
 enum class MoveKind : std::uint8_t {
   kPatchLands,
   kSeesNode,
@@ -72,15 +73,15 @@ enum class MoveKind : std::uint8_t {
   kEvicts,
   kRestartsDriver,
   kLastCalm = kRestartsDriver,
-  kKubeletReports,  // calm too, where nothing else happens
+  kKubeletReports,  // also happens in a calm world if there is nothing else
   kPatchConflicts,
   kPatchNeverLands,
   kDriverCrashes,
   kBudgetBlocks,
   kWorkloadComes,
   kRelistsNodes,
-  kPatchLate,          // a fault from here on
-  kPatchLateAndCrash,  // the controller does not hear of it
+  kPatchLate,          // faults start here
+  kPatchLateAndCrash,  // the controller does not receive the result
   kAdminCordons,
   kAdminUncordons,
 };
@@ -105,18 +106,18 @@ class NodeWorld {
   NodeId IdOf(NodeState state);
   std::size_t size() const { return states_.size(); }
 
-  // What may happen, by kind; starts apart, as they need a slot.
+  // Return the possible moves by kind. Starts are separate, because they need a slot.
   const std::vector<Move>& moves(NodeId id);
   const std::vector<Move>& starts(NodeId id, int controller);
   const Judged& judged(NodeId id, int controller) const {
     return judge_.judged(states_[id].sides[static_cast<std::size_t>(controller)].view);
   }
-  // As the controller finds the node after a crash.
+  // Returns the node as the controller finds it after a crash.
   NodeId Crashed(NodeId id, int controller);
-  // The same with the two controllers in each other's place.
+  // Returns the same node with the two controllers exchanged.
   NodeId Swapped(NodeId id);
 
-  // Done, given back as it was found, and nothing left behind (L2).
+  // Returns whether the node is done, restored to its initial cordon, and without any remaining mark (L2).
   bool IsFinished(NodeId id) const;
   const std::string& broken(std::uint8_t number) const { return broken_[number]; }
   Judge& judge() { return judge_; }

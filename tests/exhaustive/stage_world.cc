@@ -29,7 +29,7 @@ using internal::RolloutRecord;
 constexpr std::size_t kNodes = 3;
 constexpr std::size_t kReplicas = 2;
 constexpr absl::Duration kSoak = absl::Minutes(1);
-// Ages are in soaks; older than two makes no difference.
+// Ages are in soak times. There is no difference beyond two.
 constexpr std::uint8_t kAgeMax = 2;
 constexpr std::uint8_t kNever = 255;
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
@@ -39,16 +39,16 @@ enum class Phase : std::uint8_t { kNothing, kHasObject, kHasNodes, kStarts };
 struct NodeBits {
   NodeProgress progress = NodeProgress::kWaiting;
   bool sick = false;
-  // A rank among the versions of this node that anybody knows.
+  // Rank among all known versions of this node.
   std::uint8_t version = 1;
   friend auto operator<=>(const NodeBits&, const NodeBits&) = default;
 };
 using Nodes = std::array<NodeBits, kNodes>;
-// For each node the version at which it may be started; 0: none.
+// The version at which each node may be started; 0: none.
 using GrantRanks = std::array<std::uint8_t, kNodes>;
 
 struct Object {
-  std::uint8_t record = 0;  // a number; 0: there is none
+  std::uint8_t record = 0;  // number of the record; 0: no record
   GrantRanks grants = {};
   friend auto operator<=>(const Object&, const Object&) = default;
 };
@@ -56,10 +56,10 @@ struct Object {
 struct ReplicaBits {
   Phase phase = Phase::kNothing;
   Object object = {};
-  bool current = false;  // the object has not been written since it was read
+  bool current = false;  // true if the object has not been written since it was read
   Nodes nodes = {};
   bool approved = false;
-  GrantRanks starts = {};  // to be sent yet: the versions that the patches have as precondition
+  GrantRanks starts = {};  // starts to be sent: the versions that the patches have as precondition
   friend auto operator<=>(const ReplicaBits&, const ReplicaBits&) = default;
 };
 
@@ -69,12 +69,12 @@ struct State {
   std::array<ReplicaBits, kReplicas> replicas = {};
   bool approved = false;
   bool was_approved = false;
-  std::uint8_t ended_age = kNever;  // since all canaries had ended for the first time
+  std::uint8_t ended_age = kNever;  // time since all canaries had ended for the first time
   std::uint8_t faults = 0;
   friend bool operator==(const State&, const State&) = default;
 };
 
-// All members are bytes, so there is nothing between them.
+// All members are bytes, so there is no padding.
 static_assert(std::has_unique_object_representations_v<State>);
 struct Hash {
   std::size_t operator()(const State& state) const {
@@ -115,20 +115,20 @@ class StageWorld {
   void ExpandNodes(const State& state, const Visitor& visit) const;
   void ExpandFaults(const State& state, const Visitor& visit) const;
   State Tick(const State& state);
-  // Decides, and writes the object if that is needed.
+  // Decides, and writes the object if necessary.
   void Act(State& state, std::size_t r);
   void Start(State& state, std::size_t r, std::size_t node);
   void Note(std::string broken) {
     if (result_.broken.empty()) result_.broken = std::move(broken);
   }
 
-  // What happens next if nothing goes wrong any more; nullopt: nothing.
+  // Returns the next state if there are no further faults, or nullopt if nothing happens.
   std::optional<State> CalmNext(State state);
   bool GetsDone(const State& state);
 
   std::uint8_t IdOf(const RolloutRecord& record);
   std::uint8_t OlderRecord(std::uint8_t id);
-  // The same state with small numbers.
+  // Reduces the numbers of the state.
   void Normalize(State& state) const;
 
   const StageOptions options_;
@@ -143,7 +143,7 @@ class StageWorld {
 
 // ----- records
 
-// By their text, with the soak as old as it is.
+// Identifies records by their text and the age of their soak.
 std::uint8_t StageWorld::IdOf(const RolloutRecord& record) {
   const auto [id, is_new] = record_ids_.emplace(FormatRecord(record), static_cast<std::uint8_t>(records_.size()));
   if (!is_new) return id->second;
@@ -289,7 +289,7 @@ void StageWorld::Act(State& state, std::size_t r) {
     if (object.grants[i] != 0 && (seen.version > object.grants[i])) object.grants[i] = 0;
     node.may_start = seen.progress == NodeProgress::kWaiting;
     if (object.grants[i] != 0) node.progress = NodeProgress::kUnderWay;
-    // A grant is one's own only at the version that it is for.
+    // A grant is valid only for the version that it names.
     node.may_start &= object.grants[i] == 0;
     slots -= node.progress == NodeProgress::kUnderWay;
     view.nodes.push_back(std::move(node));
@@ -371,7 +371,7 @@ std::optional<State> StageWorld::CalmNext(State state) {
   }
   const State older = Tick(state);
   if (older.object != state.object) return older;
-  // What was granted and never sent holds its slot until something is written to the node.
+  // A grant whose start was never sent holds its slot until the node is written.
   for (std::size_t i = 0; i < kNodes; ++i) {
     if (state.object.grants[i] == 0) continue;
     ++state.nodes[i].version;

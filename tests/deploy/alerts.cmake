@@ -1,5 +1,5 @@
-# Checks deploy/prometheus and deploy/grafana against the pages that they rely on: every metric, gate, state and finding
-# named there is described, every alert has its texts and a runbook, and no runbook is left over.
+# Checks deploy/prometheus and deploy/grafana against the pages that they rely on. Every metric, gate, state and finding
+# that they use is described, every alert has its texts and a runbook, and every runbook belongs to an alert.
 #
 #   cmake -DSOURCE_DIR=... -P alerts.cmake
 cmake_minimum_required(VERSION 3.23)
@@ -18,7 +18,7 @@ file(READ "${SOURCE_DIR}/${rules_file}" rules)
 file(READ "${SOURCE_DIR}/deploy/prometheus/rules_test.yaml" rules_test)
 file(READ "${SOURCE_DIR}/${dashboard_file}" dashboard)
 
-# Metrics. A histogram is asked for by its parts.
+# Metrics. Queries use the parts of a histogram.
 foreach(file IN ITEMS ${rules_file} ${dashboard_file})
   file(READ "${SOURCE_DIR}/${file}" text)
   string(REGEX MATCHALL "(driverupgrade|gpu_operator)_[a-z_]+" names "${text}")
@@ -36,7 +36,7 @@ foreach(file IN ITEMS ${rules_file} ${dashboard_file})
   endforeach()
 endforeach()
 
-# check_values(LABEL PAGE BEFORE AFTER EXTRA...): each value that a selector on LABEL names is on the page.
+# check_values(LABEL PAGE EXTRA...): the page must contain each value that a selector uses for LABEL, except for EXTRA.
 function(check_values label page)
   string(REGEX MATCHALL "[{, ]${label}(=|!=|=~|!~)\\\\?\"[A-Za-z|-]+" selectors "${rules}${dashboard}")
   foreach(selector IN LISTS selectors)
@@ -92,7 +92,7 @@ foreach(runbook IN LISTS written)
   endif()
 endforeach()
 
-# The dashboard can be imported anywhere.
+# The dashboard can be imported into any Grafana.
 string(JSON uid ERROR_VARIABLE broken TYPE "${dashboard}" uid)
 if(broken OR NOT uid STREQUAL "NULL")
   mistake("${dashboard_file}: is no JSON, or has a uid: ${broken}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The schemas of deploy/crds say of policies what the parser says: each policy of the pages is taken by both, each of
-wrong_policies.txt refused by both. Rules of the schemas are run by an API server alone: tests/controlplane tries all of them there.
+"""Checks that the schemas of deploy/crds and the parser agree: both must accept each policy of the pages, and refuse each
+policy of wrong_policies.txt. Only an API server runs the rules of the schemas: tests/controlplane tries all of them there.
 
   crds.py UPGRADECTL
 """
@@ -36,7 +36,7 @@ def schema_of(name):
 
 
 def policies_of_pages():
-    """The first example of docs/policy.md is followed by wrong ones, which have a block of their mistakes below them."""
+    """Returns the valid policies of the pages. A wrong policy is followed by a block with its mistakes."""
     right = []
     for page in ("policy.md", "rollout-policies.md"):
         blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / "docs" / page).read_text(), re.M | re.S)
@@ -47,7 +47,7 @@ def policies_of_pages():
 
 
 def without_nulls(value):
-    """As the API server has it."""
+    """Returns the value without nulls, as the API server stores it."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     return [without_nulls(item) for item in value] if isinstance(value, list) else value

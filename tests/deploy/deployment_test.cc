@@ -1,4 +1,4 @@
-// The Deployments of the operators: their programs take the arguments, and each knows its own pod.
+// The Deployments of the operators: their programs accept the arguments, and each knows its own pod.
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -25,7 +25,7 @@ struct Deployment {
   explicit Deployment(const std::string& example)
       : yaml(YAML::LoadFile((kRoot / "deploy" / example / "operator/deployment.yaml").string())) {}
 
-  // As the kubelet starts it: the value of each field is its path.
+  // Starts the program as the kubelet would, except that the value of each field is its path.
   template <typename Options>
   examples::ServiceArguments Start(std::variant<Options, int> (*parse)(int, char**)) const {
     std::vector<std::string> words = {"program"};
@@ -43,7 +43,7 @@ struct Deployment {
   }
 };
 
-// Of the objects in a folder of deploy/rbac.
+// Returns the ServiceAccounts in a folder of deploy/rbac.
 std::set<std::string> ServiceAccounts(const std::string& folder) {
   std::set<std::string> names;
   for (const YAML::Node& object :

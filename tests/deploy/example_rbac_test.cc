@@ -1,4 +1,4 @@
-// The rbac.yaml of each tool and each init container against what it asks for, both ways.
+// Compares the rbac.yaml of each tool and each init container with its requests, in both directions.
 #include <map>
 #include <memory>
 #include <string>
@@ -28,7 +28,7 @@ using testing::FakeCluster;
 const std::filesystem::path kRoot = DRIVERUPGRADE_SOURCE_DIR;
 const std::filesystem::path kOperators = kRoot / "examples/operators";
 
-// Has these answers to reads of one object or of one list, whatever the query is.
+// Has a fixed response for each object and each list, whatever the query is.
 class Answers final : public HttpTransport {
  public:
   explicit Answers(std::map<std::string, std::string> answers) : answers_(std::move(answers)) {}
@@ -49,7 +49,7 @@ std::string List(const std::string& kind, const std::string& items) {
   return R"({"kind":")" + kind + R"(List","metadata":{"resourceVersion":"9"},"items":[)" + items + "]}";
 }
 
-// What a controller with a Lease and a ledger asks for is compared with deploy/rbac/base by rbac_test.
+// rbac_test compares the requests of a controller with a Lease and a ledger with deploy/rbac/base.
 TEST_CASE("examples/service/rbac.yaml gives what deploy/rbac/base does, but for claims, which its driver has none of") {
   Rights base;
   for (Right right : RightsOf(kRoot / "deploy/rbac/base", {"nvidia-gpu-driver-upgrade"})) {
@@ -91,7 +91,7 @@ TEST_CASE("examples/operators/safe_load_init/rbac.yaml gives what it asks for, a
                          R"("namespace":"nvidia-network-operator","resourceVersion":"1"},"data":{"config.json":)"
                          R"("{\"safeDriverLoad\":{\"enable\":true,\"annotation\":\"wait\"}}"}})");
   transport->Answer(200, NodeJson(""));
-  transport->Answer(200, waits);  // the patch
+  transport->Answer(200, waits);  // response to the patch
   transport->Answer(200, waits);
   transport->AnswerLines({R"({"type":"MODIFIED","object":)" + NodeJson("") + "}"});
   const auto noted = std::make_shared<Rights>();

@@ -1,4 +1,4 @@
-// Alerts and pages say of each gate what kGates says.
+// Checks that alerts and pages classify each gate as kGates does.
 #include <fstream>
 #include <map>
 #include <set>
@@ -21,7 +21,7 @@ std::string Read(const std::string& path) {
   return text.str();
 }
 
-// The names in each `reason=~"A|B"` of the alerts, in their order.
+// Returns the names in each `reason=~"A|B"` of the alerts, in order.
 std::vector<std::set<std::string>> ReasonsInAlerts() {
   std::vector<std::set<std::string>> lists;
   std::vector<std::string> parts = absl::StrSplit(Read("deploy/prometheus/rules.yaml"), "reason=~\"");
@@ -56,7 +56,7 @@ TEST_CASE("The alert about a rollout without progress leaves out wishes and node
   const auto lists = ReasonsInAlerts();
   REQUIRE(lists.size() == 2);
   CHECK(lists[0] == Names([](const GateTraits& gate) { return gate.is_wish || gate.left_out; }));
-  // Jobs and gangs are waited for by the policy, and a failed node's driver waits for its safe load.
+  // The policy waits for jobs and gangs, and a failed node's driver waits for its safe load.
   CHECK(lists[1] == Names([](const GateTraits& gate) {
           return gate.opener == GateOpener::kWorkloads && !gate.is_wish && gate.reason != GateReason::kJobs &&
                  gate.reason != GateReason::kSafeLoad;

@@ -1,5 +1,5 @@
-# Lets Prometheus itself judge deploy/: the alerts parse, and fire when rules_test.yaml says so; what the dashboard asks for
-# parses.
+# Lets Prometheus itself check deploy/: the alerts can be parsed, and fire as required by rules_test.yaml. The queries
+# of the dashboard can be parsed.
 #
 #   cmake -DPROMTOOL=... -DSOURCE_DIR=... -DWORK_DIR=... -P promtool.cmake
 cmake_minimum_required(VERSION 3.23)
@@ -8,7 +8,7 @@ set(rules "${SOURCE_DIR}/deploy/prometheus")
 execute_process(COMMAND "${PROMTOOL}" check rules "${rules}/rules.yaml" COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${PROMTOOL}" test rules "${rules}/rules_test.yaml" COMMAND_ERROR_IS_FATAL ANY)
 
-# As rules, with values for Grafana's variables.
+# Converts the queries to rules, with values for Grafana's variables.
 file(READ "${SOURCE_DIR}/deploy/grafana/driver-upgrades.json" dashboard)
 set(asked "groups:\n- name: dashboard\n  rules:\n")
 set(count 0)

@@ -1,5 +1,5 @@
-// deploy/rbac against what the library and our operators ask for: in every scenario, and as a controller
-// with a cache, a Lease and a ledger.
+// Compares deploy/rbac with the requests of the library and our operators, in every scenario, and as a controller with
+// a cache, a Lease and a ledger.
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -46,7 +46,7 @@ void RunScenarios(const std::shared_ptr<Rights>& rights) {
   }
 }
 
-// Refuses to delete pods, the first times in each namespace: the operator has more to tell then.
+// Refuses the first deletions of pods in each namespace, because the operator then has more to report.
 class RefusingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -59,7 +59,7 @@ class RefusingFacade final : public ForwardingFacade {
   std::map<std::string, int> deletions_;
 };
 
-// As gpu_operator with --leader-elect, --ledger and --requestor-id.
+// A controller with the same options as gpu_operator with --leader-elect, --ledger and --requestor-id.
 struct Operator {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster =
@@ -94,9 +94,9 @@ struct Operator {
     controller->SetPolicy({.auto_upgrade = true, .max_parallel = 1, .drain = drain});
   }
 
-  // Whether all nodes are done.
+  // Returns whether all nodes are done.
   bool Roll() {
-    // Its pod is overdue at once, and its deletion is the first one that is refused.
+    // The pod is overdue immediately, and its deletion is the first one that is refused.
     cluster->AddDisruptionBudget({.ns = "team-b",
                                   .name = "never",
                                   .selector = LabelSelector::FromMatchLabels({{"app", "pinned"}}),
@@ -124,7 +124,7 @@ struct Needed {
   Rights requestor = {};
 };
 
-// In the namespaces of the manifests, by the folder that has to give them.
+// Moves permissions into the namespaces of the manifests, and sorts them by the folder that must grant them.
 Needed Sorted(const Rights& noted) {
   Needed needed;
   for (Right right : noted) {
@@ -145,7 +145,7 @@ Needed Sorted(const Rights& noted) {
   return needed;
 }
 
-// What the library asks for, in the namespaces of the manifests.
+// Returns the permissions that the library needs, in the namespaces of the manifests.
 std::shared_ptr<Rights> NoteLibrary() {
   const auto noted = std::make_shared<Rights>();
   RunScenarios(noted);
@@ -165,7 +165,7 @@ std::shared_ptr<const ObjectClient> NotingObjects(const std::shared_ptr<Rights>&
   return std::make_shared<const ObjectClient>(MakeNotingTransport(rights));
 }
 
-// The claims of a pod.
+// Notes the permissions for the claims of a pod.
 void NoteGpuPods(const std::shared_ptr<Rights>& rights) {
   Pod pod = testing::PodBuilder("team-a", "web").Build();
   pod.resource_claims = {"claim"};
@@ -173,7 +173,7 @@ void NoteGpuPods(const std::shared_ptr<Rights>& rights) {
   *rights = Everywhere(*rights, {"resourceclaims"});
 }
 
-// Of the objects that are told what became of them.
+// Notes the permissions for reports on the objects with policies.
 void NoteReport(const std::shared_ptr<Rights>& rights, const ObjectKind& kind) {
   examples::ResourceReporter(NotingObjects(rights), "op", std::make_shared<FakeClock>(), [](const LogRecord&) {
   }).Report({}, {{.kind = kind, .object = {.name = "p", .uid = "u", .resource_version = "1", .json = "{}"}}});
@@ -191,7 +191,7 @@ TEST_CASE("deploy/rbac/cluster-policy gives what is needed beside base to follow
   CheckBothWays(RightsOf(kRoot / "deploy/rbac/cluster-policy", {}), *noted);
 }
 
-// A DaemonSet is read, made where it is missing, and patched where it was made of something else.
+// Reads a DaemonSet, creates it if it is missing, and patches it if it was created from something else.
 Rights NoteMaker(const std::string& ns) {
   const auto noted = std::make_shared<Rights>();
   examples::DriverDaemonSet set{.ns = ns, .name = "driver", .labels = {{"app", "driver"}}};
@@ -217,7 +217,7 @@ TEST_CASE("the folders for --driver-daemonsets=Make give what is needed to make 
   CheckBothWays(RightsOf(kRoot / "deploy/rbac" / folder, {}), NoteMaker(ns));
 }
 
-// What ofed_operator does beside rolling the driver, on a cluster of an earlier format.
+// Notes the other requests of ofed_operator besides the rollout, on a cluster with an earlier format.
 void NoteOfed(const std::shared_ptr<Rights>& rights, const std::string& ns) {
   const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   cluster->AddNode(testing::NodeBuilder("n1").WithAnnotation(ofed_operator::kLegacyStateAnnotation, "").Build());

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What is rendered of deploy/ belongs together: every name that an object refers to is the name of an object beside it.
+"""Checks that the objects rendered from deploy/ belong together: an object must only refer to names of rendered objects.
 
     rendered.py kustomize|helm BUILD_TOOLS
 
-Of the kustomizations, or of the charts, which have to render the same. Ends with 77, and says why, where the tool is
-missing.
+Checks the kustomizations, or the charts, which must render the same objects. If the tool is missing, prints the reason and
+exits with 77.
 """
 import collections
 import json
@@ -23,7 +23,7 @@ except ImportError:
     print("skipped: there is no PyYAML; scripts/install-deps.sh installs it")
     sys.exit(SKIPPED)
 
-# Of each operator: where its kustomization is, its namespace and its name.
+# Folder of the kustomization, namespace and name of each operator.
 Operator = collections.namedtuple("Operator", "folder namespace name")
 OPERATORS = (
     Operator("gpu", "gpu-operator", "driver-upgrade"),
@@ -33,7 +33,7 @@ MONITORING = {"PodMonitor", "PrometheusRule", "ConfigMap"}
 
 
 def tool(name, folder):
-    """That of scripts/deploy-tools.sh, or one that the machine has."""
+    """Returns the tool that scripts/deploy-tools.sh has built, or one from PATH."""
     program = shutil.which(name, path=folder) or shutil.which(name)
     if program is None:
         print(f"skipped: there is no {name}; scripts/deploy-tools.sh builds one")
@@ -42,7 +42,7 @@ def tool(name, folder):
 
 
 def render(*command):
-    """What the command prints, by kind, namespace and name."""
+    """Returns the objects that the command prints, by kind, namespace and name."""
     text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
     objects = [document for document in yaml.safe_load_all(text) if document]
     named = {key(item): item for item in objects}
@@ -74,7 +74,7 @@ class Mistakes:
 
 
 def check_rights(objects, mistakes):
-    """Each binding is of a role and to an account that are rendered, and each role is bound."""
+    """Checks that each binding refers to a rendered role and a rendered account, and that each role is bound."""
     bound = set()
     for kind in ("RoleBinding", "ClusterRoleBinding"):
         for binding in of_kind(objects, kind):
@@ -124,7 +124,7 @@ def check_program(objects, operator, mistakes):
 
 
 def check_monitoring(objects, mistakes):
-    """Alerts and dashboard are the files that promtool and alerts.cmake judge."""
+    """Checks that alerts and dashboard are the files that promtool and alerts.cmake check."""
     rules = yaml.safe_load((ROOT / "deploy/prometheus/rules.yaml").read_text(encoding="utf-8"))
     mistakes.unless(only(objects, "PrometheusRule")["spec"] == rules, "the alerts are not those of rules.yaml")
     dashboards = only(objects, "ConfigMap")
@@ -136,7 +136,7 @@ def check_monitoring(objects, mistakes):
 
 
 def check_namespaces(objects, operator, mistakes):
-    """In the operator's namespace, but for the rights to write Events about nodes."""
+    """Checks that all objects are in the operator's namespace, except for the permissions to write Events about nodes."""
     for kind, namespace, name in objects:
         apart = kind in ("Namespace", "ClusterRole", "ClusterRoleBinding")
         events = kind in ("Role", "RoleBinding") and namespace == "default" and name.endswith("-events")
@@ -145,7 +145,7 @@ def check_namespaces(objects, operator, mistakes):
 
 
 def kustomized(kustomize, operator):
-    """All of the operator, and what `operator` alone renders."""
+    """Returns all objects of the operator, and those that `operator` alone renders."""
     folder = f"deploy/{operator.folder}"
     return render(kustomize, "build", folder), render(kustomize, "build", f"{folder}/operator")
 
@@ -162,14 +162,14 @@ def check_operator(kustomize, operator, mistakes):
 
 
 def charted(helm, operator, *values):
-    """What the chart renders into the namespace of the kustomization."""
+    """Returns the objects that the chart renders into the namespace of the kustomization."""
     chart = f"deploy/helm/{operator.folder}"
     return render(helm, "template", "release", chart, f"--namespace={operator.namespace}", *values)
 
 
 def check_chart(kustomize, helm, operator, mistakes):
-    """The chart renders the objects of the kustomization. The namespace is not among them: helm would delete the driver
-    with it; `helm install --create-namespace` makes one that stays."""
+    """Checks that the chart renders the objects of the kustomization, except for the namespace: helm would delete the
+    driver with it. `helm install --create-namespace` creates one that stays."""
     whole, program = kustomized(kustomize, operator)
     del whole[key(only(whole, "Namespace"))]
     for wanted, values in ((program, ()), (whole, ("--set=monitoring.enabled=true",))):
@@ -182,7 +182,7 @@ def check_chart(kustomize, helm, operator, mistakes):
 
 
 def check_optional_rights(kustomize, helm, operator, mistakes):
-    """Each value of `rights` adds what the kustomization of that folder does."""
+    """Checks that each value of `rights` adds the same objects as the kustomization of that folder."""
     chart = ROOT / "deploy/helm" / operator.folder
     optional = yaml.safe_load((chart / "operator.yaml").read_text(encoding="utf-8"))["optionalRights"]
     values = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))
@@ -194,7 +194,7 @@ def check_optional_rights(kustomize, helm, operator, mistakes):
 
 
 def check_policy_file(helm, operator, mistakes):
-    """With a policy in the values the program reads that one, and gets no right to the resources that have others."""
+    """Checks that a program with a policy in the values reads only this policy, and gets no permissions for policy resources."""
     objects = charted(helm, operator, "--set=policy.autoUpgrade=true", "--set=policy.drain.timeoutSeconds=60")
     check_rights(objects, mistakes)
     check_program(objects, operator, mistakes)

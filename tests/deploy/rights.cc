@@ -14,7 +14,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// On its own: lists are empty, so that watches begin; everything else fails.
+// Without `next`, lists are empty, so that watches start, and all other requests fail.
 class NotingTransport final : public HttpTransport {
  public:
   NotingTransport(std::shared_ptr<Rights> rights, std::shared_ptr<HttpTransport> next)
@@ -53,7 +53,7 @@ class NoSink final : public WatchSink<T> {
   bool OnBookmark(std::string_view) override { return true; }
 };
 
-// Makes each call twice: the first time into the void.
+// Makes each call twice, the first time without an effect.
 class NotingFacade final : public ForwardingFacade {
  public:
   NotingFacade(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights)
@@ -116,14 +116,14 @@ void AddRule(const YAML::Node& rule, const std::string& ns, const std::set<std::
         const Right right{ns, group.as<std::string>(), resource.as<std::string>(), verb.as<std::string>()};
         CAPTURE(right);
         CHECK((right.group + right.resource + right.verb).find('*') == std::string::npos);
-        // A rule that gives again what another gives is one too many.
+        // A rule must not repeat what another rule grants.
         CHECK(rights.insert(right).second);
       }
     }
   }
 }
 
-// `role`: the only one of the file that is looked at; empty: all.
+// `role`: the only role of the file to read; empty: all roles.
 void AddFile(const std::filesystem::path& file, const std::set<std::string>& names, Rights& rights,
              const std::string& role = "") {
   for (const YAML::Node& object : YAML::LoadAllFromFile(file.string())) {

@@ -1,4 +1,4 @@
-// Rights of RBAC: those that manifests give, and those that calls of the seam need.
+// RBAC permissions that manifests grant, and permissions that calls of the facade require.
 #ifndef DRIVERUPGRADE_TESTS_DEPLOY_RIGHTS_H_
 #define DRIVERUPGRADE_TESTS_DEPLOY_RIGHTS_H_
 
@@ -15,10 +15,10 @@
 namespace driverupgrade::tests {
 
 struct Right {
-  // Empty: in the whole cluster.
+  // Namespace; empty: the whole cluster.
   std::string ns = {};
   std::string group = {};
-  // With its subresource.
+  // Resource, with its subresource if any.
   std::string resource = {};
   std::string verb = {};
   friend auto operator<=>(const Right&, const Right&) = default;
@@ -29,25 +29,27 @@ struct Right {
 };
 using Rights = std::set<Right>;
 
-// What the Roles and ClusterRoles in the files of `folder` give. A rule with a wildcard, a nonResourceURL or a name
-// that is not among `names` fails the test.
+// Returns the permissions that the Roles and ClusterRoles in the files of `folder` grant. A rule with a wildcard, a
+// nonResourceURL or a name that is not among `names` fails the test.
 Rights RightsOf(const std::filesystem::path& folder, const std::set<std::string>& names);
-// The same of one file, or of the one role in it.
+// Same for one file, or for one role in it.
 Rights RightsOfFile(const std::filesystem::path& file, const std::set<std::string>& names,
                     const std::string& role = "");
 
-// All that is needed is given, and nothing else. What is given in the whole cluster is given in each namespace.
+// Checks that all required permissions are granted, and no others. A permission in the whole cluster counts for each
+// namespace.
 void CheckBothWays(const Rights& given, const Rights& needed);
 
-// As many of the rights as are about `resources` are needed in the whole cluster: those about workloads, which may be
-// in any namespace.
+// Returns `rights` with the permissions for `resources` moved to the whole cluster, because workloads may be in any
+// namespace.
 Rights Everywhere(const Rights& rights, const std::set<std::string>& resources);
 
-// Notes what each request needs, and lets `next` answer. Null `next`: lists are empty, nothing else is found.
+// Notes the permissions that each request requires, and lets `next` respond. Null `next`: lists are empty, and all
+// other objects are not found.
 std::shared_ptr<HttpTransport> MakeNotingTransport(std::shared_ptr<Rights> rights,
                                                    std::shared_ptr<HttpTransport> next = nullptr);
 
-// Passes every call on to `next`, and notes in `rights` what RestCluster would need for it.
+// Forwards every call to `next`, and notes in `rights` the permissions that RestCluster would need for it.
 std::shared_ptr<ClusterFacade> NoteRights(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights);
 
 }  // namespace driverupgrade::tests

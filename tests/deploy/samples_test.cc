@@ -38,7 +38,7 @@ rapidjson::Document Sample(const std::string& path) {
 TEST_CASE("W29: the documented patch of driver.version works on the sample, and names an image of NVIDIA") {
   rapidjson::Document sample = Sample("gpu/cluster-policy.yaml");
   CHECK(examples::Text(sample, {"metadata", "name"}) == "cluster-policy");
-  // [{"op": "replace", "path": "/spec/driver/version", "value":"510.85.02"}] fails unless the field is there.
+  // [{"op": "replace", "path": "/spec/driver/version", "value":"510.85.02"}] fails if the field is missing.
   rapidjson::Value* version = rapidjson::Pointer("/spec/driver/version").Get(sample);
   REQUIRE(version != nullptr);
   version->SetString("510.85.02");

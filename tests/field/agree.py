@@ -3,9 +3,9 @@
 
   agree.py BIN        BIN: the directory with upgradectl
 
-The dumps, policies and options are those of the commands in tests/field/*/case.txt. What simulate reports as keeping nodes
-from being done must be an obstacle of preflight and, if it holds the node from the beginning, its gate in plan. What preflight
-calls an error of the rollout must keep the simulated rollout from finishing.
+The commands in tests/field/*/case.txt provide the dumps, policies and options. If simulate reports a cause that keeps nodes from
+being done, preflight must report it as an obstacle. If the cause holds the node from the start, plan must report it as the gate.
+An error of the rollout in preflight must keep the simulated rollout from finishing.
 """
 import json
 import pathlib
@@ -19,7 +19,7 @@ VERBS = {"plan", "preflight", "simulate"}
 SHARED = ["--cluster", "--policy", "--driver", "--domain", "--namespace", "--driver-labels", "--defaults", "--validation-selector",
           "--at", "--ledger-name"]
 
-# By the gate of simulate: the codes of preflight that name the same cause.
+# The codes of preflight that name the same cause, by the gate of simulate.
 CODES = {
     "Cordoned": {"NodeCordoned"},
     "DisruptionBudget": {"AllAtOnce", "BudgetAllowsNone", "BudgetNeverAllows", "UnreadyBehindBudget"},
@@ -38,16 +38,16 @@ CODES = {
     "Stage": {"NothingBegins", "SelectsNothing", "StageWithoutNodes"},
     "UndeletablePods": {"BarePod", "EmptyDir"},
 }
-# The node waits for others, or for what an administrator wants to be asked.
+# Gates at which the node waits for other nodes, or for a decision of an administrator.
 FOLLOWS = {"Approval", "Halted", "Ledger", "MaxFailures", "MaxParallel", "Soak"}
-# They hold a node from the beginning. A simulation begins with the old driver and without marks, so that only nodes compare
-# that have not begun.
+# Gates that hold a node from the start. A simulation starts with the old driver and without marks, so only nodes that
+# have not started can be compared.
 HOLDS = {"Cordoned", "Frozen", "NoWindow", "NodeLeaves", "NodeNotReady", "Paused", "SkipLabel"}
 BLOCKS = {"BarePod", "BudgetNeverAllows", "EmptyDir", "GangTooLarge", "GroupTooLarge", "NothingBegins", "SeveralBudgets", "StageWithoutNodes"}
 
 
 def situations():
-    """Each case with the shared options of its commands, once."""
+    """Yields each case with the shared options of its commands, once."""
     found = []
     for path in sorted(CASES.glob("*/case.txt")):
         for line in path.read_text().splitlines():
@@ -94,7 +94,7 @@ def main():
     for case, options in situations():
         answers = {verb: ask(sys.argv[1], verb, case, options) for verb in VERBS}
         if any(answer is None for answer in answers.values()):
-            continue  # the policy is refused by all verbs alike
+            continue  # all verbs refuse the policy
         simulated = answers["simulate"][0] if isinstance(answers["simulate"], list) else answers["simulate"]
         compared += 1
         for problem in differences(simulated, answers["plan"], answers["preflight"]):

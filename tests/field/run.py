@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the commands of a field case and compares what they print with the case's expectations.
+"""Runs the commands of a field case and compares their output with the case's expectations.
 
   run.py BIN CASE     runs tests/field/CASE/case.txt with the programs of the directory BIN
   run.py --log        checks that every case has a row in README.md, and every row a case

@@ -1,4 +1,4 @@
-// Documents of an unknown hand through the C interface: each gives an answer or a message of one line, never a defect.
+// Untrusted documents through the C interface: each must return a result or a message of one line, without a defect.
 #include <cstring>
 #include <string>
 

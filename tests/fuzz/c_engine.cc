@@ -1,5 +1,5 @@
-// A host of an unknown hand drives an engine: lists, lines, pods, policies, answers in any order and of any content. Each call
-// gives an answer or a message of one line, never a defect; and however it went, the engine ends well.
+// An untrusted host drives an engine with lists, lines, pods, policies, and responses in any order and of any content.
+// Each call must return a result or a message of one line, without a defect. In any case the engine must end cleanly.
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -18,7 +18,7 @@ constexpr std::string_view kOptions =
     R"({"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"ns","driverLabels":"app=driver",)"
     R"("podDeletion":true,"restartOnly":true,"validationSelector":"app=v","requestor":{"id":"a.b","namespace":"m"}})";
 constexpr std::string_view kLedgerOption = R"(,"ledger":{"namespace":"ns","name":"l"}})";
-// A node in need of an upgrade, so that whatever comes in meets an engine that has something to do.
+// A node that needs an upgrade, so that any input meets an engine with work to do.
 constexpr std::string_view kLists[] = {
     R"({"kind":"NodeList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"n","uid":"u","resourceVersion":"5"},)"
     R"("status":{"conditions":[{"type":"Ready","status":"True"}]}}]})",
@@ -30,14 +30,15 @@ constexpr std::string_view kLists[] = {
     R"({"kind":"ControllerRevisionList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"d-new","namespace":"ns",)"
     R"("labels":{"app":"driver","controller-revision-hash":"new"},"ownerReferences":[{"kind":"DaemonSet","name":"d","uid":"ds",)"
     R"("controller":true}]},"revision":2}]})"};
-// What a host says of an answer, after each of which the engine goes on in another way; and numbers that are no status.
+// Statuses that a host reports for a response. The engine continues differently after each of them. Some numbers are
+// not valid.
 constexpr std::int32_t kStatuses[] = {200, 201, 400, 403, 404, 409,          410,         422,
                                       429, 500, 503, 0,   99,  DU_NO_ANSWER, DU_NOT_SENT, 1000};
 constexpr std::string_view kPolicy = R"({"autoUpgrade":true,"maxParallelUpgrades":1,"drain":{"enable":true}})";
 
 du_str Str(std::string_view text) { return {.data = text.data(), .size = text.size()}; }
 
-// 9 and 14: not now.
+// 9 and 14 mean that the call is not allowed now.
 void Check(du_code code, du_buf& out) {
   Require(code == 0 || code == 3 || code == 9 || code == 14, "an answer, or a document or a call that makes no sense");
   Require(out.data != nullptr && out.data[out.size] == '\0', "a text that ends");

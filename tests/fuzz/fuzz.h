@@ -1,4 +1,4 @@
-// What fuzz targets share: a check that ends the run, and a way to take an input apart.
+// Helpers that fuzz targets share: a check that ends the run, and a way to split an input.
 #ifndef DRIVERUPGRADE_TESTS_FUZZ_FUZZ_H_
 #define DRIVERUPGRADE_TESTS_FUZZ_FUZZ_H_
 
@@ -11,14 +11,14 @@
 
 namespace driverupgrade::tests {
 
-// In every build: what a target promises, beside that nothing crashes.
+// Checks in every build what a target guarantees besides not crashing.
 inline void Require(bool holds, std::string_view what) {
   if (holds) return;
   std::fprintf(stderr, "broken: %.*s\n", static_cast<int>(what.size()), what.data());
   std::abort();
 }
 
-// Numbers and texts from the front of an input; zeros and nothing behind its end.
+// Reads numbers and texts from the front of an input; after its end, returns zeros and empty texts.
 class Bytes {
  public:
   Bytes(const std::uint8_t* data, std::size_t size) : rest_(reinterpret_cast<const char*>(data), size) {}
@@ -28,9 +28,9 @@ class Bytes {
     for (int i = 0; i < bytes; ++i) number |= static_cast<std::uint64_t>(Byte()) << (8 * i);
     return number;
   }
-  // Below `bound`.
+  // Returns a number below `bound`.
   int Below(int bound) { return static_cast<int>(Number(2) % static_cast<std::uint64_t>(bound)); }
-  // Up to the next end of a line.
+  // Returns the text up to the next end of a line.
   std::string_view Line() {
     const std::string_view line = rest_.substr(0, rest_.find('\n'));
     rest_.remove_prefix(line.size() < rest_.size() ? line.size() + 1 : rest_.size());
@@ -48,7 +48,7 @@ class Bytes {
   std::string_view rest_;
 };
 
-// `text` as a JSON string. Bytes that are no UTF-8 stay as they are.
+// Returns `text` as a JSON string. Bytes that are not UTF-8 stay as they are.
 inline std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -64,7 +64,7 @@ inline std::string Quoted(std::string_view text) {
   return quoted + '"';
 }
 
-// Of std:: or absl::string_view, which are two in Debian.
+// For std::string_view or absl::string_view, which are different types on Debian.
 template <typename Text>
 bool HasControlCharacter(const Text& text) {
   for (const char c : text) {

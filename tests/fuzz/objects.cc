@@ -1,4 +1,4 @@
-// JSON of the API server: objects, lists, and dumps of kubectl. What is understood can be written and read again.
+// JSON of the API server: objects, lists, and dumps of kubectl. Accepted objects can be written and read again.
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fuzz/fuzz.h"
 #include "wire/kubernetes_json_read.h"
@@ -12,7 +12,7 @@ const std::string& NameOf(const T& object) {
   return object.name;
 }
 
-// With one object that cannot be read the others are the same, and it has a name and a reason.
+// Checks that one unreadable object does not change the others, and that it has a name and a reason.
 template <typename T>
 void ReadMarked(std::string_view json, const absl::StatusOr<ListPage<T>>& strict) {
   const absl::StatusOr<ListPage<T>> page = ParseList<T>(json, OnUnreadable::kMark);
@@ -30,7 +30,7 @@ void ReadMarked(std::string_view json, const absl::StatusOr<ListPage<T>>& strict
   Require(strict.ok() != marked, "what is wrong is told");
 }
 
-// The members that the reader asks for are those that the parser keeps for it.
+// Checks that the parser keeps all members that the reader needs.
 template <typename T>
 void ReadWhole(std::string_view json, const absl::StatusOr<T>& object) {
   internal::JsonDocument document;

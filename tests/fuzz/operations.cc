@@ -1,5 +1,5 @@
-// What a hostile server says to each operation of the seam: an object, an answer, or an error of bounded length in one
-// line. A list ends.
+// Responses of a hostile server to each operation of the facade: each must become an object, a result, or an error of
+// limited length in one line. Every list ends.
 #include <initializer_list>
 
 #include "fuzz/fuzz.h"
@@ -46,7 +46,7 @@ void CheckAnswers(const RestRequest& request, const HttpResponse& response) {
   CheckError(Decode(internal::CreateEventParams{event}, request, response));
 }
 
-// The server says the same to each request of a list.
+// The server responds in the same way to each request of a list.
 template <typename T>
 void CheckList(const RestRequest& first, const HttpResponse& response) {
   internal::ListReader<T> reader(first, 500, OnUnreadable::kMark);

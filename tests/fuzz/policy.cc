@@ -1,4 +1,4 @@
-// A policy of an unknown hand. What is accepted makes sense, and is the same after it was written and read again.
+// An untrusted policy. An accepted policy makes sense, and is the same after it was written and read again.
 #include "driverupgrade/policy_codec.h"
 #include "fuzz/fuzz.h"
 

@@ -1,4 +1,4 @@
-// Gives a fuzz target every file of a folder, without a fuzzer: `fuzz_NAME_replay FOLDER...`.
+// Runs a fuzz target on every file of a folder, without a fuzzer: `fuzz_NAME_replay FOLDER...`.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -18,6 +18,6 @@ int main(int argc, char** argv) {
       ++count;
     }
   }
-  // A corpus that is not there shows nothing.
+  // A missing corpus proves nothing.
   return count > 0 ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-// A byte string is a schedule of faults: the fuzzer looks for one that breaks an invariant of a whole rollout.
+// Interprets the bytes as a schedule of faults: the fuzzer searches for one that breaks an invariant of a whole
+// rollout.
 #include "fuzz/fuzz.h"
 #include "simulation/simulation.h"
 

@@ -1,4 +1,4 @@
-// A label selector. What is accepted is the same after it was written and read again, and selects as it did.
+// A label selector. An accepted selector is the same after it was written and read again, and matches the same labels.
 #include <map>
 
 #include "driverupgrade/label_selector.h"

@@ -1,5 +1,5 @@
-// Anything on nodes: labels and annotations of a random cluster are replaced by the input. The plan keeps its
-// invariants, and is the same the second time.
+// Replaces labels and annotations of a random cluster by the input. The plan must keep its invariants, and must be the
+// same the second time.
 #include <array>
 #include <memory>
 
@@ -28,7 +28,7 @@ std::array<std::string, 14> Keys(const DriverIdentity& identity) {
           std::string(kCordonedByAnnotation)};
 }
 
-// Lines: a node, a key, the value.
+// Each change consists of a node, a key, and the value up to the end of the line.
 void Replace(Bytes& bytes, RandomCluster& cluster) {
   const auto keys = Keys(cluster.machine.identity());
   while (!bytes.empty() && !cluster.snapshot.nodes.empty()) {

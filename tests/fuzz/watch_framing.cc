@@ -1,4 +1,4 @@
-// Bytes of a watch: cut into lines in the same way however they arrive, and each line is read as an event.
+// Bytes of a watch: however they arrive, they must be split into the same lines, and each line is read as an event.
 #include <vector>
 
 #include "driverupgrade/cluster_reads.h"
@@ -41,7 +41,7 @@ class Events final : public WatchSink<Node> {
   }
 };
 
-// What comes of it in chunks of `chunk` bytes.
+// Returns the verdict and the lines if the bytes arrive in chunks of `chunk` bytes.
 std::pair<Verdict, std::vector<std::string>> Split(std::string_view bytes, std::size_t chunk) {
   LineSplitter splitter(kLineMax);
   Lines sink;

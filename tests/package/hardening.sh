@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# hardening.sh PROGRAM: fails unless the program is built as DRIVERUPGRADE_HARDENING promises.
+# hardening.sh PROGRAM: fails unless the program is built with the protections of DRIVERUPGRADE_HARDENING.
 set -euo pipefail
 program=$1
 
-require() {  # WHAT PATTERN: the pattern is in what readelf says
+require() {  # `WHAT PATTERN`: the output of readelf must match the pattern
   grep -qE "$2" <<<"$facts" || { echo "$program: no $1" >&2; exit 1; }
 }
 facts=$(readelf --wide --file-header --program-headers --dynamic --dyn-syms "$program")

@@ -1,12 +1,12 @@
 """The planted defects as data, and sources with them. A list, `defects/*.txt`, has for each:
 
   == name src/file.cc
-  What is wrong then, in one sentence.
-  - the text to find, which stands in the file exactly once
-  + what stands there instead, with PLANTED where it asks whether the defect is on
-  = why no test can find it, if that is so
+  A sentence that describes the defect.
+  - the text to find, which occurs in the file exactly once
+  + its replacement, with PLANTED in place of the check whether the defect is on
+  = the reason if no test can find it
 
-Texts of several lines have a mark before each. Nothing here but Python's standard library.
+Texts of several lines have a mark before each line. Uses only Python's standard library.
 """
 import dataclasses
 import pathlib

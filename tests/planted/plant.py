@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a copy of each source that has planted defects, with all of them: plant.py FOLDER. Copies that are as they
-should be are left alone. `plant.py --sources` prints which sources these are."""
+"""Writes a copy of each source that has planted defects, with all of them: plant.py FOLDER. Copies that are up to date
+are not written. `plant.py --sources` prints the names of these sources."""
 import pathlib
 import sys
 

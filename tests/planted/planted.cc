@@ -21,7 +21,7 @@ bool NotesWhatIsAsked() {
 }
 
 void Asked(std::string_view defect) {
-  // By the place of the literal, as the code that asks may run millions of times.
+  // Identifies a defect by the address of its literal, because the calling code may run millions of times.
   static thread_local std::set<const char*> known;
   if (!known.insert(defect.data()).second) return;
   static std::mutex& mutex = *new std::mutex;

@@ -1,4 +1,5 @@
-// The switch of the planted defects: each is in the sources as `if (PLANTED)`, and off unless it is asked for by name.
+// The switch of the planted defects: each is in the sources as `if (PLANTED)`, and is off unless it is selected by
+// name.
 #ifndef DRIVERUPGRADE_TESTS_PLANTED_PLANTED_H_
 #define DRIVERUPGRADE_TESTS_PLANTED_PLANTED_H_
 
@@ -6,10 +7,11 @@
 
 namespace driverupgrade::planted {
 
-// The defect that DRIVERUPGRADE_PLANTED names; empty: none.
+// Returns the defect that DRIVERUPGRADE_PLANTED names, or an empty text.
 std::string_view Wanted();
 
-// Whether DRIVERUPGRADE_PLANTED_ASKED names a file; each defect that code asks for is a line of it, on or not.
+// Returns whether DRIVERUPGRADE_PLANTED_ASKED names a file. Each defect that the code checks is written to it, even if
+// it is off.
 bool NotesWhatIsAsked();
 void Asked(std::string_view defect);
 

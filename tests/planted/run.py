@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the tests with planted defects: tests/planted/README.md.
 
-  run.py off      passes if the programs with the defects pass while none is switched on
-  run.py check    passes if each defect is still found, by the quickest of the tests that found it, and if most of the seeds
+  run.py off      passes if the programs with the defects pass while no defect is switched on
+  run.py check    passes if the quickest test that found a defect still finds it, for each defect, and if most of the seeds
                   in found.json still find theirs (`check_seeds`)
   run.py renew    tries the seeds of the simulation again, and replaces those that no longer find their defect
   run.py fill     runs every suite with every defect, unless found.json has the result, and stores it there
@@ -22,8 +22,8 @@ from defects import read_all
 FOUND = pathlib.Path(__file__).resolve().parent / "found.json"
 SEEDS_OFF = 100
 TRIES = 3
-# Of the seeds of one invariant, and of all. A seed is another run once the engine asks for one thing more; but a judge that
-# has gone blind finds nothing.
+# Minimum share of the seeds that must still find their defect: of one invariant, and of all. A seed becomes a different
+# run as soon as the engine makes one more request, but a checker that has become blind finds nothing.
 STILL_FIND = 0.5
 STILL_FIND_IN_ALL = 0.8
 
@@ -52,7 +52,7 @@ def off(arguments):
 
 
 def quickest(answers):
-    """The suite and the test that finds a defect soonest; None if none does."""
+    """Returns the suite and the test that find a defect first, or None if no suite finds it."""
     finders = [(max(answer["seconds"], 0.5), suites.SUITES.index(suite), suite) for suite, answer in answers.items() if answer["test"]]
     if not finders:
         return None
@@ -61,29 +61,29 @@ def quickest(answers):
 
 
 def check_one(arguments, found, defect):
-    """What is wrong; None if nothing is."""
+    """Returns the problem with the defect, or None."""
     answers = found.get(defect.name, {})
     known = quickest(answers)
     if known is None:
         return None if defect.equivalent else f"{defect.name}: no suite finds it, and nothing says why"
     suite, test = known
-    # A test that has threads may miss it once.
+    # A test with threads may miss the defect once.
     if any(suites.find(arguments.bin, suite, defect.name, defect.source, "" if test == "?" else test).test for _ in range(TRIES)):
         return None
-    # A seed is another run once the engine asks for one thing more.
+    # A seed becomes a different run as soon as the engine makes one more request.
     if suite == "simulation" and suites.find(arguments.bin, suite, defect.name, defect.source).test:
         return None
     return f"{defect.name}: no longer found by {suite}, {test}"
 
 
 def seeds_that_find(found):
-    """By the name of the defect: the seed that finds it, and the invariant."""
+    """Returns the seed that finds each defect, and the invariant, by the name of the defect."""
     tests = {name: answers.get("simulation", {}).get("test", "") for name, answers in found.items()}
     return {name: test.split(" ") for name, test in tests.items() if " " in test}
 
 
 def try_seeds(arguments, found, defects):
-    """Of the defects that a seed finds: whether it still does."""
+    """Returns whether each seed still finds its defect, by the name of the defect."""
     seeds = seeds_that_find(found)
 
     def still_finds(defect):
@@ -95,7 +95,7 @@ def try_seeds(arguments, found, defects):
 
 
 def check_seeds(arguments, found, defects):
-    """The invariants of which fewer than half of the seeds find what they found."""
+    """Returns the invariants for which fewer than half of the seeds still find their defect."""
     seeds, finds = seeds_that_find(found), try_seeds(arguments, found, defects)
     lost = collections.Counter(seeds[name][1] for name, does in finds.items() if not does)
     of = collections.Counter(seeds[name][1] for name in finds)
@@ -118,7 +118,7 @@ def check(arguments):
 
 
 class Filling:
-    """What is known of all defects and suites, kept in the file after each answer."""
+    """The results of all defects and suites, stored in the file after each run."""
 
     def __init__(self, arguments):
         self.arguments = arguments

@@ -9,18 +9,18 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# In the order in which they are asked, of those that are as quick as each other.
+# Order of preference among suites that are equally quick.
 SUITES = ["scenarios", "unit", "contract", "c", "exhaustive", "property", "crash", "simulation"]
 SEEDS = 2500
-# A suite that takes so much longer than without a defect hangs.
+# A suite that takes this much longer than without a defect hangs.
 TIMEOUT = {"scenarios": 60, "unit": 240, "contract": 60, "c": 300, "exhaustive": 240, "property": 240, "crash": 240, "simulation": 1200}
-# Of one test, one scenario or one seed.
+# Timeout in seconds of one test, one scenario or one seed.
 TIMEOUT_OF_ONE = 60
 
 
-# Suites whose programs have no bytes in them.
+# Suites whose programs do not process bytes.
 WITHOUT_BYTES = {"scenarios", "exhaustive", "property", "crash"}
-# Suites whose programs have the C interface in them.
+# Suites whose programs contain the C interface.
 WITH_HOST = {"c", "simulation"}
 C_INTERFACE = "c.interface"  # a program in C, with one test
 
@@ -30,7 +30,7 @@ def is_of_host(source):
 
 
 def runs(suite, source):
-    """Whether code of that file is in the suite's program."""
+    """Returns whether the suite's program contains code of this file."""
     if is_of_host(source):
         return suite in WITH_HOST
     return suite not in WITHOUT_BYTES or not source.startswith(("src/wire/", "src/kubernetes/"))
@@ -38,15 +38,15 @@ def runs(suite, source):
 
 @dataclasses.dataclass
 class Finding:
-    """`test`: what failed: a test's name, a scenario, or a seed. Empty: nothing did."""
+    """`test`: the test, scenario or seed that failed; empty if all passed."""
 
     test: str
     seconds: float
-    tried: int = 0  # seeds
+    tried: int = 0  # number of seeds
 
 
 def run(command, defect, timeout):
-    """The exit code, None after the timeout; the output; the seconds."""
+    """Returns the exit code, or None after the timeout; the output; and the seconds."""
     began = time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         process = subprocess.Popen(
@@ -55,7 +55,7 @@ def run(command, defect, timeout):
             code = process.wait(timeout)
         except subprocess.TimeoutExpired:
             code = None
-            process.send_signal(signal.SIGTERM)  # Catch2 says at which test
+            process.send_signal(signal.SIGTERM)  # makes Catch2 print the current test
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:
@@ -109,7 +109,7 @@ def run_seeds(program, defect, source, first, last, timeout):
 
 
 def seed_of_crash(program, defect, source, first, last):
-    """The first seed in which the program crashes, where it does in one of these."""
+    """Returns the first seed in which the program crashes. It must crash in one of these seeds."""
     while first < last:
         middle = (first + last) // 2
         code, _, _ = run_seeds(program, defect, source, first, middle, TIMEOUT["simulation"])
@@ -131,11 +131,11 @@ def run_simulation(program, defect, source, test, seeds, tried):
         return Finding(f"{failed.group(1)} {failed.group(2)}", 0.1)
     if is_crash(code):
         return Finding(f"{seed_of_crash(program, defect, source, first, last)} crash", 0.1)
-    return Finding("?", seconds)  # an endless loop does not say at which seed
+    return Finding("?", seconds)  # an endless loop does not reveal its seed
 
 
 def asked(bin_folder, suite):
-    """The defects that the suite's code asks for while none is on. What it never asks for can make no difference to it."""
+    """Returns the defects that the suite's code checks while all are off. Other defects cannot affect the suite."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "asked"
         programs = [bin_folder / f"planted_{suite}"]
@@ -148,7 +148,7 @@ def asked(bin_folder, suite):
 
 
 def find(bin_folder, suite, defect, source="", test="", seeds=SEEDS, tried=0):
-    """The first test of the suite that fails with the defect, which is in `source`; only `test`, if it is given."""
+    """Returns the first test of the suite that fails with the defect, which is in `source`; runs only `test` if it is given."""
     if suite == "simulation":
         return run_simulation(bin_folder / "planted_simulate", defect, source, test.split(" ")[0], seeds, tried)
     if suite == "c":

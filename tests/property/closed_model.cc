@@ -15,7 +15,7 @@ constexpr int kRoundsMax = 600;
 constexpr int kQuietRounds = 10;
 constexpr int kFaultyRounds = 25;
 constexpr absl::Duration kGracePeriod = absl::Seconds(30);
-// When slow drivers become ready and jobs end.
+// Time at which slow drivers become ready and jobs end.
 const absl::Time kLater = kRandomNow + absl::Minutes(12);
 
 bool IsReadyPod(const Pod& pod) {
@@ -94,7 +94,7 @@ std::string ClosedModel::Round() {
   return "";
 }
 
-// As SnapshotBuilder::Build: nodes with a driver pod or a state label.
+// Reads the cluster like SnapshotBuilder::Build: nodes with a driver pod or a state label.
 void ClosedModel::Read() {
   seen_.snapshot.nodes.clear();
   seen_.snapshot.findings.clear();
@@ -126,12 +126,15 @@ void ClosedModel::ReadPods(const std::vector<std::string>& interest) {
 
 void ClosedModel::Apply(const NodePlan& plan) {
   World& world = worlds_.at(plan.node);
-  if (plan.patch && !ApplyPatch(world, plan)) return;  // arch-A12: what is not acknowledged drops the rest
+  if (plan.patch && !ApplyPatch(world, plan))
+    return;  // arch-A12: without an acknowledgement, the rest of the plan is
+             // dropped
   for (const PodRef& pod : plan.evict) Request(world, pod, /*eviction=*/true);
   for (const PodRef& pod : plan.remove) Request(world, pod, /*eviction=*/false);
 }
 
-// Whether the patch was acknowledged. Some are refused, some lost on the way there or on the way back (arch-A6).
+// Returns whether the patch was acknowledged. Some patches are refused, and some requests or responses are lost
+// (arch-A6).
 bool ClosedModel::ApplyPatch(World& world, const NodePlan& plan) {
   changed_ = true;
   log_.PatchSent(world.node, *plan.patch, seen_.now);
@@ -206,14 +209,14 @@ void ClosedModel::PassTime() {
   }
 }
 
-// A kubelet reports its node's status now and then, which settles patches that were lost.
+// Kubelets occasionally report the status of their nodes, which settles lost patches.
 void ClosedModel::HeartBeat() {
   for (auto& [name, world] : worlds_) {
     world.node.resource_version = fmt::format("{}", std::stoi(world.node.resource_version) + 1);
   }
 }
 
-// Terminating pods end, if there is a kubelet to end them.
+// Terminating pods end if the node has a working kubelet.
 void ClosedModel::Reap(World& world) {
   if (!world.node.ready) return;
   for (std::vector<Pod>* pods : {&world.driver_pods, &world.workloads.pods}) {
@@ -227,7 +230,7 @@ void ClosedModel::Reap(World& world) {
   }
 }
 
-// Jobs end, slow pods become ready.
+// Jobs end, and slow pods become ready.
 void ClosedModel::Ripen(World& world) {
   if (seen_.now < kLater || !world.node.ready) return;
   for (Pod& pod : world.workloads.pods) {
@@ -250,7 +253,7 @@ void ClosedModel::Ripen(World& world) {
   }
 }
 
-// A pod at the wanted revision for a node without one.
+// Creates a pod of the target revision on a node without a driver pod.
 void ClosedModel::RunDaemonSet(World& world) {
   const DriverFate fate = DriverFateOf(world.node.name);
   if (!world.driver_pods.empty() || fate == DriverFate::kNeverMade) return;

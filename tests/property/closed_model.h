@@ -1,14 +1,14 @@
-/// A small world around the state machine in which time goes on and requests have effects.
+/// A small world around the state machine in which time passes and requests have effects.
 ///
 /// Defines ClosedModel.
 ///
 ///     ClosedModel model(MakeRandomCluster(seed));
 ///     CHECK(model.Settle() == "");
-///     model.last().Step();  // what the engine sees and says when nothing happens any more
+///     model.last().Step();  // the engine's plan once nothing happens any longer
 ///
-/// Each round does what UpgradeEngine::Reconcile does: read, step, read the pods asked for, step, apply. Evicted and
-/// deleted pods go, unless their fate says otherwise; deleted driver pods come back at the wanted revision; some writes
-/// fail. No person and no other operator does anything. It starts as a fresh engine does: without attempts.
+/// Each round does the same as UpgradeEngine::Reconcile: read, step, read the requested pods, step, apply. Evicted and
+/// deleted pods disappear unless their fate differs; deleted driver pods are replaced at the target revision; some
+/// writes fail. Administrators and other operators do nothing. The model starts like a new engine: without attempts.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_CLOSED_MODEL_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_CLOSED_MODEL_H_
 
@@ -23,26 +23,27 @@
 
 namespace driverupgrade::tests {
 
-/// What becomes of a pod that is to go.
+/// Fate of a pod that must leave its node.
 enum class PodFate {
   kLeaves,
-  kRefused,         ///< Its disruption budget never lets it go; a deletion does.
-  kSeveralBudgets,  ///< The same, with two budgets.
-  kFails,           ///< Its eviction fails for ever.
-  kStuck,           ///< A finalizer keeps it terminating for ever.
+  kRefused,         ///< Its disruption budget never allows an eviction. A deletion works.
+  kSeveralBudgets,  ///< Same with two budgets.
+  kFails,           ///< Its eviction always fails.
+  kStuck,           ///< A finalizer keeps it terminating indefinitely.
 };
 
-/// What becomes of the driver pod that a DaemonSet makes.
+/// Fate of the driver pod that a DaemonSet creates.
 enum class DriverFate { kReady, kSlow, kNeverReady, kCrashes, kNeverMade };
 
 class ClosedModel {
  public:
   explicit ClosedModel(RandomCluster cluster);
 
-  /// Rounds until nothing has happened for days. Returns what is broken: an invariant, or that it never ends.
+  /// Runs rounds until nothing has happened for days. Returns the broken invariant, or a message if the rounds never
+  /// end.
   std::string Settle();
 
-  /// The world as the last step saw it.
+  /// Returns the world as the last step saw it.
   const RandomCluster& last() const { return seen_; }
   const Plan& plan() const { return plan_; }
   int rounds() const { return rounds_; }
@@ -80,7 +81,7 @@ class ClosedModel {
   internal::AttemptLog log_;
   SeededRandom faults_;
   int rounds_ = 0;
-  int quiet_ = 0;  // rounds without any change
+  int quiet_ = 0;  // rounds without a change
   int pods_made_ = 0;
   bool changed_ = false;
 };

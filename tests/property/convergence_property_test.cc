@@ -1,4 +1,4 @@
-// Where rollouts end: I12 (idempotence), L1, L2, L5, arch-A7.
+// The end of rollouts: I12 (idempotence), L1, L2, L5, arch-A7.
 #include <algorithm>
 
 #include "property/closed_model.h"
@@ -11,14 +11,14 @@ namespace {
 
 bool ChangesNode(const NodePlan& plan) { return plan.patch && !plan.patch->empty(); }
 
-// The cluster after the patches of `plan`, and nothing else.
+// Returns the cluster after the patches of `plan`, without other changes.
 RandomCluster WithPatches(RandomCluster cluster, const Plan& plan) {
   for (auto& view : cluster.snapshot.nodes) {
     for (const NodePlan& node : plan.nodes) {
       if (node.node != view->node.name || !ChangesNode(node)) continue;
       NodeView patched = *view;
       patched.node = After(*view, node);
-      // One that is newer by either way of comparing.
+      // A version that is newer by either way of comparison.
       patched.node.resource_version = "1" + patched.node.resource_version;
       view = std::make_shared<const NodeView>(std::move(patched));
     }
@@ -43,7 +43,7 @@ TEST_CASE("I12: patches alone lead to a cluster that needs no patch, and soon") 
   });
 }
 
-// The timeout of the evacuation in the state that the node waits in (T26, T32, dep-F8).
+// Returns the timeout of the evacuation in the state in which the node waits (T26, T32, dep-F8).
 absl::Duration EvacuationTimeout(const RandomCluster& cluster, UpgradeState state) {
   const UpgradePolicy& policy = cluster.policy;
   const PodDeletionPolicy deletion = policy.pod_deletion.value_or(PodDeletionPolicy{});
@@ -74,8 +74,8 @@ bool AnotherDriverIsAtWork(const NodeView& view, const DriverIdentity& identity)
   });
 }
 
-// Whether the gate is one that a node may stand at without end although everything goes on that goes on by itself: the
-// way out is a person's or another controller's.
+// Returns whether a node may stay at the gate indefinitely although everything else makes progress: only an
+// administrator or another controller can open it.
 bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGate& gate) {
   const RandomCluster& cluster = model.last();
   const UpgradePolicy& policy = cluster.policy;
@@ -99,7 +99,7 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kDevicesUnfit:
     case GateReason::kDevicesInUse:
     case GateReason::kDevicesMissing:
-    case GateReason::kLedger: return false;  // the model has none
+    case GateReason::kLedger: return false;  // the model does not have these
     case GateReason::kFrozen: return !policy.auto_upgrade;
     case GateReason::kCordoned: return view.node.unschedulable && policy.cordoned_nodes == CordonedNodes::kIgnore;
     case GateReason::kOtherDriver: return AnotherDriverIsAtWork(view, cluster.machine.identity());
@@ -116,7 +116,7 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
       return view.node.annotations.contains("machineconfiguration.openshift.io/state");
     case GateReason::kUnsettled:
     case GateReason::kUnreadable:
-    case GateReason::kPodsUnknown: return false;  // the model answers and reads
+    case GateReason::kPodsUnknown: return false;  // the model responds and reads pods
     case GateReason::kRevisionUnknown:
     case GateReason::kDriverPodMissing:
     case GateReason::kDriverPodTerminating:
@@ -157,14 +157,14 @@ TEST_CASE("L1, L5: a rollout ends with every node done, or waiting for a person 
   });
 }
 
-// A label that is no state counts as in progress.
+// An invalid state label counts as in progress.
 UpgradeState BeginsIn(const NodeView& view, const DriverIdentity& identity) {
   const auto label = view.node.labels.find(identity.StateLabel());
   const std::string value = label == view.node.labels.end() ? "" : label->second;
   return ParseUpgradeState(value).value_or(UpgradeState::kCordonRequired);
 }
 
-// Whether nothing that belongs to the node can make its upgrade fail for good.
+// Returns whether no part of the node can make its upgrade fail permanently.
 bool IsHealthy(const ClosedModel& model, const RandomCluster& start, const NodeView& view) {
   const Workloads& workloads = start.workloads.at(view.node.name);
   const auto harmless = [&](const Pod& pod) {
@@ -185,7 +185,7 @@ bool IsHealthy(const ClosedModel& model, const RandomCluster& start, const NodeV
          std::all_of(workloads.pods.begin(), workloads.pods.end(), harmless);
 }
 
-// Time enough for grace periods, for writes that fail, and for patches that are tried again.
+// Returns whether the timeouts leave enough time for grace periods, failed writes, and retried patches.
 bool IsPatient(const RandomCluster& cluster) {
   const UpgradePolicy& policy = cluster.policy;
   const absl::Duration enough = absl::Seconds(300);
@@ -203,7 +203,7 @@ TEST_CASE("L1: a healthy node does not end in upgrade-failed, whatever becomes o
     for (const auto& view : cluster.snapshot.nodes) {
       const NodeView* end = Find(model.last().snapshot, view->node.name);
       if (end == nullptr || !end->node.labels.contains(key) || end->node.labels.at(key) != "upgrade-failed") continue;
-      // One that began in the middle may have a timer that is over (T26, T32, dep-F4).
+      // A node that starts in the middle may have a timer that has expired (T26, T32, dep-F4).
       const bool begins = !IsInProgress(BeginsIn(*view, cluster.machine.identity()));
       if (!cluster.policy.auto_upgrade || !begins || !IsHealthy(model, cluster, *view)) continue;
       return view->node.name + " failed\n" + Describe(model.plan());
@@ -217,8 +217,8 @@ bool IsDone(const Node& node, const DriverIdentity& identity) {
   return label != node.labels.end() && label->second == "upgrade-done";
 }
 
-// Whether the cordon that the node began with must stay. In the middle of an upgrade the initial-state annotation says
-// so, unless it contradicts the cordon set: then the set is believed (dep-F7).
+// Returns whether the initial cordon of the node must stay. In the middle of an upgrade, the initial-state annotation
+// decides, unless it contradicts the cordon set, which then takes precedence (dep-F7).
 bool IsAdministratorsNode(const NodeView& view, const DriverIdentity& identity) {
   if (!view.node.unschedulable || !IsAdministratorsCordon(view, identity)) return false;
   if (!IsInProgress(BeginsIn(view, identity))) return true;
@@ -234,7 +234,7 @@ TEST_CASE("I3, L2: no cordon of ours outlives an upgrade, and no administrator's
     for (const auto& view : cluster.snapshot.nodes) {
       const NodeView* end = Find(model.last().snapshot, view->node.name);
       if (end == nullptr || !IsDone(end->node, identity)) continue;
-      // Other drivers' names on it: the last of them lifts it (dep-F7).
+      // The cordon carries names of other drivers: the last of them lifts it (dep-F7).
       const bool shared = end->node.annotations.contains(std::string(kCordonedByAnnotation));
       if (!view->node.unschedulable && end->node.unschedulable && !shared)
         return view->node.name + ": our cordon is left";

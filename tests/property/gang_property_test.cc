@@ -21,7 +21,7 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
-// A fleet of which the jobs take a random part, on random nodes.
+// A fleet with jobs that use a random part of it, on random nodes.
 class GangWorld {
  public:
   explicit GangWorld(unsigned seed) : random_(seed), gangs_(cluster_, seed) {
@@ -33,7 +33,7 @@ class GangWorld {
     const std::size_t largest = 2 + random_() % 5;
     policy.max_unavailable = Count{static_cast<int>(largest + random_() % 3)};
     for (std::size_t size = largest; names.size() >= size; size = 1 + random_() % largest) {
-      // Some nodes stay without a job.
+      // Some nodes have no job.
       if (!jobs.empty() && random_() % 4 == 0) break;
       jobs.push_back(fmt::format("job-{}", jobs.size()));
       AddJob(jobs.back(), {names.end() - static_cast<std::ptrdiff_t>(size), names.end()});
@@ -43,7 +43,7 @@ class GangWorld {
     cluster_->SetTemplate(fleet_.ns, fleet_.daemon_set, "rev-2");
   }
 
-  // Rolls the fleet. The operator is replaced after about one in `crashes` passes; 0: never.
+  // Runs the rollout. The operator is replaced after about one in `crashes` passes; 0: never.
   void Run(unsigned crashes, bool has_cache = false) {
     std::unique_ptr<UpgradeEngine> engine;
     for (int pass = 0; pass < 3000 && !IsOver(); ++pass) {
@@ -68,7 +68,7 @@ class GangWorld {
     }
     REQUIRE(IsOver());
   }
-  // One in ten patches of nodes is refused, as after a write by another client, or its answer is lost.
+  // One in ten patches of nodes is refused, as after a write by another client, or its response is lost.
   void FailPatches() {
     const auto fails = [this](const testing::Call& call, absl::StatusCode code) -> std::optional<absl::Status> {
       if (call.operation != Operation::kPatchNode || random_() % 20 != 0) return std::nullopt;
@@ -81,7 +81,7 @@ class GangWorld {
     cluster_->SetFaultHooks([fails](const testing::Call& call) { return fails(call, absl::StatusCode::kAborted); },
                             [fails](const testing::Call& call) { return fails(call, absl::StatusCode::kUnavailable); });
   }
-  // From now on, counts the patches of nodes in `patches`, and in `taints` those that change taints.
+  // From here on, counts the patches of nodes in `patches`, and those that change taints in `taints`.
   void CountPatches() {
     cluster_->SetFaultHooks(
         [this](const testing::Call& call) -> std::optional<absl::Status> {
@@ -189,7 +189,7 @@ TEST_CASE("B-13: the taint costs no request, and is gone when the nodes are done
         CHECK(node.taints == (node.name == tainted ? std::vector{foreign} : std::vector<Taint>()));
       }
     }
-    // Each node gets the taint and loses it.
+    // Each node gets the taint and loses it again.
     CHECK(steered.taints == 2 * static_cast<int>(steered.cluster_->nodes().size()));
     CHECK(plain.taints == 0);
     CHECK(steered.patches == plain.patches);

@@ -1,4 +1,4 @@
-// arch-A10: judging only what changed says what Step says of everything.
+// arch-A10: an incremental plan of the changed nodes must match Step's plan of all nodes.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -20,7 +20,7 @@ using internal::PublishedPlan;
 
 constexpr int kOperations = 30;
 
-// As our own upgrade leaves a node on which it has nothing to do but wait, for pods, for a deadline or for a repair.
+// Leaves a node as our own upgrade would if it can only wait: for pods, for a deadline or for a repair.
 void LeaveWaiting(SeededRandom& random, const DriverIdentity& identity, NodeView& view) {
   Node& node = view.node;
   const std::string state = random.Pick({"drain-required", "pod-deletion-required", "pod-restart-required",
@@ -54,12 +54,12 @@ std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIde
                                            const std::string& name) {
   NodeView view = RandomNode(random, identity, name, RandomWorkloads(random, name));
   AddMaintenances(random, view);
-  // More of the nodes that ask for a slot, and fewer of those that a patch under way holds back.
+  // Creates more nodes that request a slot, and fewer that a patch in progress holds back.
   if (random.Chance(35)) view.node.labels[identity.StateLabel()] = "upgrade-required";
   if (random.Chance(60)) view.attempts.patch.reset();
   if (random.Chance(30)) LeaveWaiting(random, identity, view);
   if (random.Chance(20)) view.node.annotations[identity.RequestorModeAnnotation()] = "true";
-  if (random.Chance(10)) view.node.uid += "-again";  // re-created under its name
+  if (random.Chance(10)) view.node.uid += "-again";  // re-created under the same name
   if (view.pods) AddGangs(random, *view.pods);
   if (random.Chance(80)) view.node.labels["rack"] = random.Pick({"a", "b", "c"});
   if (random.Chance(10)) view.node.conditions["GpuHealthy"] = random.Pick({"True", "False"});
@@ -106,8 +106,7 @@ StateMachine RandomMachine(const RandomCluster& cluster, SeededRandom& random) {
   return {cluster.machine.identity(), options, cluster.machine.pod_deletion()};
 }
 
-// A planner and what it has been told, driven by random changes.
-// What IncrementalPlanner::Withhold does, in a complete plan.
+// Applies IncrementalPlanner::Withhold to a complete plan.
 void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
   const auto is_withheld = [&](const auto& node) { return gates.contains(node.node); };
   std::erase_if(plan.gates, is_withheld);
@@ -121,6 +120,7 @@ void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
   std::sort(plan.gates.begin(), plan.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
 }
 
+// A planner and the gates that it has reported, driven by random changes.
 class Twin {
  public:
   explicit Twin(const RandomCluster& cluster)
@@ -178,7 +178,7 @@ class Twin {
     Update(RandomView(random_, machine_.identity(), name));
     return "another view of " + name;
   }
-  // A small change, as a watch event or an answer brings it.
+  // Makes a small change, such as a watch event or a response.
   std::string Alter() {
     if (views_.empty()) return "nothing";
     const std::string name = AnyNode();
@@ -223,7 +223,7 @@ class Twin {
     planner_.SetSharedSlots(shared_slots_);
     return "shared slots";
   }
-  // As the engine does after a pass.
+  // Stores the rollout record, as the engine does after a pass.
   std::string StoreRecord() {
     const std::optional<RolloutStatus> status = published_then_.rollout;
     if (!status || !status->record) return "nothing";
@@ -313,7 +313,7 @@ class Twin {
     }
     const PlanUpdate update = planner_.Advance(now_);
     if (!update.plan.finished) return "not finished, although all may be judged";
-    // What was published before stands, whatever the planner has done since.
+    // A published plan must not change, whatever the planner does afterwards.
     if (published_ != nullptr && published_->Full() != published_then_) return "a published plan has changed";
     published_ = planner_.Publish();
     const Plan full = published_then_ = published_->Full();
@@ -326,7 +326,8 @@ class Twin {
     return random_.Chance(30) ? CompareWithheld(step) : "";
   }
 
-  // Few nodes at a time, until a plan is finished or for a while: the rest is left to the Advance that follows.
+  // Advances by a few nodes at a time, until a plan is finished or a limit is reached. The next Advance handles the
+  // remaining nodes.
   std::string AdvanceInPieces() {
     for (int piece = random_.Between(1, 30); piece > 0; --piece) {
       const auto most = static_cast<std::size_t>(random_.Below(4));
@@ -353,7 +354,7 @@ class Twin {
     return "";
   }
 
-  // As where the ledger has no grant for some of those that were to start.
+  // Withholds some of the starts, as if the ledger had no grant for them.
   std::string CompareWithheld(Plan step) {
     std::map<std::string, Gate> gates;
     for (const NodePlan& node : step.nodes) {
@@ -370,7 +371,7 @@ class Twin {
     return BrokenUpdate(update, step);
   }
 
-  // A group that starts together waits together.
+  // The nodes of a group that starts together also wait together.
   std::map<std::string, Gate> WithGroups(std::map<std::string, Gate> gates, const Plan& step) const {
     if (!step.rollout || (!policy_.rollout->groups && !policy_.rollout->gangs)) return gates;
     if (policy_.rollout->groups && policy_.rollout->groups->mode != GroupMode::kTogether) return gates;
@@ -398,7 +399,7 @@ class Twin {
     }
     return gates;
   }
-  // By itself it would wait for a slot.
+  // Returns whether the node would wait for a slot on its own.
   bool IsStart(const std::string& node) const {
     return machine_.Judge(*views_.at(node), *driver_, policy_, now_, active_since_, /*admitted=*/false)
         .candidate.has_value();
@@ -438,9 +439,9 @@ class Twin {
   std::map<std::string, std::shared_ptr<const NodeView>> views_;
   IncrementalPlanner planner_;
   std::map<std::string, std::pair<UpgradeState, GateReason>> told_;
-  std::size_t acting_ = 0;  // nodes that the last plan had something for: they are judged again whatever happens
+  std::size_t acting_ = 0;  // number of nodes for which the last plan had actions: these are always judged again
   std::shared_ptr<const PublishedPlan> published_;
-  Plan published_then_;  // what it said when it was published
+  Plan published_then_;  // content of the plan when it was published
 };
 
 TEST_CASE("arch-A10: judging only what has changed says what Step says, after any changes") {
@@ -475,13 +476,13 @@ TEST_CASE("arch-A10: a verdict with nothing to do stays as it is until its wake_
   });
 }
 
-// Step is not the only one who asks: the queue is to say what Admit says of any candidates.
+// Step is not the only caller of the queue: it must return the same decisions as Admit for any candidates.
 TEST_CASE("arch-A10: the queue admits and refuses as Admit does, whoever comes and goes") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     SeededRandom random(cluster.seed);
     AdmissionQueue queue;
     std::map<std::string, Candidate> waiting;
-    std::map<std::string, GateReason> reasons;  // of those that waited before
+    std::map<std::string, GateReason> reasons;  // reasons of the nodes that waited before
     for (int round = 0; round < 8; ++round) {
       for (int i = random.Below(12); i > 0; --i) {
         const bool takes = random.Chance(60);
@@ -495,7 +496,7 @@ TEST_CASE("arch-A10: the queue admits and refuses as Admit does, whoever comes a
           queue.Remove({.node = name, .candidate = old->second});
         }
         queue.Add({.node = name, .candidate = candidate});
-        reasons.erase(name);  // it is told anew
+        reasons.erase(name);  // its reason is reported again
         waiting[name] = candidate;
       }
       UpgradeBudget budget{.total = 30, .parallel_used = random.Below(3), .unavailable = random.Below(3)};

@@ -13,7 +13,7 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// The raw label value: empty if there is none.
+// Returns the raw label value, or an empty text if the label is missing.
 std::string LabelOf(const Node& node, const std::string& key) {
   const auto found = node.labels.find(key);
   return found == node.labels.end() ? "" : found->second;
@@ -30,14 +30,14 @@ bool IsState(const std::string& value) {
                   "validation-required", "uncordon-required", "upgrade-done", "upgrade-failed"});
 }
 
-// In progress, and beyond the states in which its own cordon is not there yet (dep-F8).
+// Returns whether the node is in progress, and past the states in which its own cordon may still be missing (dep-F8).
 bool IsPastItsCordon(const std::string& state) {
   return IsOneOf(state,
                  {"wait-for-jobs-required", "pod-deletion-required", "drain-required", "post-maintenance-required",
                   "pod-restart-required", "validation-required", "uncordon-required", "upgrade-failed"});
 }
 
-// The cordon set as it stands on the node (dep-F7).
+// Returns the cordon set that is written on the node (dep-F7).
 Names CordonSet(const Node& node) {
   Names names;
   const auto found = node.annotations.find("driverupgrade/cordoned-by");
@@ -57,7 +57,7 @@ Names CordonSet(const Node& node) {
 
 constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
 
-// State labels of drivers that are neither ours nor in the cordon set: `<domain>/<driver>` and the value.
+// Returns the state labels of drivers that are neither ours nor in the cordon set: `<domain>/<driver>` and the value.
 std::map<std::string, std::string> DriversOutsideSet(const Node& node, const DriverIdentity& identity) {
   const Names set = CordonSet(node);
   std::map<std::string, std::string> drivers;
@@ -69,7 +69,7 @@ std::map<std::string, std::string> DriversOutsideSet(const Node& node, const Dri
   return drivers;
 }
 
-// dep-F8: a driver that made the cordon without saying so.
+// dep-F8: returns whether another driver has made the cordon without its name on it.
 bool HasRival(const Node& node, const DriverIdentity& identity) {
   if (!node.unschedulable) return false;
   for (const auto& [name, state] : DriversOutsideSet(node, identity)) {
@@ -82,7 +82,8 @@ bool HasRival(const Node& node, const DriverIdentity& identity) {
   return false;
 }
 
-// dep-F7: a cordon without a live name, and without one that has no label, is an administrator's.
+// dep-F7: a cordon is an administrator's if each driver named on it is done. A named driver without a label is not
+// done.
 bool IsAdministrators(const Node& node, const DriverIdentity& identity) {
   if (!node.unschedulable || HasRival(node, identity)) return false;
   for (const std::string& name : CordonSet(node)) {
@@ -93,7 +94,7 @@ bool IsAdministrators(const Node& node, const DriverIdentity& identity) {
   return true;
 }
 
-// States in which the next patch cordons a node that is schedulable (T11, dep-F8).
+// Returns whether the next patch in this state cordons a schedulable node (T11, dep-F8).
 bool IsHeldCordoned(const std::string& state) {
   return IsOneOf(state, {"cordon-required", "wait-for-jobs-required", "pod-deletion-required", "drain-required",
                          "pod-restart-required", "validation-required"});
@@ -105,8 +106,8 @@ bool Leaves(const Node& node) {
          });
 }
 
-// W1: a node without a label is where its other marks say. How they are read, and how far an evacuation without a timer
-// has come, is not what is counted here: Judge tells it.
+// W1: the state of a node without a label follows from its other marks. This count does not cover how the marks are
+// read, and how far an evacuation without a timer has come, so Judge may decide it.
 std::string StateOf(const Node& node, const NodeView& view, const RandomCluster& cluster) {
   const DriverIdentity& identity = cluster.machine.identity();
   if (const std::string label = LabelOf(node, identity.StateLabel()); !label.empty()) return label;
@@ -127,7 +128,7 @@ struct Counter {
   const UpgradePolicy& policy;
   const RandomCluster& cluster;
 
-  // W10: a failed node that keeps its old driver, and none of our cordons.
+  // W10: a failed node that keeps its old driver, and does not carry our cordon.
   bool WasReturnedToService(const Node& node) const {
     const auto failure = node.annotations.find(identity.FailureClassAnnotation());
     return failure != node.annotations.end() && failure->second == "DrainBlocked" &&
@@ -140,7 +141,7 @@ struct Counter {
     const std::string state = StateOf(node, view, cluster);
     if (IsOneOf(state, {"", "upgrade-required", "upgrade-done"})) return false;
     if (state == "upgrade-failed" && (policy.failure_policy || WasReturnedToService(node))) return false;
-    // What he uncordoned in the middle is cordoned again in our name.
+    // A node that the administrator uncordoned in the middle is cordoned again in our name.
     const bool administrators = node.annotations.contains(identity.InitiallyUnschedulableAnnotation()) &&
                                 (node.unschedulable || !IsHeldCordoned(state));
     if (administrators && policy.cordoned_nodes == CordonedNodes::kProceed) return false;
@@ -151,12 +152,13 @@ struct Counter {
     return true;
   }
 
-  // Cordoned, not ready, or to be cordoned by the next patch, whatever this state does next (§5.3, dep-F8, dep-F18).
+  // Returns whether the node is cordoned, not ready, or about to be cordoned by the next patch, whatever else this
+  // state does (§5.3, dep-F8, dep-F18).
   bool IsUnavailable(const Node& node, const NodeView& view) const {
     return node.unschedulable || !node.ready || Leaves(node) || IsHeldCordoned(StateOf(node, view, cluster));
   }
 
-  // The node as it is and as each patch that may have been applied would have left it (arch-A6, arch-A9).
+  // Returns the node as it is, and as each patch that may have been applied would have left it (arch-A6, arch-A9).
   static std::vector<Node> Versions(const NodeView& view) {
     std::vector<Node> nodes = {view.node};
     const auto& attempt = view.attempts.patch;
@@ -168,7 +170,7 @@ struct Counter {
   }
 };
 
-// One node of the count: what it may be, and what it will be once admitted.
+// One node of the count: its possible versions now, and its versions once admitted.
 struct Entry {
   const NodeView* view = nullptr;
   std::vector<Node> versions = {};
@@ -213,7 +215,7 @@ Tally Totals(const std::vector<Entry>& entries, const Counter& counter, const Ce
   return tally;
 }
 
-// As the patch that admits it leaves a node: T9, dep-F7.
+// Returns the node after the patch that admits it: T9, dep-F7.
 Node Admitted(Node node, const NodeView& view, const DriverIdentity& identity) {
   node.labels[identity.StateLabel()] = "cordon-required";
   node.annotations.erase(identity.InitiallyUnschedulableAnnotation());
@@ -248,8 +250,8 @@ bool IsUnfit(const NodeView& view, const Counter& counter) {
   return Leaves(view.node) || IsBeingConfigured(view.node) || is_lost;
 }
 
-// Whether the node stands in upgrade-required and waits for nothing but a slot. Where its walk ends is no question of
-// the budgets, so that Judge may tell it.
+// Returns whether the node is in upgrade-required and waits only for a slot. The budgets do not determine where its
+// path ends, so Judge may decide it.
 bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   const UpgradePolicy& policy = cluster.policy;
   const DriverIdentity& identity = cluster.machine.identity();
@@ -258,9 +260,9 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   const Verdict verdict = cluster.machine.Judge(view, *cluster.snapshot.driver, policy, cluster.now,
                                                 cluster.snapshot.active_since, /*admitted=*/false);
   if (verdict.plan.to() != UpgradeState::kUpgradeRequired) return false;
-  // W1: its slot of the past upgrade must not admit the next one, which has to wait for another pass.
+  // W1: the slot of the previous upgrade must not admit the next one, which has to wait for another pass.
   if (verdict.plan.from == UpgradeState::kUncordonRequired) return false;
-  // W1: without a label a node passes several states at once.
+  // W1: a node without a label passes several states in one pass.
   const bool is_resumed = LabelOf(view.node, identity.StateLabel()).empty() &&
                           (verdict.plan.from != UpgradeState::kUnknown || view.attempts.label_loss);
   const bool goes_on = policy.pacing == Pacing::kChained || is_resumed ||
@@ -272,7 +274,7 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   return policy.cordoned_nodes != CordonedNodes::kIgnore || !IsAdministrators(view.node, identity);
 }
 
-// What a failed node does of its own accord counts in the pass in which it does it (I1).
+// A failed node that moves on its own is counted in the same pass (I1).
 void AddRecovery(const RandomCluster& cluster, Entry& entry) {
   const NodeView& view = *entry.view;
   if (StateOf(view.node, view, cluster) != "upgrade-failed") return;
@@ -282,7 +284,7 @@ void AddRecovery(const RandomCluster& cluster, Entry& entry) {
   if (verdict.plan.patch) entry.versions.push_back(Patched(view.node, *verdict.plan.patch));
 }
 
-// dep-F2: percentages round down, to one failure at least.
+// dep-F2: percentages are rounded down, but at least one failure halts the rollout.
 bool IsHalted(const UpgradePolicy& policy, const Tally& totals) {
   if (!policy.failure_policy) return false;
   const CountOrPercent& limit = policy.failure_policy->max_failures;
@@ -292,8 +294,8 @@ bool IsHalted(const UpgradePolicy& policy, const Tally& totals) {
   return totals.failed >= allowed;
 }
 
-// Why the entry may not start, given the counts before and after it did. The rules name no precedence where both
-// budgets are full; slots come first, as in §5.3.
+// Returns why the entry may not start, given the counts before and after its start. If both budgets are exhausted, the
+// rules do not define which one is reported; slots come first, as in §5.3.
 std::optional<GateReason> Refusal(const Entry& entry, const Census& before, const Census& after,
                                   const RandomCluster& cluster) {
   const UpgradePolicy& policy = cluster.policy;
@@ -303,8 +305,8 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
   if (!policy.max_unavailable || entry.view->node.unschedulable) return std::nullopt;  // dep-F14
   const Percent* percent = std::get_if<Percent>(&*policy.max_unavailable);
   if (percent != nullptr && percent->value >= 100) return std::nullopt;
-  // A node that is not ready, or whose driver pod cannot be scheduled, takes no headroom, but is disturbed all the same. An
-  // admission of its own that may have been applied has taken the headroom already (arch-A6).
+  // A node that is not ready, or whose driver pod cannot be scheduled, takes no headroom, but it is disturbed
+  // nevertheless. Its own admission that may have been applied has taken the headroom already (arch-A6).
   const bool lacks_pod = policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable &&
                          !entry.view->unscheduled_driver_pods.empty();
   // A request to repair the node does not wait for the node itself.
@@ -341,7 +343,7 @@ NaiveAdmissions AdmitNaively(const RandomCluster& cluster) {
   NaiveAdmissions result;
   result.totals = Totals(entries, counter, CountAll(entries, counter));
   const bool halted = IsHalted(cluster.policy, result.totals);
-  for (const bool own : {false, true}) {  // dep-F19: the operator's own node is last
+  for (const bool own : {false, true}) {  // dep-F19: the operator's own node comes last
     for (Entry& entry : entries) {
       const std::string& name = entry.view->node.name;
       if ((name == cluster.machine.options().own_node) != own || !AsksForSlot(cluster, *entry.view)) continue;

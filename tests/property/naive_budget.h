@@ -1,4 +1,4 @@
-/// The budgets a second time: slow, and written from the rules instead of from src/.
+/// A second implementation of the budgets: slow, and written from the rules instead of from src/.
 ///
 /// Defines NaiveAdmissions and AdmitNaively.
 ///
@@ -17,19 +17,19 @@ namespace driverupgrade::tests {
 
 struct NaiveAdmissions {
   Tally totals = {};
-  /// By node, those alone that ask for a slot; nullopt: admitted.
+  /// Decisions by node, for nodes that request a slot; nullopt: admitted.
   std::map<std::string, std::optional<GateReason>> decisions = {};
-  /// Nodes that hold a slot, and unavailable ones, after all admissions.
+  /// Number of nodes that hold a slot, and of unavailable nodes, after all admissions.
   int slots_after = 0;
   int unavailable_after = 0;
 };
 
 NaiveAdmissions AdmitNaively(const RandomCluster& cluster);
 
-/// dep-F7: the node carries a cordon that no upgrade made.
+/// dep-F7: returns whether the node carries a cordon that no upgrade made.
 bool IsAdministratorsCordon(const NodeView& view, const DriverIdentity& identity);
 
-/// §5.3: integers as they are, percentages of `total` rounded up.
+/// §5.3: returns integers as they are, and percentages of `total` rounded up.
 int NaiveLimit(const CountOrPercent& limit, int total);
 
 }  // namespace driverupgrade::tests

@@ -18,7 +18,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Lets the rollout of the policy decide who starts, as AdmitAmong otherwise.
+// Lets the rollout of the policy decide which nodes start. Without a rollout, same as AdmitAmong.
 template <typename Start>
 void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInput& input,
                     internal::RolloutMembers& members, const Sums& sums, std::size_t elsewhere, const Start& start,
@@ -39,12 +39,12 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
   plan.findings.insert(plan.findings.end(), round.findings.begin(), round.findings.end());
 }
 
-// Lets the limits decide who starts. Nodes that start are judged again by `start`; the others get a gate.
+// Lets the limits decide which nodes start. Nodes that start are judged again by `start`; the others get a gate.
 template <typename Start>
 void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Start& start,
                 std::vector<internal::KeptVerdict>& verdicts) {
   std::vector<WaitingNode> waiting;
-  std::vector<std::size_t> nodes;  // nodes that wait
+  std::vector<std::size_t> nodes;  // waiting nodes
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (!verdicts[i].candidate) continue;
     nodes.push_back(i);

@@ -11,7 +11,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// The first text that is not empty.
+// Returns the first text that is not empty.
 std::string First(std::initializer_list<std::string> texts) {
   for (const std::string& text : texts) {
     if (!text.empty()) return text;
@@ -26,7 +26,7 @@ std::string LabelOf(const Node& node, const std::string& key) {
   return found == node.labels.end() ? "" : found->second;
 }
 
-// I7: every hop stands in the transition table, and the label says where the path ends.
+// I7: every step is in the transition table, and the label is the end of the path.
 std::string BrokenPath(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
   UpgradeState from = plan.from;
   for (const UpgradeState to : plan.path) {
@@ -59,8 +59,8 @@ std::string BrokenKeys(const PatchNodeParams& patch, const DriverIdentity& ident
   return "";
 }
 
-// I12: nothing is written that is there already. A patch without a change is for the deletion of a driver pod, which has
-// no precondition on the node (I2).
+// I12: a patch must not write values that exist already. A patch without a change belongs to the deletion of a driver
+// pod, which has no precondition on the node (I2).
 std::string BrokenPatch(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
   if (!plan.patch) return "";
   const PatchNodeParams& patch = *plan.patch;
@@ -78,7 +78,7 @@ std::string BrokenPatch(const NodeView& view, const NodePlan& plan, const Driver
                 If(!changes_all, "writes what is there already"), BrokenKeys(patch, identity)});
 }
 
-// dep-F6, I3: nothing of ours is left on a node that the patch calls done, nor our cordon.
+// dep-F6, I3: if the patch sets upgrade-done, none of our marks and no cordon of ours may remain.
 std::string BrokenEnd(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
   if (plan.path.empty() || plan.to() != UpgradeState::kDone) return "";
   const Node after = After(view, plan);
@@ -101,7 +101,7 @@ const Pod* FindPod(const std::vector<Pod>& pods, const PodRef& ref) {
   return found == pods.end() ? nullptr : &*found;
 }
 
-// drain-D10 to drain-D16, dep-F19: pods that are never evicted, nor deleted in place of an eviction.
+// drain-D10 to drain-D16, dep-F19: pods that are never evicted, nor deleted instead of an eviction.
 bool Stays(const Pod& pod, const StateMachineOptions& options) {
   const bool own = options.own_pod && pod.ref.ns == options.own_pod->ns && pod.ref.name == options.own_pod->name;
   const auto daemon = std::find_if(pod.owners.begin(), pod.owners.end(), [](const OwnerReference& owner) {
@@ -111,7 +111,7 @@ bool Stays(const Pod& pod, const StateMachineOptions& options) {
   return own || pod.mirror || (daemon != pod.owners.end() && !finished);
 }
 
-// dep-F11: a pod that nobody will report gone.
+// dep-F11: a pod whose end will not be reported.
 bool IsLost(const Pod& pod, const NodeView& view, absl::Time now) {
   return !view.node.ready && pod.deletion_timestamp && *pod.deletion_timestamp < now;
 }
@@ -137,7 +137,7 @@ bool DeletesOverdue(const RandomCluster& cluster) {
          (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
 }
 
-// A deleted pod is the driver's, on an evacuated node (I2), or one whose time for an eviction is over (I4).
+// A deleted pod belongs to the driver, on an evacuated node (I2), or its time for an eviction has expired (I4).
 std::string BrokenDeletion(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan,
                            const PodRef& ref) {
   if (FindPod(view.driver_pods, ref) == nullptr) {
@@ -159,7 +159,7 @@ std::string BrokenPods(const RandomCluster& cluster, const NodeView& view, const
   for (const PodRef& ref : plan.remove) {
     if (std::string broken = BrokenDeletion(cluster, view, plan, ref); !broken.empty()) return broken;
   }
-  // arch-A9: an object with an unanswered request gets no new one.
+  // arch-A9: an object with an unanswered request gets no other request.
   for (const auto* refs : {&plan.evict, &plan.remove}) {
     for (const PodRef& ref : *refs) {
       const auto attempt = view.attempts.pods.find(ref.uid);
@@ -169,7 +169,7 @@ std::string BrokenPods(const RandomCluster& cluster, const NodeView& view, const
   return "";
 }
 
-// T39, T43, dep-F3: the driver is let go on an evacuated node only.
+// T39, T43, dep-F3: the driver may load only on an evacuated node.
 std::string BrokenSafeLoad(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan) {
   const std::string key = cluster.machine.identity().SafeLoadAnnotation();
   if (!plan.patch || !plan.patch->annotations.contains(key)) return "";
@@ -186,8 +186,8 @@ std::string BrokenNodePlan(const RandomCluster& cluster, const NodeView& view, c
                 BrokenPods(cluster, view, plan), BrokenSafeLoad(cluster, view, plan)});
 }
 
-// arch-A7: who waits has one gate, who is done has none. A node that is done waits all the same where it cannot be told
-// whether it is up to date (dep-F15), or what the last patch made of it (arch-A9).
+// arch-A7: a waiting node has one gate, and a node that is done has no gate. A node that is done may still wait if it
+// is unknown whether it is up to date (dep-F15), or what its last patch did (arch-A9).
 std::string BrokenGates(const NodeView& view, const NodePlan* plan, const std::vector<const NodeGate*>& gates,
                         const RandomCluster& cluster) {
   if (gates.size() > 1) return "two gates";
@@ -199,13 +199,13 @@ std::string BrokenGates(const NodeView& view, const NodePlan* plan, const std::v
     const bool waits = !moves && (reason == GateReason::kRevisionUnknown || reason == GateReason::kUnsettled);
     return If(!waits, fmt::format("done, with gate {}", ToString(reason)));
   }
-  // With EveryState a move ends the walk, and so does a failure: the next pass says what the node waits for.
+  // With EveryState a move ends the path, and so does a failure: the next pass reports the gate.
   const bool ends = moves && (cluster.policy.pacing == Pacing::kEveryState || plan->to() == UpgradeState::kFailed);
   return If(!done && !ends && gates.empty(), "waits without a gate");
 }
 
-// dep-F4: no gate of a stage lies further ahead than the policy's longest timeout, whatever the timers on the node say;
-// the pacing of requests asks for three minutes at most. What a retry waits for is not bound by a stage.
+// dep-F4: no gate of a stage is further ahead than the policy's longest timeout, whatever the timers on the node
+// contain. The pacing of requests takes at most three minutes. The wait of a retry is not limited by a stage.
 bool IsTooFar(const NodeGate& gate, const RandomCluster& cluster) {
   if (!gate.gate.not_before || gate.gate.reason == GateReason::kFailed) return false;
   const UpgradePolicy& policy = cluster.policy;
@@ -247,8 +247,8 @@ bool IsEvacuated(const RandomCluster& cluster, const NodeView& view) {
   if (!NeedsEvacuation(cluster)) return true;
   if (!view.node.unschedulable || !view.pods) return false;
   if (deletes && !view.hook_errors.empty()) return false;
-  bool left = false;     // some pod that has to go is there
-  bool blocked = false;  // some pod that has to go may not be touched
+  bool left = false;     // true if a pod that must leave still exists
+  bool blocked = false;  // true if a pod that must leave may not be evicted
   const auto consider = [&](const Pod& pod, bool force, bool delete_empty_dir) {
     if (Stays(pod, options)) return;
     const bool finished = pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
@@ -262,7 +262,7 @@ bool IsEvacuated(const RandomCluster& cluster, const NodeView& view) {
     const bool uses = selected || view.pods_using_driver.contains(pod.ref.uid);
     if (deletes && uses) consider(pod, deletion.force, deletion.delete_empty_dir);
   }
-  // T25: a drain takes over where pod deletion is not enough.
+  // T25: a drain takes over if pod deletion is not sufficient.
   if (policy.drain && (!deletes || blocked)) {
     left = blocked = false;
     for (const Pod& pod : *view.pods) {

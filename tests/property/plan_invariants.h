@@ -1,4 +1,4 @@
-/// What holds for every plan, whatever the cluster looks like.
+/// Invariants of every plan, for any cluster.
 ///
 /// Defines BrokenInvariant and IsEvacuated.
 ///
@@ -12,13 +12,14 @@
 
 namespace driverupgrade::tests {
 
-/// The first broken invariant of a plan for `cluster`, with the node; empty if all hold.
+/// Returns the first broken invariant of a plan for `cluster`, with the node; empty if all hold.
 std::string BrokenInvariant(const RandomCluster& cluster, const Plan& plan);
 
-/// The node as the plan's patch leaves it.
+/// Returns the node as the plan's patch leaves it.
 Node After(const NodeView& view, const NodePlan& plan);
 
-/// dep-F8: the node's pods are known since the cordon, and those that the policy wants gone are.
+/// dep-F8: returns whether the node's pods are known since the cordon, and all pods that must leave by the policy have
+/// left.
 bool IsEvacuated(const RandomCluster& cluster, const NodeView& view);
 
 }  // namespace driverupgrade::tests

@@ -5,7 +5,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Names whose order differs from that of their numbers.
+// Returns names whose order differs from the order of their numbers.
 std::vector<std::string> RandomNames(SeededRandom& random) {
   std::vector<std::string> names = {"node-10", "node-2", "node-1",  "gpu-10", "gpu-9", "zeta",
                                     "alpha",   "node-a", "node-aa", "a.b.c",  "0",     "node-20"};

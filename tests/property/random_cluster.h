@@ -1,13 +1,15 @@
-/// Clusters, policies and options of every kind, each from a seed.
+/// Random clusters, policies and options of every kind, each from a seed.
 ///
 /// Defines RandomCluster and MakeRandomCluster.
 ///
 ///     const RandomCluster cluster = MakeRandomCluster(/*seed=*/42);
 ///     const Plan plan = cluster.Step();
 ///
-/// What is made need not make sense: annotations may be garbage, states may contradict pods, attempts may be stale.
-/// Only what the headers promise holds: nodes and pods are in order, policies are valid. To extend: add a function that
-/// decorates the view to random_node.cc and call it last in RandomNode, so that older seeds change little.
+/// The data need not make sense: annotations may be garbage, states may contradict pods, attempts may be stale. Only
+/// the guarantees of the headers hold: nodes and pods are in order, policies are valid.
+///
+/// To extend: add a function that decorates the view to random_node.cc and call it last in RandomNode, so that older
+/// seeds change little.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_CLUSTER_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_CLUSTER_H_
 
@@ -23,7 +25,7 @@
 
 namespace driverupgrade::tests {
 
-/// The pods of one node besides the driver's, and what the operator's filter says of them.
+/// The pods of one node besides the driver's, and the results of the operator's filter for them.
 struct Workloads {
   std::vector<Pod> pods = {};
   std::set<std::string> using_driver = {};
@@ -35,7 +37,7 @@ struct RandomCluster {
   StateMachine machine;
   UpgradePolicy policy = {};
   ClusterSnapshot snapshot = {};
-  /// By node; of those nodes too whose pods the snapshot does not know.
+  /// Workloads by node, including nodes whose pods are not in the snapshot.
   std::map<std::string, Workloads> workloads = {};
   absl::Time now = absl::UnixEpoch();
 
@@ -44,21 +46,21 @@ struct RandomCluster {
 
 RandomCluster MakeRandomCluster(std::uint64_t seed);
 
-/// The present time of every random cluster, but for a fraction of a second.
+/// The current time of every random cluster, except for a fraction of a second.
 inline const absl::Time kRandomNow = absl::FromUnixSeconds(1'000'000);
-/// UID and wanted revision of the driver's first DaemonSet, where it is not lagging.
+/// UID and target revision of the driver's first DaemonSet, unless the DaemonSet is lagging.
 inline constexpr const char* kDaemonSetUid = "ds";
 inline constexpr const char* kWantedRevision = "new";
 
-// The parts, for tests that need one of them.
+// Parts of a random cluster, for tests that need only one of them.
 UpgradePolicy RandomPolicy(SeededRandom& random);
-/// May have any number in any field: for Step must not crash on what Validate refuses.
+/// May have any number in any field, because Step must not crash on a policy that Validate refuses.
 UpgradePolicy RandomInvalidPolicy(SeededRandom& random);
 StateMachineOptions RandomOptions(SeededRandom& random);
 DriverFacts RandomFacts(SeededRandom& random);
 std::vector<Pod> RandomDriverPods(SeededRandom& random, const std::string& node);
 Workloads RandomWorkloads(SeededRandom& random, const std::string& node);
-/// A node with everything that an upgrade, an administrator or another driver may have left on it.
+/// A node with any marks that an upgrade, an administrator or another driver may have left on it.
 NodeView RandomNode(SeededRandom& random, const DriverIdentity& identity, const std::string& name, Workloads workloads);
 
 }  // namespace driverupgrade::tests

@@ -1,4 +1,4 @@
-// DaemonSets, driver pods and workloads.
+// Random DaemonSets, driver pods and workloads.
 #include <algorithm>
 
 #include "driverupgrade/pod_manager.h"

@@ -1,4 +1,4 @@
-// Policies and options.
+// Random policies and options.
 #include "property/random_cluster.h"
 
 namespace driverupgrade::tests {

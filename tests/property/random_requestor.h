@@ -6,10 +6,10 @@
 
 namespace driverupgrade::tests {
 
-/// NodeMaintenances, attempts on them, and what the restart-only predicate said.
+/// Adds NodeMaintenances, attempts on them, and a result of the restart-only predicate.
 void AddMaintenances(SeededRandom& random, NodeView& view);
 
-/// The same cluster under an operator that is a requestor, or was one.
+/// Returns the same cluster under an operator that is a requestor, or was one.
 RandomCluster WithRequestor(const RandomCluster& cluster);
 
 }  // namespace driverupgrade::tests

@@ -1,4 +1,4 @@
-// What Step promises for any input: arch-A1, arch-A5, arch-A7, arch-A10, and the invariants of its plans.
+// The guarantees of Step for any input: arch-A1, arch-A5, arch-A7, arch-A10, and the invariants of its plans.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,7 +12,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Deep: a snapshot shares its views.
+// Returns a deep copy, because a snapshot shares its views.
 std::vector<NodeView> CopyOf(const ClusterSnapshot& snapshot) {
   std::vector<NodeView> views;
   for (const auto& view : snapshot.nodes) views.push_back(*view);
@@ -31,7 +31,7 @@ TEST_CASE("arch-A1: equal inputs give equal plans, byte for byte, and stay as th
   });
 }
 
-// Plans, gates, interest and findings by node, for comparing plans of the same nodes in another order.
+// Plans, gates, interest and findings by node, to compare plans of the same nodes in a different order.
 struct ByNode {
   std::map<std::string, NodePlan> plans = {};
   std::map<std::string, NodeGate> gates = {};
@@ -111,7 +111,7 @@ TEST_CASE("dep-F9: what Release gives back is given back once") {
 
 bool IsAdmissions(const Verdict& verdict) { return verdict.candidate.has_value(); }
 
-// arch-A5, arch-A10: what Step says of a node is what Judge says of it alone, but for those that ask for a slot.
+// arch-A5, arch-A10: Step and Judge agree about each node, except for nodes that request a slot.
 std::string BrokenLocality(const RandomCluster& cluster, const NodeView& view, const ByNode& plan) {
   const auto judge = [&](bool admitted) {
     return cluster.machine.Judge(view, *cluster.snapshot.driver, cluster.policy, cluster.now,
@@ -191,7 +191,7 @@ TEST_CASE("In requestor mode too: equal inputs give equal plans, one gate a node
   });
 }
 
-// The other properties say nothing about what the generator never makes.
+// The other properties prove nothing about input that the generator never creates.
 TEST_CASE("The random clusters reach every transition and every gate, and leave no state in another way") {
   std::set<std::pair<UpgradeState, UpgradeState>> edges;
   std::set<GateReason> reasons;
@@ -219,13 +219,15 @@ TEST_CASE("The random clusters reach every transition and every gate, and leave 
     CHECK(edges.contains({transition.from, transition.to}));
   }
   for (const GateTraits& gate : kGates) {
-    if (gate.reason == GateReason::kLedger) continue;  // the ledger's word, after Step's
-    // The random policies have no rollout; those of incremental_property_test.cc have.
+    if (gate.reason == GateReason::kLedger) continue;  // set by the ledger, after Step
+    // The random policies have no rollout; incremental_property_test.cc covers rollouts.
     if (GateReason::kHalted <= gate.reason && gate.reason <= GateReason::kGangRuns) continue;
-    // Random clusters have no devices; isolation_test.cc has.
+    // Random clusters have no devices; isolation_test.cc covers devices.
     if (GateReason::kDevicesTainted <= gate.reason && gate.reason <= GateReason::kDevicesInUse) continue;
     if (gate.reason == GateReason::kDevicesMissing) continue;
-    if (gate.reason == GateReason::kUnreadable) continue;  // random clusters are read whole; unreadable_object_test
+    if (gate.reason == GateReason::kUnreadable)
+      continue;  // random clusters are readable; unreadable_object_test
+                 // covers this gate
     CAPTURE(std::string(gate.name));
     CHECK(reasons.contains(gate.reason));
   }

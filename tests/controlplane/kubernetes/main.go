@@ -1,6 +1,6 @@
-// Command controlplane is everything that a Kubernetes cluster without containers is made of, in one program
-// that is called by part: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok (which plays the
-// kubelets) and, for the tests, kubectl. The parts are the released ones; only their main functions are ours.
+// Command controlplane is everything that a Kubernetes cluster without containers consists of, in one program that is
+// called by part. The parts are etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok (which plays the
+// kubelets) and, for the tests, kubectl. They are the released ones; only their main functions are ours.
 package main
 
 import (
@@ -32,8 +32,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/signals"
 )
 
-// parts maps the first argument to what it runs. Each is called with os.Args as the part's own main would see
-// it, and returns the exit code.
+// parts maps the first argument to the function that runs the part. Each function is called with os.Args as the part's
+// own main would see it, and returns the exit code.
 var parts = map[string]func() int{
 	"etcd":                    runEtcd,
 	"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
@@ -63,8 +63,8 @@ func runEtcd() int {
 	return 0
 }
 
-// execute is for the commands that bring logging and version flags of their own, with which those of
-// component-base's cli.Run would collide.
+// execute runs commands that have their own logging and version flags, which would collide with the flags of
+// component-base's cli.Run.
 func execute(command *cobra.Command) int {
 	if command.Execute() != nil {
 		return 1 // the command has printed the error
@@ -72,7 +72,7 @@ func execute(command *cobra.Command) int {
 	return 0
 }
 
-// runKwok parses kwok's global flags before the command exists, because they tell it which stages there are.
+// runKwok parses kwok's global flags before the command exists, because they define its stages.
 func runKwok() int {
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true

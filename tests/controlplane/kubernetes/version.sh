@@ -1,6 +1,6 @@
 # Names the modules of a version of Kubernetes, for scripts that compile parts of it and source this file.
 
-# Lists the versions, the newest first. The modules of the newest version are in go.mod, those of 1.36 in 1.36.mod.
+# Lists the versions, the newest first. go.mod has the modules of the newest version, 1.36.mod has the modules of 1.36.
 readonly KUBERNETES_VERSIONS=(1.37 1.36 1.35)
 
 # choose_kubernetes FOLDER [VERSION]: chooses the newest version if VERSION is missing or empty. Sets `modfile`, the path of its modules;

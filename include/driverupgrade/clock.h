@@ -1,4 +1,4 @@
-/// The time of the ring around Step, and the limits of its calls. Step itself receives the time as an argument.
+/// The clock used around Step, and the limits of its calls. Step itself receives the time as an argument.
 ///
 /// Defines Clock, SystemClock() and CallContext. Tests use testing/fake_cluster.h.
 ///
@@ -20,23 +20,24 @@ namespace driverupgrade {
 class Clock {
  public:
   virtual ~Clock();
-  /// Wall clock time. Deadlines on nodes are kept in unix seconds, so replicas should agree within seconds.
+  /// Wall clock time. Deadlines on nodes are stored in unix seconds, so replicas should agree within seconds.
   virtual absl::Time Now() const = 0;
-  /// Returns true after `duration`, false as soon as a stop is requested. Zero and less return at once.
+  /// Returns true after `duration`, or false as soon as a stop is requested. Returns immediately if `duration` is zero
+  /// or negative.
   virtual bool SleepFor(absl::Duration duration, std::stop_token stop) = 0;
 };
 
 /// The clock of the machine.
 std::shared_ptr<Clock> SystemClock();
 
-/// Limits one call that may block: until when, and whether it is still wanted.
+/// Limits one call that may block: its deadline, and a way to stop it.
 ///
 ///     CallContext context{.deadline = clock.Now() + absl::Seconds(30), .stop = stop_source.get_token()};
 ///     absl::StatusOr<Node> node = cluster.GetNode(context, {.name = "gpu-7"});
 ///
 /// A value; copy it freely.
 struct CallContext {
-  /// The call returns DeadlineExceeded when it has no answer by then. Wall clock.
+  /// The call returns DeadlineExceeded if it has no response by this time. Wall clock.
   absl::Time deadline = absl::InfiniteFuture();
   /// The call returns Cancelled soon after a stop is requested.
   std::stop_token stop = {};

@@ -1,10 +1,10 @@
-/// The seam between the engine and a cluster: what to implement to put the engine on another client, a cache, a
+/// The interface between the engine and a cluster. Implement it to run the engine on another client, a cache, a
 /// decorator or a fake.
 ///
 /// Defines ClusterReader, ClusterWriter, ClusterFacade (both) and Operation; and ForwardingFacade, the base of decorators.
 /// The parameters and results of the operations are in cluster_reads.h and cluster_writes.h.
 ///
-/// An implementation overrides the operations it has, and says so:
+/// An implementation overrides the operations that it has, and reports them:
 ///
 ///     class RecordingFacade final : public ClusterFacade {
 ///      public:
@@ -17,15 +17,14 @@
 ///     };
 ///
 /// Contract, checked by testing/facade_contract.h:
-/// - Thread-safe. Each call is independent, blocks until the API server has answered, and never waits for a cache or
+/// - Thread-safe. Each call is independent, blocks until the API server has responded, and never waits for a cache or
 ///   for an effect. No retries, no policy.
 /// - Codes: NotFound 404; AlreadyExists and Aborted 409; ResourceExhausted 429; PermissionDenied 403; Unauthenticated
 ///   401; InvalidArgument 400, 422; DeadlineExceeded; Cancelled; Unavailable for 5xx and for connection trouble.
 /// - Only NotFound, AlreadyExists, InvalidArgument, PermissionDenied, Unauthenticated, ResourceExhausted and
-///   Unimplemented say that a write was not applied (WasNotApplied), and so does an error that a transport marked as not
-///   sent. Any other failure leaves that open, Aborted included: the conflict may be with our own earlier attempt.
-/// - A new operation is added as a non-pure virtual that returns Unimplemented; a new datum goes into its Params
-///   struct.
+///   Unimplemented prove that a write was not applied (WasNotApplied), and so does an error that a transport marked as
+///   not sent. Any other failure leaves that open, Aborted included: the conflict may be with our own earlier attempt.
+/// - A new operation is added as a non-pure virtual that returns Unimplemented; new data goes into its Params struct.
 #ifndef DRIVERUPGRADE_CLUSTER_FACADE_H_
 #define DRIVERUPGRADE_CLUSTER_FACADE_H_
 
@@ -85,16 +84,17 @@ enum class Operation : std::uint8_t {
   kRecordEvent,
 };
 std::string_view ToString(Operation operation);
-/// Whether it asks for a change in the cluster: the operations of ClusterWriter.
+/// Returns true if the operation requests a change in the cluster: the operations of ClusterWriter.
 bool IsWrite(Operation operation);
 
-/// Knows how to read a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent) and
-/// in the server's order. An object that cannot be read is never left out: see OnUnreadable. Whoever reads objects that
-/// are always whole need not look at it.
+/// Reads a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent) and in the server's
+/// order. An unreadable object is never left out: see OnUnreadable. Implementations that only have intact objects can
+/// ignore that option.
 class ClusterReader {
  public:
   virtual ~ClusterReader();
-  /// Whether `operation` is implemented; UpgradeEngine::Create refuses a facade that lacks one it needs.
+  /// Returns true if `operation` is implemented. UpgradeEngine::Create refuses a facade that lacks an operation it
+  /// needs.
   virtual bool Supports(Operation operation) const = 0;
   [[nodiscard]] virtual absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context,
@@ -108,12 +108,13 @@ class ClusterReader {
       const CallContext& context, const ListControllerRevisionsParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
       const CallContext& context, const ListPodDisruptionBudgetsParams& params);
-  /// NotFound as well if the cluster has no such kind; the same of the list and of the writes below.
+  /// Also NotFound if the cluster does not have this kind. The same applies to the list and to the writes below.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
                                                                            const GetNodeMaintenanceParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(
       const CallContext& context, const ListNodeMaintenancesParams& params);
-  /// NotFound if the cluster does not serve that kind; the same of the other kinds of DRA, and of the writes below.
+  /// NotFound if the cluster does not serve this kind. The same applies to the other kinds of DRA, and to the writes
+  /// below.
   [[nodiscard]] virtual absl::StatusOr<std::vector<DeviceTaintRule>> ListDeviceTaintRules(
       const CallContext& context, const ListDeviceTaintRulesParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<ResourceClaim>> ListResourceClaims(
@@ -121,9 +122,10 @@ class ClusterReader {
   [[nodiscard]] virtual absl::StatusOr<std::vector<ResourceSlice>> ListResourceSlices(
       const CallContext& context, const ListResourceSlicesParams& params);
 
-  /// Each Watch... blocks until the watch ends: OK when the server ends it in good order or the sink wants no more,
-  /// OutOfRange when the version to go on from is too old (410 in both its forms; begin anew then), otherwise
-  /// the error that broke it. What the sink was given before is complete and in the order of modification.
+  /// Each Watch... blocks until the watch ends. OK: the server ended it properly, or the sink returned false.
+  /// OutOfRange: the version to continue from is too old (410 in both its forms); start again with a list. Otherwise it
+  /// returns the error that broke the watch. All data passed to the sink before is complete and in the order of
+  /// modification.
   [[nodiscard]] virtual absl::Status WatchNodes(const CallContext& context, const WatchParams& params,
                                                 WatchSink<Node>& sink);
   [[nodiscard]] virtual absl::Status WatchPods(const CallContext& context, const WatchParams& params,
@@ -150,49 +152,50 @@ class ClusterReader {
 class ClusterWriter {
  public:
   virtual ~ClusterWriter();
-  /// Returns the node as the patch left it. Errors: Aborted if the node is at another version or has another UID.
+  /// Returns the patched node. Errors: Aborted if the node is at another version or has another UID.
   [[nodiscard]] virtual absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params);
-  /// Through the Eviction API, so that disruption budgets are kept; never falls back to deletion.
+  /// Uses the Eviction API, so that disruption budgets are respected; never falls back to deletion.
   [[nodiscard]] virtual absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context,
                                                                 const EvictPodParams& params);
-  /// OK as well if the pod, or this incarnation of it, is gone.
+  /// Also OK if the pod, or this incarnation of it, no longer exists.
   [[nodiscard]] virtual absl::Status DeletePod(const CallContext& context, const DeletePodParams& params);
-  /// Returns the object as created. Errors: AlreadyExists if there is one of that name.
+  /// Returns the object as created. Errors: AlreadyExists if an object of that name exists.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(
       const CallContext& context, const CreateNodeMaintenanceParams& params);
-  /// Returns the object as the patch left it. Errors: Aborted if it is at another version or has another UID.
+  /// Returns the patched object. Errors: Aborted if it is at another version or has another UID.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
                                                                              const PatchNodeMaintenanceParams& params);
-  /// OK as well if the object, or this incarnation of it, is gone. Its finalizers hold it for as long as they need.
+  /// Also OK if the object, or this incarnation of it, no longer exists. Its finalizers keep it for as long as they
+  /// need.
   [[nodiscard]] virtual absl::Status DeleteNodeMaintenance(const CallContext& context,
                                                            const DeleteNodeMaintenanceParams& params);
-  /// Returns the rule as created. Errors: AlreadyExists if there is one of that name.
+  /// Returns the rule as created. Errors: AlreadyExists if a rule of that name exists.
   [[nodiscard]] virtual absl::StatusOr<DeviceTaintRule> CreateDeviceTaintRule(
       const CallContext& context, const CreateDeviceTaintRuleParams& params);
-  /// Returns the rule as the patch left it. Errors: Aborted if it is at another version or has another UID.
+  /// Returns the patched rule. Errors: Aborted if it is at another version or has another UID.
   [[nodiscard]] virtual absl::StatusOr<DeviceTaintRule> PatchDeviceTaintRule(const CallContext& context,
                                                                              const PatchDeviceTaintRuleParams& params);
-  /// OK as well if the rule, or this incarnation of it, is gone.
+  /// Also OK if the rule, or this incarnation of it, no longer exists.
   [[nodiscard]] virtual absl::Status DeleteDeviceTaintRule(const CallContext& context,
                                                            const DeleteDeviceTaintRuleParams& params);
   /// Returns the object as created; `uid` and `resource_version` of the argument are ignored. Errors: AlreadyExists.
   [[nodiscard]] virtual absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease);
   /// Compare-and-set: replaces the object if it is still at `resource_version`. Errors: Aborted if it is not.
   [[nodiscard]] virtual absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease);
-  /// As CreateLease.
+  /// Same as CreateLease.
   [[nodiscard]] virtual absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context,
                                                                   const ConfigMap& config_map);
-  /// Compare-and-set of some of its keys. Returns the object as the patch left it. Errors: Aborted if it is at another
-  /// version or has another UID.
+  /// Compare-and-set of some of its keys. Returns the patched object. Errors: Aborted if it is at another version or
+  /// has another UID.
   [[nodiscard]] virtual absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context,
                                                                  const PatchConfigMapParams& params);
-  /// Best effort: the caller may drop the answer.
+  /// Best effort: the caller may ignore the result.
   [[nodiscard]] virtual absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params);
 };
 
 class ClusterFacade : public ClusterReader, public ClusterWriter {};
 
-/// The base of decorators: passes every call on to another facade, and holds a share of it.
+/// The base of decorators: forwards every call to another facade, and shares its ownership.
 ///
 ///     class CountingFacade final : public ForwardingFacade {
 ///      public:
@@ -208,11 +211,11 @@ class ClusterFacade : public ClusterReader, public ClusterWriter {};
 ///       std::atomic<int> writes_ = 0;
 ///     };
 ///
-/// What counts, delays or refuses overrides Around alone; what looks at parameters or changes an answer overrides the
-/// operation.
+/// A decorator that counts, delays or refuses calls overrides only Around. A decorator that reads parameters or changes
+/// a result overrides the operation.
 ///
-/// Thread-safe as the facade beneath is. A decorator keeps the contract of this header: one call of it is at most one call
-/// beneath, unless it says otherwise.
+/// Thread-safe if the facade beneath is. A decorator keeps the contract of this header: one call to it causes at most
+/// one call to the facade beneath, unless documented otherwise.
 class ForwardingFacade : public ClusterFacade {
  public:
   /// `next` is not null.
@@ -274,12 +277,12 @@ class ForwardingFacade : public ClusterFacade {
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  protected:
-  /// Makes the call beneath, and returns its status.
+  /// Makes the call to the facade beneath, and returns its status.
   using Call = std::function<absl::Status(const CallContext&)>;
 
-  /// Every call of the operations above, on the thread of who calls. `call` may be made with another context, later, or
-  /// not at all. Returns what the operation is to fail with; OK for the answer of the last `call`, which then has been
-  /// made.
+  /// Wraps every call of the operations above, on the caller's thread. It may make `call` with another context, later,
+  /// or not at all. Returns the error with which the operation fails, or OK to return the result of the last `call`,
+  /// which must then have been made.
   virtual absl::Status Around(Operation operation, const CallContext& context, const Call& call);
 
  private:

@@ -1,4 +1,4 @@
-/// The parameters of the reads of the seam (cluster_facade.h), and the changes that watches and the cache report.
+/// The parameters of the reads of ClusterFacade (cluster_facade.h), and the changes that watches and the cache report.
 ///
 /// Defines OnUnreadable, the Params structs of ClusterReader, WatchSink and CacheChanges.
 ///
@@ -21,10 +21,10 @@
 
 namespace driverupgrade {
 
-/// The effect of one object that cannot be read on its list or watch.
+/// The effect that one unreadable object has on its list or watch.
 enum class OnUnreadable : std::uint8_t {
-  kFail,  ///< All of it fails: for callers that would take such an object for absent.
-  kMark,  ///< The object is returned with `unreadable` set, and the others as ever.
+  kFail,  ///< The whole call fails: for callers that would treat such an object as absent.
+  kMark,  ///< The object is returned with `unreadable` set, and the others as usual.
 };
 
 struct GetNodeParams {
@@ -79,7 +79,7 @@ struct ListResourceClaimsParams {
   OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
 struct ListResourceSlicesParams {
-  /// Empty: all nodes, and slices that are not of one node.
+  /// Empty: all nodes, and slices that do not belong to one node.
   std::string node_name = {};
   OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
@@ -93,7 +93,7 @@ struct GetConfigMapParams {
   std::string name = {};
 };
 
-/// What a watch takes: it follows a collection of objects.
+/// The parameters of a watch, which follows a collection of objects.
 ///
 ///     class Printer final : public WatchSink<Node> {
 ///       bool OnList(std::vector<Node> nodes, std::string_view) override { ...; return true; }
@@ -103,37 +103,38 @@ struct GetConfigMapParams {
 ///     };
 ///     absl::Status ended = cluster->WatchNodes(context, {}, printer);
 ///
-/// The rules are those of Kubernetes' watches.
+/// The semantics of Kubernetes' watches apply.
 struct WatchParams {
-  /// Empty: all namespaces. Of no meaning for kinds without namespaces.
+  /// Empty: all namespaces. Ignored for kinds without namespaces.
   std::string ns = {};
   LabelSelector label_selector = {};
-  /// Goes on after this version, as the last call of the sink gave it. Empty: begins anew, with OnList.
+  /// Continues after this version, which the last call to the sink reported. Empty: starts from the beginning, with
+  /// OnList.
   std::string resource_version = {};
-  /// False: begins anew without reading the objects that exist; OnList then has none, and says from where on changes
-  /// follow.
+  /// False: starts from the present without reading the existing objects. OnList then has no objects, and reports the
+  /// version after which changes follow.
   bool list = true;
-  /// After so long the server ends the watch. The deadline of the context should lie further.
+  /// The server ends the watch after this time. The deadline of the context should be later.
   absl::Duration timeout = absl::Minutes(5);
-  /// With kMark a watch goes past an object that cannot be read; with kFail it ends there, and fails anew from the same
-  /// version.
+  /// With kMark, a watch continues past an unreadable object. With kFail, it ends there, and fails again if it is
+  /// restarted from the same version.
   OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
 
-/// Takes what one watch sees. Called on the thread that called Watch..., one call at a time; while a call runs, nothing
-/// more is read (back-pressure). Each returns whether to go on; false ends the watch with OK. `resource_version` is
-/// where to go on if the watch breaks after that call.
+/// Receives the events of one watch. Called on the thread that called Watch..., one call at a time; while a call runs,
+/// nothing more is read (back-pressure). Each call returns true to continue; false ends the watch with OK.
+/// `resource_version` is the version to continue from if the watch breaks after that call.
 template <typename T>
 class WatchSink {
  public:
   virtual ~WatchSink() = default;
-  /// The whole collection; what was known before and is not in it is gone.
+  /// The whole collection; known objects that are missing from it were deleted.
   virtual bool OnList(std::vector<T> objects, std::string_view resource_version) = 0;
-  /// Added or modified, or begins to match the selector.
+  /// The object was added or modified, or now matches the selector.
   virtual bool OnChange(T object, std::string_view resource_version) = 0;
-  /// Deleted, or matches no longer; its last state.
+  /// The object was deleted or no longer matches; its last state.
   virtual bool OnDelete(T object, std::string_view resource_version) = 0;
-  /// Nothing that concerns us has changed up to here.
+  /// No relevant object has changed up to this version.
   virtual bool OnBookmark(std::string_view resource_version) = 0;
 };
 

@@ -1,13 +1,13 @@
-/// Everything that Step may look at.
+/// All the data that Step may read.
 ///
 /// Defines ClusterSnapshot, NodeView, NodeDevices, ShareView, DriverFacts, NodeAttempts and its parts, Grants and SharedSlots.
-/// SnapshotBuilder makes them; tests make them by hand:
+/// SnapshotBuilder creates them; tests create them by hand:
 ///
 ///     NodeView view{.node = {.name = "gpu-7", .uid = "1", .resource_version = "42"}};
 ///     view.driver_pods.push_back(pod);
 ///     ClusterSnapshot snapshot{.nodes = {ShareView(view, identity)}, .driver = facts};
 ///
-/// Views and facts are immutable and shared: the next snapshot reuses what has not changed. Values.
+/// Views and facts are immutable and shared: the next snapshot reuses everything that has not changed. Values.
 #ifndef DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_
 #define DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_
 
@@ -32,16 +32,16 @@ namespace driverupgrade {
 
 struct NodeView;
 
-/// The view, which nobody can change any more. The labels and annotations of the node by which the upgrade of `identity`
-/// goes are decoded here, once; a view that was made in another way is judged alike, but decoded whenever it is judged.
+/// Returns an immutable view. It decodes once the labels and annotations of the node that the upgrade of `identity`
+/// uses. A view that was created in another way leads to the same judgement, but is decoded on every use.
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
 
 namespace internal {
 struct MarksOfDriver;
 class MarksOfView;
 
-// What ShareView has decoded of a view's node. It follows from the rest of the view, so any two are equal; and it is of
-// that very view, so a copy of the view has none, and may be changed.
+// The marks that ShareView has decoded from a view's node. They follow from the rest of the view, so any two compare
+// equal. They belong to that view only: a copy of the view has no decoded marks, and may be changed.
 class DecodedMarks {
  public:
   DecodedMarks() = default;
@@ -59,28 +59,28 @@ class DecodedMarks {
 };
 }  // namespace internal
 
-/// What an answer says about a write.
+/// The outcome of a write, as far as its response shows it.
 enum class Outcome : std::uint8_t {
   kApplied,     ///< Accepted by the server.
-  kNotApplied,  ///< Clearly refused.
-  kUnclear,     ///< Lost answer, server error: it may have been applied.
-  /// 409: the object is of another version by now, which an earlier try of ours may have made.
+  kNotApplied,  ///< Definitely refused.
+  kUnclear,     ///< Lost response or server error: it may have been applied.
+  /// 409: the object is at another version by now, which may be the result of our own earlier attempt.
   kConflict,
 };
 
 /// A write to a node at one of its versions.
 struct PatchAttempt {
-  /// The version the patches below were based on. They can apply to no other.
+  /// The version that the patches below were based on. They can apply to no other version.
   std::string based_on = {};
-  /// Every patch sent at that version that was not clearly refused: each may have been applied.
+  /// Every patch sent at that version that was not definitely refused: each may have been applied.
   std::vector<PatchNodeParams> possible = {};
-  /// Tries since the last that was applied.
+  /// Number of attempts since the last one that was applied.
   int count = 0;
   absl::Time sent_at = absl::UnixEpoch();
-  /// nullopt: not answered yet.
+  /// nullopt: no response yet.
   std::optional<Outcome> outcome = std::nullopt;
   absl::Time answered_at = absl::UnixEpoch();
-  /// What the server said, for people; empty if applied.
+  /// The server's message, for logs and Events; empty if applied.
   std::string message = {};
   friend bool operator==(const PatchAttempt&, const PatchAttempt&) = default;
 };
@@ -103,10 +103,10 @@ struct PodAttempt {
 template <typename Call>
 struct ObjectAttempt {
   typename Call::Kind kind = Call::Kind::kCreate;
-  /// The version that was judged; empty: there was none.
+  /// The version that was judged; empty: the object did not exist.
   std::string based_on = {};
   int count = 0;
-  /// nullopt: not answered yet.
+  /// nullopt: no response yet.
   std::optional<Outcome> outcome = std::nullopt;
   absl::Time answered_at = absl::UnixEpoch();
   std::string message = {};
@@ -115,11 +115,11 @@ struct ObjectAttempt {
 using MaintenanceAttempt = ObjectAttempt<MaintenanceCall>;
 using DeviceAttempt = ObjectAttempt<DeviceCall>;
 
-/// How often another client has removed the state label of a node.
+/// Number of times that another client has removed the state label of a node.
 struct LabelLoss {
   /// At least 1.
   int count = 0;
-  /// When the label was last found missing.
+  /// Time at which the label was last found missing.
   absl::Time last = absl::UnixEpoch();
   friend bool operator==(const LabelLoss&, const LabelLoss&) = default;
 };
@@ -128,15 +128,15 @@ struct NodeAttempts {
   std::optional<PatchAttempt> patch = std::nullopt;
   /// nullopt: no other client has removed the label within the last two hours.
   std::optional<LabelLoss> label_loss = std::nullopt;
-  /// By pod UID.
+  /// Keyed by pod UID.
   std::map<std::string, PodAttempt> pods = {};
-  /// By name of the NodeMaintenance.
+  /// Keyed by the name of the NodeMaintenance.
   std::map<std::string, MaintenanceAttempt> maintenances = {};
-  /// By name of the DeviceTaintRule.
+  /// Keyed by the name of the DeviceTaintRule.
   std::map<std::string, DeviceAttempt> devices = {};
-  /// The newest version of the node that is known to have been read: a list may be older than the one before.
+  /// The newest version of the node known to have been read. A list may return an older one than the list before it.
   std::string read_version = {};
-  /// Adds the answer to a request about a pod, for callers that have one request in flight at a time:
+  /// Adds the result of a request about a pod, for callers that have one request in flight at a time:
   ///
   ///     const auto answer = cluster.EvictPod(context, {.pod = pod});
   ///     attempts.PodAnswered(pod.uid, AttemptOf(answer, clock.Now()));
@@ -145,66 +145,67 @@ struct NodeAttempts {
   friend bool operator==(const NodeAttempts&, const NodeAttempts&) = default;
 };
 
-/// Returns what the answer to an eviction says, for NodeAttempts::PodAnswered. `now`: when the answer came.
+/// Returns the attempt that the result of an eviction describes, for NodeAttempts::PodAnswered. `now`: when the
+/// response came.
 PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now);
-/// The same of a deletion.
+/// Same for a deletion.
 PodAttempt AttemptOf(const absl::Status& answer, absl::Time now);
 
-/// One DaemonSet of the driver and the revision its pods are to have.
+/// One DaemonSet of the driver, and the target revision of its pods.
 struct DriverDaemonSet {
   DaemonSet daemon_set = {};
-  /// Value of controller-revision-hash on pods that are up to date; nullopt if it cannot be told.
+  /// Value of controller-revision-hash on pods that are up to date; nullopt if it is unknown.
   std::optional<std::string> wanted_revision = std::nullopt;
-  /// Why it cannot be told; empty otherwise.
+  /// The reason why it is unknown; empty otherwise.
   std::string why_unknown = {};
   friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
 };
 
-/// What concerns all nodes of the driver.
+/// Data that concerns all nodes of the driver.
 struct DriverFacts {
-  /// By UID.
+  /// Keyed by UID.
   std::map<std::string, DriverDaemonSet> daemon_sets = {};
   friend bool operator==(const DriverFacts&, const DriverFacts&) = default;
 };
 
-/// Holds the objects of Dynamic Resource Allocation for one node, of the drivers in SnapshotOptions::devices.
+/// The objects of Dynamic Resource Allocation for one node, of the drivers in SnapshotOptions::devices.
 struct NodeDevices {
-  /// Rules that the Node owns, and rules without such an owner whose pool has the name of the node. In the order of names.
+  /// Rules that the Node owns, and rules without such an owner whose pool has the name of the node. Sorted by name.
   std::vector<DeviceTaintRule> rules = {};
-  /// Claims with devices of the pool that has the name of the node; all known drivers name their pools so. In the order of
-  /// namespaces and names.
+  /// Claims with devices of the pool that has the name of the node; all known drivers name their pools this way. Sorted
+  /// by namespace and name.
   std::vector<ResourceClaim> claims = {};
-  /// Slices of the node in the order of names.
+  /// Slices of the node, sorted by name.
   std::vector<ResourceSlice> slices = {};
   friend bool operator==(const NodeDevices&, const NodeDevices&) = default;
 };
 
-/// One node that has a driver pod, bound to it or waiting for it, our state label, or our name on its cordon.
+/// One node that has a driver pod (bound to it or waiting for it), our state label, or our name on its cordon.
 struct NodeView {
   Node node = {};
-  /// Pods of the driver that are bound to the node, by name. Usually one; none while it is replaced.
+  /// Pods of the driver that are bound to the node, sorted by name. Usually one; none while it is being replaced.
   std::vector<Pod> driver_pods = {};
-  /// Driver pods that are bound to no node and whose affinity names this one, by name.
+  /// Driver pods that are not bound to any node and whose affinity names this node, sorted by name.
   std::vector<Pod> unscheduled_driver_pods = {};
-  /// All other pods on the node, by namespace and name. nullopt: not read since the node was cordoned, which is not
-  /// the same as none.
+  /// All other pods on the node, sorted by namespace and name. nullopt: not read since the node was cordoned; an empty
+  /// list means that the node has no such pods.
   std::optional<std::vector<Pod>> pods = std::nullopt;
-  /// UIDs of those of `pods` that use the driver, as the operator's PodFilter says.
+  /// UIDs of the pods in `pods` that use the driver according to the operator's PodFilter.
   std::set<std::string> pods_using_driver = {};
-  /// What went wrong in the operator's callbacks, by the name of the pod; such a pod is in no set above.
+  /// Errors of the operator's callbacks, keyed by the name of the pod. Such a pod is in no set above.
   std::map<std::string, std::string> hook_errors = {};
-  /// The operator's RestartOnlyPredicate says that the driver pods need no more than a restart.
+  /// True if the driver pods need only a restart according to the operator's RestartOnlyPredicate.
   bool restart_only = false;
-  /// Why it could not say; empty otherwise.
+  /// The error of that predicate; empty otherwise.
   std::string restart_only_error = {};
-  /// NodeMaintenances for the node in the requestor's namespace, by name. nullopt: not read, which is not the same as
-  /// none.
+  /// NodeMaintenances for the node in the requestor's namespace, sorted by name. nullopt: not read; an empty list means
+  /// that the node has no NodeMaintenance.
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
-  /// nullopt: they were not read; `devices_status` gives the reason.
+  /// nullopt: they were not read; `devices_status` contains the reason.
   std::optional<NodeDevices> devices = std::nullopt;
-  /// OK if `devices` were read, or if the options name no DRA drivers. NotFound if the cluster does not serve one of the
-  /// kinds. DataLoss if an object that may be the node's cannot be read. Otherwise the error of a list, or Unavailable
-  /// before the first list.
+  /// OK if `devices` were read, or if the options name no DRA drivers. NotFound if the cluster does not serve one of
+  /// the kinds. DataLoss if an object that may belong to the node cannot be read. Otherwise the error of a list, or
+  /// Unavailable before the first list.
   absl::Status devices_status = absl::OkStatus();
   NodeAttempts attempts = {};
   /// Set by ShareView only.
@@ -212,14 +213,15 @@ struct NodeView {
   friend bool operator==(const NodeView&, const NodeView&) = default;
 };
 
-/// Which nodes have been promised a slot (ADR 0005): the node's version that the promise is for, by the
-/// node's UID. An empty version stands for one that got lost: it is taken to be the one at which the node is read next.
+/// The nodes that have been promised a slot (ADR 0005): maps the node's UID to the node's version that the promise is
+/// for. An empty version stands for a lost one: it is assumed to be the version at which the node is read next.
 using Grants = std::map<std::string, std::string>;
 
 /// A limit on the nodes in progress that several engines share.
 struct SharedSlots {
   int max = 0;
-  /// Slots that the other engines hold. nullopt: that is not known of all of them, so no node that needs a slot starts.
+  /// Slots that the other engines hold. nullopt: the number is not known for all engines, so no node that needs a slot
+  /// starts.
   std::optional<int> used_elsewhere = 0;
   friend bool operator==(const SharedSlots&, const SharedSlots&) = default;
 };
@@ -234,37 +236,39 @@ struct GangsInterrupted {
   friend bool operator==(const GangsInterrupted&, const GangsInterrupted&) = default;
 };
 
-/// What a rollout (UpgradePolicy::rollout) goes by beside the nodes (ADR 0013).
+/// The input of a rollout (UpgradePolicy::rollout) besides the nodes (ADR 0013).
 struct RolloutFacts {
-  /// The record as it was read, by whatever replica it was written; nullopt: there is none, and the rollout begins at its
-  /// first stage.
+  /// The record as it was read, no matter which replica wrote it. nullopt: no record exists, and the rollout starts at
+  /// its first stage.
   std::optional<std::string> record = std::nullopt;
-  /// Why the embedding operator takes the rollout for sick (EngineOptions::rollout_sick); empty: it does not.
+  /// The reason why the embedding operator considers the rollout sick (EngineOptions::rollout_sick); empty: it does
+  /// not.
   std::string sick = {};
-  /// How long nodes took that have been done since the record was read.
+  /// Upgrade durations of the nodes that have finished since the record was read.
   std::vector<absl::Duration> took = {};
-  /// Whether other policies roll the driver on other nodes. If so, only the DaemonSets that want one of the nodes make up
-  /// the revision, so that a new driver of another policy does not start this rollout again.
+  /// True if other policies roll out the driver on other nodes. Only DaemonSets that want one of this policy's nodes
+  /// then make up the revision, so that a new driver of another policy does not restart this rollout.
   bool shares_driver = false;
   GangsInterrupted gangs_interrupted = {};
   friend bool operator==(const RolloutFacts&, const RolloutFacts&) = default;
 };
 
 struct ClusterSnapshot {
-  /// In order of their names.
+  /// Sorted by name.
   std::vector<std::shared_ptr<const NodeView>> nodes = {};
-  /// Of an AdmissionLedger; empty without one. One whose node is not among `nodes` counts all the same: the node may
-  /// have lost its driver pod, or not have been seen yet. Grants of nodes that are known to be gone are left out.
+  /// Grants of an AdmissionLedger; empty without a ledger. A grant counts even if its node is not among `nodes`: the
+  /// node may have lost its driver pod, or may not have been seen yet. Grants of nodes that are known to be deleted are
+  /// left out.
   Grants grants = {};
   /// nullopt: the engine shares no limit.
   std::optional<SharedSlots> shared_slots = std::nullopt;
   RolloutFacts rollout = {};
   /// Not null.
   std::shared_ptr<const DriverFacts> driver = std::make_shared<const DriverFacts>();
-  /// Since when the engine has been at work without a break (leading, autoUpgrade on): no deadline fails a node before
-  /// it has had min(timeout, 60 s) of that.
+  /// Time since which the engine has been active without a break (leading, autoUpgrade on). No deadline fails a node
+  /// before the engine has been active for min(timeout, 60 s).
   absl::Time active_since = absl::InfinitePast();
-  /// What was found wrong while reading.
+  /// Problems found while reading.
   std::vector<Finding> findings = {};
 };
 

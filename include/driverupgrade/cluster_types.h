@@ -1,13 +1,15 @@
-/// The parts of Kubernetes objects that an upgrade decides by. No object model, no JSON: see wire/kubernetes_json.h.
+/// The parts of Kubernetes objects on which upgrade decisions are based. No object model, no JSON: see
+/// wire/kubernetes_json.h.
 ///
 /// Defines Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget, NodeMaintenance, Lease, ConfigMap and their
-/// parts: values, copied and compared like any others. Fields are named after the Kubernetes fields they hold.
+/// parts: values, copied and compared like any others. Fields are named after the Kubernetes fields that they contain.
 ///
 ///     Node node{.name = "gpu-7", .unschedulable = true};
 ///
-/// If a member of an object has a type that differs from the API's, `unreadable` names the member and the reason, as in `spec.unschedulable:
-/// expected a boolean, got a string`. Such an object has a name and a namespace; if they could be read, also UID, version, labels,
-/// `node_name` and `owner_uid`. All else is at its default. Readers return such objects only on request (OnUnreadable::kMark in cluster_reads.h).
+/// If a member of an object has a type that differs from the API's, `unreadable` names the member and the reason, as in
+/// `spec.unschedulable: expected a boolean, got a string`. Such an object has a name and a namespace; if they could be
+/// read, also UID, version, labels, `node_name` and `owner_uid`. All other fields have their default values. Readers
+/// return such objects only on request (OnUnreadable::kMark in cluster_reads.h).
 #ifndef DRIVERUPGRADE_CLUSTER_TYPES_H_
 #define DRIVERUPGRADE_CLUSTER_TYPES_H_
 
@@ -42,13 +44,13 @@ struct Node {
   std::optional<absl::Time> ready_transition_time = {};
   /// Names of extended resources of which status.allocatable has any, sorted.
   std::vector<std::string> extended_resources = {};
-  /// Statuses of the conditions by their types, but for those of the kubelet (IsKubeletCondition).
+  /// Statuses of the conditions, keyed by type, without the kubelet's own conditions (IsKubeletCondition).
   StringMap conditions = {};
   std::string unreadable = {};
   friend bool operator==(const Node&, const Node&) = default;
 };
 
-/// Whether the kubelet itself writes the condition: Ready, the pressures, and NetworkUnavailable.
+/// Returns true if the kubelet itself writes the condition: Ready, the pressure conditions, and NetworkUnavailable.
 bool IsKubeletCondition(std::string_view type);
 
 /// Identifies one incarnation of a pod: a pod re-created under the same name has another UID.
@@ -77,12 +79,13 @@ struct ContainerStatus {
   std::string name = {};
   bool ready = false;
   int restart_count = 0;
-  /// False until its startup probe has succeeded; without such a probe, until it runs.
+  /// False until its startup probe has succeeded or, without such a probe, until it runs.
   bool started = true;
-  /// It waits for its image, which cannot be pulled: the last attempt failed.
+  /// The container waits for its image, which cannot be pulled: the last attempt failed.
   bool image_pull_fails = false;
-  /// Reason why the kubelet cannot start the container: `ErrImagePull`, `CreateContainerConfigError`, ... Empty: it can,
-  /// or it has not tried yet. Empty also for a container that starts and ends again (`CrashLoopBackOff`).
+  /// Reason why the kubelet cannot start the container: `ErrImagePull`, `CreateContainerConfigError`, ... Empty if the
+  /// kubelet can start it, or has not tried yet. Also empty for a container that starts and exits again
+  /// (`CrashLoopBackOff`).
   std::string start_error = {};
   /// Image of the container; empty without a `start_error`.
   std::string image = {};
@@ -111,11 +114,11 @@ struct Pod {
   StringMap labels = {};
   std::vector<OwnerReference> owners = {};
   PodPhase phase = PodPhase::kUnknown;
-  /// Set once the pod is being deleted. It already includes the grace period, so it may lie ahead.
+  /// Set once the pod is being deleted. It already includes the grace period, so it may be in the future.
   std::optional<absl::Time> deletion_timestamp = {};
   /// metadata.finalizers: a pod that is being deleted stays until all of them are removed.
   std::vector<std::string> finalizers = {};
-  /// The annotation kubernetes.io/config.mirror is present: a static pod, which nobody can evict.
+  /// The annotation kubernetes.io/config.mirror is present: a static pod, which cannot be evicted.
   bool mirror = false;
   bool has_empty_dir = false;
   std::vector<ContainerStatus> init_container_statuses = {};
@@ -145,18 +148,19 @@ const std::string& NodeOf(const Pod& pod);
 bool IsFinished(const Pod& pod);
 /// The owner reference with `controller: true`, or nullptr.
 const OwnerReference* ControllerOf(const Pod& pod);
-/// Whether the controlling owner is an apps/v1 DaemonSet.
+/// Returns true if the controlling owner is an apps/v1 DaemonSet.
 bool IsDaemonSetPod(const Pod& pod);
 /// Running, with at least one container status, and every container ready.
 bool IsReady(const Pod& pod);
-/// Not ready, and some container has not started yet, but none has been restarted, or cannot pull its image or start.
+/// Not ready: some container has not started yet, but no container has been restarted, or fails to pull its image or to
+/// start.
 bool IsStarting(const Pod& pod);
 /// Some container or init container is not ready and has been restarted more than `restart_count_max` times.
 bool IsFailing(const Pod& pod, int restart_count_max);
 /// The label controller-revision-hash; empty if absent.
 std::string_view RevisionHash(const Pod& pod);
 
-/// Equal for equal pod templates; 0 if not known. Not compared, because it follows from the other fields of an object.
+/// Equal for equal pod templates; 0 if not known. Excluded from comparisons because it follows from the other fields.
 struct TemplateDigest {
   std::uint64_t value = 0;
   friend bool operator==(const TemplateDigest&, const TemplateDigest&) { return true; }
@@ -172,17 +176,17 @@ struct DaemonSet {
   StringMap labels = {};
   StringMap annotations = {};
   LabelSelector selector = {};
-  /// Node selector and required node affinity of the pod template. A node is wanted if one of them selects it. Empty: all
-  /// nodes are wanted. Taints and other conditions that do not follow from labels are ignored.
+  /// Node selector and required node affinity of the pod template. A node is wanted if one of them selects it. Empty:
+  /// all nodes are wanted. Taints and other conditions that do not follow from labels are ignored.
   std::vector<LabelSelector> node_selectors = {};
   TemplateDigest template_digest = {};
-  /// spec.updateStrategy.type is OnDelete. With RollingUpdate Kubernetes restarts driver pods by itself.
+  /// spec.updateStrategy.type is OnDelete. With RollingUpdate, Kubernetes restarts driver pods on its own.
   bool on_delete = true;
   std::string unreadable = {};
   friend bool operator==(const DaemonSet&, const DaemonSet&) = default;
 };
 
-/// Whether the labels of the node let the DaemonSet have a pod there.
+/// Returns true if the node's labels allow the DaemonSet to have a pod there.
 bool Wants(const DaemonSet& daemon_set, const Node& node);
 
 struct ControllerRevision {
@@ -192,7 +196,7 @@ struct ControllerRevision {
   std::string owner_uid = {};
   std::int64_t revision = 0;
   StringMap labels = {};
-  /// `data`, the patch that holds the pod template, as JSON text; empty if the reader does not give it.
+  /// `data`, the patch that contains the pod template, as JSON text; empty if the reader does not provide it.
   std::string data = {};
   TemplateDigest template_digest = {};
   std::string unreadable = {};
@@ -223,10 +227,10 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
-/// `spec.waitForPodCompletion` of a NodeMaintenance. Any pod that matches is waited for until it is gone.
+/// `spec.waitForPodCompletion` of a NodeMaintenance. The operator waits until every matching pod is gone.
 struct MaintenanceWait {
   std::string pod_selector = {};
-  /// In whole seconds; zero waits without limit.
+  /// In whole seconds; zero waits indefinitely.
   absl::Duration timeout = absl::ZeroDuration();
   friend bool operator==(const MaintenanceWait&, const MaintenanceWait&) = default;
 };
@@ -236,9 +240,10 @@ struct MaintenanceDrain {
   bool force = false;
   bool delete_empty_dir = false;
   std::string pod_selector = {};
-  /// In whole seconds; zero waits without limit.
+  /// In whole seconds; zero waits indefinitely.
   absl::Duration timeout = absl::Seconds(300);
-  /// `podEvictionFilters[].byResourceNameRegex`: only pods that request a resource one of them matches; none: all pods.
+  /// `podEvictionFilters[].byResourceNameRegex`: only pods that request a resource matched by one of them; none: all
+  /// pods.
   std::vector<std::string> resource_name_filters = {};
   friend bool operator==(const MaintenanceDrain&, const MaintenanceDrain&) = default;
 };
@@ -249,13 +254,13 @@ struct NodeMaintenance {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// Set once the object is being deleted; it is gone when the operator has given the node back.
+  /// Set once the object is being deleted. The object disappears when the operator has released the node.
   std::optional<absl::Time> deletion_timestamp = {};
-  /// UID of the Node in the owner references; empty until the operator has looked at the object.
+  /// UID of the Node in the owner references; empty until the operator has processed the object.
   std::string node_uid = {};
-  /// Who created it; immutable.
+  /// The requestor that created it; immutable.
   std::string requestor_id = {};
-  /// Who relies on it beside the creator; a set.
+  /// Further requestors that rely on it; a set.
   std::vector<std::string> additional_requestors = {};
   std::string node_name = {};
   bool cordon = true;
@@ -268,14 +273,14 @@ struct NodeMaintenance {
   friend bool operator==(const NodeMaintenance&, const NodeMaintenance&) = default;
 };
 
-/// `coordination.k8s.io/v1` Lease: who leads.
+/// `coordination.k8s.io/v1` Lease: names the leader.
 struct Lease {
   std::string ns = {};
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
   StringMap annotations = {};
-  /// Empty: nobody.
+  /// Empty: no holder.
   std::string holder = {};
   /// In whole seconds.
   absl::Duration duration = absl::ZeroDuration();

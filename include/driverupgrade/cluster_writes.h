@@ -1,7 +1,7 @@
-/// What the writes of the seam (cluster_facade.h) take and answer.
+/// Parameters and results of the writes of ClusterFacade (cluster_facade.h).
 ///
-/// Defines the Params structs of ClusterWriter, Patched, MaintenanceCall, EvictionAnswer, Refusal, what an Event is made
-/// of, and WasNotApplied.
+/// Defines the Params structs of ClusterWriter, Patched, MaintenanceCall, EvictionAnswer, Refusal, the parts of an
+/// Event, and WasNotApplied.
 ///
 ///     const PatchNodeParams cordon{.name = node.name,
 ///                                  .uid = node.uid,
@@ -27,70 +27,70 @@
 
 namespace driverupgrade {
 
-/// One atomic change of a node, sent as one merge patch. Without a change it is sent all the same, for its
-/// preconditions.
+/// One atomic change of a node, sent as one merge patch. An empty change is sent as well, to check its preconditions.
 struct PatchNodeParams {
   std::string name = {};
-  /// The patch applies only to the node with this UID and at this version: both go into the patch, so a node that has
-  /// been changed or re-created since is answered Aborted. Neither may be empty.
+  /// The patch applies only to the node with this UID and at this version. Both are part of the patch, so the result is
+  /// Aborted if the node has been changed or re-created since. Neither may be empty.
   std::string uid = {};
   std::string resource_version = {};
-  /// nullopt removes the key; removing an absent key is no error.
+  /// nullopt removes the key; removing an absent key is not an error.
   std::map<std::string, std::optional<std::string>> labels = {};
   std::map<std::string, std::optional<std::string>> annotations = {};
   /// spec.unschedulable; nullopt leaves it alone.
   std::optional<bool> unschedulable = {};
-  /// spec.taints as a whole, because servers do not merge this list: the taints of the node at `resource_version`, with the changes.
-  /// Each has a key and an effect, and no other has the same two. nullopt leaves the taints alone.
+  /// spec.taints as a whole, because servers do not merge this list: the taints of the node at `resource_version`, with
+  /// the changes applied. Each taint has a key and an effect, and no two taints share both. nullopt leaves the taints
+  /// alone.
   std::optional<std::vector<Taint>> taints = {};
-  /// Without a change.
+  /// Returns true if the patch changes nothing.
   bool empty() const { return labels.empty() && annotations.empty() && !unschedulable && !taints; }
   friend bool operator==(const PatchNodeParams&, const PatchNodeParams&) = default;
 };
 
-/// The node as the patch leaves it, but for its resource version.
+/// Returns the node after the patch, except for its resource version.
 Node Patched(const Node& node, const PatchNodeParams& patch);
 
 struct PatchConfigMapParams {
   std::string ns = {};
   std::string name = {};
-  /// As in PatchNodeParams.
+  /// Same as in PatchNodeParams.
   std::string uid = {};
   std::string resource_version = {};
-  /// nullopt removes the key; keys that are not named stay, and so does everything else of the object.
+  /// nullopt removes the key. Other keys stay, as does the rest of the object.
   std::map<std::string, std::optional<std::string>> data = {};
   friend bool operator==(const PatchConfigMapParams&, const PatchConfigMapParams&) = default;
 };
 
 struct EvictPodParams {
-  /// All fields are needed: the UID is sent as precondition, and another pod of that name counts as gone.
+  /// All fields are required: the UID is sent as a precondition, and another pod of the same name counts as gone.
   PodRef pod = {};
 };
 
 struct DeletePodParams {
   /// Same as in EvictPodParams.
   PodRef pod = {};
-  /// True: grace period zero. The server forgets the pod without waiting for its kubelet, also if it is terminating
-  /// already; only finalizers still hold it. False: the pod's own grace period.
+  /// True: grace period zero. The server deletes the pod without waiting for its kubelet, even if it is already
+  /// terminating; only finalizers still keep it. False: the pod's own grace period.
   bool force = false;
 };
 
 struct CreateNodeMaintenanceParams {
-  /// Namespace, name and spec; what the server sets (UID, version, deletion, owner, conditions) is not sent.
+  /// Namespace, name and spec. Fields that the server sets (UID, version, deletion, owner, conditions) are not sent.
   NodeMaintenance object = {};
 };
 
-/// Sets one of the two lists, whole, as they live in different subresources; or none: nothing changes, but the
-/// preconditions are checked.
+/// Sets one of the two lists as a whole, because they are in different subresources. With neither, nothing changes, but
+/// the preconditions are checked.
 struct PatchNodeMaintenanceParams {
   std::string ns = {};
   std::string name = {};
-  /// As in PatchNodeParams.
+  /// Same as in PatchNodeParams.
   std::string uid = {};
   std::string resource_version = {};
   /// spec.additionalRequestors.
   std::optional<std::vector<std::string>> additional_requestors = {};
-  /// status.conditions, through the status subresource. Not together with `additional_requestors`: InvalidArgument.
+  /// status.conditions, through the status subresource. InvalidArgument if combined with `additional_requestors`.
   std::optional<std::vector<Condition>> conditions = {};
   friend bool operator==(const PatchNodeMaintenanceParams&, const PatchNodeMaintenanceParams&) = default;
 };
@@ -98,22 +98,22 @@ struct PatchNodeMaintenanceParams {
 struct DeleteNodeMaintenanceParams {
   std::string ns = {};
   std::string name = {};
-  /// Sent as precondition; another object of that name counts as gone.
+  /// Sent as a precondition; another object of the same name counts as gone.
   std::string uid = {};
 };
 
 /// One write to a NodeMaintenance.
 struct MaintenanceCall {
   enum class Kind : std::uint8_t {
-    kCreate,           ///< Asks for the node.
+    kCreate,           ///< Requests the node.
     kJoin,             ///< Adds us to another requestor's object.
-    kLeave,            ///< Takes us off it.
+    kLeave,            ///< Removes us from it.
     kReportFailure,    ///< Sets the condition RequestorFailed.
     kWithdrawFailure,  ///< Sets it to False.
-    kDelete,           ///< Gives the node back.
+    kDelete,           ///< Releases the node.
   };
   Kind kind = Kind::kCreate;
-  /// As it is to be afterwards, but with the UID and the version that were read; both empty with kCreate.
+  /// The object after the write, but with the UID and the version that were read; both empty with kCreate.
   NodeMaintenance object = {};
   friend bool operator==(const MaintenanceCall&, const MaintenanceCall&) = default;
 };
@@ -122,18 +122,18 @@ std::string_view ToString(MaintenanceCall::Kind kind);
 /// One write to a DeviceTaintRule.
 struct DeviceCall {
   enum class Kind : std::uint8_t {
-    kCreate,  ///< One of that name that exists already will do; the next pass reads it.
+    kCreate,  ///< An existing rule of that name is accepted; the next pass reads it.
     kPatch,   ///< Sets the effect.
     kDelete,  ///< Frees the devices.
   };
   Kind kind = Kind::kCreate;
-  /// As it is to be afterwards, but with the UID and the version that were read; both empty with kCreate.
+  /// The rule after the write, but with the UID and the version that were read; both empty with kCreate.
   DeviceTaintRule object = {};
   friend bool operator==(const DeviceCall&, const DeviceCall&) = default;
 };
 /// `create`, `patch`, `delete`.
 std::string_view ToString(DeviceCall::Kind kind);
-/// For people: `create DeviceTaintRule gpu-7-a (None)`.
+/// Returns a description for messages: `create DeviceTaintRule gpu-7-a (None)`.
 std::string Describe(const DeviceCall& call);
 
 struct CreateDeviceTaintRuleParams {
@@ -141,10 +141,10 @@ struct CreateDeviceTaintRuleParams {
   DeviceTaintRule object = {};
 };
 
-/// Sets the effect; all else of the rule stays.
+/// Sets the effect; the rest of the rule stays.
 struct PatchDeviceTaintRuleParams {
   std::string name = {};
-  /// Preconditions, as in PatchNodeParams.
+  /// Preconditions, same as in PatchNodeParams.
   std::string uid = {};
   std::string resource_version = {};
   DeviceTaintEffect effect = DeviceTaintEffect::kNone;
@@ -153,46 +153,46 @@ struct PatchDeviceTaintRuleParams {
 
 struct DeleteDeviceTaintRuleParams {
   std::string name = {};
-  /// Sent as precondition; another rule of that name counts as gone.
+  /// Sent as a precondition; another rule of the same name counts as gone.
   std::string uid = {};
 };
 
-/// Why a pod was not asked to go; closed, so that gates can be chosen by it.
+/// The reason why an eviction was refused; a closed set, so that gates can be derived from it.
 enum class Refusal : std::uint8_t {
   kNone,
-  kDisruptionBudget,      ///< A disruption budget has no disruption left, or is not processed yet.
-  kThrottled,             ///< 429 that no budget caused: the server is busy.
-  kSeveralBudgets,        ///< More than one budget matches: refused until somebody changes that.
+  kDisruptionBudget,      ///< A disruption budget allows no further disruption, or is not processed yet.
+  kThrottled,             ///< 429 without a budget as its cause: the server is busy.
+  kSeveralBudgets,        ///< More than one budget matches: refused until an administrator changes that.
   kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included.
-  kOther,                 ///< The request failed: of a PodAttempt, never of an EvictionAnswer.
+  kOther,                 ///< The request failed: for a PodAttempt, never for an EvictionAnswer.
 };
 /// `accepted`, `refused by a disruption budget`, ...
 std::string_view ToString(Refusal refusal);
 
-/// What the API server said to an eviction. An error that is none of these is a Status.
+/// The API server's response to an eviction. Any other error is a Status.
 struct EvictionAnswer {
-  /// kNone: the pod is being deleted, and may exist for its grace period yet; or it is gone.
+  /// kNone: the pod is being deleted, and may still exist for its grace period; or it is gone.
   Refusal refusal = Refusal::kNone;
-  /// There was no such pod, or another one of that name.
+  /// The pod did not exist, or another pod has its name.
   bool gone = false;
-  /// Name of the refusing budget where the server gave it.
+  /// Name of the refusing budget if the server returned it.
   std::string budget = {};
-  /// What the server said, for people.
+  /// The server's message, for logs and Events.
   std::string message = {};
-  /// Zero if the server named none.
+  /// Zero if the server named no time.
   absl::Duration retry_after = absl::ZeroDuration();
-  /// The pod was there, and is asked to go.
+  /// The pod exists and is being evicted.
   bool accepted() const { return refusal == Refusal::kNone && !gone; }
   friend bool operator==(const EvictionAnswer&, const EvictionAnswer&) = default;
 };
-/// `gone`, or what the refusal says.
+/// `gone`, or the text of the refusal.
 std::string_view ToString(const EvictionAnswer& answer);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };
 
 /// The first of several Events that one object stands for.
 struct EventSeries {
-  /// How many there have been, the present one included: at least 2.
+  /// Number of Events so far, including the current one: at least 2.
   int count = 2;
   absl::Time first_time = absl::UnixEpoch();
   std::string first_message = {};
@@ -203,14 +203,14 @@ struct EventSeries {
 struct RecordEventParams {
   std::string node_name = {};
   std::string node_uid = {};
-  /// Set: the Event is on this pod, in its namespace; otherwise on the node, in `default`.
+  /// If set, the Event is on this pod, in its namespace; otherwise on the node, in `default`.
   std::optional<PodRef> pod = {};
   EventType type = EventType::kNormal;
   std::string reason = {};
   std::string message = {};
   absl::Time time = absl::UnixEpoch();
-  /// Set: the Event that was recorded at `first_time` with `first_message`, and is the same otherwise, gets this
-  /// message, time and count. If it is gone, it is written anew with them.
+  /// If set, the Event that was recorded at `first_time` with `first_message`, and is otherwise the same, is updated
+  /// with this message, time and count. If it no longer exists, a new Event is written with them.
   std::optional<EventSeries> series = {};
   friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
 };

@@ -22,7 +22,7 @@ namespace driverupgrade {
 
 enum class DeviceTaintEffect : std::uint8_t {
   kNone,        ///< Only reports what another effect would do.
-  kNoSchedule,  ///< No claim is allocated any more unless it tolerates the taint; what is allocated stays.
+  kNoSchedule,  ///< New claims are not allocated unless they tolerate the taint; existing allocations stay.
   kNoExecute,   ///< Pods are deleted as well, without regard to disruption budgets. Never used by this library.
 };
 /// `None`, `NoSchedule`, `NoExecute`.
@@ -33,10 +33,10 @@ struct DeviceTaintRule {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// Raised by each change of `spec`; conditions name the one they have seen.
+  /// Incremented by each change of `spec`; conditions name the generation that they have observed.
   std::int64_t generation = 0;
   StringMap labels = {};
-  /// The Node that owns it, so that it goes when the node goes; both empty if no Node does.
+  /// The Node that owns the rule, so that the rule is deleted with it; both empty if no Node does.
   std::string node_name = {};
   std::string node_uid = {};
   /// spec.deviceSelector. An empty field selects everything, so neither may be empty when a rule is created.
@@ -65,11 +65,11 @@ struct ClaimConsumer {
   friend auto operator<=>(const ClaimConsumer&, const ClaimConsumer&) = default;
 };
 
-/// Where devices of a claim come from. Devices of one pool are not told apart.
+/// The pool from which devices of a claim come. Devices of one pool are not distinguished.
 struct AllocatedPool {
   std::string driver = {};
   std::string pool = {};
-  /// Some of them are shared with the claims of ordinary users, for monitoring and the like.
+  /// Some devices are shared with the claims of ordinary users, for monitoring and the like.
   bool admin_access = false;
   friend bool operator==(const AllocatedPool&, const AllocatedPool&) = default;
   friend auto operator<=>(const AllocatedPool&, const AllocatedPool&) = default;
@@ -80,13 +80,14 @@ struct ResourceClaim {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// UID of the controlling owner if it is a Pod; empty otherwise. A claim without one can be shared by pods.
+  /// UID of the controlling owner if it is a Pod; empty otherwise. A claim without a controlling Pod can be shared by
+  /// pods.
   std::string pod_uid = {};
   /// status.allocation.devices.results, sorted, without duplicates; empty if nothing is allocated.
   std::vector<AllocatedPool> allocated = {};
   /// status.allocation.allocationTimestamp, in whole seconds; nullopt if nothing is allocated, or before 1.36.
   std::optional<absl::Time> allocation_time = {};
-  /// Who uses it: a pod from before it is bound until it is terminal or gone. Sorted by UID.
+  /// Users of the claim: a pod is listed from before it is bound until it has finished or was deleted. Sorted by UID.
   std::vector<ClaimConsumer> reserved_for = {};
   std::optional<absl::Time> deletion_timestamp = {};
   std::string unreadable = {};
@@ -96,7 +97,7 @@ struct ResourceClaim {
 /// A device that a driver has published.
 struct PublishedDevice {
   std::string name = {};
-  /// Attribute `driverVersion`, of type version or string; empty if there is none.
+  /// Attribute `driverVersion`, of type version or string; empty if it is missing.
   std::string driver_version = {};
   friend bool operator==(const PublishedDevice&, const PublishedDevice&) = default;
 };
@@ -106,11 +107,11 @@ struct ResourceSlice {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// spec.nodeName; empty for devices that are not of one node.
+  /// spec.nodeName; empty for devices that do not belong to one node.
   std::string node_name = {};
   std::string driver = {};
   std::string pool = {};
-  /// Only slices of the highest generation of a pool count; the pool is complete once there are `pool_slices` of them.
+  /// Only slices of the highest generation of a pool count; the pool is complete once it has `pool_slices` of them.
   std::int64_t pool_generation = 0;
   std::int64_t pool_slices = 0;
   /// In the order in which they are published.

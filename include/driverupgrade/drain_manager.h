@@ -1,4 +1,4 @@
-/// Which pods of a node to evict, and which of them now.
+/// Decides which pods of a node to evict, and which of them now.
 ///
 /// Defines DrainManager, DrainablePods, PodSelection, EvictionRound, CordonPatch and UncordonPatch.
 ///
@@ -6,7 +6,7 @@
 ///     PodSelection selection = drains.Select(*view.pods, *policy.drain);
 ///     EvictionRound round = drains.Pace(selection.evict, view, now);
 ///
-/// A pure decider that Step consults: it sends nothing and waits for nothing. The filters are those of
+/// A pure decider that Step consults: it sends nothing and waits for nothing. Its filters match
 /// `kubectl drain --ignore-daemonsets`. Thread-safe.
 #ifndef DRIVERUPGRADE_DRAIN_MANAGER_H_
 #define DRIVERUPGRADE_DRAIN_MANAGER_H_
@@ -24,28 +24,29 @@
 
 namespace driverupgrade {
 
-/// Pointers into the list that was given.
+/// Pointers into the list that was passed in.
 struct PodSelection {
   struct Blocked {
     const Pod* pod = nullptr;
     /// Completes the sentence "the pod ...": `has emptyDir volumes`.
     std::string why = {};
   };
-  /// To be evicted. Terminating pods are among them, whatever the policy allows: they are waited for.
+  /// Pods to be evicted. Includes terminating pods, regardless of the policy, because the drain waits for them.
   std::vector<const Pod*> evict = {};
-  /// In the way, but the policy does not allow to evict them. Any of these fails a drain before it begins.
+  /// Pods that block the drain, but that the policy does not allow to evict. Any of these fails a drain before it
+  /// starts.
   std::vector<Blocked> blocked = {};
   /// DaemonSet, static and own pods, which stay.
   std::vector<const Pod*> left_alone = {};
 };
 
-/// One level-triggered look at pods that have to go.
+/// One level-triggered check of the pods that must go.
 struct EvictionRound {
   /// Nothing is left to wait for.
   bool finished = false;
-  /// Those for which a request is due, by namespace and name.
+  /// Pods for which a request is due, sorted by namespace and name.
   std::vector<PodRef> evict = {};
-  /// What is waited for, unless finished.
+  /// The reason for the wait, unless finished.
   Gate gate = {};
 };
 
@@ -53,14 +54,14 @@ struct EvictionRound {
 /// `policy.drain->pod_selector = policy.drain->pod_selector.And(DrainablePods(identity))`.
 LabelSelector DrainablePods(const DriverIdentity& identity);
 
-/// Returns the patch by which `program` cordons the node for work of its own, alongside the engines of drivers. It joins the
-/// cordon of an upgrade, and an engine joins the program's: no program lifts a cordon that another one needs. The name of
-/// the program is then in kCordonedByAnnotation, and its state label shows that it is running. Empty if the program has
-/// cordoned the node already, or if an administrator has, which serves as well.
+/// Returns the patch by which `program` cordons the node for its own work, alongside the engines of drivers. It joins
+/// the cordon of an upgrade, and an engine joins the program's: no program lifts a cordon that another one needs. The
+/// name of the program is then in kCordonedByAnnotation, and its state label shows that it is running. Empty if the
+/// program has already cordoned the node, or if an administrator has, because that cordon serves as well.
 PatchNodeParams CordonPatch(const Node& node, const DriverIdentity& program);
 
-/// Returns the patch by which `program` takes its name away, and the cordon with it unless an upgrade of a driver needs it.
-/// Empty if the program has not cordoned the node.
+/// Returns the patch by which `program` removes its name, and the cordon as well unless an upgrade of a driver needs
+/// it. Empty if the program has not cordoned the node.
 PatchNodeParams UncordonPatch(const Node& node, const DriverIdentity& program);
 
 class DrainManager {
@@ -69,20 +70,20 @@ class DrainManager {
 
   PodSelection Select(const std::vector<Pod>& pods, const DrainPolicy& policy) const;
 
-  /// The filters without a selector, for pods that are chosen in another way.
+  /// The filters without a selector, for pods that are selected in another way.
   PodSelection Classify(const std::vector<const Pod*>& pods, bool force, bool delete_empty_dir) const;
 
-  /// Which of `pods` (all of `view`) to request now, by what has been tried. A pod that terminates
-  /// beyond its grace period on a node that is not ready counts as gone.
+  /// Decides which of `pods` (all pods of `view`) to request now, given the earlier attempts. A pod that keeps
+  /// terminating beyond its grace period on a node that is not ready counts as gone.
   EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
-  /// Those of `pods` that Pace waits for, and why each remains, for a failure text:
+  /// Lists the pods in `pods` that Pace waits for, and why each remains, for a failure text:
   /// `team-a/web (refused by disruption budget web)`. Empty: none.
   std::string Remaining(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
-  /// Returns which of `pods` to delete now that the time for their eviction has ended: pods that are not terminating;
-  /// with OnTimeout::kForceDelete all. A refused eviction is not waited for; a deletion that failed is paced as an
-  /// eviction is.
+  /// Returns which of `pods` to delete now that the time for their eviction has ended: pods that are not terminating,
+  /// or all pods with OnTimeout::kForceDelete. A refused eviction is not waited for; a failed deletion is paced like an
+  /// eviction.
   std::vector<PodRef> Overdue(const std::vector<const Pod*>& pods, const NodeView& view, OnTimeout on_timeout,
                               absl::Time now) const;
 

@@ -1,14 +1,14 @@
-/// Which driver is being rolled: the value that gives every label and annotation key.
+/// Identifies the driver that is rolled out: the value from which every label and annotation key is derived.
 ///
-/// Defines DriverIdentity. Two identities live side by side in one process; there is no global driver name.
+/// Defines DriverIdentity. Several identities can coexist in one process; there is no global driver name.
 ///
 ///     auto gpu = DriverIdentity::Create("nvidia.com", "gpu");
 ///     gpu->StateLabel();   // "nvidia.com/gpu-driver-upgrade-state"
 ///     gpu->EventReason();  // "GPUDriverUpgrade"
 ///
-/// The keys are a wire format shared with the Go library k8s-operator-libs, except those
-/// under "Ours alone", which the Go library leaves untouched. An immutable value, cheap to copy; thread-safe.
-/// What it returns is valid as long as the identity, or a copy of it, is there.
+/// The keys are a wire format shared with the Go library k8s-operator-libs, except those under "Ours alone", which the
+/// Go library leaves untouched. An immutable value, cheap to copy; thread-safe. Returned references are valid as long
+/// as the identity, or a copy of it, exists.
 #ifndef DRIVERUPGRADE_DRIVER_IDENTITY_H_
 #define DRIVERUPGRADE_DRIVER_IDENTITY_H_
 
@@ -22,20 +22,20 @@
 
 namespace driverupgrade {
 
-/// Node annotation that says whose cordon the node carries: a comma-separated, sorted set of DriverIdentity::Name()
-/// of the upgrades that rely on it. One key for all domains and drivers.
+/// Node annotation with the owners of the node's cordon: a comma-separated, sorted set of DriverIdentity::Name() of the
+/// upgrades that rely on it. One key for all domains and drivers.
 inline constexpr std::string_view kCordonedByAnnotation = "driverupgrade/cordoned-by";
 
 class DriverIdentity {
  public:
-  /// `domain` is a DNS-1123 subdomain ("nvidia.com"); `driver` begins and ends with a lower-case letter or digit and
-  /// may have `-`, `_` and `.` inside. Errors: InvalidArgument, also where the longest key would exceed the 63
+  /// `domain` is a DNS-1123 subdomain ("nvidia.com"); `driver` starts and ends with a lower-case letter or digit and
+  /// may contain `-`, `_` and `.` inside. Errors: InvalidArgument, also if the longest key would exceed the 63
   /// characters that Kubernetes allows after the `/`: a driver name has at most 13.
   [[nodiscard]] static absl::StatusOr<DriverIdentity> Create(std::string_view domain, std::string_view driver);
 
   const std::string& domain() const;
   const std::string& driver() const;
-  /// `<domain>/<driver>`, as it stands in kCordonedByAnnotation.
+  /// `<domain>/<driver>`, as used in kCordonedByAnnotation.
   const std::string& Name() const;
 
   /// Node label with the state (upgrade_state.h).
@@ -44,57 +44,57 @@ class DriverIdentity {
   const std::string& SkipUpgradeLabel() const;
   /// Pod label; consumers add `<key>!=true` to the drain selector.
   const std::string& SkipDrainPodLabel() const;
-  /// Node annotation; any value but the empty one says that the driver waits to be loaded.
+  /// Node annotation; any value except the empty one means that the driver waits to be loaded.
   const std::string& SafeLoadAnnotation() const;
-  /// Node annotation; its presence says that an administrator had cordoned the node before the upgrade.
+  /// Node annotation; its presence means that an administrator had cordoned the node before the upgrade.
   const std::string& InitiallyUnschedulableAnnotation() const;
-  /// Node annotation; unix seconds at which the wait for jobs began.
+  /// Node annotation; unix seconds at which the wait for jobs started.
   const std::string& PodCompletionStartAnnotation() const;
-  /// Node annotation; unix seconds at which the wait for validation began.
+  /// Node annotation; unix seconds at which the wait for validation started.
   const std::string& ValidationStartAnnotation() const;
-  /// Node annotation; exactly `true` asks for an upgrade even if the driver pod is up to date.
+  /// Node annotation; exactly `true` requests an upgrade even if the driver pod is up to date.
   const std::string& UpgradeRequestedAnnotation() const;
-  /// Node annotation; its presence says that an external maintenance operator evacuates the node.
+  /// Node annotation; its presence means that an external maintenance operator evacuates the node.
   const std::string& RequestorModeAnnotation() const;
   /// `GPUDriverUpgrade` for the driver `gpu`.
   const std::string& EventReason() const;
 
   // Ours alone.
-  /// Node annotation `<state>@<unix seconds>@<target revision>`: when the present waiting stage began.
+  /// Node annotation `<state>@<unix seconds>@<target revision>`: the start of the current waiting stage.
   const std::string& StageAnnotation() const;
   /// Node annotation: the target revision at which the upgrade of the node failed.
   const std::string& FailedRevisionAnnotation() const;
-  /// Node annotation `<count>@<unix seconds>`: how often the upgrade of the node has failed at that revision, and when
-  /// last.
+  /// Node annotation `<count>@<unix seconds>`: number of times that the upgrade of the node has failed at that
+  /// revision, and the time of the last failure.
   const std::string& FailuresAnnotation() const;
   /// Node annotation: the FailureClass of the node's last failure, for policies that count classes.
   const std::string& FailureClassAnnotation() const;
-  /// Node annotation: why the node failed, as text in at most 256 bytes of UTF-8. Kubernetes deletes Events after an
-  /// hour; this annotation stays until the node leaves upgrade-failed.
+  /// Node annotation: the cause of the failure, as text in at most 256 bytes of UTF-8. Kubernetes deletes Events after
+  /// an hour; this annotation stays until the node leaves upgrade-failed.
   const std::string& FailureCauseAnnotation() const;
-  /// Node annotation: why the node does not move on, as `<gate>: <detail>` in at most 256 bytes of UTF-8. It is set on a
-  /// node that is in progress or has failed, and whose gate has lasted for a minute.
+  /// Node annotation: the reason why the node does not move, as `<gate>: <detail>` in at most 256 bytes of UTF-8. It is
+  /// set on a node that is in progress or has failed, and whose gate has lasted for a minute.
   const std::string& WaitingForAnnotation() const;
   /// Annotation of the driver's DaemonSet: approvals of a rollout, `<stage>@<revision>`, separated by commas.
   const std::string& ApprovedAnnotation() const;
-  /// Annotation of the operator's Lease: the policies by which its leader goes, `{"<engine>": <policy>}`.
+  /// Annotation of the operator's Lease: the policies that its leader follows, `{"<engine>": <policy>}`.
   const std::string& PolicyAnnotation() const;
   /// Node annotation: UID of a driver pod to restart although its revision is current.
   const std::string& RestartPodAnnotation() const;
   /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted
   /// without evacuating the node.
   const std::string& RestartOnlyAnnotation() const;
-  /// Node annotation: the gang because of which the node has started together with others (RolloutPolicy::gangs).
+  /// Node annotation: the gang for which the node was started together with others (RolloutPolicy::gangs).
   const std::string& UnitAnnotation() const;
-  /// Node annotation `<number of devices>`: devices of the node are isolated, and not the node
-  /// (UpgradePolicy::isolation). They were so many when its upgrade began.
+  /// Node annotation `<number of devices>`: devices of the node are isolated instead of the whole node
+  /// (UpgradePolicy::isolation). The value is the number of devices at the start of the upgrade.
   const std::string& IsolatedDevicesAnnotation() const;
 
-  /// Key of the node taint `pending` with the effect PreferNoSchedule: the node is not upgraded yet, and gangs should restart on other
-  /// nodes (NodeGangs::steer).
+  /// Key of the node taint `pending` with the effect PreferNoSchedule: the node is not upgraded yet, and gangs should
+  /// restart on other nodes (NodeGangs::steer).
   const std::string& PendingTaint() const { return KeyPrefix(); }
 
-  /// What all of these keys begin with.
+  /// The common prefix of all these keys.
   const std::string& KeyPrefix() const;
 
   friend bool operator==(const DriverIdentity& a, const DriverIdentity& b) { return a.Name() == b.Name(); }

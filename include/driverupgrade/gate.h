@@ -1,7 +1,7 @@
-/// The reason why a node does not move, and when that may change; and other facts that an administrator should know.
+/// The reason why a node does not move, and when that may change; also other facts that an administrator should know.
 ///
-/// Defines Gate with its GateSubject and GateCount, GateReason, and kGates: what else there is to know of each reason;
-/// Finding and FindingCode.
+/// Defines Gate with its GateSubject and GateCount, GateReason, and kGates with the properties of each reason; Finding
+/// and FindingCode.
 ///
 ///     // gpu-017: DisruptionBudget, default/trainer-0: refused by disruption budget trainer
 ///     fmt::print("{}: {}, {}\n", node, ToString(gate.reason), gate.detail);
@@ -25,18 +25,18 @@ namespace driverupgrade {
 
 enum class GateReason : std::uint8_t {
   // In upgrade-required.
-  kMaxParallel,     ///< As many nodes as allowed are in progress.
-  kMaxUnavailable,  ///< As many nodes as allowed are unavailable.
-  kMaxFailures,     ///< So many nodes have failed that the policy lets no further one start.
+  kMaxParallel,     ///< The maximum number of nodes is in progress.
+  kMaxUnavailable,  ///< The maximum number of nodes is unavailable.
+  kMaxFailures,     ///< The number of failed nodes has reached the policy's limit, so no further node may start.
   kPaused,          ///< The policy is paused.
   kLedger,          ///< A slot is free, but the AdmissionLedger has no grant for the node yet.
   kHalted,          ///< The rollout is halted: an upgraded node is sick, or too many have failed.
-  kWindow,          ///< No window of the rollout is open, the day is closed, or the node would not be done in time.
-  kNoWindow,        ///< No window of the rollout opens in more than a year, or none is as long as a node takes.
+  kWindow,          ///< No window of the rollout is open, the day is closed, or the node would not finish in time.
+  kNoWindow,        ///< No window of the rollout opens within a year, or no window is long enough for a node.
   kStage,           ///< An earlier stage of the rollout is not done.
-  kSoak,            ///< The stage before is done and soaks.
-  kApproval,        ///< The stage before waits for an administrator's approval.
-  kGroup,           ///< The rules for the node's group let it not start now.
+  kSoak,            ///< The previous stage is done and soaks.
+  kApproval,        ///< The previous stage waits for an administrator's approval.
+  kGroup,           ///< The rules for the node's group do not allow it to start now.
   kGangRuns,        ///< A gang with pods on the node may finish, or save its work, before it is interrupted.
   kSkipLabel,       ///< The node's skip label is `true`.
   kCordoned,        ///< An administrator's cordon, and the policy ignores such nodes.
@@ -46,56 +46,57 @@ enum class GateReason : std::uint8_t {
   // In any state.
   kFrozen,           ///< autoUpgrade is off.
   kOtherDriver,      ///< Another driver is being upgraded on the node.
-  kUnsettled,        ///< A write to the node is unanswered, or its outcome is not known yet.
-  kUnknownState,     ///< The state label has a value that is no state.
-  kUnreadable,       ///< The node cannot be read: nobody knows in which state it is.
-  kUnhandledState,   ///< A state that this engine does not leave by itself.
-  kRevisionUnknown,  ///< It cannot be told whether the driver pod is up to date.
-  // While the node is evacuated, or given back.
-  kMaintenance,       ///< Requestor mode: the maintenance operator has not got so far, or could not be asked.
-  kPodsUnknown,       ///< The node's pods have not been read since it was cordoned, or those of its group.
-  kJobs,              ///< Pods that the policy waits for are still at work.
-  kPodsTerminating,   ///< Evicted pods are not gone yet.
+  kUnsettled,        ///< A write to the node has no response, or its outcome is not known yet.
+  kUnknownState,     ///< The state label has an unknown value.
+  kUnreadable,       ///< The node cannot be read, so its state is unknown.
+  kUnhandledState,   ///< A state that this engine does not leave on its own.
+  kRevisionUnknown,  ///< It is not known whether the driver pod is up to date.
+  // While the node is evacuated or released.
+  kMaintenance,       ///< Requestor mode: the maintenance operator is not finished, or could not be queried.
+  kPodsUnknown,       ///< The pods of the node, or of its group, have not been read since it was cordoned.
+  kJobs,              ///< Pods that the policy waits for are still running.
+  kPodsTerminating,   ///< Evicted pods still exist.
   kDisruptionBudget,  ///< A disruption budget refuses an eviction.
   kSeveralBudgets,    ///< Several disruption budgets match one pod; Kubernetes then never evicts it.
-  kEvictionRefused,   ///< An eviction failed for another reason and is tried again.
-  kUndeletablePods,   ///< Pods are in the way that the policy does not allow to evict.
+  kEvictionRefused,   ///< An eviction failed for another reason and is retried.
+  kUndeletablePods,   ///< Pods that the policy does not allow to evict are in the way.
   kHook,              ///< A callback of the embedding operator has failed for a pod.
-  kDevicesTainted,    ///< The node's devices are being tainted, or the taint settles, or is being removed.
-  kDevicesUnfit,      ///< The policy isolates devices, and that cannot be done on the node.
-  kDevicesInUse,      ///< A pod that is not bound to the node yet holds a device of it.
+  kDevicesTainted,    ///< The node's devices are being tainted, the taint has to settle, or it is being removed.
+  kDevicesUnfit,      ///< The policy isolates devices, which is not possible on this node.
+  kDevicesInUse,      ///< A pod that is not bound to the node yet has a device of it.
   // While the driver is replaced.
   kDriverPodMissing,      ///< No driver pod on the node.
-  kDriverPodTerminating,  ///< The old driver pod is not gone yet.
+  kDriverPodTerminating,  ///< The old driver pod still exists.
   kDriverPodNotReady,     ///< The new driver pod is not ready yet.
-  kDevicesMissing,        ///< The driver is ready, but not all devices are published again.
+  kDevicesMissing,        ///< The driver is ready, but some devices are not published again.
   kSafeLoad,              ///< The driver waits to be loaded, but the node is not evacuated.
   kValidation,            ///< Validation pods are missing or not ready.
   kFailed,                ///< The upgrade failed: waits for repair, for a new revision or for a retry.
 };
-/// Who opens a gate.
+/// The party whose action opens a gate.
 enum class GateOpener : std::uint8_t {
-  kRollout,        ///< The rollout itself: slots that get free, answers of the API server.
-  kAdministrator,  ///< A person: by the policy, a label, a repair.
-  kOtherOperator,  ///< Another operator: of another driver, of maintenance, or the callback of the embedding one.
-  kWorkloads,      ///< The pods on the node and their disruption budgets; whoever owns them.
-  kDriver,         ///< The driver's DaemonSet, its pods and what validates them.
+  kRollout,        ///< The rollout itself: slots that become free, responses of the API server.
+  kAdministrator,  ///< An administrator: by changing the policy or a label, or by a repair.
+  kOtherOperator,  ///< Another operator: of another driver, of maintenance, or a callback of the embedding operator.
+  kWorkloads,      ///< The pods on the node and their disruption budgets, or rather their owners.
+  kDriver,         ///< The driver's DaemonSet, its pods, and the validation pods.
   kClock,          ///< Time alone.
 };
 
-/// What the rest of the library asks about a gate: Events, whether a rollout is over, alerts, pages. A new gate is a row
-/// of kGates.
+/// Properties of a gate for the rest of the library: Events, the end of a rollout, alerts, pages. A new gate needs a
+/// row in kGates.
 struct GateTraits {
   GateReason reason = GateReason::kUnsettled;
-  /// As metrics, logs and Events spell it.
+  /// Name in metrics, logs and Events.
   std::string_view name = {};
   GateOpener opener = GateOpener::kRollout;
-  /// Told by a Warning Event on the node. Not what explains itself in time, is somebody's wish, concerns the whole fleet,
-  /// or has a finding that tells it.
+  /// Reported by a Warning Event on the node. False for gates that resolve in time, are deliberate, concern the whole
+  /// fleet, or are reported by a finding.
   bool is_event = false;
-  /// An administrator wanted it so.
+  /// An administrator asked for it.
   bool is_wish = false;
-  /// The rollout is over for this node until a person, or another driver, changes something: nobody waits for it.
+  /// The rollout has ended for this node until an administrator, or another driver, changes something: nothing waits
+  /// for it.
   bool ends_rollout = false;
   /// A rollout continues without a node that has this gate: stages and groups do not count the node.
   bool left_out = false;
@@ -158,12 +159,12 @@ static_assert(kGates.size() == static_cast<std::size_t>(GateReason::kFailed) + 1
 std::string_view ToString(GateReason reason);
 
 enum class GateSubjectKind : std::uint8_t {
-  kPod,              ///< The pod that has to go, or the driver pod.
-  kNodeMaintenance,  ///< The NodeMaintenance that has to become ready, or to end.
+  kPod,              ///< The pod that must leave, or the driver pod.
+  kNodeMaintenance,  ///< The NodeMaintenance that must become ready, or finish.
   kDriver,           ///< Another driver on the node; its name is `<domain>/<driver>`.
   kApproval,         ///< The approval that opens the gate; its name is `<stage>@<revision>`.
   kStage,            ///< A stage of the rollout.
-  kGroup,            ///< Nodes that start together, and would exceed a limit even on their own.
+  kGroup,            ///< Nodes that start together, and that alone would exceed a limit.
 };
 /// Returns Kubernetes' name of the kind. `Driver`, `Approval`, `Stage` and `Group` are not objects.
 std::string_view ToString(GateSubjectKind kind);
@@ -188,7 +189,7 @@ struct GateSubject {
   }
 };
 
-/// How much of a limit is used; for a stage, how many of its nodes have ended.
+/// The used part of a limit; for a stage, the number of its nodes that have finished.
 struct GateCount {
   int used = 0;
   /// 0: nothing is allowed, or the stage has no node.
@@ -200,56 +201,56 @@ struct Gate {
   GateReason reason = GateReason::kUnsettled;
   /// Text that names the budget, pod, driver or deadline. Programs read the other members instead.
   std::string detail = {};
-  /// Nothing changes before this time unless the cluster does: the next try, or the deadline of the stage.
+  /// Nothing changes before this time unless the cluster does: the next attempt, or the deadline of the stage.
   std::optional<absl::Time> not_before = std::nullopt;
-  /// The node fails at this time if the gate is still closed then. nullopt: it does not fail of this wait.
+  /// The node fails at this time if the gate is still closed then. nullopt: this wait has no deadline.
   std::optional<absl::Time> fails_at = std::nullopt;
-  /// nullopt: the gate is about no single thing, or about the node itself.
+  /// nullopt: the gate is not about one object, or it is about the node itself.
   std::optional<GateSubject> subject = std::nullopt;
   /// For limits and stages.
   std::optional<GateCount> count = std::nullopt;
-  /// Place among the nodes that wait for a limit, from 1; 0: the node does not wait for one.
+  /// Position among the nodes that wait for a limit, from 1; 0: the node does not wait for one.
   int place = 0;
   friend bool operator==(const Gate&, const Gate&) = default;
 };
 
 enum class FindingCode : std::uint8_t {
-  kUnknownState,        ///< The state label has a value that is no state; the node is left alone and holds a slot.
-  kUnhandledState,      ///< A state that this engine understands but does not leave by itself.
-  kNodeMissing,         ///< A driver pod names a node that does not exist.
-  kDaemonSetMissing,    ///< A driver pod is owned by something that is not a DaemonSet of the driver.
-  kRevisionUnknown,     ///< The wanted revision of a DaemonSet cannot be told.
-  kPodWithoutRevision,  ///< A driver pod has no controller-revision-hash label.
-  kUpdateStrategy,      ///< A driver DaemonSet is not OnDelete: Kubernetes restarts its pods by itself.
-  kTimerRestarted,      ///< A timer or a count of failures could not be trusted and began afresh.
-  kPodLeftAlone,        ///< A DaemonSet or static pod uses the driver; it cannot be evicted for good.
-  kForeignCordon,       ///< The cordon set names a driver that is done; the cordon is taken for an administrator's.
-  kClaimLeftBehind,     ///< A NodeMaintenance that an upgrade has left behind on a node that is done; it is given back.
-  kHookFailed,          ///< A callback of the embedding operator failed.
-  kLedger,              ///< The AdmissionLedger cannot be used, so that nobody is started, or has lines of no sense.
-  kRollout,             ///< The rollout is halted or waits for an approval, or its record makes no sense.
-  kReadFailed,          ///< A part of the cluster that concerns one node could not be read.
-  kUnreadable,          ///< An object cannot be read, as a member has a wrong type; what it concerns waits.
+  kUnknownState,          ///< The state label has an unknown value; the node is left alone and holds a slot.
+  kUnhandledState,        ///< A state that this engine understands but does not leave on its own.
+  kNodeMissing,           ///< A driver pod names a node that does not exist.
+  kDaemonSetMissing,      ///< A driver pod is owned by something that is not a DaemonSet of the driver.
+  kRevisionUnknown,       ///< The target revision of a DaemonSet is not known.
+  kPodWithoutRevision,    ///< A driver pod has no controller-revision-hash label.
+  kUpdateStrategy,        ///< A driver DaemonSet is not OnDelete: Kubernetes restarts its pods on its own.
+  kTimerRestarted,        ///< A timer or a count of failures was not trustworthy and was restarted.
+  kPodLeftAlone,          ///< A DaemonSet or static pod uses the driver; an eviction would not keep it away.
+  kForeignCordon,         ///< The cordon set names a driver that is done; the cordon is treated as an administrator's.
+  kClaimLeftBehind,       ///< An upgrade left a NodeMaintenance behind on a node that is done; it is withdrawn.
+  kHookFailed,            ///< A callback of the embedding operator failed.
+  kLedger,                ///< The AdmissionLedger cannot be used, so no node starts, or it has invalid lines.
+  kRollout,               ///< The rollout is halted or waits for an approval, or its record is invalid.
+  kReadFailed,            ///< A part of the cluster that concerns one node could not be read.
+  kUnreadable,            ///< An object cannot be read, because a member has a wrong type; affected nodes wait.
   kDriverPodCannotStart,  ///< The kubelet cannot start the new driver pod: its image, its configuration.
   kNoDaemonSet,           ///< The driver's labels and namespace match no DaemonSet.
-  kNothingIsEvicted,      ///< By the policy no pod is evicted: drivers are replaced under those that use them.
-  kNoOwner,               ///< A node has a driver pod, and belongs to no policy.
+  kNothingIsEvicted,      ///< The policy evicts no pods: drivers are replaced while pods use them.
+  kNoOwner,               ///< A node has a driver pod, but does not belong to any policy.
   kLabelTakenAway,        ///< Another client removes the state label of a node; the upgrade follows the other marks.
   kDriverPodUnscheduled,  ///< Kubernetes cannot schedule a driver pod.
   kDriverPodNotReady,     ///< A node is done, but its driver pod is not Ready.
-  kDevicesNotIsolated,  ///< The devices of a node could not be isolated, so that the node was cordoned instead.
+  kDevicesNotIsolated,    ///< The devices of a node could not be isolated, so the node was cordoned instead.
   kSelectsNothing,  ///< A label, a condition type or a selector of the rollout matches nothing: it may be misspelled.
 };
 std::string_view ToString(FindingCode code);
 
-/// Something about the cluster that a person should know, but that stops nothing beyond the node it is about:
+/// A fact about the cluster that an administrator should know, but that stops nothing except the node it is about:
 ///
 ///     for (const Finding& finding : plan.findings) log.Warn(ToString(finding.code), finding.message);
 struct Finding {
   FindingCode code = FindingCode::kUnknownState;
-  /// Empty if it concerns no single node.
+  /// Empty if it does not concern a single node.
   std::string node = {};
-  /// What is wrong and what follows, as one sentence for a person.
+  /// The problem and its consequences, as one sentence.
   std::string message = {};
   friend bool operator==(const Finding&, const Finding&) = default;
 };

@@ -1,4 +1,4 @@
-/// Label selectors, parsed and matched as Kubernetes does it.
+/// Label selectors, parsed and matched like Kubernetes does.
 ///
 /// Defines LabelSelector, from the query grammar (`app=web,tier in (a,b),!debug`) and from the object form
 /// (matchLabels and matchExpressions).
@@ -6,7 +6,7 @@
 ///     absl::StatusOr<LabelSelector> selector = LabelSelector::Parse("app=web,tier notin (cache)");
 ///     selector->Matches({{"app", "web"}});  // true: an absent key satisfies notin
 ///
-/// An immutable value; thread-safe. A default LabelSelector selects everything, as the empty string does.
+/// An immutable value; thread-safe. A default LabelSelector selects everything, like the empty string.
 #ifndef DRIVERUPGRADE_LABEL_SELECTOR_H_
 #define DRIVERUPGRADE_LABEL_SELECTOR_H_
 
@@ -35,26 +35,26 @@ class LabelSelector {
   };
 
   LabelSelector() = default;
-  /// As `kubectl -l` takes it; keys and values must be those of labels. Errors: InvalidArgument, with the position.
+  /// Parses the syntax of `kubectl -l`; keys and values must be valid for labels. Errors: InvalidArgument, with the
+  /// position.
   [[nodiscard]] static absl::StatusOr<LabelSelector> Parse(std::string_view text);
-  /// The object form. Errors: InvalidArgument if an operator has the wrong number of values, or a key or a value is not
-  /// valid as one of a label: Kubernetes, too, takes such a selector of a disruption budget for one that matches
-  /// nothing.
+  /// The object form. Errors: InvalidArgument if an operator has the wrong number of values, or if a key or a value is
+  /// not valid for a label. In a disruption budget, Kubernetes also treats such a selector as one that matches nothing.
   [[nodiscard]] static absl::StatusOr<LabelSelector> FromRequirements(std::vector<Requirement> requirements);
   /// Every pair must be present and equal.
   static LabelSelector FromMatchLabels(const StringMap& match_labels);
-  /// Selects nothing: what a null selector of a disruption budget means.
+  /// Selects nothing: the meaning of a null selector in a disruption budget.
   static LabelSelector Nothing();
 
-  /// Selects what both select.
+  /// Selects the objects that both select.
   LabelSelector And(const LabelSelector& other) const;
 
   bool Matches(const StringMap& labels) const;
-  /// Whether it selects everything.
+  /// Returns true if it selects everything.
   bool empty() const { return !nothing_ && requirements_.empty(); }
   const std::vector<Requirement>& requirements() const { return requirements_; }
-  /// The canonical query form, sorted by key, for `labelSelector=`; `=` also where the text said `==` or `in` with one
-  /// value. For Nothing() a contradiction, which selects nothing.
+  /// The canonical query form, sorted by key, for `labelSelector=`. Uses `=` even if the text had `==` or `in` with one
+  /// value. For Nothing(), a contradiction, which selects nothing.
   std::string ToString() const;
 
   friend bool operator==(const LabelSelector&, const LabelSelector&) = default;

@@ -1,4 +1,4 @@
-/// The figures of a rollout and of its requests, as plain data for whatever collects them.
+/// The metrics of a rollout and of its requests, as plain data for any collector.
 ///
 /// Defines MetricsSnapshot, Histogram, MetricsObserver, and RequestMeter with RequestFigures and RequestKind.
 ///
@@ -8,8 +8,8 @@
 ///     MetricsSnapshot now = metrics->Snapshot();
 ///     fmt::print("{} of {} nodes done\n", now.nodes.done, now.nodes.total);
 ///
-/// No figure is about a single node: their number does not grow with the cluster. For Prometheus there is
-/// prometheus/metrics_collector.h. Counters begin at 0 with the observer.
+/// No metric is about a single node, so their number does not grow with the cluster. For Prometheus, see
+/// prometheus/metrics_collector.h. Counters start at 0 with the observer.
 #ifndef DRIVERUPGRADE_METRICS_SNAPSHOT_H_
 #define DRIVERUPGRADE_METRICS_SNAPSHOT_H_
 
@@ -38,7 +38,8 @@ namespace driverupgrade {
 struct Histogram {
   /// Upper bounds, inclusive, in ascending order.
   std::vector<double> bounds = {};
-  /// Values up to the bound and above the one before; the last is for those above all bounds. Not cumulative.
+  /// Counts of values up to the bound and above the previous one; the last count is for values above all bounds. Not
+  /// cumulative.
   std::vector<std::uint64_t> counts = {};
   double sum = 0;
   std::uint64_t Count() const;
@@ -50,50 +51,51 @@ struct MetricsSnapshot {
   /// DriverIdentity::Name.
   std::string driver = {};
 
-  /// As the last pass found the cluster; zero before the first, and while the engine gives the nodes back (Release).
+  /// State of the last pass; zero before the first pass, and while the engine releases the nodes (Release).
   Tally nodes = {};
   UpgradeBudget budget = {};
-  /// Nodes that wait, by what they wait for; a reason is there from when it first appears.
+  /// Number of waiting nodes by reason; a reason is included once it has appeared.
   std::map<GateReason, int> blocked = {};
-  /// What a person should know, by kind, as the last pass found it; a kind is there from when it first appears.
+  /// Findings of the last pass by code; a code is included once it has appeared.
   std::map<FindingCode, int> findings = {};
   bool auto_upgrade = false;
   bool paused = false;
-  /// Nodes of owners that are gone, which are still to be given back; a service knows.
+  /// Number of nodes that still have to be released because their owner was deleted. Only a service sets it.
   int giving_back = 0;
-  /// As the last pass found it; nullopt: the policy has no rollout.
+  /// Rollout of the last pass; nullopt: the policy has no rollout.
   std::optional<RolloutStatus> rollout = std::nullopt;
 
-  /// By state left and state entered, of patches that were acknowledged.
+  /// Acknowledged patches, by state left and state entered.
   std::map<std::pair<UpgradeState, UpgradeState>, std::uint64_t> transitions = {};
-  /// How long nodes were in each state, in seconds, of those that the observer saw enter and leave it. States that one
-  /// patch passes over are not entered.
+  /// Time that nodes spent in each state, in seconds, for nodes that the observer saw enter and leave it. States that
+  /// one patch passes over are not entered.
   std::map<UpgradeState, Histogram> state_seconds = {};
-  /// How long upgrades took, in seconds: from the end of the wait for a slot to done, failures in between included.
+  /// Duration of upgrades in seconds: from the end of the wait for a slot to done, including failures in between.
   Histogram upgrade_seconds = {};
   std::uint64_t evictions_accepted = 0;
   std::uint64_t evictions_refused = 0;
   std::uint64_t driver_pods_deleted = 0;
-  /// Interruptions of gangs (RolloutPolicy::gangs). A gang counts again with each unit, or node by itself, that interrupts it.
+  /// Interruptions of gangs (RolloutPolicy::gangs). A gang counts again for each unit, or single node, that interrupts
+  /// it.
   std::uint64_t gang_interruptions = 0;
-  /// Nodes whose plan could not be carried out to the end, by what the first failure was. Each time counts.
+  /// Nodes whose plan was not completed, by the code of the first failure. Each failed plan counts.
   std::map<absl::StatusCode, std::uint64_t> node_errors = {};
-  /// Those of them with 409: somebody else had changed the node.
+  /// Node errors with 409: another client had changed the node.
   std::uint64_t conflicts = 0;
-  /// Those of them, but for conflicts, of which it is not known whether the write was applied (WasNotApplied).
+  /// Node errors, without conflicts, after which it is not known whether the write was applied (WasNotApplied).
   std::uint64_t unknown_outcomes = 0;
 
-  /// How long passes took, in seconds, those that failed included.
+  /// Duration of passes in seconds, including failed passes.
   Histogram reconcile_seconds = {};
   /// Passes in which the policy was refused or the cluster could not be read.
   std::uint64_t reconcile_errors = 0;
-  /// When a pass last succeeded; nullopt before the first.
+  /// Time of the last successful pass; nullopt before the first.
   std::optional<absl::Time> last_success = std::nullopt;
   /// The last pass was one of `reconcile_errors`.
   bool failing = false;
-  /// When a node last entered a state; until one has, when the first pass was made; nullopt before.
+  /// Time at which a node last entered a state; before that, the time of the first pass; nullopt before the first pass.
   std::optional<absl::Time> last_progress = std::nullopt;
-  /// Whether this replica leads. An observer does not know: nullopt, unless the embedder says, for instance by
+  /// Whether this replica leads. An observer does not know: nullopt, unless the embedder sets it, for instance from
   /// ControllerStatus::leading.
   std::optional<bool> leading = std::nullopt;
 };
@@ -117,31 +119,31 @@ class MetricsObserver final : public Observer {
 };
 
 struct RequestKind {
-  /// As RBAC spells it: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`.
+  /// Verb as in RBAC: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`.
   std::string verb = {};
-  /// With its subresource: `nodes`, `pods/eviction`.
+  /// Resource with its subresource: `nodes`, `pods/eviction`.
   std::string resource = {};
-  /// The HTTP status, or why there was none.
+  /// The HTTP status, or the reason why there was no response.
   std::string code = {};
   friend auto operator<=>(const RequestKind&, const RequestKind&) = default;
 };
 
 struct RequestFigures {
   std::map<RequestKind, std::uint64_t> requests = {};
-  /// How long answers took, in seconds, by verb; without watches, which last as long as they are wanted.
+  /// Response times in seconds, by verb; without watches, which last as long as they are needed.
   std::map<std::string, Histogram> seconds = {};
 };
 
-/// Counts requests to the API server, how they ended, and how long they took:
+/// Counts requests to the API server, by outcome, and measures their durations:
 ///
 ///     auto meter = std::make_shared<RequestMeter>();
 ///     auto cluster = MakeRestCluster(MakeMeteredTransport(transport, meter));
 ///     ...
 ///     RequestFigures now = meter->Snapshot();
 ///
-/// A program with a transport or a client of another kind tells the meter by itself; see kubernetes/http_transport.h
-/// for ours. Values are to be of closed sets, never names of objects: each new combination is kept for ever. Counters begin
-/// at 0 with the meter. Thread-safe.
+/// A program with another transport or client calls the meter itself; see kubernetes/http_transport.h for ours. Values
+/// must come from closed sets, never from names of objects, because each new combination is kept indefinitely. Counters
+/// start at 0 with the meter. Thread-safe.
 class RequestMeter {
  public:
   void Count(const RequestKind& kind);

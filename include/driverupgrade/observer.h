@@ -1,4 +1,4 @@
-/// What happened, for logs and metrics.
+/// Reports events of an engine to logs and metrics.
 ///
 /// Defines Observer, PassOutcome, MakeObserverGroup, LogRecord, LogSink, FormatLogfmt and MakeLoggingObserver.
 ///
@@ -8,10 +8,11 @@
 ///       std::atomic<int> failures = 0;
 ///     };
 ///
-/// OnNodeApplied is called by any of the engine's threads, several at a time; the rest by the thread that reconciles. Do
-/// not block in them, and do not call the engine.
+/// OnNodeApplied is called by any of the engine's threads, several at the same time; all others by the thread that
+/// reconciles. They must not block, and must not call the engine.
 ///
-/// The engine tells of passes and of its configuration, and UpgradeController of what is about more than one pass.
+/// The engine reports passes and its configuration; UpgradeController reports everything that concerns more than one
+/// pass.
 #ifndef DRIVERUPGRADE_OBSERVER_H_
 #define DRIVERUPGRADE_OBSERVER_H_
 
@@ -30,65 +31,65 @@
 
 namespace driverupgrade {
 
-/// What became of one call of UpgradeEngine::Reconcile.
+/// The outcome of one call of UpgradeEngine::Reconcile.
 struct PassOutcome {
-  /// Why nothing was planned: the policy makes no sense, or the cluster could not be read.
+  /// The reason why nothing was planned: the policy makes no sense, or the cluster could not be read.
   absl::Status status = absl::OkStatus();
   absl::Time began = {};
   absl::Time ended = {};
-  /// As the policy of the pass says.
+  /// From the policy of the pass.
   bool auto_upgrade = false;
   bool paused = false;
-  /// ReconcileResult::configuration; of a pass that planned.
+  /// ReconcileResult::configuration, if the pass planned.
   std::vector<Finding> configuration = {};
 };
 
 class Observer {
  public:
   virtual ~Observer();
-  /// Before `plan` is applied. With a cache its gates are only those that have changed: see Plan::gates_complete.
+  /// Called before `plan` is applied. With a cache, its gates are only the changed ones: see Plan::gates_complete.
   virtual void OnPlan(const Plan& plan);
   virtual void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome);
-  /// After everything else of the pass. Release makes no pass.
+  /// Called last in a pass. Release is not a pass.
   virtual void OnPassEnded(const PassOutcome& pass);
-  /// What hinders all nodes is another thing than before: a pass failed, the cache cannot be read or is old, the Lease
-  /// cannot be taken. OK: nothing does any more.
+  /// Called when the problem that blocks all nodes changes: a pass failed, the cache cannot be read or is old, the
+  /// Lease cannot be acquired. OK: the problem has ended.
   virtual void OnTrouble(const absl::Status& trouble);
-  /// This replica leads from now on, or does no more. Without an election nobody says so.
+  /// Called when this replica starts or stops leading. Never called without an election.
   virtual void OnLeading(bool leads);
-  /// No node goes on any more unless a person does something, and some did before.
+  /// Called when no node moves any longer without an administrator, after some node did.
   virtual void OnRolloutOver(const Tally& totals);
-  /// About the configuration, and in no plan: PassOutcome::configuration. Once, when it begins to hold, and
-  /// NothingIsEvicted again when a further rollout begins.
+  /// Reports findings about the configuration, which are not part of a plan: PassOutcome::configuration. Called once
+  /// when the finding appears, and for NothingIsEvicted again when another rollout starts.
   virtual void OnFinding(const Finding& finding);
 };
 
-/// Tells each of `observers` everything, in their order. Null ones are left out.
+/// Forwards everything to each of `observers`, in their order. Null ones are skipped.
 std::shared_ptr<Observer> MakeObserverGroup(std::vector<std::shared_ptr<Observer>> observers);
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError };
 
-/// A structured log record; where records go is the embedder's business:
+/// A structured log record; the embedder decides where records are written:
 ///
 ///     LogSink sink = [](const LogRecord& record) { fmt::print(stderr, "{}\n", FormatLogfmt(record)); };
 ///     options.observer = MakeLoggingObserver(identity, sink);
 ///
-/// The message is constant; what varies is in the fields.
+/// The message is constant; variable data is in the fields.
 struct LogRecord {
   Severity severity = Severity::kInfo;
   std::string message = {};
   std::vector<std::pair<std::string, std::string>> fields = {};
 };
 
-/// May be called by several threads at once.
+/// May be called by several threads at the same time.
 using LogSink = std::function<void(const LogRecord& record)>;
 
-/// `level=info msg="node moved" node=gpu-7 to=drain-required`. Values from the cluster are quoted where needed and
-/// control characters escaped, so that nobody can forge a line; each is cut at 1 KiB.
+/// `level=info msg="node moved" node=gpu-7 to=drain-required`. Values from the cluster are quoted if necessary and
+/// control characters are escaped, so that values cannot forge a line; each value is cut at 1 KiB.
 std::string FormatLogfmt(const LogRecord& record);
 
-/// Logs every transition with its reason, every change of a gate, every finding once while it lasts, failures, trouble,
-/// leadership, and the end of a rollout.
+/// Logs every transition with its reason, every change of a gate, every finding once while it lasts, failures,
+/// problems, leadership, and the end of a rollout.
 std::shared_ptr<Observer> MakeLoggingObserver(const DriverIdentity& identity, LogSink sink);
 
 }  // namespace driverupgrade

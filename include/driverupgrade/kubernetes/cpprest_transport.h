@@ -7,22 +7,22 @@
 ///     absl::StatusOr<std::shared_ptr<HttpTransport>> transport = MakeCpprestTransport(*config, {});
 ///     if (!transport.ok()) return Fail(transport.status());
 ///
-/// *Effects on the whole process.* cpprestsdk has one thread pool per process. The first transport starts it
-/// with ONE thread: with more, cancelling a request over TLS is a data race in that library and crashes. One
-/// thread is enough (it moves bytes only; sinks and decoders run on the callers' threads) and faster than its
-/// default of 40. If the process has started the pool before, MakeCpprestTransport refuses, unless
-/// CpprestPool::kForeign says that it has one thread. OpenSSL is initialised first, so that its exit handler
-/// runs after the pool's threads have ended.
+/// *Effects on the whole process.* cpprestsdk has one thread pool per process. The first transport starts it with ONE
+/// thread: with more, cancelling a request over TLS is a data race in that library and crashes. One thread is enough
+/// (it only moves bytes; sinks and decoders run on the callers' threads) and faster than its default of 40. If the
+/// process has started the pool before, MakeCpprestTransport refuses, unless CpprestPool::kForeign states that the pool
+/// has one thread. OpenSSL is initialised first, so that its exit handler runs after the pool's threads have ended.
 ///
-/// *Ownership.* Destroy the transport with no call in flight, and before main returns; it waits, 2 s at most, until the
-/// pool has let go of calls that were given up. Never call it from a continuation on cpprestsdk's own pool: that waits
-/// for itself.
+/// *Ownership.* Destroy the transport with no call in flight, and before main returns. The destructor waits, for at
+/// most 2 s, until the pool has released abandoned calls. Never call it from a continuation on cpprestsdk's own pool:
+/// it would wait for itself.
 ///
-/// *Limits of cpprestsdk.* No IPv6 literal as server; only http:// proxies. One HTTP chunk and the block of headers are
-/// buffered by the library before our limits see them, so these limits bound what is kept, not what a server that
-/// holds the cluster's own certificate could make us buffer. For each new TLS connection the library reads the system's
-/// certificate bundle, if OpenSSL's default or $SSL_CERT_FILE names one, and we throw it away: 25 to 40 ms. A program that
-/// needs none of it sets $SSL_CERT_FILE to /dev/null before it has threads, and then connects as cheaply as with libcurl.
+/// *Limits of cpprestsdk.* IPv6 literals as servers do not work; proxies must be http://. The library buffers one HTTP
+/// chunk and the block of headers before our limits apply. The limits therefore bound what is kept, not what a server
+/// with the cluster's own certificate could make us buffer. For each new TLS connection the library reads the system's
+/// certificate bundle, if OpenSSL's default or $SSL_CERT_FILE names one, and we discard it: 25 to 40 ms. A program that
+/// does not need the bundle sets $SSL_CERT_FILE to /dev/null before it has threads, and then connects as cheaply as
+/// with libcurl.
 #ifndef DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 
@@ -34,22 +34,20 @@
 
 namespace driverupgrade {
 
-/// Who has started cpprestsdk's pool (see the head of this file).
+/// The party that has started cpprestsdk's pool (see the top of this file).
 enum class CpprestPool {
   kOurs,     ///< The first transport starts it.
-  kForeign,  ///< It may be the process itself, with one thread.
+  kForeign,  ///< The process itself may have started it, with one thread.
 };
 
 /// A transport for the server and the identity of `config`. Opens no connection, but reads `token_file`.
 ///
 /// Errors:
-///  - InvalidArgument: malformed server or proxy, unparsable CA, client certificate or key, a key that does
-///  not match
-///    its certificate, a token that is empty or has control characters or spaces, a token for an http://
-///    server that is not on the loopback interface, an option out of range;
-///  - Unauthenticated: there is only `token_file`, and it cannot be read;
-///  - FailedPrecondition: https without a CA (see trust_system_roots), or the pool is not ours (see
-///    CpprestPool);
+///  - InvalidArgument: malformed server or proxy; unparsable CA, client certificate or key; a key that does not match
+///    its certificate; a token that is empty or contains control characters or spaces; a token for an http:// server
+///    that is not on the loopback interface; an option out of range;
+///  - Unauthenticated: `token_file` is the only credential, and it cannot be read;
+///  - FailedPrecondition: https without a CA (see trust_system_roots), or the pool is not ours (see CpprestPool);
 ///  - Unimplemented: an IPv6 literal as server, a proxy other than http://, a proxy with user information.
 [[nodiscard]] absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCpprestTransport(
     const KubeConfig& config, const TransportOptions& options, CpprestPool pool = CpprestPool::kOurs);

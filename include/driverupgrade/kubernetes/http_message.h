@@ -1,9 +1,9 @@
-/// One HTTP request to the API server and its answer, as values.
+/// One HTTP request to the API server and its response, as values.
 ///
 /// Defines
-///  - HttpVerb, HttpRequest, HttpResponse: what is sent and what comes back;
+///  - HttpVerb, HttpRequest, HttpResponse: the data sent and received;
 ///  - RequestWasNotSent, MarkRequestNotSent: whether a failed write can have been applied;
-///  - EncodeRequestTarget: path and query as they go on the wire, for backends.
+///  - EncodeRequestTarget: path and query in their wire form, for backends.
 ///
 ///     const HttpRequest request{.path = "/api/v1/nodes", .query = {{"limit", "500"}}};
 ///     absl::StatusOr<std::string> target = EncodeRequestTarget(request);  // "/api/v1/nodes?limit=500"
@@ -30,29 +30,29 @@ enum class HttpVerb { kGet, kPost, kPut, kPatch, kDelete };
 /// "GET", "POST", "PUT", "PATCH" or "DELETE".
 std::string_view ToString(HttpVerb verb);
 
-/// One request, without what the transport itself adds (host, credentials, Accept, User-Agent).
+/// One request, without the headers that the transport adds (host, credentials, Accept, User-Agent).
 struct HttpRequest {
   HttpVerb verb = HttpVerb::kGet;
-  /// Below the server's own path prefix, starting with "/", already percent-encoded where a segment needs it
-  /// (names of Kubernetes objects never do). No "?" in it.
+  /// Path below the server's own path prefix, starting with "/", already percent-encoded if a segment needs it (names
+  /// of Kubernetes objects never do). Must not contain "?".
   std::string path = "/";
-  /// Sent in this order; names and values are percent-encoded by the transport.
+  /// Sent in this order; the transport percent-encodes names and values.
   std::vector<std::pair<std::string, std::string>> query = {};
-  /// Of `body`; not sent when `body` is empty.
+  /// Content type of `body`; not sent if `body` is empty.
   std::string content_type = "application/json";
-  /// Sent as it is; empty for none.
+  /// Sent unchanged; empty for no body.
   std::string body = {};
-  /// Names and values of more headers. The transport's own, such as Authorization, must not be among them.
+  /// Names and values of additional headers. The transport's own, such as Authorization, must not be among them.
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
-/// Orders header names as HTTP compares them: ASCII letters without regard to case.
+/// Orders header names as HTTP compares them: ignoring the case of ASCII letters.
 struct HeaderNameLess {
   using is_transparent = void;
   bool operator()(std::string_view a, std::string_view b) const;
 };
 
-/// What the server answered. Any status, 4xx and 5xx and 3xx included.
+/// The server's response, with any status, including 3xx, 4xx and 5xx.
 struct HttpResponse {
   int status = 0;
   /// Repeated headers are joined by ", ".
@@ -72,9 +72,10 @@ bool RequestWasNotSent(const absl::Status& status);
 /// a caller who makes a new status out of it must mark that again. No effect on OK.
 absl::Status MarkRequestNotSent(absl::Status status);
 
-/// For backends: `path` and encoded query, e.g. "/api/v1/pods?labelSelector=app%3Ddriver". All but RFC 3986
-/// unreserved characters of the query are encoded. Errors: InvalidArgument, marked as not sent. The path does not start
-/// with "/", or has a character that is not allowed in a path; or content_type or a header has a control character.
+/// For backends: returns `path` and the encoded query, for example "/api/v1/pods?labelSelector=app%3Ddriver". Encodes
+/// all characters of the query except the unreserved ones of RFC 3986. Errors: InvalidArgument, marked as not sent, if
+/// the path does not start with "/" or contains a character that is not allowed in a path, or if content_type or a
+/// header contains a control character.
 [[nodiscard]] absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request);
 
 }  // namespace driverupgrade

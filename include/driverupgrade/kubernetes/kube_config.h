@@ -1,10 +1,9 @@
-/// Where the API server is and how to prove who we are: read from a kubeconfig file, or from a pod's service
-/// account.
+/// Address of the API server and credentials for it, read from a kubeconfig file or from a pod's service account.
 ///
 /// Defines
 ///  - Secret: text that cannot be printed by accident;
 ///  - KubeConfig: one server and one identity, ready for a transport;
-///  - ExecPlugin: the program that its token comes from, where that is allowed;
+///  - ExecPlugin: the program that provides its token, if that is allowed;
 ///  - KubeConfig::ParseOptions, KubeConfig::InClusterParams.
 ///
 /// Example (tests/unit/kubernetes/kube_config_test.cc):
@@ -13,9 +12,9 @@
 ///     if (!config.ok()) return Fail(config.status());
 ///     // "kubeconfig /etc/operator/kubeconfig: users[1].user.client-key-data: not base64"
 ///
-/// Nothing here reads the environment, looks for a file of its own accord, opens a connection or runs a
-/// program: the caller decides where a configuration comes from. Certificates are read, not interpreted: the
-/// transport does that when it is made. Values; functions are thread-safe. See also cpprest_transport.h.
+/// Nothing here reads the environment, searches for files, opens a connection or runs a program: the caller decides
+/// where a configuration comes from. Certificates are read, but not interpreted: the transport does that when it is
+/// created. Values; functions are thread-safe. See also cpprest_transport.h.
 #ifndef DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_
 #define DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_
 
@@ -31,14 +30,14 @@
 
 namespace driverupgrade {
 
-/// Text that must not get into a log, an error or a metric. It has no conversion to a string, and writing it
-/// to a stream does not compile; only Reveal gives the text.
+/// Text that must not appear in a log, an error or a metric. It has no conversion to a string, and writing it to a
+/// stream does not compile; only Reveal returns the text.
 class Secret {
  public:
   Secret() = default;
   explicit Secret(std::string text) : text_(std::move(text)) {}
 
-  /// For the place that needs it (a header, a TLS library) and no other.
+  /// Only for the code that needs the text (a header, a TLS library).
   const std::string& Reveal() const { return text_; }
   bool empty() const { return text_.empty(); }
 
@@ -56,25 +55,24 @@ struct ExecPlugin {
   /// Looked up in PATH unless it has a "/".
   std::string command = {};
   std::vector<std::string> args = {};
-  /// Set for the program, over what this process has.
+  /// Set for the program, in addition to this process's environment, which it overrides.
   std::vector<std::pair<std::string, std::string>> env = {};
 
   friend bool operator==(const ExecPlugin&, const ExecPlugin&) = default;
 };
 
-/// One server and one identity. Made by Parse, LoadFile or InCluster, or field by field.
+/// One server and one identity. Created by Parse, LoadFile or InCluster, or field by field.
 struct KubeConfig {
   struct ParseOptions {
-    /// Folder against which relative paths in the document are resolved; the current one when empty.
+    /// Directory against which relative paths in the document are resolved; the current one if empty.
     std::string base_dir = {};
     /// The context to use instead of `current-context`.
     std::string context = {};
-    /// Accept `insecure-skip-tls-verify: true`, by which anyone on the network can take the token. Refused
-    /// otherwise.
+    /// Accept `insecure-skip-tls-verify: true`, which lets anyone on the network steal the token. Refused otherwise.
     bool allow_insecure = false;
-    /// Accept `exec`, by which whoever writes the document has this process run a program. Refused otherwise.
+    /// Accept `exec`, which lets the author of the document make this process run a program. Refused otherwise.
     bool allow_exec = false;
-    /// What error texts call the document, e.g. its file name.
+    /// Name of the document in error texts, for example its file name.
     std::string source = {};
   };
 
@@ -89,57 +87,54 @@ struct KubeConfig {
 
   /// "https://host:port" and perhaps a path prefix, without a "/" at its end.
   std::string server = {};
-  /// The only certificate authorities to trust; PEM, one or more. Empty when the document names none.
+  /// The only certificate authorities to trust; PEM, one or more. Empty if the document names none.
   std::string ca_pem = {};
-  /// The name that the server's certificate must bear, and that is sent as SNI, when it is not the host of
+  /// The name that the server's certificate must bear, and that is sent as SNI, if it differs from the host of
   /// `server`.
   std::string tls_server_name = {};
   /// True only if ParseOptions::allow_insecure was set too.
   bool insecure_skip_tls_verify = false;
-  /// Bearer token. Used when `token_file` is empty or has not been readable yet.
+  /// Bearer token. Used if `token_file` is empty or has not been readable yet.
   Secret token = {};
-  /// Absolute path, or relative to the current folder. The transport reads it again as time
-  /// goes by.
+  /// Absolute path, or relative to the current directory. The transport reads the file again from time to time.
   std::string token_file = {};
-  /// What the transport runs for a token when it needs one: before the first request, when the token has expired, and
-  /// after a 401. Only where there is no static credential.
+  /// The program that the transport runs for a token when it needs one: before the first request, when the token has
+  /// expired, and after a 401. Set only if there is no static credential.
   std::optional<ExecPlugin> exec = {};
-  /// Both PEM, or both empty.
+  /// Both are PEM, or both are empty.
   std::string client_certificate_pem = {};
   Secret client_key_pem = {};
   /// "http://proxy:3128" and the like; empty for a direct connection.
   std::string proxy_url = {};
-  /// Of the context (or the service account); "default" when the document names none.
+  /// Namespace of the context (or of the service account); "default" if the document names none.
   std::string ns = "default";
-  /// For a human, e.g. that the file is readable by others. Never an error.
+  /// Notes for an administrator, for example that other users can read the file. Never errors.
   std::vector<std::string> warnings = {};
 
   friend bool operator==(const KubeConfig&, const KubeConfig&) = default;
 
   /// Reads a kubeconfig document (YAML or JSON) and the certificate files that it names, for one context.
   ///
-  /// Only the chosen context, its cluster and its user are validated. Duplicate keys and
-  /// names are errors; so are more than 1 MiB, nesting deeper than 32, or more than 100,000 nodes with
-  /// aliases counted as often as they are used. Unknown fields are ignored, as kubectl does. Errors, each
-  /// "kubeconfig SOURCE: path.in.document: why":
-  ///  - InvalidArgument: malformed, incomplete or contradictory; insecure-skip-tls-verify without
-  ///  allow_insecure;
+  /// Only the chosen context, its cluster and its user are validated. Duplicate keys and names are errors; so are more
+  /// than 1 MiB, nesting deeper than 32, or more than 100,000 nodes, where aliases count as often as they are used.
+  /// Unknown fields are ignored, as in kubectl. Errors, each "kubeconfig SOURCE: path.in.document: why":
+  ///  - InvalidArgument: malformed, incomplete or contradictory; insecure-skip-tls-verify without allow_insecure;
   ///  - NotFound: the named context, cluster or user is not in the document, or a named file does not exist;
   ///  - PermissionDenied: a named file may not be read;
-  ///  - Unimplemented: auth-provider, exec without allow_exec or with what a plugin cannot have here (a terminal, the
-  ///    cluster's description), username and password, impersonation. No plugin is run by reading. An exec plugin
-  ///    beside a static credential is ignored, as in client-go.
+  ///  - Unimplemented: auth-provider; exec without allow_exec, or with features that are not supported here (a
+  ///    terminal, the cluster's description); username and password; impersonation. Reading never runs a plugin. An
+  ///    exec plugin alongside a static credential is ignored, as in client-go.
   [[nodiscard]] static absl::StatusOr<KubeConfig> Parse(std::string_view yaml, const ParseOptions& options);
 
-  /// Reads and parses a file. `options.base_dir` defaults to the file's folder and `options.source` to its
-  /// name. Errors: as Parse, and those of reading `path`.
+  /// Reads and parses a file. `options.base_dir` defaults to the file's directory and `options.source` to its name.
+  /// Errors: same as Parse, and the errors of reading `path`.
   [[nodiscard]] static absl::StatusOr<KubeConfig> LoadFile(const std::string& path, ParseOptions options);
   [[nodiscard]] static absl::StatusOr<KubeConfig> LoadFile(const std::string& path);
 
-  /// The service account of the pod that this process runs in. Unlike client-go it refuses a
-  /// missing or empty `ca.crt` instead of trusting the system's authorities. Errors: FailedPrecondition when
-  /// host or port is empty (not in a cluster); InvalidArgument for a malformed host, port or file; NotFound
-  /// and PermissionDenied for the files `token` and `ca.crt`.
+  /// The service account of the pod that this process runs in. Unlike client-go, it refuses a missing or empty `ca.crt`
+  /// instead of trusting the system's authorities. Errors: FailedPrecondition if host or port is empty (not in a
+  /// cluster); InvalidArgument for a malformed host, port or file; NotFound and PermissionDenied for the files `token`
+  /// and `ca.crt`.
   [[nodiscard]] static absl::StatusOr<KubeConfig> InCluster(const InClusterParams& params);
 };
 

@@ -1,7 +1,7 @@
-/// Objects that the seam (cluster_facade.h) does not know: an operator's own custom resources, config maps of others,
-/// image streams, logs. As JSON text, for whatever JSON library the operator has.
+/// Access to objects that ClusterFacade (cluster_facade.h) does not know: an operator's own custom resources, other
+/// ConfigMaps, image streams, logs. They are JSON text, for the operator's own JSON library.
 ///
-/// Defines ObjectKind, ObjectName, ObjectClient, and AccessReview for objects that only ask a question.
+/// Defines ObjectKind, ObjectName, ObjectClient, and AccessReview, for objects that only ask a question.
 ///
 ///     const ObjectKind kPolicies{.group_version = "nvidia.com/v1", .resource = "clusterpolicies",
 ///                                .namespaced = false};
@@ -10,7 +10,7 @@
 ///     absl::Status shown = objects.MergePatch(context, kPolicies, {.name = "cluster-policy"},
 ///                                             R"({"status":{"state":"ready"}})", "status").status();
 ///
-/// Example: tests/unit/wire/object_client_test.cc. Codes and texts of errors are those of RestCluster (rest_cluster.h):
+/// Example: tests/unit/wire/object_client_test.cc. Codes and texts of errors match RestCluster (rest_cluster.h):
 /// `get nvidia.com/v1 clusterpolicies cluster-policy: 404 Not Found: ...`. A kind that the server does not have is
 /// NotFound as well.
 #ifndef DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_
@@ -34,15 +34,15 @@
 namespace driverupgrade {
 
 struct ObjectKind {
-  /// As `apiVersion` has it: "nvidia.com/v1"; "v1" for the core group.
+  /// Same as `apiVersion`: "nvidia.com/v1"; "v1" for the core group.
   std::string group_version = {};
-  /// The plural, as RBAC has it: "clusterpolicies".
+  /// The plural, as in RBAC: "clusterpolicies".
   std::string resource = {};
   bool namespaced = true;
 };
 
 struct ObjectName {
-  /// Must be empty where the kind has no namespaces, and must not where it has.
+  /// Must be set if the kind is namespaced, and empty otherwise.
   std::string ns = {};
   std::string name = {};
 };
@@ -53,14 +53,14 @@ struct ListObjectsParams {
   LabelSelector label_selector = {};
 };
 
-/// Each call is one request, a list one for each page; no retries, no cache. Thread-safe if the transport is; holds a
-/// share of it.
+/// Each call is one request, a list one request per page; no retries, no cache. Thread-safe if the transport is; shares
+/// its ownership.
 ///
-/// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument for one that cannot
-/// be a segment of a path.
+/// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument if one cannot be a
+/// segment of a path.
 class ObjectClient {
  public:
-  /// `transport` must not be null. `field_manager`: who owns the fields of a patch or a new object.
+  /// `transport` must not be null. `field_manager`: the owner of the fields of a patch or a new object.
   explicit ObjectClient(std::shared_ptr<HttpTransport> transport, std::string field_manager = "driverupgrade");
 
   [[nodiscard]] absl::StatusOr<ApiObject> Get(const CallContext& context, const ObjectKind& kind,
@@ -69,32 +69,33 @@ class ObjectClient {
   [[nodiscard]] absl::StatusOr<std::vector<ApiObject>> List(const CallContext& context, const ObjectKind& kind,
                                                             const ListObjectsParams& params = {}) const;
 
-  /// As ClusterReader::WatchNodes has it: a list if `params` wants one, then changes until the server ends it, the sink
-  /// does, or the context. OutOfRange: begin anew, without a version.
+  /// Same as ClusterReader::WatchNodes: a list if `params` requests one, then changes until the server, the sink or the
+  /// context ends the watch. OutOfRange: start again without a version.
   [[nodiscard]] absl::Status Watch(const CallContext& context, const ObjectKind& kind, const WatchParams& params,
                                    WatchSink<ApiObject>& sink) const;
 
-  /// The same of one object: the list has it or nobody, and only its changes follow. The namespace is that of `name`;
-  /// `params` has none, and no labels.
+  /// Same for one object: the list contains at most this object, and only its changes follow. The namespace comes from
+  /// `name`; `params` must have no namespace and no labels.
   [[nodiscard]] absl::Status WatchOne(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
                                       const WatchParams& params, WatchSink<ApiObject>& sink) const;
 
-  /// `json` is the whole object. AlreadyExists if there is one of that name.
+  /// `json` is the whole object. AlreadyExists if an object of that name exists.
   [[nodiscard]] absl::StatusOr<ApiObject> Create(const CallContext& context, const ObjectKind& kind,
                                                  const ObjectName& name, std::string json) const;
 
-  /// A JSON merge patch (RFC 7386): objects are merged, null removes. Put `metadata.resourceVersion` into `json` where
-  /// what others write in between matters: then Aborted tells of it. `subresource`: "status", or empty.
+  /// A JSON merge patch (RFC 7386): objects are merged, null removes. Put `metadata.resourceVersion` into `json` if
+  /// concurrent writes of other clients matter: the result is then Aborted. `subresource`: "status", or empty.
   [[nodiscard]] absl::StatusOr<ApiObject> MergePatch(const CallContext& context, const ObjectKind& kind,
                                                      const ObjectName& name, std::string json,
                                                      std::string_view subresource = {}) const;
 
   /// `options_json`: DeleteOptions such as `{"propagationPolicy":"Orphan","preconditions":{"uid":"..."}}`, or empty.
-  /// OK when the server has accepted it; NotFound if there is none.
+  /// OK when the server has accepted the deletion; NotFound if the object does not exist.
   [[nodiscard]] absl::Status Delete(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
                                     std::string options_json = {}) const;
 
-  /// What a subresource answers, as it is: the text of `pods/log` with {{"container", "c"}, {"tailLines", "100"}}.
+  /// Returns the response of a subresource unchanged: the text of `pods/log` with {{"container", "c"}, {"tailLines",
+  /// "100"}}.
   [[nodiscard]] absl::StatusOr<std::string> GetText(
       const CallContext& context, const ObjectKind& kind, const ObjectName& name, std::string_view subresource,
       const std::vector<std::pair<std::string, std::string>>& query = {}) const;
@@ -104,22 +105,24 @@ class ObjectClient {
   const std::string field_manager_;
 };
 
-/// Asks the API server who owns a token, and whether the owner may read a path. A page over the network checks its readers so, as
-/// the metrics filter of controller-runtime does.
+/// Queries the API server for the owner of a token, and whether the owner may read a path. Pages served over the
+/// network use it to check their readers, like the metrics filter of controller-runtime.
 ///
 ///     AccessReview readers(transport, "/rollout");
 ///     absl::Status may_read = readers.Check({.deadline = absl::Now() + absl::Seconds(5)}, token);
 ///
-/// Thread-safe if the transport and the clock are; holds a share of both. Example: tests/unit/wire/access_review_test.cc.
+/// Thread-safe if the transport and the clock are; shares the ownership of both. Example:
+/// tests/unit/wire/access_review_test.cc.
 ///
 /// The owner of the transport's credentials needs `create` on `tokenreviews` (authentication.k8s.io) and on
 /// `subjectaccessreviews` (authorization.k8s.io).
 class AccessReview {
  public:
-  /// How long an answer about a token counts: rights that were withdrawn, and tokens that were revoked, work until then.
+  /// Time for which the result for a token is remembered. Until then, withdrawn permissions and revoked tokens still
+  /// work.
   static constexpr absl::Duration kRemembered = absl::Minutes(1);
-  /// The most tokens without a remembered answer that are reviewed within a second, so that a client that invents tokens does not
-  /// take the operator's requests.
+  /// Maximum number of tokens without a remembered result that are reviewed within a second, so that a client that
+  /// invents tokens does not use up the operator's requests.
   static constexpr int kReviewsPerSecond = 20;
 
   /// `path`: the non-resource URL, as in RBAC: `/rollout`. `transport` must not be null.
@@ -127,12 +130,12 @@ class AccessReview {
                std::shared_ptr<const Clock> clock = SystemClock());
   ~AccessReview();
 
-  /// Returns OK if the owner of the token may `get` the path. Without a remembered answer, it sends at most two requests: a
-  /// TokenReview, and a SubjectAccessReview. Errors, none of which has the token in its text:
+  /// Returns OK if the owner of the token may `get` the path. Without a remembered result, it sends at most two
+  /// requests: a TokenReview, and a SubjectAccessReview. No error text contains the token. Errors:
   ///  - Unauthenticated: the token is not valid.
   ///  - PermissionDenied: the owner may not read the path.
   ///  - ResourceExhausted: too many tokens are reviewed now.
-  ///  - Unavailable and others: a request failed. Such an answer is not remembered.
+  ///  - Unavailable and others: a request failed. Such a result is not remembered.
   [[nodiscard]] absl::Status Check(const CallContext& context, std::string_view token);
 
  private:

@@ -1,4 +1,4 @@
-/// A real cluster: the seam (cluster_facade.h) over the REST API of a Kubernetes API server.
+/// A real cluster: implements ClusterFacade (cluster_facade.h) with the REST API of a Kubernetes API server.
 ///
 /// Defines MakeRestCluster, RestClusterOptions and RetryAfter.
 ///
@@ -20,56 +20,56 @@
 namespace driverupgrade {
 
 struct RestClusterOptions {
-  /// Objects per answer of a list, as client-go has it. 0 asks for all at once.
+  /// Objects per page of a list, same as client-go. 0 requests all objects at once.
   int page_size = 500;
-  /// Who the Events are from: `source.component` and `reportingComponent`.
+  /// Source of the Events: `source.component` and `reportingComponent`.
   std::string event_component = "driverupgrade";
-  /// Who owns the fields of a patch, in `managedFields`: at most 128 printable characters.
+  /// Owner of the fields of a patch, in `managedFields`: at most 128 printable characters.
   std::string field_manager = "driverupgrade";
 };
 
-/// Supports every Operation, and adds nothing to the contract of the seam but requests: one for each call,
-/// one for each page of a list, and for a watch those of its list and one that stays open. No retries
-/// (http_transport.h has them), no cache, no policy. Thread-safe if `transport` is, which must not be null; holds a
-/// share of it.
+/// Supports every Operation. Each call is one request, a list is one request per page, and a watch is its list and one
+/// request that stays open. No retries (see http_transport.h), no cache, no policy. Thread-safe if `transport` is,
+/// which must not be null; shares its ownership.
 ///
-/// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or
-/// newer). Objects of DRA are read and written in resource.k8s.io/v1 alone. Kubernetes serves claims and slices from 1.34
-/// on, and device taint rules from 1.37 on; an older cluster answers NotFound.
+/// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or newer).
+/// Objects of DRA are read and written only in resource.k8s.io/v1. Kubernetes serves claims and slices from 1.34 on,
+/// and device taint rules from 1.37 on; an older cluster returns NotFound.
 ///
-/// - Error texts say what was attempted on what and what the server said, in one line of bounded length
+/// - Error texts contain the attempted operation, its object and the server's message, in one line of bounded length
 ///   without control characters: `patch node gpu-7: 409 Conflict: Operation cannot be fulfilled on ...`.
-/// - Codes are those of the seam. 405, 415 and 501 are Unimplemented and 413 is InvalidArgument, for none of
-///   them is applied; a bare 409 to a create is AlreadyExists; other codes below 500 are Unknown. An
-///   answer that cannot be understood is Unavailable: after a write it may have been applied. An error of the
-///   transport keeps its code and its mark (RequestWasNotSent).
-/// - Where a page of a list has expired (410), the list begins anew, once. Any other 410 is Unavailable,
-///   but for that of a watch.
-/// - A selector of Nothing selects nothing: that list is empty without a request. A watch of it is OK at once:
-///   it gives the empty list, at the empty version, unless it goes on after a version. Do not repeat it.
-/// - Names are checked before anything is sent: one that is empty, `.`, `..`, or holds `/`, `%`, a space or a
-///   control character is InvalidArgument. So is a write without a UID, or a patch or an update without
-///   a resource version. An empty namespace means all of them only where the seam says so.
-/// - Watch...: the list is read as the List... of that kind reads it, with every page in memory; with
-///   `list = false`, one object is read for the version. Bookmarks are asked for. The timeout is rounded up to
-///   whole seconds, at least one. An event of an unknown type is skipped. A line that is no event is
-///   Unavailable, and will be again if the watch goes on at the same version. A line over the transport's limit
-///   is its OutOfRange: to begin anew is right there, too. The transport must let a stream be silent for longer
-///   than the timeout. WatchParams::ns may be empty for every kind.
-/// - UpdateLease: one PUT of what Lease has. Whatever else the object had (labels, annotations, owners) is removed;
-///   so write objects of your own only. One that is gone is Aborted, not NotFound: that is the server's doing.
-/// - PatchConfigMap: one merge patch of the keys that are named; the rest of the object is left alone.
-/// - PatchNode: also the 422 that a changed UID may cause is Aborted.
-/// - CreateDeviceTaintRule: one without a driver or a pool is InvalidArgument, as it would taint the devices of others.
-/// - EvictPod: a 403 in which a budget's own state is the reason is kDisruptionBudget, too.
-/// - RecordEvent: an Event that already exists is this one, sent before (see EventName), and thus OK. That of a series
-///   is patched; if it is gone, a second request writes it anew.
+/// - Codes follow ClusterFacade. 405, 415 and 501 are Unimplemented and 413 is InvalidArgument, because such requests
+///   are not applied; a bare 409 to a create is AlreadyExists; other codes below 500 are Unknown. A response that
+///   cannot be understood is Unavailable: a write may have been applied. An error of the transport keeps its code and
+///   its mark (RequestWasNotSent).
+/// - If a page of a list has expired (410), the list starts again, once. Any other 410 is Unavailable, except in a
+///   watch.
+/// - The selector LabelSelector::Nothing selects no object: the list is empty without a request. A watch returns OK
+///   immediately, after an empty list at the empty version, unless it continues after a version. Do not repeat it.
+/// - Names are checked before anything is sent: a name that is empty, `.`, `..`, or contains `/`, `%`, a space or a
+///   control character is InvalidArgument. So is a write without a UID, or a patch or an update without a resource
+///   version. An empty namespace means all namespaces only if ClusterFacade documents it.
+/// - Watch...: the list is read in the same way as by the List... of that kind, with every page in memory; with
+///   `list = false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to
+///   whole seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails
+///   again if the watch is restarted at the same version. A line over the transport's limit is OutOfRange from the
+///   transport, and starting again is the right response to that, too. The transport must allow a stream to be silent
+///   for longer than the timeout. WatchParams::ns may be empty for every kind.
+/// - UpdateLease: one PUT of the fields of Lease. All other data of the object (labels, annotations, owners) is
+///   removed, so update only your own objects. The server's response for a deleted object is Aborted, not NotFound.
+/// - PatchConfigMap: one merge patch of the named keys; the rest of the object is left alone.
+/// - PatchNode: the 422 that a changed UID may cause is also Aborted.
+/// - CreateDeviceTaintRule: InvalidArgument without a driver or a pool, because the rule would taint the devices of
+///   others.
+/// - EvictPod: a 403 whose cause is the state of a budget is also kDisruptionBudget.
+/// - RecordEvent: an Event that already exists is the same Event from an earlier attempt (see EventName), and thus OK.
+///   An Event of a series is patched; if it no longer exists, a second request creates it again.
 std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> transport,
                                                RestClusterOptions options = {});
 
-/// How long the server asked to wait before another attempt, in a failure that RestCluster returned: the
-/// larger of the `Retry-After` header and the body's `retryAfterSeconds`, at most 300 s. Zero if it named no time.
-/// Copies of the status keep it, a new status made of its text does not.
+/// Returns how long the server asked the client to wait before another attempt, from a failure that RestCluster
+/// returned: the larger of the `Retry-After` header and the body's `retryAfterSeconds`, at most 300 s. Zero if the
+/// server named no time. Copies of the status keep it; a new status made from its text does not.
 absl::Duration RetryAfter(const absl::Status& status);
 
 }  // namespace driverupgrade

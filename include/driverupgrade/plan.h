@@ -1,4 +1,4 @@
-/// What Step says is to be done now, and what waits for what.
+/// The actions that Step has decided on, and the reasons why nodes wait.
 ///
 /// Defines NodePlan, PlannedEvent, NodeGate, NodeReading, Plan, NodeOutcome, Describe, FleetStatus with its NodeStatus, and the
 /// counts Tally and UpgradeBudget.
@@ -28,12 +28,12 @@
 
 namespace driverupgrade {
 
-/// Counts over nodes. They are sums by predicate, so that adding and subtracting one node's share keeps them exact, and they
-/// are never negative.
+/// Counts of nodes. Each is a sum over a predicate, so that adding and subtracting one node's share keeps them exact.
+/// Never negative.
 struct Tally {
   int total = 0;        ///< Nodes in the snapshot: the base of percentages.
   int pending = 0;      ///< In upgrade-required.
-  int in_progress = 0;  ///< Begun and not ended well; failed nodes are among them.
+  int in_progress = 0;  ///< Started and not completed successfully; includes failed nodes.
   int failed = 0;
   int done = 0;       ///< In upgrade-done, with a Ready driver pod.
   int not_ready = 0;  ///< In upgrade-done, but the driver pod is not Ready; not among `done`.
@@ -41,12 +41,12 @@ struct Tally {
   /// Unschedulable, not ready, about to be cordoned or to leave the cluster, or with a driver pod that cannot be
   /// scheduled.
   int unavailable = 0;
-  /// Failed nodes by FailureClass, of those that carry one.
+  /// Failed nodes by FailureClass, as far as they have one.
   std::array<int, kAllFailureClasses.size()> failed_by_class = {};
-  /// By UpgradeState. A node whose label is no state is in none of them; it is in `total` and `in_progress`.
+  /// Nodes by UpgradeState. A node with an unknown state label counts only in `total` and `in_progress`.
   std::array<int, kAllUpgradeStates.size()> by_state = {};
   int InState(UpgradeState state) const { return by_state[static_cast<std::size_t>(state)]; }
-  /// In progress and not stuck, as nodes are that failed or whose label is no state.
+  /// Number of nodes in progress, without nodes that are stuck: failed nodes, and nodes with an unknown state label.
   int Moving() const;
   Tally& operator+=(const Tally& other);
   Tally& operator-=(const Tally& other);
@@ -66,16 +66,16 @@ struct UpgradeBudget {
   int unavailable = 0;
   /// The first five unavailable nodes by name, each with the cause: `gpu-7 (NotReady)`. Empty without `unavailable_max`.
   std::vector<std::string> unavailable_nodes = {};
-  /// Failed nodes at which no further node starts; nullopt: no limit.
+  /// Number of failed nodes at which no further node starts; nullopt: no limit.
   std::optional<int> failures_max = std::nullopt;
   int failed = 0;
-  /// Which of FailurePolicy::by_class is used up, for a person; empty: none.
+  /// The used-up entry of FailurePolicy::by_class, as text for messages; empty: none.
   std::string failed_class = {};
-  /// Whether so many nodes have failed that nobody is admitted.
+  /// Returns true if too many nodes have failed for another node to be admitted.
   bool Halted() const { return (failures_max && failed >= *failures_max) || !failed_class.empty(); }
-  /// Slots left by both limits; INT_MAX without a limit.
+  /// Slots that both limits leave; INT_MAX without a limit.
   int ParallelFree() const;
-  /// How many more nodes may become unavailable; INT_MAX without a limit.
+  /// Number of further nodes that may become unavailable; INT_MAX without a limit.
   int Headroom() const;
   friend bool operator==(const UpgradeBudget&, const UpgradeBudget&) = default;
 };
@@ -87,28 +87,28 @@ struct PlannedEvent {
   friend bool operator==(const PlannedEvent&, const PlannedEvent&) = default;
 };
 
-/// What to do for one node. Do it in the order of the fields from `confirm` on; what is not acknowledged drops
-/// the rest.
+/// The actions for one node. Execute them in the order of the fields from `confirm` on; the first one that is not
+/// acknowledged cancels the rest.
 struct NodePlan {
   std::string node = {};
   std::string uid = {};
-  /// The version that was judged: precondition of the patch.
+  /// The version that was judged: the precondition of the patch.
   std::string resource_version = {};
   UpgradeState from = UpgradeState::kUnknown;
   /// The states entered, in order; empty if the node stays in `from`.
   std::vector<UpgradeState> path = {};
-  /// Why, for a person: the reason of the last transition, or of the requests.
+  /// The reason for the last transition, or for the requests, as text for logs and Events.
   std::string reason = {};
-  /// It takes of the budgets: with an AdmissionLedger nothing of it may be sent before the node has a grant for
+  /// The plan uses up budget: with an AdmissionLedger, no part of it may be sent before the node has a grant for
   /// `resource_version`.
   bool needs_grant = false;
 
-  /// The NodeMaintenance that the rest relies on: it is patched without a change, which is refused if it is another
-  /// than was judged. Then the patch counts as answered, too: refused (AttemptLog::PatchAnswered).
+  /// The NodeMaintenance that the rest relies on: it is patched without a change, which fails if it differs from the
+  /// one that was judged. Then the patch counts as answered, too: refused (AttemptLog::PatchAnswered).
   std::optional<NodeMaintenance> confirm = std::nullopt;
-  /// One write with everything that changes on the node. Its name, UID and version are those above: here they are empty.
+  /// One write with everything that changes on the node. Its own name, UID and version are empty; the ones above apply.
   std::optional<PatchNodeParams> patch = std::nullopt;
-  /// In this order.
+  /// Sent in this order.
   std::vector<DeviceCall> devices = {};
   /// Pods to evict through the Eviction API.
   std::vector<PodRef> evict = {};
@@ -117,12 +117,12 @@ struct NodePlan {
   std::vector<PodRef> remove = {};
   /// True: these pods are deleted with grace period zero (OnTimeout::kForceDelete).
   bool force_remove = false;
-  /// In this order.
+  /// Sent in this order.
   std::vector<MaintenanceCall> maintenance = {};
-  /// Best effort, after all else.
+  /// Best effort, after everything else.
   std::vector<PlannedEvent> events = {};
 
-  /// Nothing is to be done; events alone do not count.
+  /// Returns true if there is nothing to do; events alone do not count.
   bool empty() const { return !patch && devices.empty() && evict.empty() && remove.empty() && maintenance.empty(); }
   /// The state after the patch.
   UpgradeState to() const { return path.empty() ? from : path.back(); }
@@ -131,22 +131,22 @@ struct NodePlan {
 
 struct NodeGate {
   std::string node = {};
-  /// The state it waits in: the one after this plan's patch, if there is one.
+  /// The state in which the node waits: the one after this plan's patch, if there is one.
   UpgradeState state = UpgradeState::kUnknown;
   Gate gate = {};
   friend bool operator==(const NodeGate&, const NodeGate&) = default;
 };
 
-/// What a pass has read of one node.
+/// The data that a pass has read about one node.
 struct NodeReading {
   std::string uid = {};
   std::string resource_version = {};
-  /// Its state, or one that an unsettled patch may have brought it to, holds a slot.
+  /// Its state, or a state that an unsettled patch may have set, holds a slot.
   bool holds_slot = false;
   friend bool operator==(const NodeReading&, const NodeReading&) = default;
 };
 
-/// One stage of a rollout. Nodes that are left out by an administrator's wish are in no count.
+/// One stage of a rollout. Nodes that an administrator has excluded are not counted.
 struct RolloutStageStatus {
   std::string name = {};
   /// Number of nodes that the stage waits for.
@@ -162,9 +162,10 @@ struct RolloutStageStatus {
   friend bool operator==(const RolloutStageStatus&, const RolloutStageStatus&) = default;
 };
 
-/// How often the rest of a rollout interrupts gangs (RolloutPolicy::gangs), as far as the pods of the waiting nodes are known.
+/// Number of interruptions of gangs (RolloutPolicy::gangs) in the rest of a rollout, as far as the pods of the waiting
+/// nodes are known.
 struct RolloutGangs {
-  /// Number of gangs with pods on waiting nodes. No order of the nodes interrupts less than each of them once.
+  /// Number of gangs with pods on waiting nodes. Every order of the nodes interrupts each of them at least once.
   int gangs = 0;
   /// Number of units: the waiting nodes of one gang that start together.
   int units = 0;
@@ -174,58 +175,60 @@ struct RolloutGangs {
   int by_name = 0;
   /// Number of gangs that this process has interrupted at this revision; each counts once.
   int interrupted = 0;
-  /// Number of interruptions that this process has caused at this revision. It equals `interrupted` if each gang was interrupted once.
+  /// Number of interruptions that this process has caused at this revision. It equals `interrupted` if each gang was
+  /// interrupted once.
   int caused = 0;
   friend bool operator==(const RolloutGangs&, const RolloutGangs&) = default;
 };
 
-/// Shows how far a rollout is, and what its record has to store (ADR 0013).
+/// Progress of a rollout, and the record that must be stored (ADR 0013).
 struct RolloutStatus {
-  /// Of the driver, as approvals name it; empty: it cannot be told.
+  /// Revision of the driver, as used in approvals; empty: it is not known.
   std::string revision = {};
-  /// When the rollout of this revision began; nullopt: the record does not have it.
+  /// Start of the rollout of this revision; nullopt: the record does not contain it.
   std::optional<absl::Time> began = std::nullopt;
-  /// In their order, with the nodes that no stage names last.
+  /// Stages in their order; the nodes that no stage names come last.
   std::vector<RolloutStageStatus> stages = {};
-  /// Nodes of the stages up to this one may start.
+  /// Nodes of the stages up to and including this one may start.
   int open = 0;
-  /// Why the next stage has not begun; nullopt after the last.
+  /// The reason why the next stage has not started; nullopt after the last stage.
   std::optional<Gate> next = std::nullopt;
-  /// Why nobody starts; nullopt: the rollout is not halted.
+  /// The reason why the rollout is halted and no node starts; nullopt: it is not halted.
   std::optional<Gate> halted = std::nullopt;
-  /// Why nobody starts at this time of the week; nullopt: nodes may.
+  /// The reason why no node starts at this time of the week; nullopt: nodes may start.
   std::optional<Gate> closed = std::nullopt;
-  /// How the nodes go back to this revision, which the fleet has completed before; nullopt: it is another one, or no node
-  /// has to go.
+  /// Mode of the rollback to this revision, which the fleet has completed before; nullopt: it is not a rollback, or no
+  /// node has to go back.
   std::optional<Rollback> rollback = std::nullopt;
-  /// nullopt: the policy takes no account of gangs.
+  /// nullopt: the policy ignores gangs.
   std::optional<RolloutGangs> gangs = std::nullopt;
-  /// The record as it is to be stored by compare-and-set before what starts a node is sent; nullopt: as it was read.
+  /// The record to be stored by compare-and-set before any request that starts a node is sent; nullopt: it has not
+  /// changed.
   std::optional<std::string> record = std::nullopt;
   friend bool operator==(const RolloutStatus&, const RolloutStatus&) = default;
 };
 
 struct Plan {
-  /// Nodes for which there is something to do, by name.
+  /// Nodes for which there is something to do, sorted by name.
   std::vector<NodePlan> nodes = {};
-  /// Nodes that wait, by name; each once. Unless `gates_complete`: only those whose gate is new, or has changed since
-  /// the plan before.
+  /// Waiting nodes, sorted by name; each once. Unless `gates_complete`: only those whose gate is new, or has changed
+  /// since the previous plan.
   std::vector<NodeGate> gates = {};
-  /// Whether `gates` has every node that waits. Step says all; who judges only what has changed need not.
+  /// True if `gates` lists every waiting node. Step always sets it; a planner that judges only changed nodes need not.
   bool gates_complete = true;
-  /// Unless `gates_complete`: nodes that had a gate and have none any more, or are gone, by name.
+  /// Unless `gates_complete`: nodes, sorted by name, that no longer have a gate or no longer exist.
   std::vector<std::string> ungated = {};
-  /// Whether all nodes that had changed were looked at. Otherwise no node starts by this plan, the next plan goes on, and
-  /// `totals`, `budget` and `rollout` are those of the last finished plan, or empty before the first. Step always
-  /// finishes; an engine that reads a cache need not (EngineOptions::nodes_per_pass).
+  /// True if all changed nodes were judged. Otherwise no node starts by this plan, the next plan continues, and
+  /// `totals`, `budget` and `rollout` come from the last finished plan, or are empty before the first. Step always
+  /// finishes; an engine that reads a cache may not (EngineOptions::nodes_per_pass).
   bool finished = true;
-  /// Counts before this plan.
+  /// Counts before this plan is carried out.
   Tally totals = {};
   UpgradeBudget budget = {};
   std::vector<Finding> findings = {};
-  /// When to judge again even if nothing changes.
+  /// Time of the next judgement even if nothing changes.
   std::optional<absl::Time> wake_at = std::nullopt;
-  /// Nodes whose pods the decisions depend on, by name: read them before the next Step.
+  /// Nodes whose pods the decisions depend on, sorted by name: read them before the next Step.
   std::vector<std::string> pod_interest = {};
   /// The nodes that have a grant or need one, as they were judged: for the ledger (EngineOptions::ledger).
   std::vector<NodeReading> readings = {};
@@ -234,10 +237,10 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-/// What became of one NodePlan.
+/// The outcome of one NodePlan.
 struct NodeOutcome {
   std::string node = {};
-  /// The first failure, after which the rest of the plan was dropped. A refused eviction is no failure.
+  /// The first failure, after which the rest of the plan was cancelled. A refused eviction is not a failure.
   absl::Status status = absl::OkStatus();
   /// The patch was acknowledged.
   bool patched = false;
@@ -246,7 +249,7 @@ struct NodeOutcome {
   int pods_deleted = 0;
   /// Number of gangs (RolloutPolicy::gangs) that these evictions and deletions were the first of their unit to interrupt.
   int gangs_interrupted = 0;
-  /// The node as the patch left it; nullptr without one.
+  /// The patched node; nullptr without a patch.
   std::shared_ptr<const Node> node_after = nullptr;
 };
 
@@ -255,11 +258,11 @@ struct NodeStatus {
   std::string name = {};
   /// Follows from the node's label or, if another client removed it, from its other marks.
   UpgradeState state = UpgradeState::kUnknown;
-  /// When the node entered the state, if one of its annotations says so.
+  /// Time at which the node entered the state, if one of its annotations contains it.
   std::optional<absl::Time> since = std::nullopt;
   /// Revision of the driver pod; empty unless there is exactly one driver pod.
   std::string revision = {};
-  /// The driver pod has the revision that its DaemonSet wants.
+  /// The driver pod has the target revision of its DaemonSet.
   bool up_to_date = false;
   /// The node has a driver pod, and all its driver pods are Ready.
   bool driver_ready = false;
@@ -276,10 +279,10 @@ struct NodeStatus {
 
 /// The status of a rollout for pages and reports, as of the engine's last finished pass (UpgradeEngine::Status).
 struct FleetStatus {
-  /// Whether the policy upgrades, and whether it is paused.
+  /// Settings of the policy: whether it upgrades, and whether it is paused.
   bool auto_upgrade = false;
   bool paused = false;
-  /// Before the pass.
+  /// Counts before the pass.
   Tally totals = {};
   UpgradeBudget budget = {};
   /// nullopt: the policy has no rollout, or autoUpgrade is off.
@@ -289,13 +292,14 @@ struct FleetStatus {
   std::vector<NodeStatus> nodes = {};
 };
 
-/// Nothing is to be done, and each node that waits waits for a person: of a plan with all gates, as
-/// UpgradeEngine::Everything.
+/// Returns true if there is nothing to do, and each waiting node waits for an administrator. Needs a plan with all
+/// gates, like that of UpgradeEngine::Everything.
 bool IsOver(const Plan& everything);
 
-/// One line for people and for tests: `n1: drain-required -> pod-restart-required (drained); delete drivers/driver-7`.
+/// Returns one line of text, for logs and tests:
+/// `n1: drain-required -> pod-restart-required (drained); delete drivers/driver-7`.
 std::string Describe(const NodePlan& plan);
-/// All nodes, gates, findings and the time to wake up, one line each.
+/// Returns all nodes, gates, findings and the wake-up time, one line each.
 std::string Describe(const Plan& plan);
 
 }  // namespace driverupgrade

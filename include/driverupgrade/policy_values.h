@@ -34,16 +34,16 @@ struct Percent {
 };
 using CountOrPercent = std::variant<Count, Percent>;
 
-/// The limit for a fleet of `total` nodes; percentages round up, as Kubernetes scales an int-or-percent.
-/// 25 % of 1 is 1. Saturates instead of overflowing.
+/// Returns the limit for a fleet of `total` nodes. Percentages round up, as for Kubernetes' int-or-percent: 25 % of 1
+/// is 1. Saturates instead of overflowing.
 int ScaledLimit(const CountOrPercent& limit, int total);
 
-/// A time zone: its name, and its offsets from UTC. Decisions read no time zone files. The reader of a policy does: abseil
-/// natively, and the host behind the C interface. Copies share one table.
+/// A time zone: its name, and its offsets from UTC. Decisions read no time zone files. Only the reader of a policy
+/// does: abseil natively, and the host in the C interface. Copies share one table.
 class TimeZoneTable {
  public:
-  /// An offset from UTC, positive to the east, and the time from which on it applies. The first offset of a table also applies
-  /// before its time, and the last one without an end.
+  /// An offset from UTC, positive to the east, and the time at which it starts to apply. The first offset of a table
+  /// also applies before its time, and the last one without an end.
   struct Offset {
     absl::Time from;
     absl::Duration offset;
@@ -62,10 +62,11 @@ class TimeZoneTable {
   const std::string& name() const { return zone_->name; }
   const std::vector<Offset>& offsets() const { return zone_->offsets; }
 
-  /// Returns what the clocks show at `time`.
+  /// Returns the local time at `time`.
   absl::CivilSecond ClockAt(absl::Time time) const;
   absl::CivilDay DayAt(absl::Time time) const { return absl::CivilDay(ClockAt(time)); }
-  /// Returns the first time at which the clocks show `clock`. If they skip it, returns the time at which they are set forward.
+  /// Returns the first time at which the clocks show `clock`. If they skip it, returns the time at which they are set
+  /// forward.
   absl::Time FirstTime(absl::CivilSecond clock) const;
 
   friend bool operator==(const TimeZoneTable& a, const TimeZoneTable& b) {

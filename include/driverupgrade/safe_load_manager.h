@@ -1,8 +1,8 @@
-/// Safe driver loading: a driver pod that holds back until its node is evacuated.
+/// Safe driver loading: a driver pod waits until its node is evacuated.
 ///
 /// Defines SafeLoadManager.
 ///
-/// The init container of the driver pod sets the safe-load annotation on its node and blocks until it is gone. The
+/// The init container of the driver pod sets the safe-load annotation on its node and blocks until it is removed. The
 /// upgrade evacuates the node and then removes the annotation.
 ///
 ///     SafeLoadManager safe_load(identity);
@@ -27,13 +27,13 @@ struct NodeMarks;
 class SafeLoadManager {
  public:
   explicit SafeLoadManager(DriverIdentity identity) : identity_(std::move(identity)) {}
-  /// Whether the annotation is there with any value but the empty one.
+  /// Returns true if the annotation exists and is not empty.
   bool IsWaiting(const Node& node) const;
-  /// The patch that removes the annotation from the node, at the version that was read. The caller has made sure that the
-  /// node is evacuated.
+  /// Returns the patch that removes the annotation from the node, at the version that was read. The caller must make
+  /// sure that the node is evacuated.
   PatchNodeParams Unblocking(const Node& node) const;
 
-  /// The same of marks that the library has decoded.
+  /// Same, for marks that the library has decoded.
   static bool IsWaiting(const internal::NodeMarks& marks);
   static void Unblock(internal::NodeMarks& marks);
 

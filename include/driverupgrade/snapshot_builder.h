@@ -1,4 +1,4 @@
-/// Reads a cluster into the snapshot that Step decides by.
+/// Reads a cluster into the snapshot on which Step bases its decisions.
 ///
 /// Defines SnapshotBuilder, SnapshotOptions, PodFilter, RestartOnlyPredicate, and SameTemplate with IgnoredKeys.
 ///
@@ -6,9 +6,9 @@
 ///     absl::StatusOr<ClusterSnapshot> snapshot = builder.Build(context);
 ///     builder.ReadPods(context, plan.pod_interest, *snapshot);  // then Step again
 ///
-/// Four lists for the whole cluster (one more in requestor mode, three more with `devices`), and one for each node whose pods a decision depends on.
-/// One bad object becomes a finding on its node; only a list that fails altogether is an error. Not
-/// thread-safe.
+/// Reads four lists for the whole cluster (one more in requestor mode, three more with `devices`), and one for each
+/// node whose pods a decision depends on. One bad object becomes a finding on its node; only a list that fails
+/// altogether is an error. Not thread-safe.
 #ifndef DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
 #define DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
 
@@ -32,30 +32,30 @@ namespace internal {
 class AttemptLog;
 }  // namespace internal
 
-/// Whether a pod uses the driver and has to leave the node before the driver is replaced. Every field of the pod is set:
-/// resources of all containers, claims, volumes, annotations, owners. May do I/O within the
-/// context. Called once for each version of a pod (UID and resourceVersion), on a thread of its own. An error, an
-/// exception or an overrun of SnapshotOptions::hook_timeout is a finding and holds the node back (gate Hook).
+/// Returns true if a pod uses the driver and must leave the node before the driver is replaced. Every field of the pod
+/// is set: resources of all containers, claims, volumes, annotations, owners. May do I/O within the context. Called
+/// once for each version of a pod (UID and resourceVersion), on a separate thread. An error, an exception or an overrun
+/// of SnapshotOptions::hook_timeout is a finding and holds the node back (gate Hook).
 using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context, const Pod& pod)>;
 
-/// Whether replacing an out-of-date driver pod needs no evacuated node, because the driver it loads stays the same.
-/// `running` is the revision that `pod` was made from, `wanted` the newest. Compare these two, not the DaemonSet: it may
-/// have another template by now. Called for nodes that need an upgrade, once for each version of the pod and each newest
-/// revision. NotFound: the template of one of the revisions is not known; a finding, and the node is upgraded in full.
-/// Any other error or an exception is a finding and holds the node back (gate Hook). SameTemplate is a ready-made
-/// predicate:
+/// Returns true if an out-of-date driver pod can be replaced without evacuating the node, because the driver that it
+/// loads stays the same. `running` is the revision from which `pod` was created, `wanted` the newest. Compare these
+/// two, not the DaemonSet: it may have another template by now. Called for nodes that need an upgrade, once for each
+/// version of the pod and each newest revision. NotFound: the template of one of the revisions is not known; a finding,
+/// and the node is upgraded in full. Any other error or an exception is a finding and holds the node back (gate Hook).
+/// SameTemplate is a ready-made predicate:
 ///
 ///     options.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
 ///                               const ControllerRevision& wanted) { return SameTemplate(running, wanted); };
 ///
-/// With it `kubectl rollout restart` and a new chart version restart driver pods without evacuating their nodes.
+/// With it, `kubectl rollout restart` and a new chart version restart driver pods without evacuating their nodes.
 using RestartOnlyPredicate = std::function<absl::StatusOr<bool>(
     const CallContext& context, const Pod& pod, const ControllerRevision& running, const ControllerRevision& wanted)>;
 
 /// Metadata of the pod template that may differ.
 struct IgnoredKeys {
   std::vector<std::string> annotations = {"kubectl.kubernetes.io/restartedAt"};
-  /// What charts stamp on everything they render.
+  /// Labels that charts set on everything they render.
   std::vector<std::string> labels = {"helm.sh/chart", "app.kubernetes.io/version", "app.kubernetes.io/managed-by",
                                      "chart", "heritage"};
 };
@@ -70,25 +70,26 @@ struct SnapshotOptions {
   std::string ns = {};
   /// Selects the driver's DaemonSets and their pods; both carry these labels. Must not be empty.
   LabelSelector driver_labels = {};
-  /// Null: the operator has none, and no pod counts as using the driver.
+  /// Null: the operator has no filter, and no pod counts as using the driver.
   PodFilter uses_driver = nullptr;
   /// Null: every replacement evacuates the node.
   RestartOnlyPredicate restart_only = nullptr;
-  /// For one call of the above, in real time; then its stop token is triggered and it is no longer waited for.
+  /// Limit for one call of these functions, in real time; afterwards its stop token is triggered, and its result is
+  /// ignored.
   absl::Duration hook_timeout = absl::Seconds(10);
-  /// The nodes that this engine upgrades; the default is all. So several engines may share a driver's nodes, each with
-  /// a policy of its own. A node that stops matching stands as it is until an engine takes it that it matches.
+  /// The nodes that this engine upgrades; the default is all. Several engines may thus share a driver's nodes, each
+  /// with its own policy. A node that stops matching stays unchanged until it matches another engine.
   LabelSelector node_selector = {};
-  /// The DRA drivers (`gpu.nvidia.com`) whose DeviceTaintRules, ResourceClaims and ResourceSlices are read; empty: none
-  /// are.
+  /// The DRA drivers (`gpu.nvidia.com`) whose DeviceTaintRules, ResourceClaims and ResourceSlices are read; empty:
+  /// none.
   std::vector<std::string> devices = {};
 };
 
 class SnapshotBuilder {
  public:
-  /// `cluster` is not null. `requestor`: as in StateMachineOptions. `attempts` belongs to the engine: its requests that have no
-  /// clear answer yet are part of the snapshots, and each read drops the settled ones. It must outlive the builder. Null: no
-  /// requests.
+  /// `cluster` is not null. `requestor`: same as in StateMachineOptions. `attempts` belongs to the engine and must
+  /// outlive the builder: its requests without a clear response are part of the snapshots, and each read drops the
+  /// settled ones. Null: no requests.
   SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options,
                   const std::optional<RequestorOptions>& requestor = std::nullopt,
                   internal::AttemptLog* attempts = nullptr);

@@ -10,14 +10,14 @@
 
 namespace driverupgrade {
 
-/// A taint of a node with all members that the API server stores, so that the list of taints can be written as a whole. A node has at
-/// most one taint of the same key and effect.
+/// A taint of a node with all members that the API server stores, so that the list of taints can be written as a whole.
+/// The taints of a node differ in key or effect.
 struct Taint {
   std::string key = {};
   std::string value = {};
   /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
   std::string effect = {};
-  /// timeAdded as the server wrote it; empty without one.
+  /// timeAdded as the server wrote it; empty if it is missing.
   std::string time_added = {};
   friend bool operator==(const Taint&, const Taint&) = default;
 };

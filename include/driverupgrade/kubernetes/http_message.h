@@ -63,13 +63,14 @@ struct HttpResponse {
   std::optional<std::string_view> Header(std::string_view name) const;
 };
 
-/// True if `status` is an error of a transport that proves that the server has not acted on the request: name
-/// not resolved, connection refused, TLS handshake failed, deadline over or stop requested before it began.
-/// Such a write may be repeated without reading first. False for everything else, and for OK.
+/// Returns true if `status` is an error of a transport that proves that the server has not acted on the request.
+/// Examples: the name was not resolved, the connection was refused, the TLS handshake failed, or the deadline had
+/// passed or a stop was requested before the request was started. Such a write may be repeated without reading first.
+/// False for everything else, and for OK.
 bool RequestWasNotSent(const absl::Status& status);
 
-/// For backends: marks `status` so that RequestWasNotSent is true. The mark is a payload, which copies keep;
-/// a caller who makes a new status out of it must mark that again. No effect on OK.
+/// For backends: marks `status` so that RequestWasNotSent is true. The mark is a payload, which copies keep; a caller
+/// that derives a new status must mark it again. No effect on OK.
 absl::Status MarkRequestNotSent(absl::Status status);
 
 /// For backends: returns `path` and the encoded query, for example "/api/v1/pods?labelSelector=app%3Ddriver". Encodes

@@ -44,7 +44,7 @@ struct RestClusterOptions {
 ///   its mark (RequestWasNotSent).
 /// - If a page of a list has expired (410), the list starts again, once. Any other 410 is Unavailable, except in a
 ///   watch.
-/// - The selector LabelSelector::Nothing selects no object: the list is empty without a request. A watch returns OK
+/// - With the selector `LabelSelector::Nothing()`, a list is empty without a request. A watch returns OK
 ///   immediately, after an empty list at the empty version, unless it continues after a version. Do not repeat it.
 /// - Names are checked before anything is sent: a name that is empty, `.`, `..`, or contains `/`, `%`, a space or a
 ///   control character is InvalidArgument. So is a write without a UID, or a patch or an update without a resource

@@ -1,4 +1,4 @@
-/// The figures of one or more rollouts for Prometheus.
+/// The metrics of one or more rollouts for Prometheus.
 ///
 /// Defines MetricsCollector, MetricsOptions, MetricAlias, GpuOperatorAliases, MetricFamily and MetricSample.
 ///
@@ -9,7 +9,7 @@
 /// docs/metrics.md describes all metrics. One collector serves all drivers of a process, because a page may contain a name
 /// only once.
 ///
-/// Thread-safe, as far as the sources are.
+/// Thread-safe if the sources are.
 #ifndef DRIVERUPGRADE_PROMETHEUS_METRICS_COLLECTOR_H_
 #define DRIVERUPGRADE_PROMETHEUS_METRICS_COLLECTOR_H_
 
@@ -25,49 +25,51 @@
 
 namespace driverupgrade {
 
-/// Gives the present figures of one driver: MetricsObserver::Snapshot, completed by what else the embedder knows.
+/// Returns the current metrics of one driver: MetricsObserver::Snapshot, completed with data that only the embedder
+/// knows.
 using MetricsSource = std::function<MetricsSnapshot()>;
 
-/// A figure that is shown once more, under a name that somebody's dashboards know. It has no labels.
+/// A metric that is repeated under a name used by existing dashboards. It has no labels.
 struct MetricAlias {
   enum class Value : std::uint8_t {
     kAutoUpgrade,  ///< 1 or 0.
-    kInProgress,   ///< Begun and not ended: without failed nodes.
+    kInProgress,   ///< Started and not finished, without failed nodes.
     kDone,
     kFailed,
-    kAvailable,          ///< Nodes that may start now by both limits; never negative.
+    kAvailable,          ///< Nodes that may start now under both limits; never negative.
     kPending,            ///< In upgrade-required.
-    kReconcileStatus,    ///< 1: the last pass succeeded; 0: there was none yet; -1: it failed.
+    kReconcileStatus,    ///< 1: the last pass succeeded; 0: no pass yet; -1: it failed.
     kReconciles,         ///< Passes, a counter.
     kReconcileFailures,  ///< Passes that failed, a counter.
-    kLastSuccess,        ///< Unix time of the last pass that succeeded; 0 before.
+    kLastSuccess,        ///< Unix time of the last pass that succeeded; 0 before the first.
   };
   std::string name = {};
   std::string help = {};
   Value value = Value::kDone;
-  /// DriverIdentity::Name of the driver whose figure it is.
+  /// DriverIdentity::Name of the driver that the metric describes.
   std::string driver = {};
 };
-/// The metrics of NVIDIA's GPU Operator: `gpu_operator_nodes_upgrades_*`, `gpu_operator_reconciliation_*`, and the switch
-/// by its name in the documentation and by that in the program. Other than there, failed nodes are not in progress.
+/// The metrics of NVIDIA's GPU Operator: `gpu_operator_nodes_upgrades_*`, `gpu_operator_reconciliation_*`, and the
+/// switch under both its names, in the documentation and in the program. Unlike there, failed nodes do not count as in
+/// progress.
 std::vector<MetricAlias> GpuOperatorAliases(const std::string& driver);
 
 struct MetricsOptions {
   std::vector<MetricAlias> aliases = {};
-  /// Of the process, not of a driver: RequestMeter::Snapshot and WatchCache::Restarts. Null: not shown.
+  /// Sources of process-wide metrics: RequestMeter::Snapshot and WatchCache::Restarts. Null: not shown.
   std::function<RequestFigures()> requests = nullptr;
   std::function<std::map<WatchRestart, std::uint64_t>()> watch_restarts = nullptr;
 };
 
 struct MetricSample {
-  /// Names and values.
+  /// Pairs of name and value.
   std::vector<std::pair<std::string, std::string>> labels = {};
   double value = 0;
-  /// Instead of `value` in a family of histograms.
+  /// Used instead of `value` in a family of histograms.
   Histogram histogram = {};
 };
 
-/// All samples of one name.
+/// All samples with the same name.
 struct MetricFamily {
   enum class Type : std::uint8_t { kGauge, kCounter, kHistogram };
   std::string name = {};
@@ -80,9 +82,9 @@ class MetricsCollector {
  public:
   explicit MetricsCollector(std::vector<MetricsSource> sources, MetricsOptions options = {});
 
-  /// Asks every source once.
+  /// Queries every source once.
   std::vector<MetricFamily> Collect() const;
-  /// The same as a page to answer a scrape with.
+  /// Same, as the page that a scrape returns.
   std::string Text() const;
   /// The media type of Text().
   static constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";

@@ -1,4 +1,4 @@
-/// The part of an operator that is its own: where its policies come from, and what it does beside rolling the driver.
+/// The operator-specific part of a service: the source of its policies, and its work besides upgrading the driver.
 ///
 /// Defines EngineSpec, EngineProgress, EngineOptionsOf, Director and Doorbell.
 ///
@@ -11,7 +11,7 @@
 ///       const std::vector<EngineSpec> specs_;
 ///     };
 ///
-/// The thread that steps the service calls the director, one call at a time; Ready is called by any thread. A director
+/// The thread that steps the service calls the director, one call at a time; any thread may call Ready. A director
 /// outlives its service. Examples: examples/service, and the directors of examples/operators, which follow custom
 /// resources.
 #ifndef DRIVERUPGRADE_SERVICE_DIRECTOR_H_
@@ -38,17 +38,17 @@
 
 namespace driverupgrade {
 
-/// What one engine upgrades, and how.
+/// Target and policy of one engine.
 struct EngineSpec {
-  /// Whose nodes these are, if several engines share a driver's nodes: a DNS subdomain, for example the name of the
-  /// custom resource with the policy. It stands in log lines, and names the engine's entry of the ledger. Empty: there
+  /// Owner of these nodes, if several engines share a driver's nodes: a DNS subdomain, for example the name of the
+  /// custom resource with the policy. It appears in log lines, and names the engine's entry of the ledger. Empty: there
   /// is only one engine.
   std::string name = {};
-  /// Of the driver's DaemonSets and their pods.
+  /// Labels of the driver's DaemonSets and their pods.
   LabelSelector driver_labels = {};
   /// The nodes of this engine. Engines of one service have no node in common. Empty: all nodes.
   LabelSelector node_selector = {};
-  /// Follows the requestor's id, if the engine is a requestor: each engine is a requestor of its own.
+  /// Appended to the requestor's id, if the engine is a requestor: each engine is a separate requestor.
   std::string requestor_suffix = {};
   UpgradePolicy policy = {};
   /// Custom resource that contains the policy, as `GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION`. The service reports it to
@@ -57,61 +57,61 @@ struct EngineSpec {
   friend bool operator==(const EngineSpec&, const EngineSpec&) = default;
 };
 
-/// How far an engine is, as its last pass found it.
+/// Progress of an engine as of its last pass.
 struct EngineProgress {
   Tally totals = {};
-  /// Of those that are pending, the ones that somebody wants to be passed over, as by the skip label; counted once no other
-  /// node is under way.
+  /// Number of pending nodes that an administrator has excluded, for example by the skip label. Counted only while no
+  /// other node is in progress.
   int left_out = 0;
-  /// So many nodes have failed that no further one starts.
+  /// Too many nodes have failed for another one to start.
   bool halted = false;
   friend bool operator==(const EngineProgress&, const EngineProgress&) = default;
 };
 
-/// The options of one engine: what all have in common, and what is its own. A requestor's id that would be longer than 63
-/// characters is shortened, with a hash of the whole. The service does it by itself; for who makes such an engine without
-/// a service. Pure.
+/// Returns the options of one engine: the common ones, completed by its spec. A requestor's id of more than 63
+/// characters is shortened, with a hash of the whole. The service calls it automatically; use it to create such an
+/// engine without a service. Pure.
 EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec);
 
 class Director {
  public:
   virtual ~Director() = default;
 
-  /// The engines that are to run; nullopt: not known yet. Called at each step of the service, so the answer must be at
-  /// hand: a director that learns something new rings the service's bell. A change of policies alone keeps the engines
-  /// and what they remember; any other change makes all engines anew.
+  /// Returns the engines that should run; nullopt: not known yet. Called at each step of the service, so it must return
+  /// quickly: a director that receives news rings the service's bell. A change of policies alone keeps the engines and
+  /// their memory; any other change creates all engines again.
   virtual std::optional<std::vector<EngineSpec>> Wanted() = 0;
 
-  /// Called when engines have been made anew, with those that could not be, by name, and why; the others run. An error
-  /// ends the service: a director that tells of them where somebody looks, returns OK.
+  /// Called when engines have been created again, with the errors of those that could not be created, by name; the
+  /// others run. An error ends the service; a director that reports the errors elsewhere returns OK.
   virtual absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) {
     return refused.empty() ? absl::OkStatus() : refused.begin()->second;
   }
 
-  /// Whose nodes are to be given back (UpgradeEngine::Release), since their owner is gone; none of them is a node of an
-  /// engine that is wanted. Called after Wanted by the replica that leads; each is gone through until nothing is left to
-  /// give back, and again after it was absent from the answer.
+  /// Returns the specs whose nodes must be released (UpgradeEngine::Release) because their owner was deleted. None of
+  /// these nodes may belong to a wanted engine. Called after Wanted by the leading replica. Each spec is processed
+  /// until nothing is left to release, and again after it was absent from the result.
   virtual std::vector<EngineSpec> Gone() { return {}; }
 
-  /// What a person should know and no engine finds: nodes that have the driver and no owner, for instance. Called after
+  /// Returns findings that no engine can detect: nodes that have the driver but no owner, for instance. Called after
   /// Work; each code is logged once while it lasts, and each finding is counted in the metrics.
   virtual std::vector<Finding> Findings() { return {}; }
 
-  /// What must have happened before an engine may act. Called while this replica leads, every few seconds until it
-  /// succeeds. Errors: any; the service logs them, once each.
+  /// Prepares everything that an engine needs before it may act. Called while this replica leads, every few seconds
+  /// until it succeeds. Errors: any; the service logs each of them once.
   virtual absl::Status Prepare(const CallContext&) { return absl::OkStatus(); }
 
-  /// How far the engines are, by name; of those that have made a pass. Called before Work.
+  /// Receives the progress of the engines that have made a pass, by name. Called before Work.
   virtual void OnProgress(const std::map<std::string, EngineProgress>& /*engines*/) {}
 
-  /// Other work of the replica that leads; all of it within the context's deadline, by which another replica may lead.
-  /// `cache`: of the engines that run, null if there are none; `scope`: the place in it of the first of
-  /// ServiceOptions::more_scopes. Returns when to call again, unless the bell rings.
+  /// Other work of the leading replica. It must finish within the context's deadline, after which another replica may
+  /// lead. `cache`: the cache of the running engines, null without engines; `scope`: the index in it of the first of
+  /// ServiceOptions::more_scopes. Returns the time of the next call, unless the bell rings earlier.
   virtual absl::Time Work(const CallContext&, WatchCache* /*cache*/, std::size_t /*scope*/) {
     return absl::InfiniteFuture();
   }
 
-  /// For the readiness probe: OK, or what hinders the director. Thread-safe.
+  /// For the readiness probe: OK, or the problem that blocks the director. Thread-safe.
   virtual absl::Status Ready() const { return absl::OkStatus(); }
 };
 
@@ -128,7 +128,7 @@ class Doorbell {
   /// Wakes the waiting thread, or the next one that waits.
   void Ring();
 
-  /// Until `until` by `clock`, a ring or a stop; in real time. Returns early after a minute.
+  /// Waits in real time until `until` by `clock`, a ring or a stop. Returns early after a minute.
   void Wait(absl::Time until, const Clock& clock, const std::stop_token& stop);
 
  private:

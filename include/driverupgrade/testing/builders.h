@@ -1,4 +1,4 @@
-/// Nodes, pods and whole fleets in a line each.
+/// Builds nodes, pods and whole fleets, each in one line.
 ///
 /// Defines NodeBuilder, PodBuilder, and AddFleet, the world of the demo.
 ///
@@ -20,7 +20,7 @@
 
 namespace driverupgrade::testing {
 
-/// A ready, schedulable node without labels, unless told otherwise.
+/// A ready, schedulable node without labels, unless changed.
 class NodeBuilder {
  public:
   explicit NodeBuilder(std::string name);
@@ -36,7 +36,7 @@ class NodeBuilder {
   Node node_;
 };
 
-/// A bare pod that is Running with one ready container, unless told otherwise.
+/// A bare pod that is Running with one ready container, unless changed.
 class PodBuilder {
  public:
   PodBuilder(std::string ns, std::string name);
@@ -55,7 +55,7 @@ class PodBuilder {
   PodBuilder& Succeeded();
   PodBuilder& Failed();
   PodBuilder& NotReady();
-  /// Not ready, and restarted that often.
+  /// Not ready, and restarted that many times.
   PodBuilder& Crashing(int restart_count);
   /// Being deleted, with the grace period ending at `deletion_timestamp`.
   PodBuilder& Terminating(absl::Time deletion_timestamp);
@@ -69,7 +69,7 @@ class PodBuilder {
   PodBuilder& ReadySince(absl::Time time);
   /// Not ready, because the kubelet cannot start the container: `ErrImagePull`, `CreateContainerConfigError`, ...
   PodBuilder& FailingToStart(std::string reason, std::string image);
-  /// A resource that a container asks for, such as `nvidia.com/gpu`.
+  /// A resource that a container requests, such as `nvidia.com/gpu`.
   PodBuilder& WithResource(std::string resource_name);
   Pod Build() const { return pod_; }
 
@@ -79,35 +79,34 @@ class PodBuilder {
 
 struct FleetOptions {
   int node_count = 6;
-  /// Nodes are named `<prefix>1`, `<prefix>2`, ..., padded so that their order is by number.
+  /// Nodes are named `<prefix>1`, `<prefix>2`, ..., padded so that sorting by name sorts by number.
   std::string node_prefix = "node-";
-  /// Of every node. The driver goes to all nodes that carry them.
+  /// Labels of every node. The driver runs on all nodes that carry them.
   StringMap node_labels = {};
   /// Namespace and name of the driver's DaemonSet; its pods carry `app=<name>`.
   std::string ns = "driver-system";
   std::string daemon_set = "driver";
   std::string hash = "rev-1";
   PodBehavior driver_behavior = {.start_delay = absl::Seconds(20)};
-  /// A Deployment's ReplicaSet of one pod per node, `app=<workload>`, with a disruption budget of the same
-  /// name. Empty: none.
+  /// A Deployment's ReplicaSet of one pod per node, `app=<workload>`, with a disruption budget of the same name. Empty:
+  /// none.
   std::string workload_ns = "team-a";
   std::string workload = "web";
   /// maxUnavailable of the budget.
   int workload_max_unavailable = 1;
   PodBehavior workload_behavior = {};
-  /// Resources that each pod of the workload asks for, such as `nvidia.com/gpu`: what a PodFilter looks for.
+  /// Resources that each pod of the workload requests, such as `nvidia.com/gpu`: input for a PodFilter.
   std::vector<std::string> workload_resources = {};
 };
 
-/// What AddFleet made.
+/// The names of the objects that AddFleet created.
 struct Fleet {
   std::vector<std::string> node_names = {};
   std::string ns = {};
   std::string daemon_set = {};
 };
 
-/// Adds nodes, a driver DaemonSet and one workload pod per node with a budget; everything is Running and
-/// ready.
+/// Adds nodes, a driver DaemonSet and one workload pod per node with a budget. All pods are Running and ready.
 Fleet AddFleet(FakeCluster& cluster, const FleetOptions& options = {});
 
 }  // namespace driverupgrade::testing

@@ -1,25 +1,25 @@
-/// The contract of ClusterFacade as a program: for whoever writes another facade, a cache, a decorator or a
-/// fake.
+/// The contract of ClusterFacade as a program: for authors of another facade, a cache, a decorator or a fake.
 ///
-/// Defines RunFacadeContract and what it reports, FacadeContract (its cases), and ContractWorld, which you implement:
-/// the facade under test and a few ways around it to set the cluster up.
+/// Defines RunFacadeContract and its report, FacadeContract (its cases), and ContractWorld, which you implement: the
+/// facade under test and a few ways around it to set the cluster up.
 ///
 ///     MyWorld world;
 ///     const ContractReport report = RunFacadeContract(world);
 ///     std::cout << report.ToString();
 ///     return report.Verdict({"a budget refuses an eviction, and two do for good"}).ok();
 ///
-/// Each case ends in one of three ways. *Kept*: the facade did what the name of the case says. *Broken*: it did not.
-/// *Skipped*: the case could not be run, as the facade does not support an operation that it needs, or the world has no
-/// hook for it; the result names which. What a facade writes is read back by every way to read that it supports, so one
-/// without gets is judged by its lists, and one with both must give the same by both.
+/// Each case has one of three outcomes. *Kept*: the facade did what the name of the case states. *Broken*: it did not.
+/// *Skipped*: the case could not be run, because the facade does not support an operation that it needs, or the world
+/// has no hook for it; the result names which. A write of the facade is read back in every way that the facade
+/// supports. A facade without gets is judged by its lists, and one with both must return the same data from both.
 ///
-/// Needs no test framework. The same cases hold for FakeCluster and for a real API server; those of node
-/// maintenances, device taint rules, resource claims and resource slices for one that serves the kind, so over one that
-/// does not, put a ForwardingFacade that says that they are not supported. Each uses names that start with ContractWorld::prefix(), and judges nothing but its own
-/// objects, so the cluster may hold others. A world is used by one thread, and by one case or by many. Watches run
-/// on a thread of their own, and end when they have given what the case waits for; one that gives nothing ends at
-/// the deadline of the context. Example: tests/contract/fake_cluster_contract_test.cc.
+/// Needs no test framework. The same cases hold for FakeCluster and for a real API server. The cases of node
+/// maintenances, device taint rules, resource claims and resource slices need a server with these kinds. For a server
+/// without them, add a ForwardingFacade that reports them as not supported. Each case uses names that start with
+/// ContractWorld::prefix(), and judges only its own objects, so the cluster may contain others. A world is used by one
+/// thread, and by one case or by many. Watches run on a separate thread, and end when they have reported what the case
+/// waits for; a silent watch ends at the deadline of the context. Example:
+/// tests/contract/fake_cluster_contract_test.cc.
 #ifndef DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_
 #define DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_
 
@@ -38,29 +38,29 @@
 namespace driverupgrade::testing {
 
 /// The facade under test and the cluster behind it. Each hook returns when the facade sees its effect. A hook that
-/// answers Unimplemented skips the cases that need it; any other error of it breaks them.
+/// returns Unimplemented skips the cases that need it; any other error breaks them.
 class ContractWorld {
  public:
   virtual ~ContractWorld();
   virtual ClusterFacade& facade() = 0;
-  /// Of every call: long enough for the slowest answer.
+  /// Context of every call, with enough time for the slowest response.
   virtual CallContext context() = 0;
-  /// A valid start for names of nodes, another one each time it is called.
+  /// Returns a valid start for names of nodes, a different one for each call.
   virtual std::string prefix() = 0;
-  /// An existing namespace without pods and budgets, another one each time it is called.
+  /// Returns an existing namespace without pods and budgets, a different one for each call.
   virtual absl::StatusOr<std::string> MakeNamespace() = 0;
 
   /// Creates a node with the name, labels, annotations and unschedulable of `node`, and returns it as stored.
   virtual absl::StatusOr<Node> MakeNode(const Node& node) = 0;
-  /// Changes anything of the node but those, so that it has another resource version.
+  /// Changes any other field of the node, so that it has another resource version.
   virtual absl::Status TouchNode(const std::string& name) = 0;
-  /// Creates a pod without owner, with the name, namespace, labels and node of `pod`, and returns it as
-  /// stored once it is Running and ready.
+  /// Creates a pod without an owner, with the name, namespace, labels and node of `pod`, and returns it as stored once
+  /// it is Running and ready.
   virtual absl::StatusOr<Pod> MakePod(const Pod& pod) = 0;
-  /// Creates a budget that allows no disruption of the pods with these labels, ever; by minAvailable, since
+  /// Creates a budget that never allows a disruption of the pods with these labels. It uses minAvailable, because
   /// maxUnavailable does not work for pods without an owner.
   virtual absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) = 0;
-  /// Deletes a node, at once. The default is Unimplemented.
+  /// Deletes a node immediately. The default is Unimplemented.
   virtual absl::Status RemoveNode(const std::string& name);
   /// Creates a DaemonSet whose labels and selector are `app=<name>` and whose pods run on no node, and returns it as
   /// stored once its ControllerRevision exists. The default is Unimplemented.
@@ -72,7 +72,7 @@ enum class ContractOutcome : std::uint8_t { kKept, kBroken, kSkipped };
 std::string_view ToString(ContractOutcome outcome);
 
 struct ContractResult {
-  /// Of the case.
+  /// Name of the case.
   std::string name;
   ContractOutcome outcome = ContractOutcome::kSkipped;
   /// Broken: what was expected and what was found. Skipped: what the facade or the world lacks. Kept: empty.
@@ -89,17 +89,17 @@ struct ContractReport {
   std::vector<ContractResult> results;
 
   int Count(ContractOutcome outcome) const;
-  /// OK if no case is broken, at least one is kept, and each of `demanded`, names of cases, is kept. Otherwise
-  /// FailedPrecondition, with all that stands against it.
+  /// Returns OK if no case is broken, at least one is kept, and each of the cases named in `demanded` is kept.
+  /// Otherwise FailedPrecondition, with all reasons.
   absl::Status Verdict(const std::vector<std::string>& demanded = {}) const;
   /// The counts in the first line, then a line for each case: the broken ones first, the kept ones last.
   std::string ToString() const;
 };
 
-/// All cases, independent of each other. An operation that the facade does not support is not asked for.
+/// Returns all cases, which are independent of each other. An operation that the facade does not support is not called.
 std::vector<ContractCase> FacadeContract();
 
-/// Runs all of them in this one world.
+/// Runs all cases in this world.
 ContractReport RunFacadeContract(ContractWorld& world);
 
 }  // namespace driverupgrade::testing

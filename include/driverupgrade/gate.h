@@ -171,7 +171,7 @@ std::string_view ToString(GateSubjectKind kind);
 
 /// The object, driver, approval, stage or group that a gate is about.
 struct GateSubject {
-  // Defined in gate.cc: most copies of a gate have no subject, and none of them has to contain this code.
+  // Defined in gate.cc: most copies of a gate have no subject, and should not have to contain this code.
   GateSubject(GateSubjectKind kind, std::string ns, std::string name);
   GateSubject(const GateSubject& other);
   GateSubject(GateSubject&& other) noexcept;

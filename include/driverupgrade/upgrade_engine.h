@@ -1,4 +1,4 @@
-/// The class that an operator embeds: one call is one pass of the upgrade over the whole cluster.
+/// The class that an operator embeds: one call makes one pass of the upgrade over the whole cluster.
 ///
 /// Defines UpgradeEngine, EngineOptions and ReconcileResult.
 ///
@@ -9,9 +9,9 @@
 ///       ...  // again at pass->wake_at, or when the cluster changes
 ///     }
 ///
-/// Level-triggered: each pass reads the cluster, decides by what it reads, sends what is due, and waits for nothing.
-/// What must survive a crash stands on the nodes, so an engine may be killed at any moment and another one
-/// started. Two engines of two drivers may share a process and a cluster.
+/// Level-triggered: each pass reads the cluster, decides, sends the requests that are due, and waits for nothing. All
+/// state that must survive a crash is stored on the nodes, so an engine may be killed at any moment and replaced by
+/// another. Two engines of two drivers may share a process and a cluster.
 #ifndef DRIVERUPGRADE_UPGRADE_ENGINE_H_
 #define DRIVERUPGRADE_UPGRADE_ENGINE_H_
 
@@ -43,43 +43,44 @@ class EngineMaker;
 }  // namespace internal
 
 struct EngineOptions {
-  /// Where the driver's DaemonSets and pods are, and which pods use it.
+  /// Location of the driver's DaemonSets and pods, and the filter for pods that use the driver.
   SnapshotOptions snapshot = {};
   StateMachineOptions state_machine = {};
   ExecutorOptions executor = {};
-  /// What to read from; null: lists, at each pass. One of its drivers is this one: the same namespace, labels and
-  /// requestor namespace. With it a pass looks again only at what has changed, its result has only the gates that did
-  /// (see Explain), and it waits for no answer: each node's requests go their own way. With one call in
-  /// flight (ExecutorOptions) they are made in the calling thread all the same.
+  /// Cache to read from; null: each pass reads lists. One of its drivers must be this one: the same namespace, labels
+  /// and requestor namespace. With a cache, a pass judges only what has changed, its result contains only the changed
+  /// gates (see Explain), and it does not wait for responses: the requests of each node proceed independently. With one
+  /// call in flight (ExecutorOptions) they are still made on the calling thread.
   std::shared_ptr<WatchCache> cache = nullptr;
-  /// With a cache a pass looks at so many of the nodes that have changed or are due. It looks at none while the requests
-  /// of twice as many are under way. The next pass, at once or with the next answer, looks at the rest; until then no
-  /// node starts (Plan::finished). So whoever waits for the end of a pass, as a stop or a new policy does, waits for a
-  /// moment only. >= 1.
+  /// With a cache: number of changed or due nodes that one pass judges. It judges none while the requests of twice as
+  /// many nodes are in progress. The next pass, immediately or with the next response, judges the rest; until then no
+  /// node starts (Plan::finished). Callers that wait for the end of a pass, for a stop or a new policy, thus wait only
+  /// briefly. >= 1.
   int nodes_per_pass = 1000;
-  /// Where a node's slot is granted before the node is started, so that the budgets hold although two replicas believe
-  /// that they lead, or one crashes (ADR 0005). All replicas have one, the same, or none; nullopt: none.
+  /// The ledger that grants a node's slot before the node starts, so that the budgets hold even if two replicas believe
+  /// that they lead, or if one crashes (ADR 0005). All replicas must use the same ledger, or none; nullopt: none.
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
-  /// A limit on nodes in progress that several engines share, asked for in every pass by its thread; null: none. The
-  /// limit holds if passes of these engines follow one another and each answer knows of the passes before
-  /// (ServiceOptions::parallel_total sees to both).
+  /// Returns the limit on nodes in progress that several engines share. Called in every pass on its thread; null: no
+  /// such limit. The limit holds if passes of these engines run in sequence and each result takes account of the
+  /// earlier passes (ServiceOptions::parallel_total ensures both).
   std::function<SharedSlots()> shared_slots = nullptr;
-  /// Why a rollout is to be halted, by whatever the embedding operator can see, asked for in every pass by its thread;
-  /// empty: all is well. Null: nobody is asked. Only a policy with `rollout` asks.
+  /// Returns the reason why a rollout must be halted, from any data of the embedding operator; empty: all is well.
+  /// Called in every pass on its thread, only if the policy has a `rollout`. Null: not called.
   std::function<std::string()> rollout_sick = nullptr;
-  /// That of a controller over the engine, too. Null: SystemClock().
+  /// Also used by a controller of the engine. Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
-  /// Null: nobody.
+  /// Null: no observer.
   std::shared_ptr<Observer> observer = nullptr;
 };
 
 struct ReconcileResult {
-  /// What was decided. Its gates say why nodes wait.
+  /// The decisions. Their gates explain why nodes wait.
   Plan plan = {};
-  /// What became of `plan.nodes`, in their order. With a cache: of the nodes whose requests have all been answered
-  /// since the last result; those of `plan.nodes` may still be under way, and OnChange tells when they are answered.
+  /// Outcomes of `plan.nodes`, in their order. With a cache: outcomes of the nodes whose requests have all been
+  /// answered since the last result. Requests of `plan.nodes` may then still be in progress; OnChange reports when they
+  /// are answered.
   std::vector<NodeOutcome> outcomes = {};
-  /// How many judgements of single nodes this took: one for each that changed or was due; without a cache a
+  /// Number of judgements of single nodes in this pass: one for each node that changed or was due. Without a cache, a
   /// node whose pods were read is judged before and after.
   std::uint64_t judged = 0;
   /// What will not do what it should although nothing is wrong with any node: NoDaemonSet, NothingIsEvicted. Not in
@@ -98,35 +99,37 @@ class UpgradeEngine {
                                                                              EngineOptions options);
   ~UpgradeEngine();
 
-  /// One pass. Errors: those of Validate(policy) and of reading the cluster; trouble with single nodes is in the
-  /// result. Not to be called by two threads at once.
+  /// Makes one pass. Errors: the errors of Validate(policy) and of reading the cluster; problems with single nodes are
+  /// in the result. Must not be called by two threads at the same time.
   [[nodiscard]] absl::StatusOr<ReconcileResult> Reconcile(const CallContext& context, const UpgradePolicy& policy);
 
-  /// Gives every node back, for an operator that is being removed: see StateMachine::Release. No Reconcile may
-  /// follow. Errors: those of reading the cluster; Unavailable, once all else is given back, if a node, or in requestor
-  /// mode any object, cannot be read. Trouble with single nodes is in the result; call again until `plan.nodes` is
-  /// empty.
+  /// Releases every node, for an operator that is being removed: see StateMachine::Release. Reconcile must not be
+  /// called afterwards. Errors: the errors of reading the cluster; Unavailable, once everything else is released, if a
+  /// node, or in requestor mode any object, cannot be read. Problems with single nodes are in the result; call again
+  /// until `plan.nodes` is empty.
   [[nodiscard]] absl::StatusOr<ReconcileResult> Release(const CallContext& context);
 
-  /// Why a node does not move, as the last pass found it, with its place in the queue; nullopt if it does, or is not
-  /// known. From any thread; a pass that runs is not waited for, and what it finds is told once it has planned.
+  /// Returns the reason why a node does not move, from the last pass, with its place in the queue; nullopt if it moves,
+  /// or is not known. Callable from any thread; it does not wait for a running pass, whose results become visible once
+  /// it has planned.
   std::optional<Gate> Explain(const std::string& node) const;
-  /// What the last pass found of all nodes; costs O(N log N). As Explain.
+  /// Returns the results of the last pass for all nodes; costs O(N log N). Threads: same as Explain.
   Plan Everything() const;
-  /// Returns the results of the last finished pass for a page; costs O(N log N). As Explain.
+  /// Returns the results of the last finished pass for a page; costs O(N log N). Threads: same as Explain.
   FleetStatus Status() const;
 
-  /// `on_change` is called, from another thread, when the cache has something new for the next pass, or requests have
-  /// been answered; it must not call the engine. Null: nobody. Without a cache it is never called.
+  /// `on_change` is called, on another thread, when the cache has news for the next pass, or requests have been
+  /// answered; it must not call the engine. Null: no callback. Without a cache it is never called.
   void OnChange(std::function<void()> on_change);
 
-  /// That of the options; null if nobody looks on.
+  /// The observer of the options; null without one.
   const std::shared_ptr<Observer>& observer() const;
 
-  /// Passes begin anew after somebody else has made them, or nobody: what ran out meanwhile gets its grace.
+  /// Call it before resuming passes after a break, or after another replica has made them: deadlines that expired
+  /// meanwhile get a grace period.
   void Resume();
 
-  /// Waits for what passes have left under way: requests of nodes, lists of pods, Events.
+  /// Waits for the work in progress that passes have started: requests of nodes, lists of pods, Events.
   void Quiesce();
 
   /// EngineOptions::clock, never null.

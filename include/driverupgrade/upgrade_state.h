@@ -1,11 +1,11 @@
-/// The states of a node's upgrade, and how they are spelled in the state label.
+/// The states of a node's upgrade, and their spelling in the state label.
 ///
-/// Defines UpgradeState, its label spellings, and kUpgradeStates: what else there is to know of each state.
+/// Defines UpgradeState, its label spellings, and kUpgradeStates with the properties of each state.
 ///
 ///     ParseUpgradeState("drain-required");             // UpgradeState::kDrainRequired
 ///     ToLabelValue(UpgradeState::kPodRestartRequired);  // "pod-restart-required"
 ///
-/// The spellings are those of the Go library. Free functions on values; thread-safe.
+/// The spellings match the Go library. Free functions on values; thread-safe.
 #ifndef DRIVERUPGRADE_UPGRADE_STATE_H_
 #define DRIVERUPGRADE_UPGRADE_STATE_H_
 
@@ -18,39 +18,41 @@
 
 namespace driverupgrade {
 
-/// In the order in which an upgrade passes them; kDone and kFailed end it.
+/// Sorted in the order in which an upgrade passes them; kDone and kFailed end it.
 enum class UpgradeState : std::uint8_t {
-  kUnknown,                  ///< No label, or an empty one: not looked at yet.
+  kUnknown,                  ///< No label, or an empty one: not processed yet.
   kUpgradeRequired,          ///< Waits for a slot.
   kCordonRequired,           ///< Will be made unschedulable.
-  kWaitForJobsRequired,      ///< Pods that match waitForCompletion are given time to end.
+  kWaitForJobsRequired,      ///< Pods that match waitForCompletion are given time to finish.
   kPodDeletionRequired,      ///< Pods that use the driver are evicted.
   kDrainRequired,            ///< The node is drained.
   kNodeMaintenanceRequired,  ///< Requestor mode: an external operator evacuates the node.
   kPostMaintenanceRequired,  ///< Reserved upstream; never entered, understood when read.
-  kPodRestartRequired,       ///< The driver pod is replaced, and the new one is to become ready.
-  kValidationRequired,       ///< Validation pods are to become ready.
-  kUncordonRequired,         ///< Finished but for the cordon.
+  kPodRestartRequired,       ///< The driver pod is replaced, and the new one must become ready.
+  kValidationRequired,       ///< Validation pods must become ready.
+  kUncordonRequired,         ///< Finished except for the cordon.
   kDone,
   kFailed,
 };
 
-/// Which time limit of the policy ends a stage.
+/// The time limit of the policy that ends a stage.
 enum class StageLimit : std::uint8_t {
-  kNone,         ///< Nothing that is waited for in this state has a limit.
+  kNone,         ///< This state has no time limit.
   kJobs,         ///< `waitForCompletion.timeoutSeconds`
   kPodDeletion,  ///< `podDeletion.timeoutSeconds`
   kDrain,        ///< `drain.timeoutSeconds`
-  kPodRestart,   ///< `deadlines.podRestartSeconds`, or the evacuation's where newcomers have to go first
+  kPodRestart,   ///< `deadlines.podRestartSeconds`, or the evacuation's if new pods must leave first
   kValidation,   ///< `deadlines.validationSeconds`
 };
 
-/// What the rest of the library asks about a state: budgets, timers, label, pages. A new state is a row of kUpgradeStates.
+/// Properties of a state for the rest of the library: budgets, timers, label, pages. A new state needs a row in
+/// kUpgradeStates.
 struct UpgradeStateTraits {
   UpgradeState state = UpgradeState::kUnknown;
   /// The value of the state label.
   std::string_view label = {};
-  /// An upgrade has begun and not ended well. Such a node holds a slot, unless the policy counts it apart.
+  /// An upgrade has started and not completed successfully. Such a node holds a slot, unless the policy counts it
+  /// separately.
   bool in_progress = false;
   /// The next pass cordons a node in this state that is schedulable, so the node counts as unavailable.
   bool holds_cordon = false;
@@ -91,14 +93,14 @@ static_assert(kUpgradeStates.size() == static_cast<std::size_t>(UpgradeState::kF
                               [](UpgradeState state) { return TraitsOf(state).state == state; }),
               "every state has a row of kUpgradeStates, in the order of the enumeration");
 
-/// The label value; empty for kUnknown.
+/// Returns the label value; empty for kUnknown.
 std::string_view ToLabelValue(UpgradeState state);
-/// For people: as ToLabelValue, but `unknown` for kUnknown.
+/// Returns the label value, or `unknown` for kUnknown, for messages.
 std::string_view ToString(UpgradeState state);
-/// nullopt for a value that is no state: such a node is managed, holds a slot and is left alone with a finding.
+/// Returns nullopt for an unknown value: such a node is managed, holds a slot and is left alone with a finding.
 std::optional<UpgradeState> ParseUpgradeState(std::string_view label_value);
-/// Whether an upgrade has begun on the node and not ended well: every state but kUnknown, kUpgradeRequired and kDone.
-/// A failed node is in progress.
+/// Returns true if an upgrade has started on the node and not completed successfully: every state except kUnknown,
+/// kUpgradeRequired and kDone. A failed node is in progress.
 bool IsInProgress(UpgradeState state);
 
 }  // namespace driverupgrade

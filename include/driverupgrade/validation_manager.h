@@ -1,11 +1,11 @@
-/// Whether the pods that prove a new driver have done so.
+/// Decides whether the pods that prove a new driver have done so.
 ///
 /// Defines ValidationManager, Validation, EarlyValidation and its texts.
 ///
 ///     ValidationManager validation(*LabelSelector::Parse("app=nvidia-operator-validator"));
 ///     if (validation.Evaluate(*view.pods, driver_ready_since).passed) { /* the node is done */ }
 ///
-/// A pure decider that Step consults: all pods are judged first, then there is one answer. Thread-safe.
+/// A pure decider that Step consults: it judges all pods first, and then returns one result. Thread-safe.
 #ifndef DRIVERUPGRADE_VALIDATION_MANAGER_H_
 #define DRIVERUPGRADE_VALIDATION_MANAGER_H_
 
@@ -21,11 +21,11 @@
 
 namespace driverupgrade {
 
-/// Treatment of a validation pod that became ready before the new driver pod did. It has proved the old driver only.
+/// Treatment of a validation pod that became ready before the new driver pod. It has only proved the old driver.
 enum class EarlyValidation : std::uint8_t {
-  kAsk,      ///< The node waits until the pod has been ready again, and its gate asks an administrator to restart the pod.
+  kAsk,  ///< The node waits until the pod has been ready again, and its gate asks an administrator to restart the pod.
   kRestart,  ///< The engine deletes the pod if it has a controller, which replaces it; otherwise the same as kAsk.
-  kCount,    ///< The pod counts. The Go library's behaviour.
+  kCount,    ///< The pod counts. Same as in the Go library.
 };
 
 /// `Ask`, `Restart`, `Count`.
@@ -36,9 +36,9 @@ std::optional<EarlyValidation> ParseEarlyValidation(std::string_view text);
 struct Validation {
   /// There is at least one validation pod, all are ready, and none of them is early.
   bool passed = false;
-  /// What is missing, for a person; empty if passed.
+  /// Description of what is missing, for the gate; empty if passed.
   std::string missing = {};
-  /// Validation pods that became ready before the new driver pod did, and are not terminating.
+  /// Validation pods that became ready before the new driver pod, and are not terminating.
   std::vector<const Pod*> early = {};
   friend bool operator==(const Validation&, const Validation&) = default;
 };
@@ -47,9 +47,9 @@ class ValidationManager {
  public:
   explicit ValidationManager(LabelSelector selector, EarlyValidation early = EarlyValidation::kAsk)
       : selector_(std::move(selector)), early_(early) {}
-  /// `pods`: all pods of one node, of any namespace; they must outlive the result. `driver_ready_since`: when the newest
-  /// of the node's driver pods became ready; nullopt if that is not known, and then no pod is early. A pod whose own time
-  /// is not known is not early either.
+  /// `pods`: all pods of one node, of any namespace; they must outlive the result. `driver_ready_since`: time at which
+  /// the newest of the node's driver pods became ready; nullopt if it is not known, and then no pod is early. A pod
+  /// whose own time is not known is not early either.
   Validation Evaluate(const std::vector<Pod>& pods,
                       std::optional<absl::Time> driver_ready_since = std::nullopt) const;
 

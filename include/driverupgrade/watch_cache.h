@@ -7,15 +7,15 @@
 ///     EngineOptions options{.snapshot = ..., .cache = *cache};
 ///
 /// It watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. One more watch covers all
-/// pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. Where a scope names DRA
+/// pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. If a scope names DRA
 /// drivers, it watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices, and keeps those of these
-/// drivers; claims are stored packed, too. A broken watch resumes
-/// where it stopped. If it cannot resume, the cache lists the objects again and compares. Objects are immutable and
-/// shared, except for pods of the cluster: there are very many, so they are stored packed and unpacked on each request.
-/// An object that cannot be read is marked (OnUnreadable::kMark) until a watch or a list delivers it whole. While one
-/// pod of a node cannot be read, the node's pods count as unknown.
+/// drivers; claims are stored packed, too. A broken watch resumes where it stopped. If it cannot resume, the cache
+/// lists the objects again and compares. Objects are immutable and shared, except for pods of the cluster: there are
+/// very many, so they are stored packed and unpacked on each request. An object that cannot be read is marked
+/// (OnUnreadable::kMark) until a watch or a list delivers it whole. While one pod of a node cannot be read, the node's
+/// pods count as unknown.
 ///
-/// Thread-safe. Holds a share of `cluster`, and a thread for each watch between Start and Stop.
+/// Thread-safe. Shares ownership of `cluster`, and has a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_
 #define DRIVERUPGRADE_WATCH_CACHE_H_
 
@@ -42,38 +42,38 @@
 
 namespace driverupgrade {
 
-/// What one engine looks at; SnapshotOptions has the same.
+/// The objects that one engine reads; same as in SnapshotOptions.
 struct DriverScope {
   /// Namespace of the driver's DaemonSets and pods.
   std::string ns = {};
   LabelSelector driver_labels = {};
   /// Namespace of NodeMaintenances, in requestor mode.
   std::optional<std::string> maintenance_ns = std::nullopt;
-  /// DRA drivers whose devices are looked at. Empty in all scopes: nothing of DRA is watched.
+  /// DRA drivers whose devices are watched. Empty in all scopes: no object of DRA is watched.
   std::vector<std::string> devices = {};
-  /// Tells engines of one driver from each other; the cache holds all nodes anyway.
+  /// Distinguishes engines of one driver; the cache contains all nodes anyway.
   LabelSelector node_selector = {};
   friend bool operator==(const DriverScope&, const DriverScope&) = default;
 };
 
 struct WatchCacheOptions {
-  /// Of all the engines that share the cache. Not empty.
+  /// Scopes of all engines that share the cache. Not empty.
   std::vector<DriverScope> drivers = {};
-  /// The server ends a watch after one to two times this.
+  /// The server ends a watch after one to two times this duration.
   absl::Duration watch_timeout = absl::Minutes(5);
-  /// Pause after a watch has failed; doubles up to `retry_max` while it goes on failing, varied by a tenth.
+  /// Pause after a watch has failed; doubles up to `retry_max` while it keeps failing, with a jitter of a tenth.
   absl::Duration retry_first = absl::Milliseconds(800);
   absl::Duration retry_max = absl::Seconds(30);
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// Why a watch had to begin again.
+/// The reason why a watch was restarted.
 enum class WatchRestart : std::uint8_t {
-  kEnded,    ///< In good order, at its time. The only one that happens where all is well.
-  kExpired,  ///< The version to go on from is too old: listed anew.
-  kFailed,   ///< Broken, refused, not understood, or ended as soon as it began.
-  kAbsent,   ///< The cluster has no such kind; looked for again now and then.
+  kEnded,    ///< Properly, after its timeout. The only reason that occurs if all is well.
+  kExpired,  ///< The version to continue from is too old: the objects are listed again.
+  kFailed,   ///< Broken, refused, not understood, or ended as soon as it started.
+  kAbsent,   ///< The cluster does not have this kind; retried from time to time.
 };
 inline constexpr std::array kAllWatchRestarts = {WatchRestart::kEnded, WatchRestart::kExpired, WatchRestart::kFailed,
                                                  WatchRestart::kAbsent};
@@ -88,67 +88,69 @@ class WatchCache final {
                                                                           WatchCacheOptions options);
   ~WatchCache();
 
-  /// Begins to follow the cluster, by a thread for each watch; once.
+  /// Starts to follow the cluster, with a thread for each watch; call it once.
   void Start();
-  /// Instead of Start, for who wants no threads (a simulation): one watch after the other, each until it ends, but for
-  /// those that have to wait after a failure. The cluster's watches have to end when there is no more to tell, with a
-  /// bookmark, as FakeCluster::Poll does.
+  /// Replaces Start for programs without threads (a simulation): runs the watches in sequence, each until it ends,
+  /// except for watches that must wait after a failure. The cluster's watches must end with a bookmark when there is
+  /// nothing more to report, like FakeCluster::Poll.
   void Turn(const CallContext& context);
-  /// Ends all watches, within the time that a call needs to notice its stop token. What was read stays readable.
+  /// Ends all watches, within the time that a call needs to notice its stop token. The cached data stays readable.
   void Stop();
-  /// Every collection has been read once, and the nodes again since their watch last broke: until then the cluster may
-  /// have been set back (ADR 0007). NodeMaintenances and the kinds of DRA count as read where the cluster has no such kind.
+  /// Returns true if every collection has been read once, and the nodes again since their watch last broke: until then
+  /// the cluster may have been restored from a backup (ADR 0007). NodeMaintenances and the kinds of DRA count as read
+  /// if the cluster does not have these kinds.
   bool Synced() const;
-  /// OK, or why a watch has been failing for `patience` and longer, and since when: what the cache holds may be old.
+  /// OK, or the reason why a watch has been failing for at least `patience`, and since when: the cached data may be
+  /// old.
   absl::Status Health(absl::Duration patience = absl::Minutes(1)) const;
-  /// How often watches began again, of all collections together; every reason is there.
+  /// Number of restarts of watches, over all collections; contains every reason.
   std::map<WatchRestart, std::uint64_t> Restarts() const;
-  /// A scope of the options, by its place there; nullopt if there is none.
+  /// Index of a scope in the options; nullopt if it is missing.
   std::optional<std::size_t> Find(const DriverScope& driver) const;
 
   /// `on_change` is called, on a watch's thread, when `Take(driver)` has become non-empty, and when the cache has
-  /// become Synced; it must not block nor call the cache. Null: nobody. Returns when no earlier one is running any
-  /// more.
+  /// become Synced; it must not block or call the cache. Null: no callback. Returns when no earlier callback is running
+  /// any longer.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   /// The changes since the last call; everything at first.
   CacheChanges Take(std::size_t driver);
-  /// Another engine takes over: the next Take gives it everything, and the interest of the one before it is dropped.
+  /// Another engine takes over: the next Take reports everything, and the interest of the previous engine is dropped.
   void Attach(std::size_t driver);
 
-  /// nullptr: no such node.
+  /// nullptr: the node does not exist.
   std::shared_ptr<const Node> FindNode(const std::string& name) const;
-  /// Pods of the driver on the node; of no node if `node` is empty.
+  /// Pods of the driver on the node; without a node if `node` is empty.
   std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const;
   std::vector<DaemonSet> DaemonSets(std::size_t driver) const;
   std::vector<ControllerRevision> Revisions(std::size_t driver) const;
-  /// For the node, by name; for no node that can be told if `node` is empty. nullopt if the driver has no maintenance
-  /// namespace, they have not been read yet, or one that cannot be read may be the node's.
+  /// NodeMaintenances for the node, sorted by name; if `node` is empty, those whose node is not known. nullopt if the
+  /// driver has no maintenance namespace, they have not been read yet, or an unreadable one may be the node's.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
-  /// What DRA says of the node's devices, of the drivers of the scope. Errors: NotFound if the cluster does not serve one
-  /// of the kinds; Unavailable if one has not been read yet, or the scope names no drivers; DataLoss if an object that may
-  /// be the node's cannot be read.
+  /// DRA objects for the node's devices, of the drivers of the scope. Errors: NotFound if the cluster does not serve
+  /// one of the kinds. Unavailable if one has not been read yet, or if the scope names no drivers. DataLoss if an
+  /// object that may be the node's cannot be read.
   [[nodiscard]] absl::StatusOr<NodeDevices> Devices(std::size_t driver, const std::string& node) const;
-  /// Objects of DRA that cannot be read, and may be of any node.
+  /// Objects of DRA that cannot be read, and may belong to any node.
   std::vector<Finding> DeviceFindings(std::size_t driver) const;
   /// All pods on the node, if they are known: read since its cordon was last seen to change, and followed since.
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
-  /// Whether PodsOn has an answer; costs no copy of the pods.
+  /// Returns true if PodsOn has a value; does not copy the pods.
   bool KnowsPodsOn(const std::string& node) const;
-  /// The nodes whose pods the driver's engine wants to know; pods of others are forgotten, unless another engine wants
+  /// Sets the nodes whose pods the driver's engine needs. Pods of other nodes are dropped, unless another engine needs
   /// them.
   void SetInterest(std::size_t driver, std::set<std::string> nodes);
-  /// Reads the pods of a node of interest, by one consistent list, so that it is newer than the cordon. Errors: those of
-  /// the list; DataLoss, with its name, if one of the pods cannot be read; Aborted if the watch on pods began anew
-  /// meanwhile.
+  /// Reads the pods of a node of interest, by one consistent list, so that it is newer than the cordon. Errors: the
+  /// errors of the list; DataLoss, with its name, if one of the pods cannot be read; Aborted if the watch on pods was
+  /// restarted meanwhile.
   [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);
-  /// The same for many nodes by one list of all pods of the cluster; how it went with each.
+  /// Same for many nodes by one list of all pods of the cluster; returns the status of each node.
   [[nodiscard]] std::map<std::string, absl::Status> ReadAllPods(const CallContext& context,
                                                                 const std::set<std::string>& nodes);
-  /// A node as the answer to our own write has it: known before the watch tells, unless that knows better.
+  /// Adds a node as returned by our own write: known before the watch reports it, unless the watch has a newer version.
   void NodeWritten(Node node);
 
-  /// The revisions in the namespace of the driver by one consistent list, for who cannot wait until the watch has them.
-  /// One that cannot be read is marked. Errors: those of the list.
+  /// Returns the revisions in the namespace of the driver by one consistent list, for callers that cannot wait for the
+  /// watch. An unreadable revision is marked. Errors: the errors of the list.
   [[nodiscard]] absl::StatusOr<std::vector<ControllerRevision>> ListRevisions(const CallContext& context,
                                                                               std::size_t driver);
 

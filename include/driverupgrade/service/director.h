@@ -82,8 +82,8 @@ class Director {
   /// their memory; any other change creates all engines again.
   virtual std::optional<std::vector<EngineSpec>> Wanted() = 0;
 
-  /// Called when engines have been created again, with the errors of those that could not be created, by name; the
-  /// others run. An error ends the service; a director that reports the errors elsewhere returns OK.
+  /// Called when engines have been created again, with the errors of the engines that could not be created, by name;
+  /// the others run. An error ends the service; a director that reports the errors elsewhere returns OK.
   virtual absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) {
     return refused.empty() ? absl::OkStatus() : refused.begin()->second;
   }

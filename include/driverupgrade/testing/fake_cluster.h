@@ -1,5 +1,5 @@
-/// A small model of a Kubernetes cluster to test an upgrade against: API server, DaemonSet and ReplicaSet
-/// controllers, scheduler, kubelets, disruption budgets, on a virtual clock.
+/// A small model of a Kubernetes cluster for tests of an upgrade: API server, DaemonSet and ReplicaSet controllers,
+/// scheduler, kubelets, disruption budgets, on a virtual clock.
 ///
 /// Defines FakeCluster. See fake_cluster_specs.h for its objects and reports, and builders.h for nodes, pods and
 /// whole fleets.
@@ -12,21 +12,21 @@
 ///     cluster->FailNext(Operation::kPatchNode, absl::UnavailableError("etcd"));
 ///     cluster->Advance(absl::Minutes(1));
 ///
-/// - Deterministic: no real time, no random number, no unordered container. Equal calls give equal clusters,
-///   resourceVersions ("1001", "1002", ... from one counter), UIDs and pod names included.
-/// - Time: what the cluster does by itself is queued and happens in order of time. Every call below and of
-///   the facade first lets happen what is due by the clock; Advance and RunUntil move the clock from one
-///   event to the next.
-/// - A model and no recorder: assert on nodes() and pods(), not on calls. The journal is for output.
-/// - Not modelled: adoption of orphans, tolerations (taints are stored and validated), percentages in budgets, history limits of
-///   revisions, duplicates of DaemonSet pods being removed, other limits of RollingUpdate than maxUnavailable 1
-///   and maxSurge 0, pods evicted from lost nodes. Of the maintenance operator: its webhook, its garbage collector,
-///   maxUnavailable, its ranking of requests (the oldest comes first), OpenShift, and that the real one, when it writes
-///   an object, leaves out zeros and falses, for which the server fills in its defaults. Of DRA: tolerations, single
-///   devices of a pool, and the effect NoExecute, which taints as NoSchedule does and deletes nothing.
-/// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until there is more to see,
-///   by the virtual clock; their sinks are called without a lock, and may use the cluster. End them before the
-///   cluster ends.
+/// - Deterministic: no real time, no random number, no unordered container. Equal calls produce equal clusters,
+///   including resourceVersions ("1001", "1002", ... from one counter), UIDs and pod names.
+/// - Time: the cluster's own actions are queued and happen in order of time. Every call below and of the facade first
+///   runs the actions that are due by the clock; Advance and RunUntil move the clock from one event to the next.
+/// - A model, not a recorder: assert on nodes() and pods(), not on calls. The journal is for output.
+/// - Not modelled in general: adoption of orphans, tolerations (taints are stored and validated), percentages in
+///   budgets, history limits of revisions, removal of duplicate DaemonSet pods, limits of RollingUpdate except
+///   maxUnavailable 1 and maxSurge 0, eviction of pods from lost nodes. Of the maintenance operator: its webhook, its
+///   garbage collector, maxUnavailable, its ranking of requests (the oldest comes first), and OpenShift. Also, the real
+///   operator leaves out zeros and falses when it writes an object, and the server fills in its defaults for them. Of
+///   DRA: tolerations, single devices of a pool, and the effect NoExecute, which taints like NoSchedule and deletes
+///   nothing.
+/// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until new events happen on the
+///   virtual clock; their sinks are called without a lock, and may use the cluster. End them before the cluster is
+///   destroyed.
 #ifndef DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_
 #define DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_
 
@@ -52,79 +52,80 @@ class FakeCluster final : public ClusterFacade {
   explicit FakeCluster(std::shared_ptr<FakeClock> clock, FakeClusterOptions options = {});
   ~FakeCluster() override;
 
-  // The world. Each returns the object as stored: an empty UID is filled in.
+  // Setup of the cluster. Each call returns the object as stored: an empty UID is filled in.
 
-  /// A node of that name is removed first, with its pods: re-created under the same name.
+  /// An existing node of the same name is removed first, with its pods: the node is re-created.
   Node AddNode(Node node);
-  /// A pod of that name is removed first. A pod controlled by a ReplicaSet or StatefulSet makes that workload
-  /// known and adds one to its replicas; the UID of the owner is filled in. A Pending pod is bound and
-  /// started, others are as given.
+  /// An existing pod of the same name is removed first. A pod controlled by a ReplicaSet or StatefulSet registers that
+  /// workload and adds one to its replicas; the UID of the owner is filled in. A Pending pod is bound and started;
+  /// others stay as given.
   Pod AddPod(Pod pod, PodBehavior behavior = {});
   DaemonSet AddDaemonSet(DaemonSetSpec spec);
   void AddWorkload(WorkloadSpec spec);
-  /// Replaces the budget of that name.
+  /// Replaces an existing budget of the same name.
   void AddDisruptionBudget(DisruptionBudgetSpec spec);
-  /// One that somebody else made, in any state; one of that name is removed first. The operator's finalizer
-  /// holds it from the state Cordon on, and if it is being deleted. After Cordon, the operator takes the node
-  /// for one that it cordoned itself, if the object says `cordon`.
+  /// Adds an object of another client, in any state; an existing one of the same name is removed first. The operator's
+  /// finalizer keeps it from the state Cordon on, and while it is being deleted. After Cordon, the operator treats the
+  /// node as cordoned by itself, if the object has `cordon`.
   NodeMaintenance AddNodeMaintenance(NodeMaintenance maintenance);
-  /// An unallocated claim, for pods that name it in Pod::resource_claims. The scheduler allocates it with the first of
-  /// them, and the claim is deallocated with the last, or deleted if a pod owns it.
+  /// Adds an unallocated claim, for pods that name it in Pod::resource_claims. The scheduler allocates it with the
+  /// first of them. With the last one, the claim is deallocated, or deleted if a pod owns it.
   ResourceClaim AddResourceClaim(ResourceClaimSpec spec);
-  /// Publishes devices as a plugin does. `slice` gives the driver, the node and the devices. The pool has the name of the
-  /// node and one slice; other devices raise its generation.
+  /// Publishes devices like a plugin. `slice` contains the driver, the node and the devices. The pool has the name of
+  /// the node and one slice; other devices raise its generation.
   ResourceSlice PublishDevices(ResourceSlice slice);
 
-  // The administrator. False if there is no such object.
+  // Actions of the administrator. They return false if the object does not exist.
 
   bool Cordon(const std::string& node_name);
   bool Uncordon(const std::string& node_name);
-  /// Any edit of labels, annotations and the rest; name and UID stay.
+  /// Any change of labels, annotations and other fields; name and UID stay.
   bool EditNode(const std::string& node_name, const std::function<void(Node&)>& edit);
   bool RemoveNode(const std::string& node_name);
   /// Whether new pods of DaemonSets fit on the node. With a message they stay unbound: it is the scheduler's, in
   /// Pod::unscheduled_message. Without one those that wait are bound.
   bool SetNodeFull(const std::string& node_name, const std::string& message);
   bool EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit);
-  /// As `kubectl delete --force --grace-period=0`.
+  /// Same as `kubectl delete --force --grace-period=0`.
   bool RemovePod(const std::string& ns, const std::string& name);
-  /// Changes the pod template of a DaemonSet, or changes it back. `template_json` as in DaemonSetSpec; empty
-  /// also stands for what this hash had before.
+  /// Changes the pod template of a DaemonSet, or changes it back. `template_json`: same as in DaemonSetSpec; empty also
+  /// stands for the earlier template of this hash.
   bool SetTemplate(const std::string& ns, const std::string& name, const std::string& hash,
                    const std::string& template_json = {});
-  /// Any edit of labels and annotations of a DaemonSet; all else stays.
+  /// Any change of labels and annotations of a DaemonSet; everything else stays.
   bool EditDaemonSet(const std::string& ns, const std::string& name, const std::function<void(DaemonSet&)>& edit);
-  /// Its pods are deleted, or lose their owner if `orphan`; its ControllerRevisions go.
+  /// Its pods are deleted, or lose their owner if `orphan`; its ControllerRevisions are deleted.
   bool RemoveDaemonSet(const std::string& ns, const std::string& name, bool orphan = false);
   bool RemoveDisruptionBudget(const std::string& ns, const std::string& name);
-  /// From now on nothing can be created in it, evictions included. Its pods stay.
+  /// From now on nothing can be created in the namespace, not even evictions. Its pods stay.
   void TerminateNamespace(const std::string& ns);
-  /// Any edit; namespace, name and UID stay.
+  /// Any change; namespace, name and UID stay.
   bool EditNodeMaintenance(const std::string& ns, const std::string& name,
                            const std::function<void(NodeMaintenance&)>& edit);
-  /// With its finalizer: nobody gives the node back.
+  /// Ignores its finalizer: the node is not released.
   bool RemoveNodeMaintenance(const std::string& ns, const std::string& name);
-  /// Until then nobody cares for NodeMaintenances. It begins with those that exist.
+  /// Until this call, NodeMaintenances are not processed. It starts with the existing ones.
   void RunMaintenanceOperator(MaintenanceOperatorOptions options = {});
   void StopMaintenanceOperator();
-  /// As the kubelet does when a plugin has been gone for 30 s.
+  /// Same as the kubelet after a plugin has been missing for 30 s.
   bool WithdrawDevices(const std::string& driver, const std::string& node_name);
   /// DeviceTaintRules, Leases and ConfigMaps are created and changed through the facade, by this client or another.
   bool RemoveDeviceTaintRule(const std::string& name);
   bool RemoveLease(const std::string& ns, const std::string& name);
   bool RemoveConfigMap(const std::string& ns, const std::string& name);
 
-  // What goes wrong in the cluster. False if there is no such object.
+  // Problems in the cluster. They return false if the object does not exist.
 
   bool SetNodeReady(const std::string& node_name, bool ready);
   /// Sets every container of the pod ready or not.
   bool SetPodReady(const std::string& ns, const std::string& name, bool ready);
-  /// For what has not begun yet; a pod that is being deleted and was held for ever is let go.
+  /// Applies to phases that have not started yet. A pod that is being deleted, and that its old behavior kept
+  /// indefinitely, is released.
   bool SetPodBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
-  /// Of the pods that it creates from now on.
+  /// Applies to pods that it creates from now on.
   bool SetDaemonSetBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
-  /// Pods of the DaemonSet with this hash (empty: any) on this node (empty: any) crash whenever they start:
-  /// never ready, with a growing restart count. Running pods go on; clearing lets crashing ones start at
+  /// Pods of the DaemonSet with this hash (empty: any) on this node (empty: any) crash whenever they start: never
+  /// ready, with a growing restart count. Running pods keep running; clearing the rules lets crashing pods start at
   /// their next restart.
   bool AddCrashRule(const std::string& ns, const std::string& daemon_set, const std::string& hash,
                     const std::string& node_name = {});
@@ -133,53 +134,54 @@ class FakeCluster final : public ClusterFacade {
   // Time.
 
   absl::Time Now() const;
-  /// When the cluster does something next; InfiniteFuture if never.
+  /// Time of the cluster's next action; InfiniteFuture if there is none.
   absl::Time NextEventTime() const;
   /// Moves the clock to `time`, event by event.
   void RunUntil(absl::Time time);
   void Advance(absl::Duration duration);
-  /// Lets happen what is due by the clock. Every other call does so itself.
+  /// Runs the actions that are due by the clock. Every other call does so, too.
   void Settle();
 
-  // Faults. Those for one operation are used up in the order they were given. For kEvictPod,
-  // ResourceExhausted becomes the answer kThrottled and NotFound kGone, as the contract of the facade has it.
+  // Faults. Faults for one operation are used up in the order in which they were set. For kEvictPod, ResourceExhausted
+  // becomes the result kThrottled and NotFound kGone, according to the contract of the facade.
 
-  /// The next calls are not applied and answered with `status`.
+  /// The next calls are not applied, and return `status`.
   void FailNext(Operation operation, absl::Status status, int times = 1);
-  /// The next calls are applied, and the answer is lost: answered with `status`.
+  /// The next calls are applied, but their results are lost: they return `status`.
   void FailNextAfterApplying(Operation operation, absl::Status status, int times = 1);
-  /// The next evictions are not applied and answered so.
+  /// The next evictions are not applied, and return `answer`.
   void AnswerNextEviction(EvictionAnswer answer, int times = 1);
-  /// Either may be empty.
+  /// Sets the hooks, each of which may be empty.
   void SetFaultHooks(FaultHook before, FaultHook after);
-  /// An operation that is not supported is answered with Unimplemented.
+  /// An unsupported operation returns Unimplemented.
   void SetSupported(Operation operation, bool supported);
 
-  // Watches. FailNext lets one fail before it begins; FailNextAfterApplying breaks one that has just given all there
-  // was. A version is too old, and answered with OutOfRange, if commits of that kind have been dropped since.
+  // Watches. FailNext makes a watch fail before it starts; FailNextAfterApplying breaks a watch after it has reported
+  // all existing data. A version is too old, and leads to OutOfRange, if commits of that kind have been dropped since.
 
-  /// Drops the history: versions before this one are too old, also for a watch that lags behind now.
+  /// Drops the history: versions before the current one are too old, also for a watch that lags behind now.
   void CompactLog();
-  /// Every running watch gives a bookmark, after the changes before it.
+  /// Every running watch reports a bookmark, after the changes before it.
   void SendBookmarks();
-  /// All running watches end with `status` (OK: in good order, as by timeout); what they have not given is left out.
+  /// Ends all running watches with `status` (OK: properly, as after the timeout). Changes that they have not reported
+  /// are lost.
   void BreakWatches(const absl::Status& status);
   /// Keeps everything as it is now, and sets the cluster back to it: versions come a second time, UIDs do not. All
   /// running watches break. Changes by RestoreBackup are not observed. False: there is no backup.
   void BackUp();
   bool RestoreBackup();
-  /// No watch gives changes or bookmarks until resumed, as one of an API server that lags behind. Lists are given.
+  /// Until resumed, no watch reports changes or bookmarks, as with an API server that lags behind. Lists work.
   void PauseWatches();
   void ResumeWatches();
-  /// Lets happen what is due, then returns once at least `watches` watches run, and every one that runs has given all
-  /// it may give and its sink has returned. Not to be called by a sink.
+  /// Runs the actions that are due. Returns once at least `watches` watches run, and every running watch has reported
+  /// everything it can and its sink has returned. Must not be called by a sink.
   void AwaitWatchesIdle(int watches = 0);
-  /// The Watch... of that kind without waiting, for tests without threads: gives all there is by now, then a bookmark,
-  /// and ends with OK. While paused it gives nothing but the list.
+  /// The Watch... of that kind without waiting, for tests without threads: reports everything up to now, then a
+  /// bookmark, and ends with OK. While paused it reports only the list.
   template <class T>
   [[nodiscard]] absl::Status Poll(const CallContext& context, const WatchParams& params, WatchSink<T>& sink);
 
-  // Inspection, always of the state at the clock's time; in order of (namespace and) name.
+  // Inspection, always of the state at the clock's time; sorted by (namespace and) name.
 
   std::optional<Node> node(const std::string& name) const;
   std::vector<Node> nodes() const;
@@ -198,19 +200,19 @@ class FakeCluster final : public ClusterFacade {
   std::vector<ResourceSlice> resource_slices() const;
   std::optional<Lease> lease(const std::string& ns, const std::string& name) const;
   std::optional<ConfigMap> config_map(const std::string& ns, const std::string& name) const;
-  /// What RecordEvent was given, in order.
+  /// All calls of RecordEvent, in order.
   std::vector<RecordEventParams> events() const;
-  /// The Events as they are stored, in the order of their creation: of a series one, with its latest message, time and
+  /// The Events as stored, in the order of their creation. A series is one Event, with its latest message, time and
   /// count.
   std::vector<RecordEventParams> stored_events() const;
   /// Drops the stored Events, as the server does after an hour.
   void ExpireEvents();
   std::vector<Call> journal() const;
-  /// Number of calls of that operation, failed ones included.
+  /// Number of calls of that operation, including failed ones.
   std::int64_t CallCount(Operation operation) const;
-  /// The highest resourceVersion given out.
+  /// The highest resourceVersion assigned so far.
   std::int64_t revision() const;
-  /// Replaces the one before, which may be an InvariantChecker's; null: nobody.
+  /// Replaces the current observer, which may be an InvariantChecker's. Null: no observer.
   void SetChangeObserver(ChangeObserver observer);
 
   bool Supports(Operation operation) const override;

@@ -1,4 +1,4 @@
-/// The parts of a FakeCluster: its objects, their behavior, its clock, and the calls and changes that it reports.
+/// The parts of a FakeCluster: its objects, their behavior, its clock, and its reports of calls and changes.
 ///
 /// Defines FakeClock, PodBehavior, DaemonSetSpec, DeviceRequest, ResourceClaimSpec, WorkloadSpec, DisruptionBudgetSpec,
 /// MaintenanceOperatorOptions, DeviceOptions, FakeClusterOptions, Call, FaultHook, Actor, Versions, Change and
@@ -32,7 +32,7 @@
 
 namespace driverupgrade::testing {
 
-/// A clock that moves only when told:
+/// A clock that moves only on request:
 ///
 ///     auto clock = std::make_shared<FakeClock>();
 ///     clock->Advance(absl::Minutes(5));
@@ -41,23 +41,23 @@ namespace driverupgrade::testing {
 /// Thread-safe. Share one clock among a FakeCluster and everything that is tested against it.
 class FakeClock final : public Clock {
  public:
-  /// 2026-01-01T00:00:00Z: the same in every run.
+  /// 2026-01-01T00:00:00Z: the same time in every run.
   static absl::Time DefaultStart();
 
   explicit FakeClock(absl::Time start = DefaultStart());
   absl::Time Now() const override;
-  /// Advances the clock by `duration` and returns true; false, and the clock stands, if a stop is requested
-  /// already. Never blocks, so that a loop that sleeps runs through virtual hours in no time. Threads that
-  /// sleep side by side add up their durations: meant for one loop.
+  /// Advances the clock by `duration` and returns true. If a stop has already been requested, returns false and leaves
+  /// the clock unchanged. Never blocks, so that a loop that sleeps runs through virtual hours in no time. Intended for
+  /// one loop: if threads sleep in parallel, their durations add up.
   bool SleepFor(absl::Duration duration, std::stop_token stop) override;
-  /// A negative duration turns the clock back.
+  /// A negative duration sets the clock back.
   void Advance(absl::Duration duration);
-  /// May turn the clock back, as an administrator or NTP would.
+  /// May set the clock back, as an administrator or NTP would.
   void SetTime(absl::Time time);
-  /// Like SetTime, but never turns the clock back. Returns the time it then is.
+  /// Like SetTime, but never sets the clock back. Returns the resulting time.
   absl::Time AdvanceTo(absl::Time time);
-  /// Calls `listener` after every move, on the thread that moved the clock, for as long as the result is held. It
-  /// may read the clock, but must not move it, nor use a FakeCluster, which may be in the midst of a step.
+  /// Calls `listener` after every move, on the thread that moved the clock, as long as the result exists. It may read
+  /// the clock, but must not move it, nor use a FakeCluster, which may be in the middle of a step.
   [[nodiscard]] std::shared_ptr<const void> OnMove(std::function<void()> listener);
 
  private:
@@ -71,40 +71,39 @@ class FakeClock final : public Clock {
   std::vector<std::weak_ptr<const Listener>> listeners_;
 };
 
-/// How the kubelet fares with a pod. On a node that is not ready nothing of it happens until the node is
-/// ready again.
+/// Timing of a pod's life cycle in the kubelet. While its node is not ready, all of it is suspended.
 struct PodBehavior {
-  /// From bound to Running and ready.
+  /// Time from bound to Running and ready.
   absl::Duration start_delay = absl::Seconds(5);
-  /// From deletion to the end of the object. More than the grace period: a finalizer holds it; infinite: for
-  /// ever.
+  /// Time from deletion to the disappearance of the object. Longer than the grace period: a finalizer keeps it;
+  /// infinite: the pod never disappears.
   absl::Duration stop_delay = absl::Seconds(2);
-  /// deletionTimestamp lies that far ahead of the deletion; zero: the object ends with the deletion.
+  /// deletionTimestamp is set this far after the deletion; zero: the object disappears with the deletion.
   absl::Duration grace_period = absl::Seconds(30);
-  /// How long after it became Running the pod is Succeeded, as a job's is; at least one second.
+  /// Time from Running to Succeeded, as for a job's pod; at least one second.
   absl::Duration run_time = absl::InfiniteDuration();
 };
 
 struct DaemonSetSpec {
   std::string ns = {};
   std::string name = {};
-  /// Of the DaemonSet itself.
+  /// Labels of the DaemonSet itself.
   StringMap labels = {};
   /// The selector, and labels of every pod; empty: `app=<name>`.
   StringMap match_labels = {};
-  /// More labels of every pod.
+  /// Additional labels of every pod.
   StringMap template_labels = {};
-  /// Pods go to the nodes that have these labels, cordoned ones included.
+  /// Pods run on the nodes that have these labels, including cordoned nodes.
   StringMap node_selector = {};
   /// Stands for the pod template; becomes the label controller-revision-hash.
   std::string hash = "rev-1";
-  /// The template itself, as JSON, for the `data` of the ControllerRevision; empty: one whose image is named
+  /// The template itself, as JSON, for the `data` of the ControllerRevision; empty: a template whose image is named
   /// after the hash.
   std::string template_json = {};
   bool on_delete = true;
   PodBehavior behavior = {};
   std::vector<std::string> resource_names = {};
-  /// Whether the pods on the nodes that exist already are Running and ready at once.
+  /// Whether the pods on existing nodes are Running and ready immediately.
   bool started = true;
 };
 
@@ -112,7 +111,7 @@ struct DaemonSetSpec {
 struct DeviceRequest {
   std::string driver = {};
   int count = 1;
-  /// Shares devices that others use, but is not exempt from taints.
+  /// Shares devices with other claims, but is not exempt from taints.
   bool admin_access = false;
 };
 
@@ -124,30 +123,29 @@ struct ResourceClaimSpec {
   std::string pod_uid = {};
 };
 
-/// Pods that are replaced when they go: a ReplicaSet, as a Deployment makes one, or a StatefulSet.
+/// Pods that are replaced when they are deleted: a ReplicaSet, as created by a Deployment, or a StatefulSet.
 struct WorkloadSpec {
-  /// A ReplicaSet replaces a pod, under another name, as soon as it is being deleted; a StatefulSet when it
-  /// is gone, under the same name with another UID.
+  /// A ReplicaSet replaces a pod, under another name, as soon as its deletion starts. A StatefulSet replaces it when it
+  /// no longer exists, under the same name with another UID.
   enum class Kind : std::uint8_t { kReplicaSet, kStatefulSet };
   Kind kind = Kind::kReplicaSet;
   std::string ns = {};
   std::string name = {};
-  /// Of the pods; empty: `app=<name>`.
+  /// Labels of the pods; empty: `app=<name>`.
   StringMap labels = {};
   StringMap node_selector = {};
   int replicas = 1;
   PodBehavior behavior = {};
   bool has_empty_dir = false;
   std::vector<std::string> resource_names = {};
-  /// Each pod gets a claim of its own, as from a template.
+  /// Each pod gets its own claim, as from a template.
   std::optional<DeviceRequest> devices = std::nullopt;
-  /// Whether the first pods are Running and ready at once, where a node takes them.
+  /// Whether the first pods are Running and ready immediately, if a node accepts them.
   bool started = true;
 };
 
-/// Set one of min_available and max_unavailable. The latter counts from the replicas of the workloads whose
-/// pods it selects: it allows nothing for bare pods alone, nor as soon as it selects pods of other
-/// controllers.
+/// Set either min_available or max_unavailable. The latter is relative to the replicas of the workloads whose pods it
+/// selects: it allows no disruption if it selects only bare pods, or any pods of other controllers.
 struct DisruptionBudgetSpec {
   std::string ns = {};
   std::string name = {};
@@ -161,65 +159,66 @@ struct DisruptionBudgetSpec {
   bool processed = true;
 };
 
-/// NVIDIA's maintenance operator, which carries out NodeMaintenances: cordons, waits, drains, reports Ready, and
-/// gives the node back when the object is deleted.
+/// NVIDIA's maintenance operator, which carries out NodeMaintenances: it cordons, waits, drains, reports Ready, and
+/// releases the node when the object is deleted.
 struct MaintenanceOperatorOptions {
-  /// From a change of an object to the operator's next step, which takes the object one state further.
+  /// Time from a change of an object to the operator's next step, which advances the object by one state.
   absl::Duration step_delay = absl::Seconds(1);
-  /// Between two looks at the pods that are waited for or drained, and two attempts to evict them.
+  /// Time between two checks of pods that are waited for or drained, and between two attempts to evict them.
   absl::Duration poll_interval = absl::Seconds(10);
-  /// maxParallelOperations: how many nodes may have an object past Pending; nullopt: any number.
+  /// maxParallelOperations: number of nodes that may have an object past Pending; nullopt: any number.
   std::optional<int> parallel = {};
 };
 
-/// Sets the kinds of DRA that the cluster serves, and how its components handle DeviceTaintRules.
+/// The kinds of DRA that the cluster serves, and the way its components handle DeviceTaintRules.
 struct DeviceOptions {
   enum class Served : std::uint8_t {
     kNone,
-    kClaims,  ///< ResourceClaims and ResourceSlices alone, as Kubernetes 1.34 to 1.36 do.
+    kClaims,  ///< Only ResourceClaims and ResourceSlices, like Kubernetes 1.34 to 1.36.
     kRules,   ///< DeviceTaintRules as well.
   };
   Served served = Served::kRules;
   /// Time after the taint during which the scheduler still allocates the devices.
   absl::Duration late_allocations = absl::ZeroDuration();
-  /// Until the device-taint-eviction controller has set its condition; nullopt: its gate is off, and it never does.
+  /// Time until the device-taint-eviction controller has set its condition; nullopt: its gate is off, and it never
+  /// does.
   std::optional<absl::Duration> controller_delay = absl::ZeroDuration();
 };
 
 struct FakeClusterOptions {
-  /// From SetTemplate until the controller has observed it and made the ControllerRevision. Pods
-  /// created meanwhile are of the old template.
+  /// Time from SetTemplate until the controller has observed it and created the ControllerRevision. Pods created in
+  /// between have the old template.
   absl::Duration template_delay = absl::ZeroDuration();
-  /// Until a controller replaces a pod.
+  /// Time until a controller replaces a pod.
   absl::Duration controller_delay = absl::ZeroDuration();
-  /// Until an unbound pod is bound. DaemonSet pods are created bound.
+  /// Time until an unbound pod is bound. DaemonSet pods are created bound.
   absl::Duration scheduler_delay = absl::ZeroDuration();
-  /// From the end of a node to the end of its pods.
+  /// Time from the removal of a node to the removal of its pods.
   absl::Duration pod_gc_delay = absl::ZeroDuration();
-  /// First pause between two restarts of a crashing container; doubles up to the other. At least one second.
+  /// First pause between two restarts of a crashing container; doubles up to `crash_backoff_max`. At least one second.
   absl::Duration crash_backoff_initial = absl::Seconds(10);
   absl::Duration crash_backoff_max = absl::Seconds(300);
   DeviceOptions devices = {};
-  /// The version of the empty cluster; 1000 at least. Near a power of ten versions get one more digit before long.
+  /// The version of the empty cluster; at least 1000. Near a power of ten, versions soon get one more digit.
   std::int64_t first_revision = 1000;
-  /// Whether journal() is kept; counters always are.
+  /// Whether journal() is recorded; counters always are.
   bool keep_journal = true;
-  /// How many commits of each kind watches can go back to; as many old versions of objects are held in memory.
+  /// Number of commits of each kind that watches can go back; as many old versions of objects are kept in memory.
   std::size_t watch_log_size = 100'000;
-  /// False: every watch ends, with a bookmark, when it has given all there is, as Poll does; so a WatchCache needs no
-  /// threads (WatchCache::Turn).
+  /// False: every watch ends with a bookmark when it has reported all existing data, like Poll; a WatchCache then needs
+  /// no threads (WatchCache::Turn).
   bool watches_follow = true;
-  /// Between two bookmarks of a watch that has seen all there is.
+  /// Time between two bookmarks of a watch that is up to date.
   absl::Duration bookmark_period = absl::InfiniteDuration();
 };
 
 /// One call through the facade.
 struct Call {
-  /// 1, 2, ... in order of arrival.
+  /// Consecutive number 1, 2, ... in order of arrival.
   std::int64_t number = 0;
   Operation operation = Operation::kGetNode;
   absl::Time time = absl::UnixEpoch();
-  /// `gpu-7` or `team-a/web-1`; for a list, namespace and node, empty where not restricted.
+  /// `gpu-7` or `team-a/web-1`; for a list, namespace and node, empty if not restricted.
   std::string object = {};
   /// All other parameters of the call, as text for a reader.
   std::string parameters = {};
@@ -231,8 +230,8 @@ struct Call {
   bool applied = false;
 };
 
-/// Runs before or after the model, without a lock: it may use the cluster. A status is answered in place of
-/// the model's answer; from before the model, the call is then not applied.
+/// Runs before or after the model, without a lock: it may use the cluster. A returned status replaces the model's
+/// result; if it comes from the hook before the model, the call is not applied.
 using FaultHook = std::function<std::optional<absl::Status>(const Call&)>;
 
 enum class Actor : std::uint8_t { kClient, kAdministrator, kCluster };
@@ -245,7 +244,7 @@ struct Versions {
   const T* after = nullptr;
 };
 
-/// One commit: exactly one of the pairs is set. The pointers are valid during the call only.
+/// One commit: exactly one of the pairs is set. The pointers are valid only during the call.
 struct Change {
   std::int64_t revision = 0;
   absl::Time time = absl::UnixEpoch();
@@ -261,8 +260,8 @@ struct Change {
   Versions<Lease> lease = {};
   Versions<ConfigMap> config_map = {};
 };
-/// Runs after each commit, on whichever thread made it happen, with the cluster locked: it must not use the
-/// cluster, but sees every change, in order.
+/// Runs after each commit, on the thread that caused it, with the cluster locked. It must not use the cluster, but sees
+/// every change, in order.
 using ChangeObserver = std::function<void(const Change&)>;
 
 }  // namespace driverupgrade::testing

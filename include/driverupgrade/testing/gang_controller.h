@@ -1,8 +1,8 @@
 /// Jobs whose pods only run together, on a FakeCluster.
 ///
-/// Defines GangController. It behaves like the controllers of training jobs. If one pod of a gang is lost, it deletes the others, and
-/// creates all of them again once there are nodes for them. As the scheduler does, it avoids nodes with a taint PreferNoSchedule if there are
-/// enough others.
+/// Defines GangController. It behaves like the controllers of training jobs. If one pod of a gang is lost, it deletes
+/// the others, and creates all of them again once there are nodes for them. Like the scheduler, it avoids nodes with a
+/// taint PreferNoSchedule if there are enough others.
 ///
 ///     GangController jobs(cluster, /*seed=*/1);
 ///     jobs.Add("train", {PodBuilder("team", "train-0").OnNode("n1").Build(), PodBuilder("team", "train-1").OnNode("n2").Build()});
@@ -11,7 +11,7 @@
 ///     jobs.Step();
 ///     jobs.interruptions("train");
 ///
-/// Call Step whenever something may have happened. Pods that share a node share the next one, too. Not thread-safe.
+/// Call Step whenever something may have happened. Pods that share a node also share the next node. Not thread-safe.
 #ifndef DRIVERUPGRADE_TESTING_GANG_CONTROLLER_H_
 #define DRIVERUPGRADE_TESTING_GANG_CONTROLLER_H_
 
@@ -34,18 +34,18 @@ class GangController {
   /// `cluster` is not null. The same seed makes the same choices of nodes.
   GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed);
 
-  /// Adds the pods to the cluster. Their nodes exist. A Job replaces their controllers, so that no other controller creates them again.
-  /// `behavior` also holds for the pods that follow them.
+  /// Adds the pods to the cluster. Their nodes must exist. A Job replaces their controllers, so that no other
+  /// controller creates them again. `behavior` also applies to their replacements.
   void Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior = {});
-  /// Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes: schedulable, ready, and without a pod of
-  /// another gang. Gangs that were interrupted first start first.
+  /// Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes: schedulable, ready, and
+  /// without a pod of another gang. Gangs start in the order in which they were interrupted.
   void Step();
 
-  /// Returns how often the gang has lost a pod while it ran; 0 for an unknown name.
+  /// Returns how often the gang has lost a pod while it was running; 0 for an unknown name.
   int interruptions(const std::string& gang) const;
   /// Returns the interruptions of all gangs.
   int interruptions() const;
-  /// Returns the interruptions of the gang that has most of them.
+  /// Returns the interruptions of the gang that has the most.
   int interruptions_peak() const;
   /// Returns the nodes on which the gang runs; empty if it waits for nodes, or is unknown.
   std::set<std::string> NodesOf(const std::string& gang) const;
@@ -64,7 +64,7 @@ class GangController {
   bool IsWhole(const Gang& gang) const;
   void Interrupt(const std::string& name, Gang& gang);
   void Start(Gang& gang);
-  // `avoided` gets the free nodes with a taint PreferNoSchedule.
+  // Adds free nodes with a taint PreferNoSchedule to `avoided`.
   std::vector<std::string> FreeNodes(std::set<std::string>& avoided) const;
 
   std::shared_ptr<FakeCluster> cluster_;

@@ -1,35 +1,36 @@
-/// Kubernetes objects from and to the JSON that the API server speaks.
+/// Converts Kubernetes objects from and to the JSON of the API server.
 ///
 /// Defines
 ///  - ApiObject: an object of any kind;
-///  - ParseObject, ParseList, ListPage: from the body of an answer;
+///  - ParseObject, ParseList, ListPage: from the body of a response;
 ///  - ParseWatchEvent, WatchEvent: from a line of a watch;
-///  - ParseMixedList, ClusterObjects: from what `kubectl get nodes,pods,... -o json` prints;
+///  - ParseMixedList, ClusterObjects: from the output of `kubectl get nodes,pods,... -o json`;
 ///  - ApiStatus, ParseApiStatus: from the body of an error;
 ///  - FormatNodePatch, FormatEviction, FormatDeleteOptions, FormatNodeMaintenance, FormatNodeMaintenancePatch,
 ///    FormatDeviceTaintRule, FormatDeviceTaintRulePatch, FormatConfigMapPatch, FormatEvent, FormatEventPatch: bodies of
 ///    the writes;
-///  - FormatObject, FormatList: bodies of answers, for fakes and tests; FormatObject also of the writes of Lease and
+///  - FormatObject, FormatList: bodies of responses, for fakes and tests; FormatObject also for the writes of Lease and
 ///    ConfigMap.
 ///
 ///     absl::StatusOr<ListPage<Pod>> page = ParseList<Pod>(body);
 ///     if (!page.ok()) return page.status();  // "items[3].metadata.labels: expected an object, got a string"
 ///     for (Pod& pod : page->items) Use(pod);
 ///
-/// How a document is read:
-///  - Unknown members are ignored, unknown enumeration values tolerated; missing and null are the default.
-///  - `kind` at the top is checked, so that an error body is not taken for an empty object.
-///  - A member of the wrong type fails the whole document, and the error has its path: what is wrong is never taken for
-///    absent, and half a list would be worse. With OnUnreadable::kMark it only marks the object that it is in (see
-///    cluster_types.h), unless it is its name, its namespace or what makes the document a list or an event.
-///  - Of members with the same key the last counts, as in Go.
-///  - Malformed JSON, invalid UTF-8, a NUL byte and more than 64 levels of nesting are errors. No input
-///    recurses deeper, aborts or throws.
-/// What is written is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
+/// Rules for reading a document:
+///  - Unknown members are ignored, and unknown enumeration values are tolerated; missing and null mean the default.
+///  - `kind` at the top is checked, so that an error body is not mistaken for an empty object.
+///  - A member of the wrong type fails the whole document with an error that contains its path. A wrong value is never
+///    treated as absent, and half a list would be worse. With OnUnreadable::kMark it only marks the object that it is
+///    in (see cluster_types.h), unless it is its name, its namespace or the member that makes the document a list or an
+///    event.
+///  - If several members have the same key, the last one counts, as in Go.
+///  - Malformed JSON, invalid UTF-8, a NUL byte and more than 64 levels of nesting are errors. No input recurses
+///    deeper, aborts or throws.
+/// Output is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
 ///
-/// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision,
-/// PodDisruptionBudget, NodeMaintenance, DeviceTaintRule, ResourceClaim, ResourceSlice, Lease or ConfigMap; for reading
-/// also ApiObject, which is of any kind.
+/// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget,
+/// NodeMaintenance, DeviceTaintRule, ResourceClaim, ResourceSlice, Lease or ConfigMap; for reading also ApiObject,
+/// which stands for any kind.
 #ifndef DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 #define DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 
@@ -46,24 +47,24 @@
 
 namespace driverupgrade {
 
-/// An object of any kind, as its JSON text: for kinds that the library has no type for. A value. See
+/// An object of any kind, as its JSON text: for kinds without a type in this library. A value. See
 /// kubernetes/object_client.h.
 struct ApiObject {
-  /// Empty where the kind has no namespaces.
+  /// Empty if the kind has no namespaces.
   std::string ns = {};
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// The whole object, without white space, its members in the order of the answer. Integers beyond 64 bits become
-  /// floating-point numbers. Items of a list lack `kind` and `apiVersion` where the server leaves them out.
+  /// The whole object, without white space, with its members in the order of the response. Integers beyond 64 bits
+  /// become floating-point numbers. Items of a list lack `kind` and `apiVersion` if the server leaves them out.
   std::string json = {};
   friend bool operator==(const ApiObject&, const ApiObject&) = default;
 };
 
-/// One object. Times are RFC 3339; a selector that is missing or unparsable selects nothing, and `{}` selects
-/// everything. The `data` of a ControllerRevision is written anew without white space, its members in the
-/// order of the document. Where a NodeMaintenance lacks a member, its default is that of the server's schema. The
-/// `binaryData` of a ConfigMap is ignored. A DeviceTaintRule with an effect that is not known cannot be read.
+/// Reads one object. Times are RFC 3339; a selector that is missing or unparsable selects nothing, and `{}` selects
+/// everything. The `data` of a ControllerRevision is formatted again without white space, with its members in the order
+/// of the document. Members that a NodeMaintenance lacks get the defaults of the server's schema. The `binaryData` of a
+/// ConfigMap is ignored. A DeviceTaintRule with an unknown effect cannot be read.
 ///
 /// Errors: InvalidArgument, with the path in the document or the byte where the JSON is malformed.
 template <typename T>
@@ -73,16 +74,16 @@ template <typename T>
 template <typename T>
 struct ListPage {
   std::vector<T> items = {};
-  /// What to ask the next page with; empty on the last one, and only there.
+  /// Token to request the next page with; empty only on the last page.
   std::string continue_token = {};
-  /// The version the whole list was read at: where a watch goes on (opaque).
+  /// The version at which the whole list was read, from which a watch continues (opaque).
   std::string resource_version = {};
   friend bool operator==(const ListPage&, const ListPage&) = default;
 };
 
-/// `on_unreadable` is of no meaning for a Lease, a ConfigMap and an ApiObject: they always fail the list.
+/// `on_unreadable` is ignored for a Lease, a ConfigMap and an ApiObject: they always fail the list.
 ///
-/// Errors: as ParseObject.
+/// Errors: same as ParseObject.
 template <typename T>
 [[nodiscard]] absl::StatusOr<ListPage<T>> ParseList(std::string_view json,
                                                     OnUnreadable on_unreadable = OnUnreadable::kFail);
@@ -101,15 +102,15 @@ struct ClusterObjects {
   friend bool operator==(const ClusterObjects&, const ClusterObjects&) = default;
 };
 
-/// A `List` whose items say their kind, as kubectl prints it. Items of other kinds, or of another API group, are
-/// ignored; an item without apiVersion is taken by its kind.
+/// A `List` whose items have a kind, as printed by kubectl. Items of other kinds, or of another API group, are ignored;
+/// an item without apiVersion is identified by its kind.
 ///
-/// Errors: as ParseObject, and InvalidArgument for an item without a kind, for one of ours without a name, and for one
-/// whose name another of its kind and namespace has: no cluster has such objects.
+/// Errors: same as ParseObject. Also InvalidArgument for an item without a kind, for one of our kinds without a name,
+/// and for a duplicate name of the same kind and namespace: no cluster has such objects.
 [[nodiscard]] absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json,
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);
 
-/// A `Status` object: what the API server answers instead of an object.
+/// A `Status` object: returned by the API server instead of an object.
 struct ApiStatus {
   struct Cause {
     std::string reason = {};
@@ -121,10 +122,10 @@ struct ApiStatus {
   std::string status = {};
   /// HTTP status; 0 if absent.
   int code = 0;
-  /// E.g. `NotFound`; empty is unknown.
+  /// For example `NotFound`; empty if unknown.
   std::string reason = {};
   std::string message = {};
-  /// The object it is about. `details_kind` often holds the resource (`pods`).
+  /// The object that the status is about. `details_kind` often contains the resource (`pods`).
   std::string details_group = {};
   std::string details_kind = {};
   std::string details_name = {};
@@ -134,8 +135,8 @@ struct ApiStatus {
   friend bool operator==(const ApiStatus&, const ApiStatus&) = default;
 };
 
-/// Nullopt if `json` is no JSON or no Status: proxies and the server's own throttling answer in plain text.
-/// Members of a wrong type count as absent: an error must not be lost because of the error in it.
+/// Returns nullopt if `json` is not JSON or not a Status: proxies and the server's own throttling respond in plain
+/// text. Members of a wrong type count as absent: an error must not be lost because of the error in it.
 std::optional<ApiStatus> ParseApiStatus(std::string_view json);
 
 /// One line of a watch.
@@ -146,51 +147,51 @@ struct WatchEvent {
     kModified,
     kDeleted,
     kBookmark,
-    kError,    ///< The watch is at its end.
-    kUnknown,  ///< Of a type that did not exist when this was written, to be skipped. Nothing else of it is read.
+    kError,    ///< The watch has ended with an error.
+    kUnknown,  ///< A type unknown to this version, to be skipped. The rest of the event is not read.
   };
   Type type = Type::kUnknown;
-  /// As it is now; its last state if it was deleted. Of these three types only.
+  /// The current object, or its last state if it was deleted. Only for kAdded, kModified and kDeleted.
   T object = {};
-  /// Of the object or the bookmark: where to go on after this event. Then never empty.
+  /// Version of the object or the bookmark: the version to continue from after this event. Never empty for these types.
   std::string resource_version = {};
-  /// Of an error; empty if the server sent something else than a Status.
+  /// The error of kError; empty if the server sent something other than a Status.
   ApiStatus error = {};
   friend bool operator==(const WatchEvent&, const WatchEvent&) = default;
 };
 
 /// Reads `{"type":...,"object":{...}}`, without its line end.
 ///
-/// `on_unreadable`: as in ParseList.
+/// `on_unreadable`: same as in ParseList.
 ///
-/// Errors: as ParseObject, the kind of the object included; and InvalidArgument if the type is missing, or the version
-/// of an object or bookmark.
+/// Errors: same as ParseObject, including the kind of the object; also InvalidArgument if the type is missing, or the
+/// version of an object or bookmark.
 template <typename T>
 [[nodiscard]] absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line,
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);
 
-/// The merge patch (`application/merge-patch+json`) of a node. It carries uid and resourceVersion, so it
-/// applies to the node at that version or not at all; removed keys are null, and so is
-/// `spec.unschedulable` of a node that is made schedulable.
+/// The merge patch (`application/merge-patch+json`) of a node. It contains uid and resourceVersion, so it applies
+/// either to the node at that version or not at all. Removed keys are null, and so is `spec.unschedulable` of a node
+/// that is made schedulable.
 std::string FormatNodePatch(const PatchNodeParams& params);
 
-/// The body of `POST .../pods/NAME/eviction`, policy/v1, with the UID as precondition. The pod's own
-/// grace period applies.
+/// The body of `POST .../pods/NAME/eviction`, policy/v1, with the UID as a precondition. The pod's own grace period
+/// applies.
 std::string FormatEviction(const EvictPodParams& params);
 
-/// The body of `DELETE .../pods/NAME`, with the UID as precondition.
+/// The body of `DELETE .../pods/NAME`, with the UID as a precondition.
 std::string FormatDeleteOptions(const DeletePodParams& params);
-/// The same of `DELETE .../nodemaintenances/NAME`.
+/// Same for `DELETE .../nodemaintenances/NAME`.
 std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params);
-/// The same of `DELETE .../devicetaintrules/NAME`.
+/// Same for `DELETE .../devicetaintrules/NAME`.
 std::string FormatDeleteOptions(const DeleteDeviceTaintRuleParams& params);
 
-/// The body of `POST .../nodemaintenances`. Zeros and falses are written, as the server's defaults are others;
-/// timeouts in whole seconds between 0 and what 32 bits hold.
+/// The body of `POST .../nodemaintenances`. Zeros and falses are written, because the server has other defaults.
+/// Timeouts are in whole seconds, from 0 to the maximum of 32 bits.
 std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params);
 
-/// The merge patch of a NodeMaintenance, or of its status if it has conditions. It carries uid and
-/// resourceVersion, as FormatNodePatch does; lists are replaced whole.
+/// The merge patch of a NodeMaintenance, or of its status if it has conditions. It contains uid and resourceVersion,
+/// like FormatNodePatch; lists are replaced as a whole.
 std::string FormatNodeMaintenancePatch(const PatchNodeMaintenanceParams& params);
 
 /// The body of `POST .../devicetaintrules`, resource.k8s.io/v1. The Node that owns the rule can be deleted before it.
@@ -200,32 +201,32 @@ std::string FormatDeviceTaintRule(const CreateDeviceTaintRuleParams& params);
 std::string FormatDeviceTaintRulePatch(const PatchDeviceTaintRuleParams& params);
 
 /// The merge patch of a ConfigMap: uid and resourceVersion as in FormatNodePatch, and the keys of `data` that change;
-/// removed ones are null.
+/// removed keys are null.
 std::string FormatConfigMapPatch(const PatchConfigMapParams& params);
 
 /// The namespace an Event belongs to: the pod's, or `default` for a node.
 std::string EventNamespace(const RecordEventParams& params);
 
-/// Returns the name of an Event, of at most 253 characters: the object's name, `.`, 16 hex digits of the time in
-/// nanoseconds since the epoch, and 8 hex digits of a hash of the content. Names sort by time, two Events of the same time
-/// have different names, and an Event that is sent twice keeps its name. All Events of a series have the name of the
-/// first one.
+/// Returns the name of an Event, of at most 253 characters. It consists of the object's name, `.`, 16 hex digits of the
+/// time in nanoseconds since the epoch, and 8 hex digits of a hash of the content. Names sort by time, two Events of
+/// the same time have different names, and an Event that is sent twice keeps its name. All Events of a series have the
+/// name of the first one.
 std::string EventName(const RecordEventParams& params);
 
-/// A core/v1 Event, written by `component`, with count 1 unless it is of a series. The message is cut to 1024
+/// A core/v1 Event, written by `component`, with count 1 unless it belongs to a series. The message is cut to 1024
 /// bytes. A time that is not finite is written as null.
 std::string FormatEvent(const RecordEventParams& params, std::string_view component);
 
-/// The merge patch by which the Event of a series that is there already gets the latest message, time and count.
+/// The merge patch that updates the existing Event of a series with the latest message, time and count.
 std::string FormatEventPatch(const RecordEventParams& params);
 
-/// The object as the API server would answer it, reduced to the members that ParseObject reads; reading it
-/// back gives an equal object if its times are whole seconds, its selector has no `<` or `>` (the object
-/// form knows none) and its `data` is compact JSON.
+/// The object as the API server would return it, reduced to the members that ParseObject reads. Reading it back yields
+/// an equal object if its times are whole seconds, its selector has no `<` or `>` (which the object form does not have)
+/// and its `data` is compact JSON.
 ///
-/// For a Lease, or a ConfigMap that is created, this is also the body of the write; uid and version are left out where
-/// they are empty. A Lease has all members, zeros too, but its duration between 0 and what 32 bits hold; whole
-/// microseconds are kept, six digits of them, and a time that is not finite is null.
+/// For a Lease, or a ConfigMap that is created, this is also the body of the write; uid and version are left out if
+/// they are empty. A Lease has all members, including zeros. Its duration is limited to the range from 0 to the maximum
+/// of 32 bits. Times keep whole microseconds, as six digits, and a time that is not finite is null.
 template <typename T>
 std::string FormatObject(const T& object);
 

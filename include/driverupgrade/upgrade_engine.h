@@ -83,11 +83,11 @@ struct ReconcileResult {
   /// Number of judgements of single nodes in this pass: one for each node that changed or was due. Without a cache, a
   /// node whose pods were read is judged before and after.
   std::uint64_t judged = 0;
-  /// What will not do what it should although nothing is wrong with any node: NoDaemonSet, NothingIsEvicted. Not in
-  /// `plan.findings`, as it is no reading of the cluster's nodes; Observer::OnFinding tells each once.
+  /// Settings that have no effect although all nodes are fine: NoDaemonSet, NothingIsEvicted. Not in `plan.findings`,
+  /// because they do not come from reading the cluster's nodes; Observer::OnFinding reports each once.
   std::vector<Finding> configuration = {};
-  /// Come back at this time even if nothing changes: now, if something has been done that is not judged yet; a deadline
-  /// or a retry otherwise. nullopt: only when the cluster or the policy changes.
+  /// Call again at this time even if nothing changes: now, if the results of some actions are not judged yet; otherwise
+  /// at a deadline or a retry. nullopt: only when the cluster or the policy changes.
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 

@@ -40,8 +40,8 @@ struct WaitForCompletionPolicy {
 
 /// Treatment of pods that are still on the node when the time for their eviction has ended.
 enum class OnTimeout : std::uint8_t {
-  kFail,  ///< They stay; the upgrade of the node fails, or pod deletion falls back to a drain.
-  kDelete,  ///< They are deleted, ignoring disruption budgets, with their own grace period and their UID as a precondition.
+  kFail,    ///< They stay; the upgrade of the node fails, or pod deletion falls back to a drain.
+  kDelete,  ///< They are deleted despite disruption budgets, with their grace period and their UID as a precondition.
   /// They are deleted with grace period zero, including terminating pods. Kubernetes forgets such a pod although its
   /// processes may still run: they may use the driver, and write to volumes that another node has mounted since.
   kForceDelete,

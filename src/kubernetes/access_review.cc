@@ -22,7 +22,7 @@ using internal::JsonWriter;
 
 constexpr std::size_t kTokensRemembered = 256;
 
-// The owner of a token, as a TokenReview has it.
+// The owner of a token, from a TokenReview.
 struct User {
   std::string name = {};
   std::string uid = {};
@@ -42,7 +42,7 @@ void Write(JsonWriter& writer, std::string_view key, const std::vector<std::stri
   });
 }
 
-// One kind of review: its place, and its spec as JSON.
+// One kind of review: its API group and resource, and its spec as JSON.
 struct Review {
   std::string_view group;
   std::string_view kind;
@@ -108,7 +108,7 @@ bool ReadAllowed(const JsonField& status) {
   return allowed.Bool();
 }
 
-// Returns the result of `read` for the status in the answer to a review.
+// Returns the result of `read` for the status in the response to a review.
 template <typename F>
 auto ReadAnswer(const Review& review, const std::string& body, F&& read)
     -> absl::StatusOr<decltype(read(std::declval<JsonField>()))> {
@@ -150,7 +150,7 @@ class AccessReview::Impl {
     const std::lock_guard lock(mutex_);
     const Answer& answer = answers_.Use(std::string(token));
     const absl::Time now = clock_->Now();
-    // A clock that was set back must not keep an answer for as long.
+    // If the clock is set back, an answer must not be kept longer.
     const bool counts = now < answer.until && now >= answer.until - kRemembered;
     return counts ? std::optional(answer.status) : std::nullopt;
   }
@@ -182,7 +182,7 @@ class AccessReview::Impl {
     return absl::PermissionDeniedError(fmt::format("{} may not get {}", user->name, path_));
   }
 
-  // Returns the body of the answer. Unavailable if the review itself failed; the token may still be valid.
+  // Returns the body of the response. Unavailable if the review itself failed; the token may still be valid.
   absl::StatusOr<std::string> Post(const CallContext& context, const Review& review) {
     const std::string attempted = fmt::format("create {}", review.kind);
     absl::StatusOr<HttpResponse> response = transport_->Send(context, RequestOf(review));

@@ -1,4 +1,4 @@
-// What a request is to the API server's authorization: verb, resource, place.
+// Classifies a request for the API server's authorization: verb, resource, namespace and name.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_API_REQUEST_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_API_REQUEST_H_
 
@@ -9,11 +9,11 @@
 namespace driverupgrade::internal {
 
 struct ApiRequest {
-  // As RBAC spells it.
+  // Verb as in RBAC.
   std::string verb = {};
   // Empty for the core group.
   std::string group = {};
-  // With its subresource: "pods/eviction". Empty where the path is none of an API's objects.
+  // With its subresource: "pods/eviction". Empty if the path does not name an API object.
   std::string resource = {};
   std::string ns = {};
   std::string name = {};

@@ -24,8 +24,8 @@ boost::asio::io_service& Pool() { return crossplat::threadpool::shared_instance(
 
 }  // namespace
 
-// The write-only buffer that the library puts the body into. Only _putn does something: it is asynchronous,
-// which gives back-pressure without a blocked thread.
+// The write-only buffer into which the library writes the body. Only _putn does something: it is asynchronous, which
+// gives back-pressure without a blocked thread.
 class CpprestBody : public concurrency::streams::details::streambuf_state_manager<std::uint8_t> {
  public:
   explicit CpprestBody(std::shared_ptr<CpprestCall> call)
@@ -78,9 +78,8 @@ void CpprestCall::Start(web::http::client::http_client client, web::http::http_r
   auto self = shared_from_this();
   request.set_response_stream(concurrency::streams::ostream(
       concurrency::streams::streambuf<std::uint8_t>(std::make_shared<CpprestBody>(self))));
-  // The library calls it when the header block has been written, and again for the body. It writes a request
-  // a second time when the server has closed an idle connection; a failure to connect then proves nothing,
-  // hence this flag.
+  // The library calls it when the header block has been written, and again for the body. It writes a request a second
+  // time if the server has closed an idle connection; a failure to connect then proves nothing, hence this flag.
   request.set_progress_handler([self](web::http::message_direction::direction direction, utility::size64_t) {
     if (direction != web::http::message_direction::upload) return;
     const std::lock_guard<std::mutex> lock(self->mutex_);
@@ -94,7 +93,7 @@ void CpprestCall::Start(web::http::client::http_client client, web::http::http_r
             self->OnHead(response);
             return response.content_ready();
           })
-          // Last in every case: a task whose exception nobody takes ends the process.
+          // Last in every case: a task whose exception is never observed ends the process.
           .then([self](pplx::task<web::http::http_response> whole) {
             try {
               whole.get();
@@ -131,7 +130,7 @@ void CpprestCall::OnHead(const web::http::http_response& response) {
 pplx::task<std::size_t> CpprestCall::OnData(const std::uint8_t* data, std::size_t size) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (abandoned_) return Fail<std::size_t>("abandoned");
-  // The library takes a chunk size for an int: a negative one comes here as a huge number.
+  // The library stores a chunk size in an int: a negative one arrives here as a huge number.
   if (size > INT_MAX) return Fail<std::size_t>("malformed chunk size");
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   if (mode_ == Mode::kCollect) {
@@ -171,7 +170,7 @@ void CpprestCall::OnDone(std::exception_ptr error) {
 
 CpprestCall::Event CpprestCall::Next(Time until) {
   std::unique_lock<std::mutex> lock(mutex_);
-  // A piece can come before the head is known here; it waits for the head.
+  // A piece can arrive before the head is known here; it waits for the head.
   const auto ready = [this] { return stop_requested_ || done_ || (head_ready_ && (!head_taken_ || lent_)); };
   changed_.wait_until(lock, until, ready);
   if (head_ready_ && !head_taken_) {
@@ -209,7 +208,7 @@ void CpprestCall::Abandon() {
   piece_ = {};
   lock.unlock();
   if (lent) {
-    // The library waits for us, and nothing runs on the connection: it will close it on its own thread.
+    // The library waits for us, and nothing runs on the connection: the library will close it on its own thread.
     returned.set_exception(std::make_exception_ptr(std::runtime_error("abandoned")));
   } else {
     boost::asio::post(Pool(), [self = shared_from_this()] { self->cancel_.cancel(); });
@@ -223,7 +222,7 @@ void SettleCalls(const std::shared_ptr<void>& lease) {
   while (lease.use_count() > 1 && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  // Whatever freed the last of them may still be running, or have left something behind it in the queue.
+  // The code that freed the last call may still be running, or may have queued more work.
   for (int i = 0; i < 2; ++i) {
     auto passed = std::make_shared<std::promise<void>>();
     boost::asio::post(Pool(), [passed] { passed->set_value(); });

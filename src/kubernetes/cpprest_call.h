@@ -1,9 +1,9 @@
-// One HTTP exchange on cpprestsdk, between the thread that wants the answer and the library's pool thread.
+// One HTTP exchange on cpprestsdk, between the thread that waits for the response and the library's pool thread.
 // Private to src/kubernetes.
 //
-// Everything that touches the connection happens on the pool thread: the request is started there, and a
-// cancel is posted there. The library's own way, to start and to cancel from any thread, races with its TLS
-// stream and crashes.
+// Everything that touches the connection happens on the pool thread: the request is started there, and a cancel is
+// posted there. Starting and cancelling from any thread, which the library allows, races with its TLS stream and
+// crashes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_CALL_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_CALL_H_
 
@@ -24,55 +24,54 @@
 
 namespace driverupgrade {
 
-// Why an exchange ended without a complete answer, as the library tells it.
+// The reason why an exchange ended without a complete response, as reported by the library.
 struct CpprestFailure {
-  // A value of errno, of asio, of netdb or of OpenSSL: the library does not say which.
+  // A value of errno, of asio, of netdb or of OpenSSL: the library does not report which.
   int code = 0;
   std::string text = {};
 };
 
-// Shared by its caller and the pool; whichever leaves last destroys it. The caller's functions are for one
-// thread.
+// Shared by its caller and the pool; the last owner destroys it. The caller's functions are for one thread.
 class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
  public:
   using Time = std::chrono::steady_clock::time_point;
   enum class Mode {
-    kCollect,  // The body gathers here, up to a limit.
+    kCollect,  // The body is collected here, up to a limit.
     kLend,     // Each piece is lent to the caller, and the connection waits for its return.
   };
   enum class Event { kHead, kPiece, kDone, kStopped, kTimedOut };
 
-  // All calls of a transport share one `lease`, by which SettleCalls sees when they are gone.
+  // All calls of a transport share one `lease`, from which SettleCalls sees when they are destroyed.
   CpprestCall(Mode mode, std::size_t body_size_max, std::shared_ptr<void> lease)
       : mode_(mode), body_size_max_(body_size_max), lease_(std::move(lease)) {}
 
-  // Sends `request` through `client`. Once.
+  // Sends `request` through `client`. Call it once.
   void Start(web::http::client::http_client client, web::http::http_request request);
 
-  // Waits for what comes next, until `until`. kHead comes once, before any piece. After kPiece the caller
-  // must call ReturnPiece or Abandon.
+  // Waits for the next event, until `until`. kHead is returned once, before any piece. After kPiece the caller must
+  // call ReturnPiece or Abandon.
   Event Next(Time until);
-  // Makes Next return kStopped. From any thread.
+  // Makes Next return kStopped. Callable from any thread.
   void RequestStop();
-  // Ends the exchange, and waits for a moment until the library has let go of it, so that usually nothing of
-  // it is left when the caller returns. It may not let go: a name look-up cannot be interrupted.
+  // Ends the exchange, and waits briefly until the library has released it, so that usually nothing of it is left when
+  // the caller returns. The library may not release it in time: a name lookup cannot be interrupted.
   void Abandon();
 
-  // Between kHead and the end of the call.
+  // Valid from kHead until the end of the call.
   HttpResponse& head() { return head_; }
-  // Between kPiece and ReturnPiece.
+  // Valid between kPiece and ReturnPiece.
   std::string_view piece() const { return piece_; }
   void ReturnPiece();
 
-  // After kDone, or after Abandon if `done`.
+  // Valid after kDone, or after Abandon if `done`.
   bool done() const;
   bool failed() const { return failed_; }
   bool overflowed() const { return overflowed_; }
   const CpprestFailure& failure() const { return failure_; }
   std::string& body() { return body_; }
-  // A request was written whole to some connection: the server may have seen it.
+  // A request was completely written to some connection: the server may have seen it.
   bool sent() const;
-  // The pool has got to it; before that, Abandon prevents it.
+  // The pool has started the call; before that, Abandon prevents it.
   bool started() const;
 
  private:
@@ -106,8 +105,8 @@ class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
   CpprestFailure failure_;
 };
 
-// Waits for a moment until the pool has let go of all calls that hold `lease`: what it has not done when the
-// process ends is never done, nor freed.
+// Waits briefly until the pool has released all calls that share `lease`: work that is left when the process ends is
+// never done, nor freed.
 void SettleCalls(const std::shared_ptr<void>& lease);
 
 }  // namespace driverupgrade

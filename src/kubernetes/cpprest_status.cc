@@ -10,19 +10,19 @@
 namespace driverupgrade {
 namespace {
 
-// The library loses the category of its error codes. Those of OpenSSL are told by their size: the number of the
-// part it is from is in the upper bits.
+// The library loses the category of its error codes. OpenSSL's codes are recognized by their size: their upper bits
+// contain the number of the originating component.
 unsigned long AsOpenSsl(int code) { return code > 0 ? static_cast<unsigned long>(code) : 0; }
 
 std::string ReasonOf(int code) {
   if (IsTlsError(AsOpenSsl(code))) return TlsReason(AsOpenSsl(code));
   switch (code) {
     case 0:
-    case 1:  // asio: stream truncated, or netdb: not found; the text says which.
+    case 1:  // asio: stream truncated, or netdb: not found; the text shows which.
       return {};
     case 2:  // asio: end of file; as errno it would be ENOENT.
       return "connection closed by the server";
-    case EHOSTUNREACH:  // What the library makes of ECONNREFUSED.
+    case EHOSTUNREACH:  // The library replaces ECONNREFUSED by this.
       return "connection refused, or host unreachable";
     default: return std::generic_category().message(code);
   }

@@ -1,4 +1,4 @@
-// Failures of cpprestsdk as statuses of HttpTransport. Private to src/kubernetes.
+// Converts failures of cpprestsdk to statuses of HttpTransport. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_STATUS_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_STATUS_H_
 
@@ -9,8 +9,8 @@
 
 namespace driverupgrade {
 
-// `subject` is what was attempted and where; `code` and `text` are the library's; `sent` says that a request
-// may have reached the server; `refusal` is why a certificate was refused last.
+// `subject` is the attempted operation and its target; `code` and `text` come from the library. `sent`: a request may
+// have reached the server. `refusal`: the reason why a certificate was last refused.
 absl::Status StatusOfCpprestFailure(std::string_view subject, int code, std::string_view text, bool sent,
                                     std::string_view refusal);
 

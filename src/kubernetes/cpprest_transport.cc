@@ -26,12 +26,12 @@ using Steady = std::chrono::steady_clock;
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-// One pool per process is the library's design, so one flag per process is ours.
+// The library has one pool per process, so we have one flag per process.
 absl::Status StartPool(bool accept_foreign_pool) {
   static std::mutex mutex;
   static bool ours = false;
   const std::lock_guard<std::mutex> lock(mutex);
-  // Before the pool: exit handlers run in reverse order, and the pool's threads must end before OpenSSL does.
+  // Before the pool: exit handlers run in reverse order, and the pool's threads must end before OpenSSL's cleanup.
   OPENSSL_init_ssl(0, nullptr);
   if (ours) return absl::OkStatus();
   try {
@@ -47,7 +47,7 @@ absl::Status StartPool(bool accept_foreign_pool) {
       "a request crashes (start it with one thread and say CpprestPool::kForeign, or make a transport first)");
 }
 
-// Whatever happens to its owner, the pool is not left waiting for a lent piece.
+// However its owner ends, the pool does not keep waiting for a lent piece.
 class AbandonAtEnd {
  public:
   explicit AbandonAtEnd(CpprestCall& call) : call_(call) {}
@@ -76,7 +76,7 @@ class CpprestTransport final : public GuardedTransport {
                                           LineSink& sink) override;
   absl::StatusOr<HttpResponse> Finish(const HttpRequest& request, CpprestCall& call);
 
-  // The client whose connections are kept for further requests.
+  // The client whose connections are kept for later requests.
   web::http::client::http_client Client() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return client_;
@@ -106,7 +106,7 @@ absl::StatusOr<web::http::http_request> CpprestTransport::Prepare(const HttpRequ
   for (const auto& [name, value] : request.headers) headers.add(name, value);
   headers.add("Accept", "application/json");
   headers.add("User-Agent", setup().options.user_agent);
-  // The library takes SNI and the name to verify from here. It must have no port then.
+  // The library takes SNI and the name to verify from here. The value must not have a port then.
   if (setup().tls != nullptr && setup().tls->peer_name() != setup().url.host)
     headers.add("Host", setup().tls->peer_name());
   if (!token.empty()) headers.add("Authorization", "Bearer " + token.Reveal());
@@ -120,7 +120,8 @@ absl::StatusOr<HttpResponse> CpprestTransport::Finish(const HttpRequest& request
                                   setup().tls == nullptr ? std::string() : setup().tls->LastRefusal());
   }
   if (HeaderSize(call.head()) > setup().options.header_size_max) return errors().HeadersTooLong(request);
-  // The library takes it for the answer, and would give what comes after it to the next request on the connection.
+  // The library treats it as the final response, and would mistake the real response for that of the connection's next
+  // request.
   if (call.head().status < 200) {
     DropConnections();
     return absl::UnavailableError(fmt::format("{}: an interim answer, {}, that was not asked for",
@@ -143,8 +144,8 @@ absl::StatusOr<HttpResponse> CpprestTransport::SendOnce(const CallContext& conte
   CpprestCall::Event event = call->Next(deadline);
   if (event == CpprestCall::Event::kHead) event = call->Next(deadline);
   if (event != CpprestCall::Event::kDone) call->Abandon();
-  // An answer that came at the last moment is better than none. What the library says of our own cancel is
-  // not.
+  // Prefer a response that came at the last moment. An error that the library reports because of our own cancel is
+  // ignored.
   if (event == CpprestCall::Event::kDone || (call->done() && !call->failed())) {
     absl::StatusOr<HttpResponse> response = Finish(request, *call);
     if (response.ok()) response->body = std::move(call->body());
@@ -165,7 +166,7 @@ absl::StatusOr<HttpResponse> CpprestTransport::StreamOnce(const CallContext& con
   auto call = std::make_shared<CpprestCall>(CpprestCall::Mode::kLend, setup().options.body_size_max, lease_);
   const AbandonAtEnd guard(*call);
   const std::stop_callback on_stop(context.stop, [call] { call->RequestStop(); });
-  // A connection of its own, which is not kept afterwards.
+  // A separate connection, which is not kept afterwards.
   call->Start(web::http::client::http_client(setup().url.ToString(), config_), *std::move(message));
   StreamReceiver receiver(errors(), setup().options, request, sink, context.stop);
   absl::Duration patience = setup().options.request_timeout;  // For the head; then between two pieces.
@@ -193,19 +194,18 @@ absl::StatusOr<HttpResponse> CpprestTransport::StreamOnce(const CallContext& con
   return std::move(call->head());
 }
 
-// What differs from the library's defaults.
+// Settings that differ from the library's defaults.
 web::http::client::http_client_config Configure(const TransportSetup& setup) {
   web::http::client::http_client_config config;
   config.set_max_redirects(0);  // It would send the token to any host.
-  // It is a timer for silence only. All time limits are ours (CpprestCall::Next); this one must not come
-  // first.
+  // Only a timer for silence. All time limits are ours (CpprestCall::Next); this one must not fire first.
   config.set_timeout(std::chrono::hours(24 * 365));
   if (setup.tls != nullptr) {
     const std::shared_ptr<TlsMaterial> tls = setup.tls;
     config.set_validate_certificates(tls->verifies());
     config.set_tlsext_sni_enabled(!tls->peer_is_address());
-    // The library makes a context for each connection and fills it with the system's authorities. It goes, and ours, one
-    // for all connections, takes its place.
+    // The library creates a context for each connection and fills it with the system's authorities. It is replaced by
+    // ours, which all connections share.
     config.set_ssl_context_callback(
         [tls](boost::asio::ssl::context& context) { context = boost::asio::ssl::context(tls->ShareContext()); });
   }

@@ -15,7 +15,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-// A dial is given up after so long (api-A19).
+// Time limit for establishing a connection (api-A19).
 constexpr long kConnectSeconds = 30;
 constexpr long kKeepAliveSeconds = 30;
 constexpr long kIdleSecondsMax = 60;
@@ -28,7 +28,7 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
 }
 
-// "HTTP/1.1 200 OK". 0 when it is none.
+// Parses "HTTP/1.1 200 OK". Returns 0 if there is no status.
 int StatusOf(std::string_view line) {
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos) return 0;
@@ -44,11 +44,12 @@ std::string Bracketed(const std::string& host) {
 
 template <typename T>
 void Set(CURL* easy, CURLoption option, T value) {
-  // All options are known to the library (MakeCurlTransport has looked at its version): what is left is memory.
+  // The library knows all options (MakeCurlTransport has checked its version): the only remaining error is lack of
+  // memory.
   if (curl_easy_setopt(easy, option, value) != CURLE_OK) throw std::bad_alloc();
 }
 
-// For as long as a transfer runs. Its connection, if it is not fit to be kept, is closed at the end.
+// Attaches the handle while a transfer runs. A connection that cannot be reused is closed at the end.
 class Attached {
  public:
   explicit Attached(CurlHandle& handle) : handle_(handle) {
@@ -67,7 +68,7 @@ class Attached {
 void Append(CurlList& list, const std::string& line) {
   curl_slist* longer = curl_slist_append(list.get(), line.c_str());
   if (longer == nullptr) throw std::bad_alloc();
-  (void)list.release();  // it is the head of the longer one
+  (void)list.release();  // it is now the head of the longer list
   list.reset(longer);
 }
 
@@ -86,14 +87,14 @@ void CurlExchange::PrepareConnection() {
   Set(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   Set(easy, CURLOPT_FOLLOWLOCATION, 0L);  // It would send the token to any host.
   Set(easy, CURLOPT_NOSIGNAL, 1L);
-  Set(easy, CURLOPT_QUICK_EXIT, 1L);  // A call that is over does not wait for a name look-up.
+  Set(easy, CURLOPT_QUICK_EXIT, 1L);  // A finished call does not wait for a name lookup.
   Set(easy, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
   Set(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   Set(easy, CURLOPT_TCP_KEEPIDLE, kKeepAliveSeconds);
   Set(easy, CURLOPT_TCP_KEEPINTVL, kKeepAliveSeconds);
   Set(easy, CURLOPT_MAXAGE_CONN, kIdleSecondsMax);
   Set(easy, CURLOPT_BUFFERSIZE, kBufferBytes);
-  // Empty texts, not null: null would let the environment decide.
+  // Empty texts, not null: with null, the environment would decide.
   const std::string proxy = setup_.proxy.has_value() ? setup_.proxy->ToString() : std::string();
   Set(easy, CURLOPT_PROXY, proxy.c_str());
   Set(easy, CURLOPT_NOPROXY, "");
@@ -102,10 +103,10 @@ void CurlExchange::PrepareConnection() {
   const long verifies = setup_.tls->verifies() ? 1 : 0;
   Set(easy, CURLOPT_SSL_VERIFYPEER, verifies);
   Set(easy, CURLOPT_SSL_VERIFYHOST, verifies * 2);
-  // Trust comes from TlsMaterial, which is parsed once: no file is read for a connection.
+  // Trust comes from TlsMaterial, which is parsed once: no file is read per connection.
   Set(easy, CURLOPT_CAINFO, static_cast<char*>(nullptr));
   Set(easy, CURLOPT_CAPATH, static_cast<char*>(nullptr));
-  // A resumed session would skip the look at the certificate, which may have expired since.
+  // A resumed session would skip the check of the certificate, which may have expired since.
   Set(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
   Set(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   Set(easy, CURLOPT_SSL_CTX_FUNCTION, &CurlExchange::TlsContextCallback);
@@ -134,7 +135,7 @@ void CurlExchange::PrepareBody(const HttpRequest& request) {
     Append(header_lines_, "Expect:");
     Append(header_lines_, has_body ? fmt::format("Content-Type: {}", request.content_type) : "Content-Type:");
   }
-  // It also sets the method, so it comes first.
+  // CURLOPT_POST also sets the method, so it comes first.
   Set(easy, CURLOPT_CUSTOMREQUEST, std::string(ToString(request.verb)).c_str());
 }
 
@@ -173,7 +174,7 @@ CurlExchange::End CurlExchange::Run(const HttpRequest& request, const std::strin
 }
 
 CurlExchange::Time CurlExchange::Until(const Times& times) const {
-  // What comes before the head does not prolong the wait for it, however often it comes.
+  // Data that arrives before the head does not extend the wait for it, however often it arrives.
   const absl::Duration patience = head_done_ ? times.between_bytes : times.until_head;
   if (patience > absl::Hours(24 * 365)) return times.deadline;
   return std::min(times.deadline, (head_done_ ? heard_at_ : began_) + absl::ToChronoNanoseconds(patience));
@@ -191,7 +192,7 @@ CurlExchange::End CurlExchange::Loop(const Times& times, const std::stop_token& 
     const Time until = Until(times);
     if (now >= until) return End::kTimedOut;
     const auto left = std::min<Steady::duration>(until - now, kPollMax);
-    // Ends early at any event, and by the wake-up of a stop.
+    // Returns early at any event, including the wake-up of a stop.
     const auto whole = std::chrono::ceil<std::chrono::milliseconds>(left);
     curl_multi_poll(multi, nullptr, 0, static_cast<int>(whole.count()), nullptr);
   }
@@ -222,7 +223,7 @@ bool CurlExchange::OnHeaderLine(std::string_view line) {
   if (head_done_) return true;  // A trailer.
   const std::string_view text = Trim(line);
   if (text.empty()) {
-    // "100 Continue" and the like: the answer proper comes after it.
+    // "100 Continue" and the like: the final response follows.
     if (head_.status < 200) return true;
     head_done_ = true;
     if (!receiver_.OnHead(head_)) aborted_ = End::kReceiver;
@@ -237,7 +238,7 @@ bool CurlExchange::OnHeaderLine(std::string_view line) {
   return AddHeader(Trim(text.substr(0, colon)), Trim(text.substr(colon + 1)));
 }
 
-// No exception may pass through the library.
+// Exceptions must not propagate through the library.
 template <typename F>
 bool CurlExchange::Guard(F call) {
   try {
@@ -250,7 +251,7 @@ bool CurlExchange::Guard(F call) {
   }
 }
 
-// Between two pieces: a server that is always ready would keep Loop from looking at the clock.
+// Checked between two pieces: a server that is always ready would keep Loop from checking the clock.
 bool CurlExchange::MayGoOn(const Times& times) {
   if (Steady::now() < times.deadline) return true;
   aborted_ = End::kTimedOut;
@@ -273,8 +274,8 @@ std::size_t CurlExchange::BodyCallback(char* data, std::size_t, std::size_t size
   return more ? size : 0;
 }
 
-// The library sends a request again, on a new connection, when the server has closed an idle one. Whether it acted on
-// it before is not known, so only what changes nothing may be repeated.
+// The library sends a request again, on a new connection, if the server has closed an idle one. It is not known whether
+// the server acted on it before, so only requests that change nothing may be repeated.
 int CurlExchange::BeforeRequestCallback(void* self, char*, char*, int, int) {
   auto* const exchange = static_cast<CurlExchange*>(self);
   if (exchange->sent_ && exchange->verb_ != HttpVerb::kGet) return CURL_PREREQFUNC_ABORT;

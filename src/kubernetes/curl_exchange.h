@@ -1,4 +1,4 @@
-// One HTTP exchange on libcurl, on the thread that wants the answer. Private to src/kubernetes.
+// One HTTP exchange on libcurl, on the thread that waits for the response. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_CURL_EXCHANGE_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_CURL_EXCHANGE_H_
 
@@ -18,7 +18,7 @@
 
 namespace driverupgrade {
 
-// Three types, for CURL and CURLM are both void.
+// Three types, because CURL and CURLM are both void.
 struct FreeCurlEasy {
   void operator()(CURL* p) const { curl_easy_cleanup(p); }
 };
@@ -33,20 +33,20 @@ using CurlList = std::unique_ptr<curl_slist, FreeCurlList>;
 // Adds `line` to `list`; throws bad_alloc.
 void Append(CurlList& list, const std::string& line);
 
-// What one call at a time needs, and the connection that it leaves behind. It can be used again after any end.
+// The state of one call at a time, and the connection that it leaves behind. It can be reused after any end.
 struct CurlHandle {
   std::unique_ptr<CURLM, FreeCurlMulti> multi = {};
-  std::unique_ptr<CURL, FreeCurlEasy> easy = {};  // Goes first: it may refer to a connection of `multi`.
+  std::unique_ptr<CURL, FreeCurlEasy> easy = {};  // Destroyed first: it may refer to a connection of `multi`.
 
   // Throws bad_alloc.
   static std::unique_ptr<CurlHandle> Create();
 };
 
-// Takes what comes. False ends the exchange. May throw.
+// Receives the response. Returns false to end the exchange. May throw.
 class CurlReceiver {
  public:
   virtual ~CurlReceiver() = default;
-  // The final answer's head, once.
+  // The final response's head, called once.
   virtual bool OnHead(const HttpResponse& head) = 0;
   virtual bool OnBytes(std::string_view bytes) = 0;
 };
@@ -72,9 +72,9 @@ class CurlExchange {
 
   HttpResponse& head() { return head_; }
   bool has_head() const { return head_done_; }
-  // Some connection was about to get the request: from then on the server may have seen it.
+  // Some connection was about to send the request: from then on the server may have seen it.
   bool sent() const { return sent_; }
-  // Of kFailed: the library's code and words, and errno.
+  // For kFailed: the library's code and message, and errno.
   CURLcode code() const { return code_; }
   std::string_view words() const { return words_.data(); }
   int system_error() const;
@@ -112,7 +112,7 @@ class CurlExchange {
   std::size_t header_size_ = 0;
   Time began_ = {};
   Time heard_at_ = {};
-  End aborted_ = End::kComplete;  // What a callback ended it for.
+  End aborted_ = End::kComplete;  // The reason why a callback ended it.
 };
 
 }  // namespace driverupgrade

@@ -15,7 +15,7 @@ constexpr char kLostBefore[] = "connection lost before an answer came";
 constexpr char kLostWithin[] = "connection lost in the middle of the answer";
 constexpr char kNotHttp[] = "the answer is not HTTP";
 
-// The library has one code for a broken connection and for bytes that make no sense.
+// The library uses one code for a broken connection and for malformed bytes.
 bool IsConnectionLoss(std::string_view words) {
   return words.starts_with("Recv failure") || words.find("SSL_read") != std::string_view::npos;
 }
@@ -33,7 +33,7 @@ std::string WhatFailed(const CurlFailure& failure) {
     case CURLE_OPERATION_TIMEDOUT: return "cannot connect: no answer";
     case CURLE_SSL_CONNECT_ERROR: return "TLS handshake failed: connection lost";
     case CURLE_SEND_ERROR: return "connection lost while the request was being sent";
-    // No error to the library, which takes the end of a connection for the end of the headers.
+    // Not an error to the library, which treats the end of a connection as the end of the headers.
     case CURLE_OK:
     case CURLE_ABORTED_BY_CALLBACK:
     case CURLE_GOT_NOTHING: return kLostBefore;

@@ -25,7 +25,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 using End = CurlExchange::End;
 
-// Handles that are not in use, each with a connection or none. Thread-safe.
+// Unused handles, each with at most one connection. Thread-safe.
 class CurlHandles {
  public:
   std::unique_ptr<CurlHandle> Take() {
@@ -41,10 +41,10 @@ class CurlHandles {
   }
 
   void Return(std::unique_ptr<CurlHandle> handle) {
-    std::vector<Idle> old;  // Destroyed without the lock: to close a connection takes a system call or two.
+    std::vector<Idle> old;  // Destroyed without the lock: closing a connection takes a system call or two.
     const std::lock_guard<std::mutex> lock(mutex_);
     idle_.push_back({std::move(handle), Steady::now()});
-    // The newest is taken first, so the oldest ones are in front.
+    // The newest is taken first, so the oldest ones are at the front.
     const auto worn = [](const Idle& idle) { return Steady::now() - idle.since > kIdleMax; };
     auto keep = std::find_if_not(idle_.begin(), idle_.end(), worn);
     if (idle_.end() - keep > kIdleCountMax) keep = idle_.end() - kIdleCountMax;
@@ -120,7 +120,7 @@ class CurlTransport final : public GuardedTransport {
 
 absl::Status CurlTransport::Failure(const HttpRequest& request, const CurlExchange& exchange) const {
   const CURLcode code = exchange.code();
-  // So the library says that one header is longer than it takes; it asks for so little memory that it is never that.
+  // The library's code for a header that exceeds its limit. Real lack of memory is excluded: it allocates too little.
   if (exchange.sent() && !exchange.has_head() && code == CURLE_OUT_OF_MEMORY) return errors().HeadersTooLong(request);
   return StatusOfCurlFailure(errors().Subject(request),
                              {.code = code,
@@ -131,7 +131,7 @@ absl::Status CurlTransport::Failure(const HttpRequest& request, const CurlExchan
                              setup().tls == nullptr ? std::string() : setup().tls->LastRefusal());
 }
 
-// What both operations make of an end in the same way.
+// The handling of an end that both operations share.
 absl::StatusOr<HttpResponse> CurlTransport::Finish(const HttpRequest& request, CurlExchange& exchange, End end) {
   switch (end) {
     case End::kFailed: return Failure(request, exchange);
@@ -190,7 +190,7 @@ absl::StatusOr<HttpResponse> CurlTransport::StreamOnce(const CallContext& contex
   return response;
 }
 
-// The names of options are those of the headers we were compiled with; what the program has loaded may be older.
+// Option names come from the headers we were compiled with; the library that was loaded may be older.
 absl::Status StartLibrary() {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) return absl::InternalError("libcurl cannot start");

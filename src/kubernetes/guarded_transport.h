@@ -1,5 +1,5 @@
-// What the backends have in common around a request: the token, once more with a new one where the server refused it
-// (api-A66), no exception, and no secret in what comes back. Private to src/kubernetes.
+// The part of a request that all backends share: it adds the token, repeats the request with a new token if the server
+// refused it (api-A66), catches exceptions, and removes secrets from the response. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_
 
@@ -23,8 +23,8 @@ class GuardedTransport : public HttpTransport {
   const TransportErrors& errors() const { return errors_; }
 
  private:
-  // One request with the token; they may throw. One that was answered 401 was not carried out, nor was anything given to
-  // a sink.
+  // Make one request with the token; they may throw. If the result is a 401, the request was not carried out, and the
+  // sink received nothing.
   virtual absl::StatusOr<HttpResponse> SendOnce(const CallContext& context, const HttpRequest& request,
                                                 const Secret& token) = 0;
   virtual absl::StatusOr<HttpResponse> StreamOnce(const CallContext& context, const HttpRequest& request,

@@ -77,7 +77,7 @@ absl::Status MarkRequestNotSent(absl::Status status) {
 }
 
 absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request) {
-  // The offending text is not repeated: it may be long, or break the line of a log.
+  // The offending text is not repeated: it may be long, or break a log line.
   if (request.path.empty() || request.path.front() != '/') {
     return Unsendable(request, "its path does not start with \"/\"");
   }

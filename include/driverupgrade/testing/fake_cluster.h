@@ -82,8 +82,8 @@ class FakeCluster final : public ClusterFacade {
   /// Any change of labels, annotations and other fields; name and UID stay.
   bool EditNode(const std::string& node_name, const std::function<void(Node&)>& edit);
   bool RemoveNode(const std::string& node_name);
-  /// Whether new pods of DaemonSets fit on the node. With a message they stay unbound: it is the scheduler's, in
-  /// Pod::unscheduled_message. Without one those that wait are bound.
+  /// Sets whether new pods of DaemonSets fit on the node. With a message they stay unbound: it is the scheduler's, in
+  /// Pod::unscheduled_message. Without a message, waiting pods are bound.
   bool SetNodeFull(const std::string& node_name, const std::string& message);
   bool EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit);
   /// Same as `kubectl delete --force --grace-period=0`.
@@ -134,7 +134,7 @@ class FakeCluster final : public ClusterFacade {
   // Time.
 
   absl::Time Now() const;
-  /// Time of the cluster's next action; InfiniteFuture if there is none.
+  /// Returns the time of the cluster's next action; InfiniteFuture if no action is planned.
   absl::Time NextEventTime() const;
   /// Moves the clock to `time`, event by event.
   void RunUntil(absl::Time time);
@@ -166,8 +166,8 @@ class FakeCluster final : public ClusterFacade {
   /// Ends all running watches with `status` (OK: properly, as after the timeout). Changes that they have not reported
   /// are lost.
   void BreakWatches(const absl::Status& status);
-  /// Keeps everything as it is now, and sets the cluster back to it: versions come a second time, UIDs do not. All
-  /// running watches break. Changes by RestoreBackup are not observed. False: there is no backup.
+  /// Saves the current state, and restores it: versions occur a second time, UIDs do not. All running watches break.
+  /// Changes by RestoreBackup are not observed. False: there is no backup.
   void BackUp();
   bool RestoreBackup();
   /// Until resumed, no watch reports changes or bookmarks, as with an API server that lags behind. Lists work.

@@ -202,7 +202,7 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   void NoteAnswerLost(const std::string& node, const Writer& before);
   /// The response that the sender received, which may differ from the cluster's; nullopt: a response without a reason.
   void NoteEvictionAnswer(const EvictPodParams& params, std::optional<Refusal> refusal);
-  /// The list of nodes that the sender was given last is as old as that.
+  /// The sender's last list of nodes has this version.
   void NoteOldNodes(std::int64_t revision);
   /// The sender starts a watch on nodes at this version. It has therefore read the nodes at this version, in a list or
   /// in the last watch, even if this watch fails or reports nothing.

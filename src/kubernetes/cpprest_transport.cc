@@ -120,8 +120,8 @@ absl::StatusOr<HttpResponse> CpprestTransport::Finish(const HttpRequest& request
                                   setup().tls == nullptr ? std::string() : setup().tls->LastRefusal());
   }
   if (HeaderSize(call.head()) > setup().options.header_size_max) return errors().HeadersTooLong(request);
-  // The library treats it as the final response, and would mistake the real response for that of the connection's next
-  // request.
+  // The library treats it as the final response, and would pass the real response to the next request on the
+  // connection.
   if (call.head().status < 200) {
     DropConnections();
     return absl::UnavailableError(fmt::format("{}: an interim answer, {}, that was not asked for",

@@ -49,7 +49,7 @@ std::string Trimmed(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1));
 }
 
-// Fills a KubeConfig from one context of a document. Error texts begin with the path in the document.
+// Fills a KubeConfig from one context of a document. Error texts start with the path in the document.
 class Reader {
  public:
   Reader(const YamlEntry& root, const KubeConfig::ParseOptions& options) : root_(root), options_(options) {}
@@ -157,8 +157,8 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // What would need a program to be run, or another protocol. An exec plugin beside a static credential is
-  // not used by client-go either (api-A73).
+  // Refuses entries that require running a program, or another protocol. Like client-go, we ignore an exec plugin
+  // alongside a static credential (api-A73).
   absl::Status RefuseUnsupported() const {
     const bool token = user_.Has("token") || user_.Has("tokenFile");
     const bool certificate = user_.Has("client-certificate") || user_.Has("client-certificate-data");
@@ -193,7 +193,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Last: beside a static credential it counts for nothing.
+  // Called last: a plugin alongside a static credential is ignored.
   absl::Status ReadExec() {
     const bool has_credential =
         !config_.token.empty() || !config_.token_file.empty() || !config_.client_certificate_pem.empty();
@@ -206,7 +206,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // The content that either of two keys stands for; empty when neither is set.
+  // The content of the file or of the data key, whichever is set; empty if neither is set.
   absl::StatusOr<std::string> DataOrFile(const YamlEntry& entry, const char* file_key, const char* data_key) const {
     absl::StatusOr<std::string> file = entry.Text(file_key);
     if (!file.ok()) return file.status();

@@ -10,8 +10,8 @@
 
 namespace driverupgrade {
 
-// `exec`: the mapping. A command with a "/" is relative to `base_dir` (api-A68). May throw what yaml-cpp throws.
-// Errors: InvalidArgument; Unimplemented for a plugin that wants a terminal or the description of the cluster.
+// `exec`: the mapping. A command with a "/" is relative to `base_dir` (api-A68). May throw the exceptions of yaml-cpp.
+// Errors: InvalidArgument; Unimplemented for a plugin that needs a terminal or the description of the cluster.
 absl::StatusOr<ExecPlugin> ReadExecPlugin(const YamlEntry& exec, const std::string& base_dir);
 
 }  // namespace driverupgrade

@@ -25,7 +25,7 @@ std::string Join(std::string_view path, std::string_view key) {
   return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
 }
 
-// A key in an error text: someone else's text, so cut, and without what would break a line.
+// A key in an error text: foreign text, so it is cut, and characters that would break a line are removed.
 std::string Printable(std::string_view text) {
   std::string out(text.substr(0, 64));
   std::replace_if(
@@ -33,9 +33,8 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
-// yaml-cpp keeps duplicate keys silently and shares the nodes of aliases, so that a document of a few hundred
-// bytes can stand for a billion nodes: every use of an alias is counted. The depth limit also ends a cycle
-// (`&a [*a]`).
+// yaml-cpp silently keeps duplicate keys and shares the nodes of aliases. A document of a few hundred bytes can thus
+// stand for a billion nodes, so every use of an alias is counted. The depth limit also ends a cycle (`&a [*a]`).
 class Bounds {
  public:
   absl::Status Check(const YAML::Node& node, const std::string& path, int depth) {
@@ -79,7 +78,7 @@ absl::Status YamlError(absl::StatusCode code, std::string_view path, std::string
 std::string YamlEntry::PathOf(std::string_view key) const { return Join(path, key); }
 
 bool YamlEntry::Has(const char* key) const {
-  const YAML::Node& map = node;  // Not const, operator[] would insert.
+  const YAML::Node& map = node;  // If it were not const, operator[] would insert.
   const YAML::Node value = map[key];
   return value.IsDefined() && !value.IsNull();
 }
@@ -146,7 +145,7 @@ absl::StatusOr<YamlEntry> LoadBoundedYaml(std::string_view text) {
     if (!status.ok()) return status;
     return YamlEntry{.node = root};
   } catch (const YAML::Exception& e) {
-    // Only the parser's own sentence: the document may hold keys.
+    // Only the parser's own message: the document may contain keys.
     return InvalidConfig("", fmt::format("line {}: not YAML: {}", e.mark.line + 1, Printable(e.msg)));
   } catch (const std::exception& e) {
     return InvalidConfig("", fmt::format("not YAML: {}", Printable(e.what())));
@@ -158,7 +157,7 @@ absl::StatusOr<std::string> DecodeBase64(std::string_view text) {
   digits.reserve(text.size());
   for (const char c : text) {
     if (c == '\n' || c == '\r') continue;
-    // abseil passes over blanks, and takes `.` for padding.
+    // abseil skips blanks, and accepts `.` as padding.
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '+' && c != '/' && c != '=') {
       return absl::InvalidArgumentError("not base64");
     }

@@ -13,25 +13,25 @@
 
 namespace driverupgrade {
 
-// A node and where it stands, e.g. "users[1].user". All functions may throw what yaml-cpp throws.
+// A node and its path, for example "users[1].user". All functions may throw the exceptions of yaml-cpp.
 // NOLINTNEXTLINE(bugprone-exception-escape): the assignment of a YAML::Node may throw.
 struct YamlEntry {
   YAML::Node node = {};
   std::string path = {};
 
-  // `path` and `key` joined.
+  // Returns `path` and `key` joined.
   std::string PathOf(std::string_view key) const;
-  // True if the key is there and not null.
+  // Returns true if the key exists and is not null.
   bool Has(const char* key) const;
-  // Text of a scalar; empty when it is absent or null.
-  // Errors: InvalidArgument when it is no scalar or holds a control character other than a line end or a tab.
+  // Text of a scalar; empty if it is absent or null.
+  // Errors: InvalidArgument if it is not a scalar, or contains a control character other than a line end or a tab.
   absl::StatusOr<std::string> Text(const char* key) const;
-  // False when absent or null. Errors: InvalidArgument when it is neither `true` nor `false`.
+  // False if absent or null. Errors: InvalidArgument if it is neither `true` nor `false`.
   absl::StatusOr<bool> Flag(const char* key) const;
-  // A mapping; an empty one when absent or null. Errors: InvalidArgument when it is something else.
+  // A mapping; empty if absent or null. Errors: InvalidArgument for any other type.
   absl::StatusOr<YamlEntry> Mapping(const char* key) const;
-  // The mapping `inner` of the item of the list `key` that is called `name`.
-  // Errors: NotFound; InvalidArgument when two have that name, or the list is not one of mappings.
+  // The mapping `inner` of the item `name` of the list `key`.
+  // Errors: NotFound; InvalidArgument if two items have that name, or the list does not consist of mappings.
   absl::StatusOr<YamlEntry> Named(const char* key, const char* inner, const std::string& name) const;
 };
 

@@ -1,5 +1,4 @@
-// Lines out of chunks of bytes, for the backends of HttpTransport. Private to src/kubernetes. Not
-// thread-safe.
+// Splits chunks of bytes into lines, for the backends of HttpTransport. Private to src/kubernetes. Not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_LINE_SPLITTER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_LINE_SPLITTER_H_
 
@@ -17,8 +16,8 @@ class LineSplitter {
 
   explicit LineSplitter(std::size_t line_size_max) : line_size_max_(line_size_max) {}
 
-  // Gives every line that `chunk` completes to `sink`, and keeps an unfinished rest. After another verdict
-  // than kMore it must not be used again.
+  // Passes every line that `chunk` completes to `sink`, and keeps an unfinished rest. It must not be called again once
+  // it has returned a verdict other than kMore.
   Verdict Feed(std::string_view chunk, LineSink& sink);
 
  private:

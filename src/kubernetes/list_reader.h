@@ -17,7 +17,7 @@
 
 namespace driverupgrade::internal {
 
-// Begins anew, once, if the server drops the snapshot in between (api-A9).
+// Reads a list page by page. Starts again, once, if the server drops the snapshot in between (api-A9).
 //
 //     ListReader<Node> reader(request, 500, OnUnreadable::kFail);
 //     while (const RestRequest* next = reader.Next()) DRIVERUPGRADE_RETURN_IF_ERROR(reader.Take(Send(next->http)));
@@ -25,17 +25,17 @@ namespace driverupgrade::internal {
 template <typename T>
 class ListReader {
  public:
-  // `first` asks for the whole collection. `page_size`: 0 asks for all at once.
+  // `first` requests the whole collection. `page_size`: 0 requests everything at once.
   ListReader(RestRequest first, int page_size, OnUnreadable on_unreadable)
       : first_(std::move(first)), on_unreadable_(on_unreadable) {
     if (page_size > 0) first_.http.query.emplace_back("limit", std::to_string(page_size));
     next_ = first_;
   }
 
-  // What to send; nullptr: the list is whole.
+  // Returns the next request; nullptr: the list is complete.
   const RestRequest* Next() const { return next_ ? &*next_ : nullptr; }
 
-  // The answer to it. Errors: the list has failed, and is over.
+  // Adds the response to that request. Errors: the list has failed and ended.
   absl::Status Take(const HttpResponse& response) {
     const bool expired = response.status == 410 && page_count_ > 0;
     if (expired && !begun_anew_) {
@@ -50,11 +50,11 @@ class ListReader {
     return absl::OkStatus();
   }
 
-  // All pages as one, with the version they were read at.
+  // All pages as one, with the version at which they were read.
   ListPage<T> Page() && { return std::move(all_); }
 
  private:
-  // Five million objects at 500 a page: a server that goes on beyond this has lost its way.
+  // Five million objects at 500 a page: a server that continues beyond this must be faulty.
   static constexpr int kPageCountMax = 10'000;
 
   absl::Status Add(ListPage<T> page) {

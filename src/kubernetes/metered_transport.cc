@@ -13,7 +13,7 @@ namespace {
 
 using internal::ApiRequest;
 
-// Who answers may say anything; a label of a metric may not.
+// A server may return any status; a label of a metric must come from a closed set.
 constexpr std::array kCodes = {200, 201, 202, 204, 400, 401, 403, 404, 405, 408, 409,
                                410, 413, 415, 422, 429, 500, 501, 502, 503, 504};
 constexpr std::array<std::string_view, 14> kResources = {"configmaps",

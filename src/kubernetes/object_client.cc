@@ -15,10 +15,11 @@ using internal::Query;
 using internal::RestCaller;
 using internal::RestRequest;
 
-// Objects per answer of a list, as client-go has it (api-A9).
+// Objects per page of a list, same as client-go (api-A9).
 constexpr int kPageSize = 500;
 
-// One object, or with an empty name the collection: what the seam's Place and Resource are for kinds known in advance.
+// One object or, with an empty name, the collection. Corresponds to Place and Resource, which are for kinds known in
+// advance.
 class Location {
  public:
   Location(std::string_view verb, const ObjectKind& kind, const ObjectName& name, std::string_view subresource = {})
@@ -54,7 +55,7 @@ class Location {
     return subresource_.empty() ? path : fmt::format("{}/{}", path, subresource_);
   }
 
-  // What is attempted here, by `request`.
+  // Adds the description of the attempted operation to `request`.
   RestRequest Request(HttpRequest request) const { return {attempted_, std::move(request)}; }
   // All objects that the query selects.
   RestRequest Collection(Query query) const { return Request({.path = CollectionPath(), .query = std::move(query)}); }
@@ -111,7 +112,7 @@ absl::Status ObjectClient::Watch(const CallContext& context, const ObjectKind& k
   const Location location("watch", kind, name);
   DRIVERUPGRADE_RETURN_IF_ERROR(location.Check(/*collection=*/true));
   if (params.label_selector == LabelSelector::Nothing()) {
-    // The answer is of no interest: it ends here either way.
+    // The result is ignored: the watch ends here either way.
     if (params.resource_version.empty()) (void)sink.OnList({}, "");
     return absl::OkStatus();
   }

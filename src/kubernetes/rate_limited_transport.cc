@@ -8,24 +8,24 @@
 namespace driverupgrade {
 namespace {
 
-// Slots are given out in the order in which they are asked for: each call gets a time to wait for, not a place to fight
-// for. Thread-safe.
+// Slots are assigned in the order of the calls: each call gets a time until which it waits, instead of competing for a
+// slot. Thread-safe.
 class TokenBucket {
  public:
   TokenBucket(const RateLimit& limit, absl::Time now)
       : per_second_(limit.requests_per_second), burst_(std::max(limit.burst, 1)), tokens_(burst_), filled_at_(now) {}
 
-  // How long to wait for the slot that is taken hereby.
+  // Takes a slot, and returns the time to wait for it.
   absl::Duration Take(absl::Time now) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    // A clock that was turned back fills nothing, and starts anew from there.
+    // If the clock is set back, no tokens are added, and counting continues from there.
     const double passed = std::max(absl::ToDoubleSeconds(now - filled_at_), 0.0);
     filled_at_ = now;
     tokens_ = std::min(tokens_ + passed * per_second_, static_cast<double>(burst_)) - 1;
     return tokens_ >= 0 ? absl::ZeroDuration() : absl::Seconds(-tokens_ / per_second_);
   }
 
-  // Of a slot that is not used.
+  // Returns a slot that is not used.
   void GiveBack() {
     const std::lock_guard<std::mutex> lock(mutex_);
     tokens_ += 1;
@@ -35,7 +35,7 @@ class TokenBucket {
   const double per_second_;
   const int burst_;
   std::mutex mutex_;
-  double tokens_;  // Below zero: slots that are taken in advance.
+  double tokens_;  // Negative: slots that are taken in advance.
   absl::Time filled_at_;
 };
 

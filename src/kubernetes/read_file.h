@@ -1,4 +1,4 @@
-// Reads a small file whole, with a bound. Private to src/kubernetes.
+// Reads a small file completely, with a limit. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_READ_FILE_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_READ_FILE_H_
 
@@ -9,9 +9,9 @@
 
 namespace driverupgrade {
 
-// The content of a file of at most `size_max` bytes. The texts of errors give the reason only, so that the
-// caller can say which document named the file. Errors: NotFound, PermissionDenied, InvalidArgument (too
-// long, or a folder), Unavailable (anything else).
+// Returns the content of a file of at most `size_max` bytes. Error texts contain only the reason, so that the caller
+// can add the document that named the file. Errors: NotFound, PermissionDenied, InvalidArgument (too long, or a
+// directory), Unavailable (anything else).
 absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t size_max);
 
 }  // namespace driverupgrade

@@ -33,7 +33,7 @@ std::string PercentEncoded(std::string_view text, bool upper_case) {
   return result;
 }
 
-// `"` and `\` have to be escaped; Go escapes `<`, `>` and `&` as well, others escape `/`.
+// `"` and `\` must be escaped; Go also escapes `<`, `>` and `&`, and others escape `/`.
 std::string JsonEscaped(std::string_view text, std::string_view by_backslash, std::string_view by_number) {
   std::string result;
   for (const char c : text) {
@@ -48,7 +48,7 @@ std::string JsonEscaped(std::string_view text, std::string_view by_backslash, st
   return result;
 }
 
-// Those of its characters that depend on `text` alone where `before` bytes of a group of three stand before it.
+// Returns the Base64 characters that depend only on `text` if `before` bytes of a group of three precede it.
 std::string Base64Core(const std::string& text, std::size_t before, bool web_safe) {
   const std::string padded = std::string(before, '\0') + text;
   const std::string encoded = web_safe ? absl::WebSafeBase64Escape(padded) : absl::Base64Escape(padded);
@@ -73,7 +73,7 @@ std::set<std::string> SpellingsOfToken(const Secret& token) {
   return Spellings(token.Reveal().size() < kTokenSizeMin ? "Bearer " + token.Reveal() : token.Reveal());
 }
 
-// The lines of its Base64, of which every copy of the key is made, however the lines are joined.
+// Returns the lines of its Base64, from which every copy of the key is made, however the lines are joined.
 std::set<std::string> LinesOfKey(const Secret& pem) {
   std::set<std::string> lines;
   std::string_view rest = pem.Reveal();
@@ -90,7 +90,7 @@ std::set<std::string> LinesOfKey(const Secret& pem) {
 
 }  // namespace
 
-// A text to look for, prepared once: bodies are long, and secrets are few.
+// A text to search for, prepared once: bodies are long, and secrets are few.
 class Redactor::Needle {
  public:
   explicit Needle(std::string text) : text_(std::move(text)), searcher_(text_.begin(), text_.end()) {}
@@ -98,7 +98,7 @@ class Redactor::Needle {
   Needle& operator=(const Needle&) = delete;
 
   std::size_t size() const { return text_.size(); }
-  // npos if it is not in there.
+  // npos if it is missing.
   std::size_t FindIn(std::string_view haystack) const {
     const auto at = std::search(haystack.begin(), haystack.end(), searcher_);
     return at == haystack.end() ? std::string_view::npos : static_cast<std::size_t>(at - haystack.begin());
@@ -132,7 +132,7 @@ void Redactor::Remember(const Secret& token) {
   if (tokens_.size() > kTokenCountMax) tokens_.pop_back();
   auto known = std::make_shared<Needles>(key_needles_);
   for (const Token& each : tokens_) known->insert(known->end(), each.needles.begin(), each.needles.end());
-  // One secret may be the beginning of another, whose rest would stay.
+  // One secret may be a prefix of another, whose remainder would stay.
   std::stable_sort(known->begin(), known->end(), [](const auto& a, const auto& b) { return a->size() > b->size(); });
   known_ = std::move(known);
 }

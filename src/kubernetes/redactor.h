@@ -1,5 +1,5 @@
-// Strikes a transport's own secrets out of what a server answers: a server that echoes the Authorization header does
-// not get it into our log. Private to src/kubernetes; shared by the backends.
+// Removes a transport's own secrets from the responses of a server: if a server echoes the Authorization header, the
+// token must not reach our log. Private to src/kubernetes; shared by the backends.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REDACTOR_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REDACTOR_H_
 
@@ -17,23 +17,23 @@
 
 namespace driverupgrade {
 
-// Knows a secret as it is, percent-encoded, as JSON escapes it, and in Base64 wherever it begins there. Knows it as a
-// whole only: a part of it, or another spelling, is not found. A token of fewer than eight characters may be a word of
-// any text, so it is struck behind "Bearer " only.
+// Recognizes a secret verbatim, percent-encoded, JSON-escaped, and in Base64 at any offset. It must occur as a whole: a
+// part of it, or another encoding, is not found. A token of fewer than eight characters may occur as a word in any
+// text, so it is removed only after "Bearer ".
 // Thread-safe.
 class Redactor {
  public:
   static constexpr std::string_view kStruck = "[redacted]";
 
-  // `client_key_pem`: may be empty. A server is never sent it; its lines are struck all the same.
+  // `client_key_pem`: may be empty. The key is never sent to a server, but its lines are removed all the same.
   explicit Redactor(const Secret& client_key_pem);
   ~Redactor();
 
-  // `token`, which may be empty, is about to be sent. The eight that were sent last are known: a stream may still echo
-  // the token that it was opened with when others have followed it.
+  // `token`, which may be empty, is about to be sent. The last eight tokens are remembered: a stream may still echo the
+  // token with which it was opened after others have followed.
   void Remember(const Secret& token);
 
-  // `text` without the secrets; nullopt if there are none in it.
+  // Returns `text` without the secrets; nullopt if it contains none.
   std::optional<std::string> Struck(std::string_view text) const;
   void Strike(std::string& text) const;
   void Strike(HttpResponse& response) const;
@@ -52,11 +52,11 @@ class Redactor {
 
   const Needles key_needles_;
   mutable std::mutex mutex_;
-  std::vector<Token> tokens_;             // The newest first.
-  std::shared_ptr<const Needles> known_;  // All of them, the longest first.
+  std::vector<Token> tokens_;             // Newest first.
+  std::shared_ptr<const Needles> known_;  // All secrets, longest first.
 };
 
-// Gives lines on without the secrets.
+// Forwards lines without the secrets.
 class RedactingSink final : public LineSink {
  public:
   // Both outlive it.

@@ -1,4 +1,4 @@
-// The answers of the API server as what the operations of the seam return: pure functions of status, headers and body.
+// Converts the responses of the API server to the results of ClusterFacade: pure functions of status, headers and body.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_ANSWER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_ANSWER_H_
 
@@ -13,12 +13,12 @@
 
 namespace driverupgrade::internal {
 
-// A request that was answered by an error.
+// Returns the failure of a request that received an error response.
 inline absl::Status FailureOf(const RestRequest& request, const HttpResponse& response) {
   return FailureOf(request.attempted, request.http.verb, response);
 }
 
-// The object that the answer is.
+// Parses the object in the response.
 template <typename T>
 absl::StatusOr<T> DecodeObject(const RestRequest& request, const HttpResponse& response) {
   if (!IsSuccess(response)) return FailureOf(request, response);
@@ -27,7 +27,7 @@ absl::StatusOr<T> DecodeObject(const RestRequest& request, const HttpResponse& r
   return object;
 }
 
-// The same of a request that changes an object of one UID and version.
+// Same for a request that changes an object of one UID and version.
 template <typename T>
 absl::StatusOr<T> DecodeChange(const RestRequest& request, const HttpResponse& response) {
   absl::StatusOr<T> object = DecodeObject<T>(request, response);
@@ -44,10 +44,10 @@ absl::StatusOr<ListPage<T>> DecodePage(const RestRequest& request, const HttpRes
   return page;
 }
 
-// OK as well if the object is gone.
+// Also OK if the object no longer exists.
 absl::Status DecodeDelete(const RestRequest& request, const HttpResponse& response);
 
-// Of each operation, by the type of its parameters; their values are of no meaning.
+// One function for each operation, selected by the type of its parameters, whose values are ignored.
 inline absl::StatusOr<Node> Decode(const GetNodeParams&, const RestRequest& request, const HttpResponse& response) {
   return DecodeObject<Node>(request, response);
 }
@@ -115,9 +115,9 @@ inline absl::StatusOr<ConfigMap> Decode(const PatchConfigMapParams&, const RestR
                                         const HttpResponse& response) {
   return DecodeChange<ConfigMap>(request, response);
 }
-// NotFound if there is no such Event any more.
+// NotFound if this Event no longer exists.
 absl::Status Decode(const PatchEventParams&, const RestRequest& request, const HttpResponse& response);
-// OK as well if it was written before.
+// Also OK if it was written before.
 absl::Status Decode(const CreateEventParams&, const RestRequest& request, const HttpResponse& response);
 
 }  // namespace driverupgrade::internal

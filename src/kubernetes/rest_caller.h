@@ -1,4 +1,4 @@
-// Sends the requests of the seam, and reads their answers: one request, a list of pages, a watch.
+// Sends the requests of ClusterFacade, and reads their responses: one request, a paged list, a watch.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_CALLER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_CALLER_H_
 
@@ -26,18 +26,18 @@ namespace driverupgrade::internal {
 // Thread-safe if the transport is.
 class RestCaller {
  public:
-  // `page_size`: 0 asks for all at once.
+  // `page_size`: 0 requests everything at once.
   RestCaller(std::shared_ptr<HttpTransport> transport, int page_size)
       : transport_(std::move(transport)), page_size_(page_size) {}
 
-  // The answer, whatever its HTTP status.
+  // Returns the response, whatever its HTTP status.
   absl::StatusOr<HttpResponse> Send(const CallContext& context, const RestRequest& request) const {
     absl::StatusOr<HttpResponse> response = transport_->Send(context, request.http);
     if (!response.ok()) return TransportFailure(request.attempted, response.status());
     return response;
   }
 
-  // All pages as one, with the version they were read at.
+  // All pages as one, with the version at which they were read.
   template <typename T>
   absl::StatusOr<ListPage<T>> List(const CallContext& context, RestRequest first, OnUnreadable on_unreadable) const {
     ListReader<T> reader(std::move(first), page_size_, on_unreadable);
@@ -54,7 +54,7 @@ class RestCaller {
                      WatchSink<T>& sink) const;
 
  private:
-  // What is there when a watch begins, and the version to go on from, which is not empty.
+  // The objects that exist when a watch starts, and the version to continue from, which is not empty.
   template <typename T>
   absl::StatusOr<ListPage<T>> Begin(const CallContext& context, RestRequest collection,
                                     const WatchParams& params) const;
@@ -71,7 +71,7 @@ absl::StatusOr<ListPage<T>> RestCaller::Begin(const CallContext& context, RestRe
   if (params.list) {
     page = List<T>(context, collection, params.on_unreadable);
   } else {
-    // One object is the least that can be asked for.
+    // A list must request at least one object.
     collection.http.query.emplace_back("limit", "1");
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse response, Send(context, collection));
     page = DecodePage<T>(collection, response, params.on_unreadable);
@@ -83,7 +83,7 @@ absl::StatusOr<ListPage<T>> RestCaller::Begin(const CallContext& context, RestRe
   return page;
 }
 
-// The server takes 0 for no limit, and multiplies into 64 bits of nanoseconds.
+// The server interprets 0 as no limit, and multiplies into 64 bits of nanoseconds.
 inline std::string WatchSeconds(absl::Duration timeout) {
   const absl::Duration longest = absl::Seconds(std::numeric_limits<std::int32_t>::max());
   const absl::Duration clamped = std::clamp(timeout, absl::Seconds(1), longest);

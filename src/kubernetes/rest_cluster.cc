@@ -162,7 +162,7 @@ class RestCluster final : public ClusterFacade {
   }
 
  private:
-  // Returns what Decode does of such parameters.
+  // Returns the result of Decode for such parameters.
   template <typename Params>
   auto Call(const CallContext& context, const Params& params) const
       -> decltype(internal::Decode(params, RestRequest(), HttpResponse())) {
@@ -186,7 +186,7 @@ class RestCluster final : public ClusterFacade {
     const Selection selection = internal::SelectionOf(resource, params);
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const RestRequest request, internal::EncodeCollection("watch", selection));
     if (selection.labels == LabelSelector::Nothing()) {
-      // The answer is of no interest: it ends here either way.
+      // The result is ignored: the watch ends here either way.
       if (params.resource_version.empty()) (void)sink.OnList({}, "");
       return absl::OkStatus();
     }

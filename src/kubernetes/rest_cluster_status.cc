@@ -15,12 +15,12 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Bounds on what a server's words may take in a text of ours.
+// Limits on the length of server messages in our texts.
 constexpr std::size_t kMessageBytesMax = 1024;
 constexpr std::size_t kPlainBodyBytesMax = 200;
 constexpr char kRetryAfterUrl[] = "driverupgrade.dev/retry-after-seconds";
 
-// The error body, or one made up from the code (api-A3).
+// The error body, or one derived from the code (api-A3).
 ApiStatus BodyOf(const HttpResponse& response) {
   ApiStatus body = ParseApiStatus(response.body).value_or(ApiStatus{.message = std::string()});
   const int header = ParseRetryAfter(response.Header("Retry-After").value_or("")).value_or(0);
@@ -87,7 +87,7 @@ absl::Status MakeFailure(std::string_view attempted, HttpVerb verb, const HttpRe
   return status;
 }
 
-// `Gone` is what servers up to 1.17 said.
+// Servers up to 1.17 return `Gone`.
 bool SaysTooOld(int http_status, const ApiStatus& body) {
   return http_status == 410 || body.reason == "Expired" || body.reason == "Gone";
 }
@@ -106,19 +106,19 @@ std::string BudgetName(std::string_view text) {
   return EscapeForText(text.substr(0, text.find(' ')), kPlainBodyBytesMax);
 }
 
-// The registry's words (E16) and the storage's.
+// The message of the registry (E16), and of the storage.
 bool IsUidConflict(int http_status, const ApiStatus& body) {
   return http_status == 409 && (body.message.find("UID in the precondition") != std::string::npos ||
                                 body.message.find("UID in precondition") != std::string::npos);
 }
 
-// E7 has no reason and no cause, only words.
+// E7 has no reason and no cause, only a message.
 bool IsSeveralBudgets(const HttpResponse& response) {
   return response.status == 500 && response.body.find("more than one PodDisruptionBudget") != std::string::npos;
 }
 
-// 403 because `disruptionsAllowed` is negative or too many disruptions are under way: the error is about the
-// budget object, not about us (E11, E12).
+// 403 because `disruptionsAllowed` is negative or too many disruptions are in progress: the error is about the budget
+// object, not about us (E11, E12).
 bool IsBudgetForbidden(const HttpResponse& response, const ApiStatus& body) {
   return response.status == 403 && body.details_group == "policy" && body.details_kind == "poddisruptionbudget";
 }
@@ -200,7 +200,7 @@ absl::StatusOr<EvictionAnswer> EvictionAnswerOf(std::string_view attempted, cons
     return answer(Refusal::kNamespaceTerminating);
   }
   if (IsSeveralBudgets(response)) return answer(Refusal::kSeveralBudgets);
-  // An eviction creates nothing that could exist already: any conflict left is one over the budget or the pod
+  // An eviction cannot create anything that already exists: any remaining conflict is about the budget or the pod
   // (E13).
   return MakeFailure(attempted, response.status == 409 ? HttpVerb::kPatch : HttpVerb::kPost, response, body);
 }

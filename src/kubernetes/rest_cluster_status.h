@@ -1,4 +1,4 @@
-// What an HTTP answer of the API server means: as an absl::Status, and as the answer to an eviction.
+// Interprets an HTTP response of the API server: as an absl::Status, and as the result of an eviction.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_CLUSTER_STATUS_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_CLUSTER_STATUS_H_
 
@@ -15,32 +15,32 @@ namespace driverupgrade::internal {
 
 inline bool IsSuccess(const HttpResponse& response) { return response.status >= 200 && response.status < 300; }
 
-// The failure that `response`, which is no success, tells of. `attempted`: "patch node gpu-7".
+// Returns the failure that an unsuccessful `response` reports. `attempted`: "patch node gpu-7".
 absl::Status FailureOf(std::string_view attempted, HttpVerb verb, const HttpResponse& response);
 
-// The same of a watch, for which 410 is OutOfRange (api-A16).
+// Same for a watch, for which 410 is OutOfRange (api-A16).
 absl::Status WatchFailureOf(std::string_view attempted, const HttpResponse& response);
-// The same of the error that an accepted watch ended with. One without a code is the server's own, as 500.
+// Same for the error that ended an accepted watch. An error without a code is the server's own, like 500.
 absl::Status WatchFailureOf(std::string_view attempted, const ApiStatus& error);
 
-// `status` of a transport, with what was attempted in front. Keeps the code and the payloads.
+// Returns `status` of a transport, prefixed with the attempted operation. Keeps the code and the payloads.
 absl::Status TransportFailure(std::string_view attempted, const absl::Status& status);
 
-// How long the server asked to wait, in a failure of the functions above; zero if it named no time.
+// Returns how long the server asked to wait, from a failure of the functions above; zero if it named no time.
 absl::Duration RetryAfterOf(const absl::Status& status);
 
-// A success whose body is not what was asked for.
+// Returns the error for a success whose body has an unexpected format.
 absl::Status NotUnderstood(std::string_view attempted, const absl::Status& parse_error);
 
-// Whether a failed delete or eviction says that the object, or the incarnation of it that was named, is gone:
+// Returns true if a failed delete or eviction shows that the object, or the named incarnation of it, no longer exists:
 // 404, or a conflict about the UID (E16).
 bool SaysGone(const HttpResponse& response);
 
-// Whether a failed patch says that the object has another UID. The resource version is compared first, so a
-// re-created object is normally a 409; where only the UID differs the server objects to changing it, by 422.
+// Returns true if a failed patch shows that the object has another UID. The resource version is compared first, so a
+// re-created object normally leads to a 409; if only the UID differs, the server rejects its change with 422.
 bool SaysOtherUid(const HttpResponse& response);
 
-// The table of E26. Errors: as FailureOf, for what is not an answer about the pod or its budgets.
+// Implements the table of E26. Errors: same as FailureOf, for responses that are not about the pod or its budgets.
 absl::StatusOr<EvictionAnswer> EvictionAnswerOf(std::string_view attempted, const HttpResponse& response);
 
 }  // namespace driverupgrade::internal

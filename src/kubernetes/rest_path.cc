@@ -11,10 +11,10 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A name of Kubernetes has at most 253 bytes; a selector or a wrong name may have any number.
+// A name in Kubernetes has at most 253 bytes; a selector or a wrong name may have any length.
 constexpr std::size_t kShownBytesMax = 300;
 
-// What may be a segment of a path (S11). `%` is refused because some proxies decode twice.
+// Returns true for a valid segment of a path (S11). `%` is refused because some proxies decode twice.
 bool IsSegment(std::string_view text) {
   if (text.empty() || text == "." || text == ".." || text.size() > kShownBytesMax) return false;
   for (const char c : text) {

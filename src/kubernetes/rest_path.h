@@ -1,4 +1,4 @@
-// Where objects are in the REST API: paths and queries, what may be part of them, and how errors name them.
+// Paths and queries of objects in the REST API, their validation, and the names of objects in errors.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_PATH_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_PATH_H_
 
@@ -21,7 +21,7 @@ struct Resource {
   std::string_view group;
   // "daemonsets".
   std::string_view name;
-  // "daemon set". The plural has an s behind it.
+  // "daemon set". The plural is formed with an s.
   std::string_view in_words;
   bool namespaced = true;
 };
@@ -44,24 +44,24 @@ inline constexpr Resource kResourceSlices{"/apis/resource.k8s.io/v1", "resources
 // One object.
 struct Place {
   const Resource& resource;
-  // Of no meaning where the kind has no namespaces.
+  // Ignored if the kind has no namespaces.
   std::string_view ns = {};
   std::string_view name = {};
 };
 inline Place PlaceOf(const PodRef& pod) { return {.resource = kPods, .ns = pod.ns, .name = pod.name}; }
 
-// What a list or a watch is of.
+// The objects that a list or a watch covers.
 struct Selection {
   const Resource& resource;
-  // Empty: all of them.
+  // Empty: all namespaces.
   std::string_view ns = {};
   LabelSelector labels = {};
   std::string_view node_name = {};
-  // An empty namespace is a mistake, and not all of them.
+  // If true, an empty namespace is an error instead of all namespaces.
   bool in_one_namespace = false;
 };
 
-// Bounded, without control characters.
+// Returns a bounded text without control characters.
 std::string Shown(std::string_view text);
 
 // "get node gpu-7", "evict pod shop/web-1".
@@ -72,22 +72,22 @@ std::string Attempt(std::string_view verb, const Selection& selection);
 // InvalidArgument, marked as not sent.
 absl::Status Refuse(std::string_view attempted, std::string_view why);
 
-// Whether namespace and name may be segments of a path (S11). Errors: as Refuse.
+// Checks that namespace and name can be segments of a path (S11). Errors: same as Refuse.
 absl::Status Check(std::string_view attempted, const Place& place);
-// Whether `ns` may be one. Errors: as Refuse.
+// Checks that `ns` can be a segment of a path. Errors: same as Refuse.
 absl::Status CheckNamespace(std::string_view attempted, std::string_view ns);
 
-// The same of `value`, which `what` ("the namespace") names in the error.
+// Same for `value`, which the error calls `what` ("the namespace").
 absl::Status CheckSegment(std::string_view attempted, std::string_view what, std::string_view value);
 
-// All but the unreserved characters of RFC 3986, of which names of Kubernetes are made.
+// Encodes all characters except the unreserved ones of RFC 3986, of which names in Kubernetes consist.
 std::string EncodeSegment(std::string_view text);
 // "/api/v1/namespaces/shop/pods", or "/api/v1/pods" if `ns` is empty.
 std::string CollectionPath(const Resource& resource, std::string_view ns);
 std::string ObjectPath(const Place& place);
-// As the value of a field selector.
+// Escapes the value of a field selector.
 std::string EscapeFieldValue(std::string_view text);
-// The selectors of it.
+// Returns the selectors of the selection.
 Query QueryOf(const Selection& selection);
 
 }  // namespace driverupgrade::internal

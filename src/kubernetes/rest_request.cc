@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kMergePatch[] = "application/merge-patch+json";
 
-// A change names the object that it is of: both are in its body.
+// A change identifies its object: the UID and the version are in its body.
 absl::Status CheckPreconditions(std::string_view attempted, const std::string& uid,
                                 const std::string& resource_version) {
   if (uid.empty()) return Refuse(attempted, "no uid given");
@@ -31,7 +31,7 @@ absl::StatusOr<RestRequest> Delete(const Place& place, const std::string& uid, s
                      {.verb = HttpVerb::kDelete, .path = ObjectPath(place), .body = std::move(body)}};
 }
 
-// As they are created: uid and version are the server's to give.
+// Formats an object to be created: its UID and version are assigned by the server.
 template <typename T>
 std::string FormatNew(T object) {
   object.uid.clear();
@@ -39,7 +39,7 @@ std::string FormatNew(T object) {
   return FormatObject(object);
 }
 
-// What is attempted by recording `event`, if its object may be named.
+// Returns the description of recording `event`, if its object has a valid name.
 absl::StatusOr<std::string> AttemptOf(const RecordEventParams& event) {
   const Place about = event.pod ? PlaceOf(*event.pod) : Place{.resource = kNodes, .name = event.node_name};
   std::string attempted = Attempt(fmt::format("record event {} on", Shown(event.reason)), about);

@@ -1,4 +1,4 @@
-// The operations of the seam as HTTP requests: pure functions of their parameters.
+// Encodes the operations of ClusterFacade as HTTP requests: pure functions of their parameters.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_REQUEST_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_REQUEST_H_
 
@@ -20,8 +20,8 @@ struct RestRequest {
   HttpRequest http = {};
 };
 
-// Operations that take an object itself, and the two requests that RecordEvent is made of. What they refer to outlives
-// them.
+// Parameters for operations that take an object itself, and for the two requests of RecordEvent. The referenced objects
+// must outlive them.
 struct CreateLeaseParams {
   const Lease& lease;
 };
@@ -31,7 +31,7 @@ struct UpdateLeaseParams {
 struct CreateConfigMapParams {
   const ConfigMap& config_map;
 };
-// Of an Event that has a series.
+// An Event that has a series.
 struct PatchEventParams {
   const RecordEventParams& event;
 };
@@ -39,7 +39,7 @@ struct CreateEventParams {
   const RecordEventParams& event;
 };
 
-// What a list or a watch is of. It refers to `params`.
+// The objects that a list or a watch covers. Refers to `params`.
 Selection SelectionOf(const ListNodesParams& params);
 Selection SelectionOf(const ListPodsParams& params);
 Selection SelectionOf(const ListDaemonSetsParams& params);
@@ -51,11 +51,11 @@ Selection SelectionOf(const ListResourceClaimsParams& params);
 Selection SelectionOf(const ListResourceSlicesParams& params);
 Selection SelectionOf(const Resource& resource, const WatchParams& params);
 
-// `verb` is "list" or "watch": the request of the whole collection, with neither a limit nor what makes it a watch.
-// Errors: InvalidArgument, marked as not sent; the same of all below.
+// `verb` is "list" or "watch". Returns the request of the whole collection, without a limit and without the watch
+// parameters. Errors: InvalidArgument, marked as not sent; same for all functions below.
 absl::StatusOr<RestRequest> EncodeCollection(std::string_view verb, const Selection& selection);
 
-// `field_manager` owns the fields of what is written, `event_component` the Events.
+// `field_manager` owns the fields that are written, `event_component` the Events.
 class RestEncoder {
  public:
   RestEncoder(std::string field_manager, std::string event_component)

@@ -1,4 +1,4 @@
-// The Retry-After of an answer. Private to src/kubernetes.
+// Parses the Retry-After of a response. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_RETRY_AFTER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_RETRY_AFTER_H_
 
@@ -9,11 +9,11 @@
 
 namespace driverupgrade {
 
-// Nobody is kept waiting for longer by a word of a server.
+// No header of a server makes a caller wait for longer.
 inline constexpr int kRetryAfterSecondsMax = 300;
 
-// Whole seconds, at most kRetryAfterSecondsMax; the date form is ignored, as client-go does (api-A30), and so is what
-// is no number.
+// Whole seconds, at most kRetryAfterSecondsMax; the date form is ignored, same as in client-go (api-A30), and so is any
+// text that is not a number.
 inline std::optional<int> ParseRetryAfter(std::string_view text) {
   long long seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);

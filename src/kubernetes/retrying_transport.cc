@@ -27,7 +27,7 @@ class WitnessSink : public LineSink {
   bool touched_ = false;
 };
 
-// What is left of the patience of one call.
+// The remaining retries of one call.
 class Retries {
  public:
   Retries(const RetryOptions& options, const HttpRequest& request)
@@ -36,7 +36,8 @@ class Retries {
         refusals_left_(options.refusal_count_max),
         losses_left_(options.loss_count_max) {}
 
-  // The pause before the next attempt; nullopt if this result is the last. `seen`: something of it was given to a sink.
+  // Returns the pause before the next attempt; nullopt if this result is final. `seen`: part of it was passed to a
+  // sink.
   std::optional<absl::Duration> PauseAfter(const absl::StatusOr<HttpResponse>& result, bool seen) {
     if (result.ok()) return PauseAfterAnswer(*result);
     const bool repeatable = RequestWasNotSent(result.status()) || (request_.verb == HttpVerb::kGet && !seen);
@@ -85,7 +86,7 @@ class RetryingTransport : public HttpTransport {
   }
 
  private:
-  // Waits for the pause, if there is one and it makes sense to.
+  // Waits for the pause, if there is one and waiting makes sense.
   bool MayRepeat(const CallContext& context, const std::optional<absl::Duration>& pause) {
     if (!pause.has_value() || options_.clock->Now() + *pause >= context.deadline) return false;
     return options_.clock->SleepFor(*pause, context.stop) && !context.stop.stop_requested();

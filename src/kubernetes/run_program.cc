@@ -24,7 +24,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kReapPause{2};
-// How soon a stop is noticed.
+// Time within which a stop is noticed.
 constexpr int kPollMilliseconds = 100;
 
 class Descriptor {
@@ -53,7 +53,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 
 std::string_view NameOf(std::string_view variable) { return variable.substr(0, variable.find('=')); }
 
-// This process's own with `changes` over it.
+// Returns this process's environment, overridden by `changes`.
 std::vector<std::string> Environment(const std::vector<std::string>& changes) {
   std::vector<std::string> result = changes;
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
@@ -71,7 +71,7 @@ absl::Status SpawnFailure(int error) {
   return absl::UnavailableError(why);
 }
 
-// What the child is told apart from its command.
+// Settings of the child process besides its command.
 class SpawnSettings {
  public:
   explicit SpawnSettings(int output) {
@@ -79,7 +79,7 @@ class SpawnSettings {
     posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    // Among them are connections with our credentials on them.
+    // The open files include connections with our credentials.
     posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
     posix_spawnattr_init(&attributes_);
     sigset_t none;
@@ -106,14 +106,14 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
-// Why it is not waited for any longer; OK while it is.
+// Returns the reason to stop waiting for it; OK to continue.
 absl::Status Patience(const ProgramParams& params, Steady::time_point until) {
   if (params.stop.stop_requested()) return absl::CancelledError("stop requested");
   if (Steady::now() < until) return absl::OkStatus();
   return absl::DeadlineExceededError(fmt::format("still running after {}", absl::FormatDuration(params.timeout)));
 }
 
-// A child that is killed and waited for unless it has ended.
+// A child that is killed and reaped in the destructor unless it has ended.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
@@ -126,7 +126,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Its wait status; 0 if somebody else has waited for it. Errors: as Patience.
+  // Returns its wait status; 0 if other code has reaped it. Errors: same as Patience.
   absl::StatusOr<int> Wait(const ProgramParams& params, Steady::time_point until) {
     while (true) {
       int status = 0;
@@ -144,7 +144,7 @@ class Child {
   bool ended_ = false;
 };
 
-// Everything up to the end of the pipe.
+// Reads everything up to the end of the pipe.
 absl::StatusOr<std::string> ReadAll(int fd, const ProgramParams& params, Steady::time_point until) {
   std::string output;
   std::array<char, 4096> block;

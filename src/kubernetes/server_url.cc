@@ -24,7 +24,7 @@ bool IsNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
 }
 
-// Takes "host", "host:port", "[v6]" or "[v6]:port" apart.
+// Parses "host", "host:port", "[v6]" or "[v6]:port".
 absl::Status ParseAuthority(std::string_view authority, ServerUrl& url) {
   if (authority.find('@') != std::string_view::npos) {
     return absl::InvalidArgumentError("must not hold a user name or a password");

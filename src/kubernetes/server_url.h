@@ -15,7 +15,7 @@ struct ServerUrl {
   std::string host = {};
   bool is_ipv4 = false;
   bool is_ipv6 = false;
-  // The one of the scheme (443, 80) when the URL has none.
+  // The default of the scheme (443, 80) if the URL has no port.
   int port = 0;
   // Path prefix: empty, or "/..." without a "/" at its end.
   std::string path = {};
@@ -28,8 +28,8 @@ struct ServerUrl {
   std::string ToString() const;
 };
 
-// Query and fragment are dropped (api-A72). Errors: InvalidArgument, with a text that does not repeat the URL
-// (it may hold a password).
+// Query and fragment are dropped (api-A72). Errors: InvalidArgument, with a text that does not repeat the URL, because
+// it may contain a password.
 absl::StatusOr<ServerUrl> ParseServerUrl(std::string_view url);
 
 }  // namespace driverupgrade

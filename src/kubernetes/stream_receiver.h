@@ -1,4 +1,4 @@
-// The receiving end of one Stream call: what a backend does with the head and the bytes that come. Private to
+// The receiving end of one Stream call: processes the head and the bytes that a backend receives. Private to
 // src/kubernetes. For one thread.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_STREAM_RECEIVER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_STREAM_RECEIVER_H_
@@ -22,14 +22,14 @@ class StreamReceiver {
                  LineSink& sink, const std::stop_token& stop)
       : errors_(errors), options_(options), request_(request), sink_(sink, stop), lines_(options.line_size_max) {}
 
-  // Each returns false to end the stream; status() then says why, and OK that the sink wanted it.
+  // Each returns false to end the stream. status() then contains the reason, and is OK if the sink ended it.
   bool OnHead(const HttpResponse& head);
   bool OnBytes(std::string_view bytes);
 
   bool accepted() const { return accepted_; }
   bool ended() const { return ended_; }
   const absl::Status& status() const { return status_; }
-  // Of an answer that is no success.
+  // Body of an unsuccessful response.
   std::string& error_body() { return error_body_; }
 
  private:

@@ -1,4 +1,4 @@
-// What OpenSSL's error codes mean for a call. Private to src/kubernetes; shared by the backends.
+// Interprets OpenSSL's error codes for a call. Private to src/kubernetes; shared by the backends.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_TLS_ERROR_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_TLS_ERROR_H_
 
@@ -6,16 +6,16 @@
 
 namespace driverupgrade {
 
-// Of the library's TLS part, not of its certificates or its files.
+// Returns true for errors of the library's TLS part, not of its certificates or files.
 bool IsTlsError(unsigned long code);
 
 bool IsVerificationFailure(unsigned long code);
 
-// An alert by which a server refuses the client's certificate. With TLS 1.3 it comes after the client's side
-// of the handshake, when the request is on its way; the server drops it unread.
+// An alert by which a server refuses the client's certificate. With TLS 1.3 it arrives after the client's side of the
+// handshake, when the request is in transit; the server drops the request unread.
 bool IsCertificateAlert(unsigned long code);
 
-// The peer went away without a word: a broken connection, not a refusal.
+// The peer closed the connection without an alert: a broken connection, not a refusal.
 bool IsUnexpectedEnd(unsigned long code);
 
 // "wrong version number".

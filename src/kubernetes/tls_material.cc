@@ -19,7 +19,7 @@ bool IsAddress(const std::string& text) {
   return inet_pton(AF_INET, text.c_str(), address) == 1 || inet_pton(AF_INET6, text.c_str(), address) == 1;
 }
 
-// OpenSSL's default asks on the terminal.
+// Replaces OpenSSL's default, which prompts on the terminal.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
 // The newest entry of OpenSSL's error queue of this thread, which is emptied.
@@ -33,7 +33,7 @@ std::unique_ptr<BIO, FreeOpenSsl> OpenText(const std::string& text) {
   return std::unique_ptr<BIO, FreeOpenSsl>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// All certificates of a PEM text. Errors: InvalidArgument when there is none, or one of them is malformed.
+// Parses all certificates of a PEM text. Errors: InvalidArgument if it contains no certificate, or a malformed one.
 absl::StatusOr<Certificates> ParseCertificates(const std::string& pem, const char* what) {
   ERR_clear_error();
   const std::unique_ptr<BIO, FreeOpenSsl> text = OpenText(pem);
@@ -90,7 +90,7 @@ absl::Status TlsMaterial::LoadTrust(const KubeConfig& config, bool trust_system_
   absl::StatusOr<Certificates> authorities = ParseCertificates(config.ca_pem, "certificate authority");
   if (!authorities.ok()) return authorities.status();
   for (const auto& authority : *authorities) X509_STORE_add_cert(trust_.get(), authority.get());
-  // As in Go: what the administrator gave is trusted as it is, also an intermediate authority.
+  // Same as in Go: certificates from the administrator are trusted as they are, including intermediate authorities.
   X509_STORE_set_flags(trust_.get(), X509_V_FLAG_PARTIAL_CHAIN);
   ERR_clear_error();
   return absl::OkStatus();
@@ -136,8 +136,8 @@ SSL_CTX* TlsMaterial::ShareContext() const {
   return context_.get();
 }
 
-// Runs in place of OpenSSL's own verification, to add the name check of RFC 6125 to it (cpprestsdk's own,
-// which runs too, accepts a common name) and to keep the reason, which the handshake error does not have.
+// Replaces OpenSSL's own verification. It adds the name check of RFC 6125 (cpprestsdk's check, which runs too, accepts
+// a common name), and keeps the reason, which the handshake error lacks.
 int TlsMaterial::Verify(X509_STORE_CTX* store, void* self) {
   auto* material = static_cast<TlsMaterial*>(self);
   X509_VERIFY_PARAM* param = X509_STORE_CTX_get0_param(store);

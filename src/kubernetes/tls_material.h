@@ -1,5 +1,5 @@
-// What a transport proves and demands over TLS: parsed once, for all connections. Private to src/kubernetes; for the
-// backends on OpenSSL.
+// The TLS credentials and requirements of a transport: parsed once, for all connections. Private to src/kubernetes; for
+// the backends on OpenSSL.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_TLS_MATERIAL_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_TLS_MATERIAL_H_
 
@@ -29,13 +29,13 @@ struct FreeOpenSsl {
 // Thread-safe. Connections refer to it: it must outlive them.
 class TlsMaterial {
  public:
-  // Errors: as MakeCpprestTransport for the CA, the client certificate and its key.
+  // Errors: same as MakeCpprestTransport for the CA, the client certificate and its key.
   static absl::StatusOr<std::shared_ptr<TlsMaterial>> Create(const KubeConfig& config, const ServerUrl& url,
                                                              bool trust_system_roots);
 
-  // Sets protocol versions, trust, name check and client certificate. False when OpenSSL refuses one of them.
+  // Sets protocol versions, trust, name check and client certificate. Returns false if OpenSSL refuses one of them.
   bool Apply(SSL_CTX* context);
-  // One context, to which all that is applied, for a backend that lets its connections share it. The caller's to free.
+  // Returns one context with all these settings, for a backend whose connections share it. The caller frees it.
   SSL_CTX* ShareContext() const;
 
   // The name or address that the server's certificate must bear.
@@ -43,9 +43,9 @@ class TlsMaterial {
   bool peer_is_address() const { return peer_is_address_; }
   bool verifies() const { return verifies_; }
 
-  // Why the last certificate was refused, e.g. "certificate has expired (depth 0)"; empty when none was. All
-  // connections go to one server with one configuration, so the last reason is as good as that of one
-  // connection.
+  // Returns why the last certificate was refused, for example "certificate has expired (depth 0)"; empty without a
+  // refusal. All connections use one server and one configuration, so the last reason is as good as the reason of a
+  // specific connection.
   std::string LastRefusal() const;
 
  private:

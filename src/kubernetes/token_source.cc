@@ -13,11 +13,11 @@ namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kTokenSizeMax = std::size_t{64} * 1024;
-// As good as for ever, and far from the ends of every clock.
+// Practically unlimited, and far from the limits of every clock.
 constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 
-// A token goes into a header line as it is, so a line end in it would let its author write headers of their
-// own. Visible ASCII is what RFC 6750 allows, and a little more.
+// A token is copied verbatim into a header line, so a line end in it would let its author add headers. Allows visible
+// ASCII, slightly more than RFC 6750.
 absl::StatusOr<Secret> CheckToken(std::string text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
   while (!text.empty() && is_space(text.back())) text.pop_back();
@@ -74,12 +74,12 @@ absl::StatusOr<Secret> TokenSource::Get(Now now, const std::stop_token& stop) {
 
 bool TokenSource::Renew(const Secret& refused, Now now, const std::stop_token& stop) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  // Another call may have got one since.
+  // Another call may have renewed it since.
   if (!(token_ == refused)) return true;
   if (!IsRenewable() || (renewed_at_.has_value() && now - *renewed_at_ < std::chrono::seconds(1))) return false;
   renewed_at_ = now;
   const bool read = ReadAgain(now, stop).ok();
-  // A program that takes its time has earned its second's rest only then.
+  // For a slow program, the pause of one second starts when it ends.
   if (exec_.has_value()) renewed_at_ = std::max(now, ended_at_);
   return read && !(token_ == refused);
 }
@@ -93,12 +93,12 @@ absl::Status TokenSource::ReadAgain(Now now, const std::stop_token& stop) {
   return absl::OkStatus();
 }
 
-// Without a time of expiry a token is good until it is refused. A failure is repeated after the time of a file's
-// refresh, counted from its end, so that a program that hangs does not hang every call.
+// Without an expiry time, a token is valid until it is refused. A failure is repeated after the refresh time of a file,
+// counted from the end of the run, so that a program that hangs does not delay every call.
 absl::Status TokenSource::RunPlugin(Now now, const std::stop_token& stop) {
   const Now began = std::chrono::steady_clock::now();
   absl::StatusOr<ExecCredential> credential = RunExecPlugin(*exec_, exec_timeout_, stop);
-  if (absl::IsCancelled(credential.status())) return credential.status();  // says nothing about the program
+  if (absl::IsCancelled(credential.status())) return credential.status();  // unrelated to the program
   now += std::chrono::steady_clock::now() - began;
   ended_at_ = now;
   renew_at_ = now + refresh_;

@@ -21,19 +21,19 @@ class TokenSource {
  public:
   using Now = std::chrono::steady_clock::time_point;
 
-  // Reads the file, if there is one; runs no plugin yet. Errors: InvalidArgument for a malformed token; Unauthenticated
-  // when there is only a file and it cannot be used.
+  // Reads the file, if there is one; does not run a plugin yet. Errors: InvalidArgument for a malformed token;
+  // Unauthenticated if a file is the only credential and cannot be used.
   static absl::StatusOr<std::unique_ptr<TokenSource>> Create(const KubeConfig& config, const TransportOptions& options,
                                                              Now now);
 
-  // The token to send; empty when the configuration has none. Reads the file again when the last reading is older than
-  // `token_refresh`, and runs the plugin when its token has expired; keeps the last good token when that fails
-  // (api-A66). Errors, marked as not sent, when a plugin has failed and there is no token yet: Unauthenticated, for
+  // Returns the token to send; empty if the configuration has no token. Reads the file again if the last reading is
+  // older than `token_refresh`, and runs the plugin if its token has expired; keeps the last good token if that fails
+  // (api-A66). Errors, marked as not sent, if a plugin has failed and no token is known yet: Unauthenticated, for
   // `token_refresh` without another run; Cancelled.
   absl::StatusOr<Secret> Get(Now now, const std::stop_token& stop = {});
 
-  // The server said 401 to `refused`: true if there is another token now. Reads the file for it, or runs the plugin,
-  // though not more than once a second (api-A66).
+  // The server returned 401 for `refused`: returns true if there is another token now. Reads the file for it, or runs
+  // the plugin, but not more than once a second (api-A66).
   bool Renew(const Secret& refused, Now now, const std::stop_token& stop = {});
 
  private:
@@ -48,10 +48,10 @@ class TokenSource {
   const std::chrono::nanoseconds refresh_;
   std::mutex mutex_;
   Secret token_;
-  absl::Status failure_;  // Of the last reading, or run.
-  Now renew_at_ = {};     // Of the next reading, or run.
+  absl::Status failure_;  // Error of the last reading, or run.
+  Now renew_at_ = {};     // Time of the next reading, or run.
   std::optional<Now> renewed_at_ = {};
-  Now ended_at_ = {};  // Of the last run.
+  Now ended_at_ = {};  // End of the last run.
 };
 
 }  // namespace driverupgrade

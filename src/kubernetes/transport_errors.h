@@ -1,4 +1,4 @@
-// The errors that every backend finds by itself, in the words of all of them. Private to src/kubernetes.
+// The errors that every backend detects itself, with common texts. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_
 
@@ -15,7 +15,7 @@
 
 namespace driverupgrade {
 
-// `duration` from now; the end of time if that is more than a year.
+// `duration` from now; the maximum time if that is more than a year.
 std::chrono::steady_clock::time_point After(absl::Duration duration);
 
 // Bytes of all names and values.
@@ -30,17 +30,17 @@ class TransportErrors {
   // "GET https://host:port/api/v1/nodes". Never the query.
   std::string Subject(const HttpRequest& request) const;
 
-  // Whether the call should begin at all. Errors are marked as not sent.
+  // Checks whether the call should start at all. Errors are marked as not sent.
   absl::Status CheckWanted(const CallContext& context, const HttpRequest& request) const;
   absl::Status Stopped(const HttpRequest& request) const;
-  // Of Send.
+  // For Send.
   absl::Status NoAnswer(const HttpRequest& request, absl::Duration within) const;
-  // Of Stream. `accepted`: there was a 2xx head.
+  // For Stream. `accepted`: a 2xx head was received.
   absl::Status StreamTimedOut(const HttpRequest& request, bool deadline_over, bool accepted) const;
   absl::Status BodyTooLong(const HttpRequest& request) const;
   absl::Status LineTooLong(const HttpRequest& request) const;
   absl::Status HeadersTooLong(const HttpRequest& request) const;
-  // OK if the sink has ended the stream in good order.
+  // OK if the sink has ended the stream properly.
   absl::Status SinkEnded(const HttpRequest& request, GuardedSink::End end) const;
 
  private:

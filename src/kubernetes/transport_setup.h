@@ -1,4 +1,4 @@
-// What a backend is made of, checked: the part that does not depend on the HTTP library. Private to src/kubernetes.
+// The checked settings of a backend: the part that does not depend on the HTTP library. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_SETUP_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_SETUP_H_
 
@@ -23,7 +23,7 @@ struct TransportSetup {
   std::unique_ptr<Redactor> redactor = {};
   TransportOptions options = {};
 
-  // Errors: those of MakeCurlTransport.
+  // Errors: same as MakeCurlTransport.
   static absl::StatusOr<TransportSetup> Create(const KubeConfig& config, TransportOptions options);
 };
 

@@ -1,4 +1,4 @@
-// The lines of a watch as calls of its sink.
+// Converts the lines of a watch to calls of its sink.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_WATCH_LINES_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_WATCH_LINES_H_
 
@@ -14,7 +14,7 @@
 
 namespace driverupgrade::internal {
 
-// For one stream; both arguments outlive it.
+// For one stream; both arguments must outlive it.
 template <typename T>
 class WatchLines final : public LineSink {
  public:
@@ -36,7 +36,7 @@ class WatchLines final : public LineSink {
     return true;
   }
 
-  // Why a line ended the stream; OK if none did.
+  // The reason why a line ended the stream; OK if none did.
   const absl::Status& status() const { return status_; }
 
  private:

@@ -6,7 +6,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Somebody wanted the rollout to go past the node.
+// An administrator has excluded the node from the rollout.
 bool IsLeftOut(const NodeGate& node) {
   const GateTraits& gate = TraitsOf(node.gate.reason);
   return gate.is_wish && gate.ends_rollout;
@@ -16,7 +16,7 @@ int LeftOut(const Plan& plan) {
   return static_cast<int>(std::count_if(plan.gates.begin(), plan.gates.end(), IsLeftOut));
 }
 
-// Lines about the nodes of one owner say whose they are.
+// Log lines about the nodes of one owner name the owner.
 LogSink For(const std::string& owner, const LogSink& log) {
   if (owner.empty()) return log;
   return [owner, log](LogRecord record) {
@@ -88,7 +88,7 @@ absl::Status EngineGroup::AddMember(std::size_t place, FiguresByName& figures) {
   figures[spec.name] = metrics;
   member.engine = *std::move(made);
   ControllerOptions controller{.election = options_.election};
-  // The loop that steps them all waits for all of them.
+  // The loop that steps all engines waits for all of them.
   if (options_.bell) controller.on_change = [bell = options_.bell] { bell->Ring(); };
   member.controller = std::make_unique<UpgradeController>(*member.engine, cache_, std::move(controller));
   members_.push_back(std::move(member));
@@ -119,11 +119,11 @@ bool EngineGroup::TellOfOthers(std::size_t i) {
 absl::Time EngineGroup::Step(const CallContext& context) {
   absl::Time next = absl::InfiniteFuture();
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    // What the engines before it have taken or given back is known only now.
+    // The slots that the engines before it have taken or released are known only now.
     TellOfOthers(i);
     next = std::min(next, members_[i].controller->Step(context));
   }
-  // What the last ones have given back is for the first ones.
+  // The slots that later engines have released are available to earlier ones.
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (TellOfOthers(i)) next = absl::InfinitePast();
   }
@@ -153,7 +153,7 @@ std::map<std::string, EngineProgress> EngineGroup::Progress() const {
     const ControllerStatus status = member.controller->status();
     if (!status.last_pass || !status.last_error.ok()) continue;
     const Tally& totals = status.totals;
-    // A look at all nodes only when the counts say that it may be worth it.
+    // Checks all nodes only if the counts suggest that it is worthwhile.
     const bool may_be_over = totals.Moving() == 0 && totals.pending > 0 && SpecOf(member).policy.auto_upgrade;
     progress[SpecOf(member).name] = {.totals = totals,
                                      .left_out = may_be_over ? LeftOut(member.engine->Everything()) : 0,
@@ -176,10 +176,10 @@ std::optional<RolloutEnd> EngineGroup::End() const {
     const bool works = SpecOf(member).policy.auto_upgrade;
     end.upgrading += works;
     if (!works) end.frozen += totals.total;
-    // A look at all nodes only when the counts say that it may be worth it.
+    // Checks all nodes only if the counts suggest that it is worthwhile.
     if (works && totals.Moving() > 0) return std::nullopt;
   }
-  // The driver may not be there yet.
+  // The driver may not exist yet.
   if (end.upgrading > 0 && end.totals.total == 0) return std::nullopt;
   for (const Member& member : members_) {
     if (!SpecOf(member).policy.auto_upgrade) continue;

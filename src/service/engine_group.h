@@ -1,4 +1,4 @@
-/// The engines of one driver: one, or one for each owner of nodes, on one cache, stepped one after the other.
+/// The engines of one driver: one, or one for each owner of nodes, on one cache, stepped in sequence.
 ///
 /// Defines GroupOptions and EngineGroup.
 ///
@@ -29,17 +29,18 @@
 
 namespace driverupgrade::internal {
 
-/// Whether the same engines run, whatever their policies: then a group need not be made anew.
+/// Returns true if the same engines run, whatever their policies: a group then need not be created again.
 bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b);
 
 struct GroupOptions {
   DriverIdentity identity;
   std::shared_ptr<ClusterFacade> cluster = nullptr;
-  /// What all engines have in common. In its ledger each has an entry of its own: grants of one are nothing to another.
+  /// Options that all engines have in common. Each engine has its own entry in the ledger and ignores the grants of
+  /// others.
   EngineOptions engine = {};
-  /// More for the cache, after the engines' own.
+  /// Further scopes for the cache, after the engines' own.
   std::vector<DriverScope> more_scopes = {};
-  /// Nodes in progress at once over all engines; nullopt: no limit beyond their own.
+  /// Nodes in progress at the same time over all engines; nullopt: no limit beyond their own.
   std::optional<int> parallel_total = std::nullopt;
   std::shared_ptr<LeaderElection> election = nullptr;
   std::shared_ptr<Doorbell> bell = nullptr;
@@ -50,39 +51,39 @@ struct GroupOptions {
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// One engine with its figures, for as long as the process runs: counters outlive the engine.
+/// The metrics of each engine. They last as long as the process, so counters outlive the engine.
 using FiguresByName = std::map<std::string, std::shared_ptr<MetricsObserver>>;
 
 class EngineGroup {
  public:
-  /// `figures`: of engines that ran before; gets those of the new ones. An engine whose options cannot work is left out:
-  /// see refused(). Errors: of what all have in common.
+  /// `figures`: metrics of engines that ran before, to which new engines are added. An engine whose options cannot work
+  /// is left out: see refused(). Errors: the errors of the common options.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<EngineGroup>> Create(const GroupOptions& options,
                                                                            std::vector<EngineSpec> specs,
                                                                            FiguresByName& figures);
   ~EngineGroup();
 
-  /// The cache begins to follow the cluster, by threads. Not called where somebody turns the cache (a test).
+  /// Starts to follow the cluster, on the cache's threads. Not called if a test turns the cache.
   void Start();
-  /// Policies of the same engines, by place.
+  /// Sets the policies of the same engines, by index.
   void SetPolicies(const std::vector<EngineSpec>& specs);
-  /// What is due of every engine. Returns when to call again, unless the bell rings.
+  /// Does the work that is due for all engines. Returns when to call again, unless the bell rings.
   absl::Time Step(const CallContext& context);
-  /// Waits for what is under way, and ends the cache. Step may not follow.
+  /// Waits for work in progress, and stops the cache. Step must not be called afterwards.
   void Quiesce();
 
-  /// Those that could not be made, by name, and why.
+  /// Errors of the engines that could not be created, by name.
   const std::map<std::string, absl::Status>& refused() const { return refused_; }
-  /// All that were asked for.
+  /// All requested engines.
   const std::vector<EngineSpec>& specs() const { return specs_; }
   WatchCache& cache() const { return *cache_; }
-  /// Of all engines.
+  /// Sum over all engines.
   Tally totals() const;
   /// Returns the status of each engine, by name.
   std::map<std::string, FleetStatus> Statuses() const;
-  /// Of those that have made a pass, by name.
+  /// Progress of the engines that have made a pass, by name.
   std::map<std::string, EngineProgress> Progress() const;
-  /// No pass has failed since the last good one, of any engine.
+  /// No pass of any engine has failed since its last good one.
   bool AllWell() const;
   /// nullopt: something is left to do, now or by waiting.
   std::optional<RolloutEnd> End() const;
@@ -91,20 +92,20 @@ class EngineGroup {
 
  private:
   struct Member {
-    std::size_t place = 0;  // in specs_: of those that are refused there is no member
+    std::size_t place = 0;  // index in specs_: engines that were refused have no member
     std::shared_ptr<SlotObserver> slots = nullptr;
     std::unique_ptr<UpgradeEngine> engine = nullptr;
     std::unique_ptr<UpgradeController> controller = nullptr;
-    // The limit by which its last pass was made.
+    // The limit of its last pass.
     std::optional<SharedSlots> shared = std::nullopt;
   };
 
   EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs);
   absl::Status AddMember(std::size_t place, FiguresByName& figures);
   const EngineSpec& SpecOf(const Member& member) const { return specs_[member.place]; }
-  // The limit over all engines as member `i` is to see it.
+  // Returns the limit over all engines from the perspective of member `i`.
   SharedSlots SharedSlotsFor(std::size_t i) const;
-  // Calls for a pass of member `i` if the slots that the others leave are not those that its last pass saw.
+  // Requests a pass of member `i` if the slots that the others leave have changed since its last pass.
   bool TellOfOthers(std::size_t i);
 
   const GroupOptions options_;

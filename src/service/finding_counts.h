@@ -1,4 +1,4 @@
-// The director's findings: counted for metrics, and each kind logged once while it lasts.
+// Stores the director's findings: counts them for metrics, and logs each kind once while it lasts.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_FINDING_COUNTS_H_
 #define DRIVERUPGRADE_SRC_SERVICE_FINDING_COUNTS_H_
 
@@ -16,7 +16,7 @@ class FindingCounts {
  public:
   // Replaces the findings. Logs the first finding of each code that is new.
   void Note(const std::vector<Finding>& findings, const LogSink& log);
-  // Returns the number of findings by code. A code that was there before has the number 0.
+  // Returns the number of findings by code. A code that has disappeared has the number 0.
   std::map<FindingCode, int> counts() const;
 
  private:

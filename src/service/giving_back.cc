@@ -8,7 +8,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// What was given back is looked at once more: it may have been changed meanwhile.
+// Released nodes are checked once more: they may have been changed meanwhile.
 constexpr absl::Duration kLookAgain = absl::Seconds(1);
 constexpr absl::Duration kTryAgain = absl::Seconds(10);
 

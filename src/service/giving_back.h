@@ -1,11 +1,11 @@
-/// Gives back the nodes of owners that are gone: a policy was deleted, and its engine runs no more.
+/// Releases the nodes of deleted owners: a policy was deleted, and its engine no longer runs.
 ///
 /// Defines GivingBack.
 ///
 ///     GivingBack giving_back({.identity = gpu, .cluster = cluster, .engine = common, .log = log, .clock = clock});
 ///     absl::Time again = giving_back.Step(context, director.Gone());
 ///
-/// It reads lists, so that nobody has to follow the cluster for owners that are no more. Not thread-safe, but for left().
+/// It reads lists, so that the cluster need not be followed for deleted owners. Not thread-safe, except for left().
 #ifndef DRIVERUPGRADE_SRC_SERVICE_GIVING_BACK_H_
 #define DRIVERUPGRADE_SRC_SERVICE_GIVING_BACK_H_
 
@@ -23,20 +23,21 @@ namespace driverupgrade::internal {
 
 class GivingBack {
  public:
-  /// Of `options` the identity, the cluster, the engine, the log and the clock.
+  /// Uses the identity, the cluster, the engine, the log and the clock of `options`.
   explicit GivingBack(GroupOptions options) : options_(std::move(options)) {}
 
-  /// A pass over the nodes of each of `gone` that has some left. Returns when to call again; InfiniteFuture when all
-  /// are given back. Nobody is gone through twice, unless he was not among `gone` meanwhile.
+  /// Makes a pass over the nodes of each owner in `gone` that has nodes left. Returns when to call again;
+  /// InfiniteFuture when all nodes are released. Each owner is processed once, and again only after it was absent from
+  /// `gone`.
   absl::Time Step(const CallContext& context, const std::vector<EngineSpec>& gone);
-  /// Nodes that the last passes found not yet given back.
+  /// Number of nodes that were not released yet in the last passes.
   int left() const { return left_; }
 
  private:
   struct Owner {
     EngineSpec spec;
     std::unique_ptr<UpgradeEngine> engine = nullptr;
-    std::set<std::string> nodes = {};  // all that were given back, or are to be
+    std::set<std::string> nodes = {};  // all nodes that were released, or will be
     int left = 0;
     bool done = false;
     absl::Time again = absl::InfinitePast();
@@ -44,7 +45,7 @@ class GivingBack {
   };
 
   absl::Time StepOne(const CallContext& context, Owner& owner);
-  // How many nodes are left, and whether a request failed.
+  // Returns the nodes that are left; fails if a request failed.
   absl::StatusOr<ReconcileResult> Pass(const CallContext& context, Owner& owner) const;
   void Tell(Severity severity, const Owner& owner, std::string message,
             std::vector<std::pair<std::string, std::string>> fields) const;

@@ -1,4 +1,4 @@
-/// The figures of several engines of one driver as one: a name may stand on a page only once for each driver.
+/// Sums the metrics of several engines of one driver: a page may contain a name only once for each driver.
 ///
 /// Defines SumFigures.
 ///
@@ -15,8 +15,8 @@
 namespace driverupgrade::internal {
 
 /// Counts are summed; auto_upgrade and paused are set if one of `running` has them; the latest progress counts. A sum
-/// of limits has a limit only if all have one. Of engines that run no more, `ended`, the counters stay, which must not
-/// go back. `none`: the figures where nothing runs.
+/// of limits has a limit only if all have one. Engines that no longer run, `ended`, still contribute their counters,
+/// which must not decrease. `none`: the metrics if no engine runs.
 MetricsSnapshot SumFigures(const std::vector<MetricsSnapshot>& running, const std::vector<MetricsSnapshot>& ended,
                            MetricsSnapshot none);
 

@@ -1,11 +1,11 @@
-/// One limit on nodes in progress for several engines that run one after the other.
+/// Shares one limit on nodes in progress among several engines that run in sequence.
 ///
 /// Defines SlotUse, SharedSlotsOf, SlotsAfter and SlotObserver.
 ///
 ///     engine_options.shared_slots = [&] { return SharedSlotsOf(uses, i, 10); };
 ///
-/// If every engine's pass knows what the passes of the others before it have left, then the engines together never start
-/// a node beyond the limit. Pure, but for the observer.
+/// If every engine's pass takes account of the slots left by the passes of the others before it, the engines together
+/// never start a node beyond the limit. Pure, except for the observer.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_
 #define DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_
 
@@ -19,18 +19,18 @@
 
 namespace driverupgrade::internal {
 
-/// How many nodes of an engine hold a slot of maxParallelUpgrades, which nodes that an administrator had cordoned do as
-/// the policy says; nullopt: it has made no pass yet, so nobody knows.
+/// Number of an engine's nodes that hold a slot of maxParallelUpgrades. The policy decides whether nodes that an
+/// administrator had cordoned count. nullopt: the engine has made no pass yet, so the number is unknown.
 using SlotUse = std::optional<int>;
 
-/// The limit as engine `i` is to see it. If the use of another engine is not known, engine `i` starts nothing: what the
-/// other engine has in progress since before would be too many.
+/// Returns the limit from the perspective of engine `i`. If the use of another engine is not known, engine `i` starts
+/// nothing, because the nodes that the other engine already has in progress could exceed the limit.
 SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int limit);
 
-/// The slots after `plan`: those that are held, and those of nodes that it starts.
+/// Returns the slots after `plan`: slots that are held, and slots of nodes that it starts.
 int SlotsAfter(const Plan& plan);
 
-/// Remembers of the last finished plan SlotsAfter, and whether the rollout is halted. Thread-safe.
+/// Remembers SlotsAfter of the last finished plan, and whether the rollout is halted. Thread-safe.
 class SlotObserver final : public Observer {
  public:
   void OnPlan(const Plan& plan) override {

@@ -16,7 +16,7 @@ namespace {
 
 namespace json = ::driverupgrade_rapidjson;
 
-// Writes JSON objects, and leaves out members that have no value.
+// Writes JSON objects, and leaves out members without a value.
 class Report {
  public:
   void Member(std::string_view key, std::string_view value) {
@@ -62,7 +62,7 @@ class Report {
   json::Writer<json::StringBuffer> writer_{buffer_};
 };
 
-// The requirements that the labels of every engine's driver meet.
+// Returns the requirements that the labels of every engine's driver share.
 LabelSelector SharedLabels(const std::vector<EngineSpec>& specs) {
   if (specs.empty()) return {};
   std::vector<LabelSelector::Requirement> shared = specs.front().driver_labels.requirements();
@@ -75,7 +75,7 @@ LabelSelector SharedLabels(const std::vector<EngineSpec>& specs) {
   return LabelSelector::FromRequirements(std::move(shared)).value_or(LabelSelector());
 }
 
-// Each engine is a requestor with an id of its own; a suffix makes the difference.
+// Each engine is a separate requestor; a suffix distinguishes their ids.
 std::optional<RequestorOptions> SharedRequestor(const EngineOptions& common, const std::vector<EngineSpec>& specs) {
   const auto same_suffix = [&](const EngineSpec& spec) {
     return spec.requestor_suffix == specs.front().requestor_suffix;

@@ -10,8 +10,8 @@
 
 namespace driverupgrade::internal {
 
-/// Returns one JSON object in the format that ReportedOptions describes. Of options that differ between engines, the text
-/// contains what all engines share. Pure.
+/// Returns one JSON object in the format that ReportedOptions describes. If options differ between engines, the text
+/// contains the part that all engines share. Pure.
 std::string FormatReportedOptions(const ServiceOptions& options, const std::vector<EngineSpec>& specs);
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// What an operator tells of the policies by which it goes: an annotation of its Lease (DriverIdentity::PolicyAnnotation).
+// An operator's report of the policies that it follows: an annotation of its Lease (DriverIdentity::PolicyAnnotation).
 #ifndef DRIVERUPGRADE_SRC_SERVICE_REPORTED_POLICIES_H_
 #define DRIVERUPGRADE_SRC_SERVICE_REPORTED_POLICIES_H_
 
@@ -12,11 +12,11 @@
 
 namespace driverupgrade::internal {
 
-/// It is written with each renewal of the Lease, so it must not be long. A policy is of 0.8 kB, with ten stages of 3 kB.
+/// It is written with each renewal of the Lease, so it must not be long. A policy takes 0.8 kB, with ten stages 3 kB.
 inline constexpr std::size_t kReportedPoliciesMax = std::size_t{16} << 10;
 
-/// `{"<name of the engine>":<policy as FormatUpgradePolicy writes it>}`, in the order of names; without engines that are
-/// `refused`, and policies that an engine would refuse.
+/// Returns `{"<name of the engine>":<policy as FormatUpgradePolicy writes it>}`, sorted by name, without engines that
+/// are `refused` and policies that an engine would refuse.
 std::string FormatReportedPolicies(const std::vector<EngineSpec>& specs,
                                    const std::map<std::string, absl::Status>& refused);
 

@@ -17,7 +17,7 @@ constexpr absl::Duration kMadeAnewAfter = absl::Seconds(1);
 
 }  // namespace
 
-// The passes and outcomes of one engine.
+// Records the passes and outcomes of one engine.
 class RolloutBoard::Record final : public Observer {
  public:
   explicit Record(std::shared_ptr<const Clock> clock) : clock_(std::move(clock)) {}
@@ -71,12 +71,12 @@ std::shared_ptr<Observer> RolloutBoard::ObserverOf(const std::string& engine) {
 auto RolloutBoard::Tell() -> Document {
   const std::lock_guard lock(document_mutex_);
   const absl::Time now = clock_->Now();
-  // A clock that was set back must not keep an old document for as long.
+  // If the clock is set back, an old document must not be kept longer.
   if (document_.text != nullptr && now >= made_at_ && now < made_at_ + kMadeAnewAfter) return document_;
   made_at_ = now;
   std::string text = Format();
   if (document_.text != nullptr && *document_.text == text) return document_;
-  // No document of another process has the same tag.
+  // Ensures that no document of another process has the same tag.
   document_.etag = fmt::format("\"{:x}-{:x}\"", absl::ToUnixNanos(began_), ++version_);
   document_.text = std::make_shared<const std::string>(std::move(text));
   return document_;

@@ -47,7 +47,7 @@ class RolloutBoard {
   RolloutBoard(DriverIdentity identity, std::shared_ptr<const Clock> clock, std::function<EnginesSeen()> look);
   ~RolloutBoard();
 
-  // Also valid after the board.
+  // The observer may outlive the board.
   std::shared_ptr<Observer> ObserverOf(const std::string& engine);
   // Returns the document. It is formatted at most once a second, sends no request to the cluster, and waits for no pass.
   Document Tell();

@@ -15,7 +15,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Between two looks of a stream; and after how many without news it shows that it is alive.
+// Pause between two checks of a stream, and the number of checks without news after which it sends a sign of life.
 constexpr std::chrono::milliseconds kLookAgainAfter{500};
 constexpr int kLooksBetweenSigns = 30;
 
@@ -35,7 +35,7 @@ std::string Nonce() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
 }
 
-// `text` has exactly one `tag`.
+// `text` contains `tag` exactly once.
 void AllowInline(std::string_view tag, const std::string& nonce, std::string& text) {
   const std::size_t at = text.find(tag);
   if (at != std::string::npos) text.insert(at + tag.size() - 1, fmt::format(" nonce=\"{}\"", nonce));
@@ -48,7 +48,7 @@ struct Stream {
 };
 
 std::string NextEvent(RolloutBoard& board, Stream& stream) {
-  // The first document goes at once.
+  // The first document is sent immediately.
   if (!stream.etag.empty()) std::this_thread::sleep_for(kLookAgainAfter);
   const RolloutBoard::Document document = board.Tell();
   if (document.etag != stream.etag) {

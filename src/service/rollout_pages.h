@@ -1,4 +1,4 @@
-// The page of a rollout, and the document that it shows.
+// The page of a rollout, and its document.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_ROLLOUT_PAGES_H_
 #define DRIVERUPGRADE_SRC_SERVICE_ROLLOUT_PAGES_H_
 
@@ -16,27 +16,28 @@ namespace driverupgrade::internal {
 // rollout_page.html.
 extern const char kRolloutPage[];
 
-// Decides about a request before it is answered: 401, 403 or 503 with the reason; nullopt: it is answered.
+// Decides about a request before it is served: 401, 403 or 503 with the reason; nullopt: it is served.
 using Guard = std::function<std::optional<Page>(const PageRequest&)>;
-// For an address that only this machine reaches: refuses requests for a host name that is not of this machine. Otherwise a website
-// could read the page through its own name (DNS rebinding).
+// For an address that only this machine reaches: refuses requests for a host name that is not of this machine.
+// Otherwise a website could read the page through its own name (DNS rebinding).
 Guard OnlyThisMachine();
 // For the network: refuses requests whose token `check` does not accept.
 Guard OnlyReaders(ReaderCheck check);
 
 // `GET /`: one HTML file that loads nothing from elsewhere.
 PageMaker RolloutPage(Guard guard);
-// `GET /rollout`: the document, or with `?watch=true` a server-sent event `rollout` with each document that differs from
-// the one before. `board` outlives the maker and its streams.
+// `GET /rollout`: the document, or with `?watch=true` a server-sent event `rollout` with each document that differs
+// from the previous one. `board` must outlive the maker and its streams.
 PageMaker RolloutDocumentPage(RolloutBoard& board, Guard guard);
 
-// Adds both. Errors: InvalidArgument if the address is not a loopback address.
+// Adds both pages. Errors: InvalidArgument if the address is not a loopback address.
 absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, PagesByAddress& pages);
-// The same with TLS, for readers that `check` accepts. Errors: InvalidArgument without a check, or if the address has other pages.
+// Same with TLS, for readers that `check` accepts. Errors: InvalidArgument without a check, or if the address has other
+// pages.
 absl::Status AddSecureRolloutPages(const std::string& address, ReaderCheck check, RolloutBoard& board,
                                    PagesByAddress& pages);
 
-// Adds the pages at both addresses of the options, as far as they are set. Errors: as for the two functions above.
+// Adds the pages at both addresses of the options, as far as they are set. Errors: same as for the two functions above.
 absl::Status AddAllRolloutPages(const ServiceOptions& options, RolloutBoard& board, PagesByAddress& pages);
 
 }  // namespace driverupgrade::internal

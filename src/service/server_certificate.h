@@ -1,4 +1,5 @@
-// A certificate that a server makes for itself: it encrypts, and proves nothing. Clients that need proof come through the API server.
+// Creates a self-signed certificate of a server: it encrypts, but proves nothing. Clients that need proof connect
+// through the API server.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_SERVER_CERTIFICATE_H_
 #define DRIVERUPGRADE_SRC_SERVICE_SERVER_CERTIFICATE_H_
 
@@ -22,7 +23,8 @@ struct ServerCertificate {
   std::unique_ptr<EVP_PKEY, FreeCertificate> key = nullptr;
 };
 
-// Signed by its own key, valid for ten years. Errors: Internal, if OpenSSL cannot make it.
+// Creates a certificate that is signed with its own key and valid for ten years. Errors: Internal if OpenSSL cannot
+// create it.
 absl::StatusOr<ServerCertificate> MakeServerCertificate();
 
 }  // namespace driverupgrade::internal

@@ -32,11 +32,11 @@ using internal::ProbePage;
 using internal::RolloutBoard;
 using internal::WebServer;
 
-// For the director's own calls in one round.
+// Time limit of the director's own calls in one round.
 constexpr absl::Duration kWorkTimeout = absl::Seconds(30);
 constexpr absl::Duration kPrepareAgain = absl::Seconds(5);
 constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
-// A round may last as long as a pass and the director's calls.
+// A round may take as long as a pass plus the director's calls.
 constexpr absl::Duration kRoundMax = absl::Minutes(5);
 
 ServiceOptions Completed(ServiceOptions options) {
@@ -62,13 +62,13 @@ class UpgradeService::Impl {
         giving_back_(GroupOptionsOf()),
         collector_({[this] { return Figures(); }}, MetricsOptionsOf()) {}
 
-  // What may fail of making a service.
+  // The part of creating a service that may fail.
   absl::Status Begin() {
     if (options_.election) {
       auto election = LeaderElection::Create(cluster_, *options_.election);
       if (!election.ok()) return election.status();
       election_ = *std::move(election);
-      // The report of an earlier leader is not ours.
+      // An earlier leader's report is not ours.
       election_->Announce(options_.identity.PolicyAnnotation(), std::nullopt);
       election_->Announce(OptionsAnnotation(options_.identity), std::nullopt);
     }
@@ -149,11 +149,11 @@ class UpgradeService::Impl {
     return next;
   }
 
-  // Returns when to try again. What hinders it is told once.
+  // Returns when to try again. An obstacle is logged once.
   absl::Time TryToLead(const CallContext& context) {
     const absl::Time next = election_->Step(context);
     const absl::Status status = election_->status();
-    // The engines tell it themselves.
+    // The engines report it themselves.
     const bool news = !group_ && !status.ok() && status.code() != lead_failure_.code();
     if (news) Warn("cannot take or renew the Lease", status);
     lead_failure_ = status;
@@ -175,7 +175,7 @@ class UpgradeService::Impl {
     return false;
   }
 
-  // As a leader's calls have to be.
+  // Bounds the calls of a leader.
   CallContext Bounded(const CallContext& context) const {
     absl::Time deadline = std::min(context.deadline, clock_->Now() + kWorkTimeout);
     if (election_) deadline = std::min(deadline, election_->LeadsUntil().value_or(clock_->Now()));
@@ -218,8 +218,8 @@ class UpgradeService::Impl {
     return absl::OkStatus();
   }
 
-  // Announces the policies and options in effect, for readers of the Lease. Candidates do so as well: a new leader writes
-  // its report with the update that acquires the Lease.
+  // Announces the policies and options in effect, for readers of the Lease. Candidates do so as well: a new leader
+  // writes its report with the update that acquires the Lease.
   void Report(const std::vector<EngineSpec>& wanted) {
     if (!election_ || reported_ == wanted) return;
     reported_ = wanted;
@@ -296,7 +296,7 @@ class UpgradeService::Impl {
     for (const auto& [name, observer] : figures_) {
       (now.contains(name) ? running : ended).push_back(observer->Snapshot());
     }
-    // The pause by which a share of nothing is given is not the policy's.
+    // Only the pause of the policies counts.
     for (const auto& [_, spec] : now) paused = paused || spec->policy.paused;
     MetricsSnapshot sum = internal::SumFigures(running, ended, MetricsObserver(options_.identity).Snapshot());
     sum.paused = paused;
@@ -306,7 +306,7 @@ class UpgradeService::Impl {
     return sum;
   }
 
-  // One server for each address; both kinds of pages may be at one.
+  // Starts one server for each address, which may serve both kinds of pages.
   absl::Status Serve() {
     internal::PagesByAddress pages;
     if (!options_.health_address.empty()) {
@@ -339,7 +339,7 @@ class UpgradeService::Impl {
   const std::shared_ptr<ClusterFacade> cluster_;
   Director& director_;
   std::shared_ptr<LeaderElection> election_ = nullptr;
-  const std::shared_ptr<RolloutBoard> board_;  // null: it is not served
+  const std::shared_ptr<RolloutBoard> board_;  // null: the page is not served
   GivingBack giving_back_;
   std::optional<std::vector<EngineSpec>> reported_ = std::nullopt;
   internal::FindingCounts findings_;  // the director's
@@ -347,7 +347,7 @@ class UpgradeService::Impl {
   bool prepared_ = false;
   absl::Status prepare_failure_ = absl::OkStatus();
   absl::Time prepare_at_ = absl::InfinitePast();
-  // What the servers' threads look at.
+  // Read by the servers' threads.
   mutable std::mutex mutex_;
   bool known_ = false;
   FiguresByName figures_;

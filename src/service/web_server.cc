@@ -17,7 +17,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// For pages, which are small, and whose readers are few; a stream has a thread of its own.
+// For pages, which are small and have few readers; a stream has a separate thread.
 constexpr std::size_t kThreads = 4;
 
 struct Address {
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<httplib::Server>> MakeServer(bool tls) {
 }  // namespace
 
 bool IsLoopbackHost(const std::string& host) {
-  // Only an address: 127.0.0.1.example.com is a name that anyone may own.
+  // Only an address: 127.0.0.1.example.com is a name that anyone can own.
   const bool is_ipv4 = host.find_first_not_of("0123456789.") == std::string::npos;
   return host == "localhost" || host == "::1" || (is_ipv4 && host.starts_with("127."));
 }
@@ -91,9 +91,9 @@ class WebServer::Impl {
  public:
   Impl(std::unique_ptr<httplib::Server> server, std::map<std::string, PageMaker> pages) : server_(std::move(server)) {
     server_->new_task_queue = [] { return new httplib::ThreadPool(kThreads + WebServer::kStreamsMax); };
-    // Without this a client that keeps its connection keeps a thread.
+    // Otherwise a client that keeps its connection would occupy a thread.
     server_->set_keep_alive_max_count(1);
-    // The library's own choice, SO_REUSEPORT, would let two processes listen on one port without noticing.
+    // The library's default, SO_REUSEPORT, would let two processes listen on one port without noticing.
     server_->set_socket_options([](socket_t socket) {
       const int yes = 1;
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -125,7 +125,7 @@ class WebServer::Impl {
       return false;
     }
     thread_ = std::thread([this] { server_->listen_after_bind(); });
-    // A stop before it runs would be forgotten.
+    // A stop before the server runs would be lost.
     while (!server_->is_running()) std::this_thread::yield();
     return true;
   }
@@ -154,7 +154,7 @@ class WebServer::Impl {
     if (page.next != nullptr) return Stream(std::move(page), response);
     if (!page.etag.empty()) {
       response.set_header("ETag", page.etag);
-      // httplib gzips the body by itself, and a proxy may have weakened the tag because of that.
+      // httplib gzips the body automatically, and a proxy may have weakened the tag because of that.
       std::string known = request.get_header_value("If-None-Match");
       if (known.starts_with("W/")) known = known.substr(2);
       if (known == page.etag) {

@@ -55,7 +55,7 @@ std::string ReadControllingPod(const JsonField& metadata) {
   return uid;
 }
 
-// A pool has one entry, however many of its devices are allocated.
+// A pool has one entry, regardless of how many of its devices are allocated.
 std::vector<AllocatedPool> ReadAllocated(const JsonField& status) {
   const JsonField allocation = status.Member("allocation");
   const JsonField devices = allocation.Member("devices");
@@ -65,7 +65,7 @@ std::vector<AllocatedPool> ReadAllocated(const JsonField& status) {
                      .pool = result.Member("pool").String(),
                      .admin_access = result.Member("adminAccess").Bool()});
   });
-  // The entry with admin access comes first, so that it is the one that stays.
+  // The entry with admin access comes first, so that it is the one that is kept.
   std::sort(pools.begin(), pools.end(), [](const AllocatedPool& a, const AllocatedPool& b) {
     return std::tie(a.driver, a.pool, b.admin_access) < std::tie(b.driver, b.pool, a.admin_access);
   });
@@ -292,7 +292,7 @@ void WriteDeviceTaintRule(JsonWriter& writer, const DeviceTaintRule& rule) {
   writer.ObjectMember("status", [&] { WriteConditions(writer, rule.conditions); });
 }
 
-// The name of the pod is not kept, and that of the claim begins with it.
+// The name of the pod is not stored, but it is the prefix of the claim's name.
 void WriteResourceClaim(JsonWriter& writer, const ResourceClaim& claim) {
   writer.ObjectMember("metadata", [&] {
     WriteIdentity(writer, claim);
@@ -326,7 +326,7 @@ void WriteResourceSlice(JsonWriter& writer, const ResourceSlice& slice) {
 
 std::string FormatDeviceTaintRule(const CreateDeviceTaintRuleParams& params) {
   DeviceTaintRule rule = params.object;
-  rule.time_added.reset();  // is for the server to set
+  rule.time_added.reset();  // set by the server
   internal::JsonWriter writer;
   writer.Object([&] {
     writer.Member("apiVersion", internal::ApiVersionOf<DeviceTaintRule>());

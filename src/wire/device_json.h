@@ -7,7 +7,7 @@
 
 namespace driverupgrade::internal {
 
-// All members, as the API server answers them.
+// All members, as the API server returns them.
 void WriteDeviceTaintRule(JsonWriter& writer, const DeviceTaintRule& rule);
 void WriteResourceClaim(JsonWriter& writer, const ResourceClaim& claim);
 void WriteResourceSlice(JsonWriter& writer, const ResourceSlice& slice);

@@ -1,4 +1,4 @@
-// A document that came in through the C interface: a JSON object all of whose members are known.
+// A document from the C interface: a JSON object whose members must all be known.
 #ifndef DRIVERUPGRADE_SRC_WIRE_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_WIRE_DOCUMENT_H_
 
@@ -16,11 +16,11 @@
 
 namespace driverupgrade::internal {
 
-// Errors: InvalidArgument with the path of what is wrong: `request.at: must be a string`.
+// Errors: InvalidArgument with the path and the reason: `request.at: must be a string`.
 class Document {
  public:
-  // `name`: what the texts of errors call the document. Fails unless it is an object with no other members than `known` and
-  // `more`.
+  // `name`: the name of the document in error texts. Fails unless it is an object without members other than `known`
+  // and `more`.
   [[nodiscard]] static absl::StatusOr<Document> Parse(std::string_view name, std::string_view text,
                                                       std::initializer_list<std::string_view> known,
                                                       std::initializer_list<std::string_view> more = {});
@@ -34,12 +34,12 @@ class Document {
   [[nodiscard]] absl::StatusOr<std::int64_t> Integer(std::string_view member) const;
   // Empty if it is absent.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> Texts(std::string_view member) const;
-  // Each of an array of objects; none if it is absent.
+  // Returns each object of an array; none if it is absent.
   [[nodiscard]] absl::StatusOr<std::vector<Document>> Objects(std::string_view member,
                                                               std::initializer_list<std::string_view> known) const;
   [[nodiscard]] absl::StatusOr<Document> Object(std::string_view member,
                                                 std::initializer_list<std::string_view> known) const;
-  // The member's own text in JSON, or, of a member that is a string, the string.
+  // Returns the member's JSON text, or the string if the member is a string.
   [[nodiscard]] absl::StatusOr<std::string> Embedded(std::string_view member) const;
   absl::Status Wrong(std::string_view member, std::string_view why) const;
 
@@ -49,14 +49,14 @@ class Document {
   explicit Document(std::string name) : name_(std::move(name)) {}
   absl::Status CheckMembers(std::initializer_list<std::string_view> known,
                             std::initializer_list<std::string_view> more = {}) const;
-  // nullptr for a member that is absent or null.
+  // nullptr if the member is absent or null.
   const Value* Find(std::string_view member) const;
 
   std::string name_;
   driverupgrade_rapidjson::Document json_;
 };
 
-// A document that is an array of strings.
+// Parses a document that is an array of strings.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ParseTexts(std::string_view name, std::string_view text);
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// Reads the parts of an object that name it, although another part cannot be read.
+// Reads the parts of an object that identify it, even if another part cannot be read.
 #ifndef DRIVERUPGRADE_SRC_WIRE_IDENTITY_H_
 #define DRIVERUPGRADE_SRC_WIRE_IDENTITY_H_
 
@@ -16,7 +16,7 @@ inline std::string ReadName(const JsonField& metadata) {
   return name;
 }
 
-// Returns the result of `read` on the member, or its default if the member cannot be read.
+// Returns the result of `read` on the member, or its default value if the member cannot be read.
 template <typename F>
 auto IfReadable(const JsonField& object, std::string_view member, F&& read) {
   std::string error;

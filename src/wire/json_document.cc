@@ -11,13 +11,13 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Keys in paths: long enough for any label key's interesting part.
+// Keys in paths: long enough for the interesting part of any label key.
 constexpr std::size_t kKeyBytesMax = 80;
 
-// The parser looks at sixteen bytes at a time, or at a character of UTF-8 whole, even where the text ended before.
+// The parser reads sixteen bytes at a time, or a whole UTF-8 character, even if the text has ended before.
 constexpr std::size_t kReadBeyondEnd = 16;
 
-// Builds the document of what is wanted, and stops the parser where the nesting gets too deep: the document is freed and
+// Builds the document of the wanted members, and stops the parser if the nesting is too deep: the document is freed and
 // copied recursively.
 class Keeper {
  public:
@@ -56,7 +56,7 @@ class Keeper {
 
  private:
   struct Level {
-    WantedMembers wanted = {};  // of the object, or of the objects in the array; empty: all
+    WantedMembers wanted = {};  // for the object, or the objects in the array; empty: all
     SizeType kept = 0;
   };
 
@@ -67,7 +67,7 @@ class Keeper {
     return nullptr;
   }
 
-  // A value that is no object and no array.
+  // Handles a value that is neither an object nor an array.
   bool Skips() {
     const bool skips = skipped_depth_ > 0 || skips_value_;
     skips_value_ = false;
@@ -83,7 +83,7 @@ class Keeper {
     }
     return true;
   }
-  // Whether it was one that is skipped.
+  // Returns true if it was skipped.
   bool Leave() {
     --depth_;
     below_ = levels_[depth_].wanted;
@@ -94,13 +94,13 @@ class Keeper {
 
   rapidjson::Document& next_;
   Level levels_[JsonDocument::kDepthMax + 1];
-  WantedMembers below_;  // of the object or array that begins next
+  WantedMembers below_;  // for the object or array that starts next
   int depth_ = 0;
-  int skipped_depth_ = 0;  // how many of the open objects and arrays are skipped
+  int skipped_depth_ = 0;  // number of open objects and arrays that are skipped
   bool skips_value_ = false;
 };
 
-// What Document::Populate wants: something that sends a document's events.
+// The argument of Document::Populate: an object that sends a document's events.
 struct Generator {
   char* text;
   WantedMembers wanted;
@@ -114,7 +114,7 @@ struct Generator {
     rapidjson::InsituStringStream stream(text);
     rapidjson::Reader reader;
     Keeper keeper(document, wanted);
-    // Of what is valid UTF-8 as a whole the parser need not look at each character; of other texts it knows where.
+    // If the whole text is valid UTF-8, the parser need not check each character; otherwise it finds the position.
     result = is_utf8 ? reader.Parse<kFlags>(stream, keeper)
                      : reader.Parse<kFlags | rapidjson::kParseValidateEncodingFlag>(stream, keeper);
     return !result.IsError();
@@ -131,15 +131,16 @@ std::string Describe(rapidjson::ParseErrorCode code) {
   return text;
 }
 
-// Where the first of the characters 0x18 to 0x1F stands, which JSON has nowhere; the size of the text if it has none.
-// RapidJSON 1.1 refuses six of them only where it does not look at sixteen bytes at a time, which depends on addresses.
+// Returns the position of the first of the characters 0x18 to 0x1F, which JSON never contains; the size of the text
+// without them. RapidJSON 1.1 refuses six of them only where it does not read sixteen bytes at a time, which depends on
+// addresses.
 std::size_t FindControlCharacter(std::string_view text) {
   constexpr std::uint64_t kEach = 0x0101010101010101U;
   std::size_t at = 0;
   for (; text.size() - at >= sizeof(std::uint64_t); at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + at, sizeof(word));
-    // A byte of them becomes zero; a zero byte is found as in strlen.
+    // Such a byte becomes zero; a zero byte is found as in strlen.
     const std::uint64_t zeroed = (word & (kEach * 0xF8)) ^ (kEach * 0x18);
     if (((zeroed - kEach) & ~zeroed & (kEach * 0x80)) != 0) break;
   }
@@ -207,7 +208,7 @@ void Hash(const rapidjson::Value& value, std::string_view left_out, Hasher& hash
 }  // namespace
 
 absl::Status JsonDocument::Parse(std::string_view text, WantedMembers wanted) {
-  // The parser takes NUL for the end, and would not see what follows it.
+  // The parser treats NUL as the end, and would ignore the rest.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return absl::InvalidArgumentError(fmt::format("malformed JSON at byte {}: NUL", nul));
   }
@@ -222,7 +223,7 @@ absl::Status JsonDocument::Parse(std::string_view text, WantedMembers wanted) {
   document_.Populate(generator);
   if (!generator.result.IsError()) return absl::OkStatus();
   const rapidjson::ParseErrorCode code = generator.result.Code();
-  // We stop the parser once it has taken the bracket.
+  // We stop the parser after it has consumed the bracket.
   const std::size_t taken = code == rapidjson::kParseErrorTermination ? 1 : 0;
   return absl::InvalidArgumentError(
       fmt::format("malformed JSON at byte {}: {}", generator.result.Offset() - taken, Describe(code)));
@@ -231,7 +232,7 @@ absl::Status JsonDocument::Parse(std::string_view text, WantedMembers wanted) {
 JsonField JsonField::Member(std::string_view key) const& {
   const rapidjson::Value* found = nullptr;
   if (Is(rapidjson::kObjectType, "an object")) {
-    // From the end: the last of equal keys counts.
+    // Backwards: the last of equal keys counts.
     for (auto it = value_->MemberEnd(); it != value_->MemberBegin() && found == nullptr;) {
       --it;
       if (std::string_view(it->name.GetString(), it->name.GetStringLength()) == key) found = &it->value;
@@ -278,7 +279,7 @@ std::string JsonField::Json() const {
   if (!present()) return {};
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-  // Recursive, and so is what freed and copied it: the depth was checked when it was parsed.
+  // Recursive, as are copying and freeing: the depth was checked during parsing.
   value_->Accept(writer);
   return {buffer.GetString(), buffer.GetSize()};
 }

@@ -1,4 +1,4 @@
-// Reading JSON of unknown origin: a parser with limits, and fields that know where in the document they are.
+// Reads JSON of unknown origin: a parser with limits, and fields that know their path in the document.
 #ifndef DRIVERUPGRADE_SRC_WIRE_JSON_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_WIRE_JSON_DOCUMENT_H_
 
@@ -17,18 +17,18 @@ namespace driverupgrade::internal {
 
 namespace rapidjson = ::driverupgrade_rapidjson;
 
-// A parsed document. Parsed in place, in a copy of its own, which is why it cannot be moved.
+// A parsed document. It is parsed in place, in its own copy, so it cannot be moved.
 class JsonDocument {
  public:
-  // Levels of nesting. A pod with affinity has about 12.
+  // Maximum nesting depth. A pod with affinity has about 12 levels.
   static constexpr int kDepthMax = 64;
 
   JsonDocument() = default;
   JsonDocument(const JsonDocument&) = delete;
   JsonDocument& operator=(const JsonDocument&) = delete;
 
-  // Once per object. Of objects only the members that are wanted are kept, all if that is empty; the whole text is checked
-  // all the same. Errors: InvalidArgument, with the byte.
+  // Call it once per object. Only the wanted members of objects are kept, or all if `wanted` is empty; the whole text
+  // is checked in any case. Errors: InvalidArgument, with the byte.
   absl::Status Parse(std::string_view text, WantedMembers wanted = {});
   const rapidjson::Value& root() const { return document_; }
 
@@ -37,19 +37,18 @@ class JsonDocument {
   rapidjson::Document document_;
 };
 
-// A place in a document: a value, or the absence of one. What is missing or null reads as the default; what
-// has the wrong type does too, and notes an error. Only the first error is kept, so a reader can read on and
-// look at the end.
+// A place in a document: a value, or its absence. A missing or null value reads as the default. So does a value of the
+// wrong type, which also sets an error. Only the first error is kept, so a reader can check it once at the end.
 class JsonField {
  public:
-  // `error` is left alone if empty at the end of reading; it and the document must outlive the field.
+  // `error` stays empty unless an error occurs; it and the document must outlive the field.
   JsonField(const rapidjson::Value& root, std::string& error) : value_(&root), error_(error) {}
 
-  // A field points to the one above it, for its path: name that one, a temporary would be gone.
+  // A field points to its parent, for its path: name the parent, because a temporary would be destroyed.
   JsonField Member(std::string_view key) const&;
   JsonField Member(std::string_view key) const&& = delete;
 
-  // The same place as a root, with an error of its own.
+  // The same place as a root, with a separate error.
   JsonField Detached(std::string& error) const { return JsonField(value_, error); }
 
   // Neither missing nor null.
@@ -59,10 +58,10 @@ class JsonField {
   std::int64_t Int64() const;
   int Int() const;
   StringMap Strings() const;
-  // The value, whatever its type, as compact JSON; empty if there is none.
+  // Returns the value, whatever its type, as compact JSON; empty if it is missing.
   std::string Json() const;
-  // Returns a hash of the value that does not depend on the order of members. Members that are null, or named `left_out`, do not
-  // count. 0 if there is no value.
+  // Returns a hash of the value that does not depend on the order of members. Members that are null, or named
+  // `left_out`, do not count. 0 if there is no value.
   std::uint64_t Digest(std::string_view left_out) const;
 
   // Elements of an array. `visit` takes a const JsonField&.
@@ -82,21 +81,21 @@ class JsonField {
   }
   std::size_t ItemCount() const { return present() && value_->IsArray() ? value_->Size() : 0; }
 
-  // Notes `what` as the error of this field.
+  // Sets `what` as the error of this field.
   void Fail(std::string_view what) const;
 
  private:
   JsonField(const rapidjson::Value* value, std::string& error) : value_(value), error_(error) {}
   JsonField(const rapidjson::Value* value, const JsonField& parent, std::string_view key, std::size_t index)
       : value_(value), parent_(&parent), key_(key), index_(index), error_(parent.error_) {}
-  // Whether the field is present and of this type; notes an error if it is of another.
+  // Returns true if the field is present and of this type; sets an error if it has another type.
   bool Is(rapidjson::Type type, std::string_view expected) const;
   // `items[3].metadata.labels`; empty for the root.
   std::string Path() const;
 
   const rapidjson::Value* value_;
   const JsonField* parent_ = nullptr;
-  std::string_view key_;  // Empty data() for an element of an array.
+  std::string_view key_;  // Empty data() for an array element.
   std::size_t index_ = 0;
   std::string& error_;
 };

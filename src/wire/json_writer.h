@@ -1,4 +1,4 @@
-// Writing JSON: RapidJSON's writer behind std types, and nothing but valid UTF-8.
+// Writes JSON: RapidJSON's writer behind std types, always valid UTF-8.
 #ifndef DRIVERUPGRADE_SRC_WIRE_JSON_WRITER_H_
 #define DRIVERUPGRADE_SRC_WIRE_JSON_WRITER_H_
 
@@ -15,7 +15,7 @@ namespace driverupgrade::internal {
 
 namespace rapidjson = ::driverupgrade_rapidjson;
 
-// Objects and arrays are written by functions, so that what is opened is closed:
+// Objects and arrays are written by functions, so that they are always closed:
 //
 //   JsonWriter writer;
 //   writer.Object([&] { writer.Member("kind", "Node"); });
@@ -50,7 +50,7 @@ class JsonWriter {
     Key(key);
     String(value);
   }
-  // A text literal must not become a bool.
+  // Prevents a text literal from becoming a bool.
   void Member(std::string_view key, const char* value) { Member(key, std::string_view(value)); }
   void Member(std::string_view key, bool value) {
     Key(key);
@@ -61,7 +61,7 @@ class JsonWriter {
     writer_.Int64(value);
   }
   void Member(std::string_view key, int value) { Member(key, std::int64_t{value}); }
-  // `json` is valid JSON.
+  // `json` must be valid JSON.
   void RawMember(std::string_view key, std::string_view json) {
     Key(key);
     Raw(json, rapidjson::kObjectType);
@@ -76,14 +76,14 @@ class JsonWriter {
     Key(key);
     Array(std::forward<F>(items));
   }
-  // Nothing if `value` is empty, as the API server does it.
+  // Writes nothing if `value` is empty, like the API server.
   void MemberIfAny(std::string_view key, std::string_view value) {
     if (!value.empty()) Member(key, value);
   }
 
   std::string Take() { return {buffer_.GetString(), buffer_.GetSize()}; }
 
-  // Whether `text` is ASCII without characters that JSON escapes.
+  // Returns true if `text` is ASCII without characters that JSON escapes.
   static bool IsPlain(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) {
       return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x80 && c != '"' && c != '\\';

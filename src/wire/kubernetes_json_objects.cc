@@ -1,4 +1,4 @@
-// Writing: objects as the API server answers them.
+// Writing: objects as the API server returns them.
 #include <algorithm>
 
 #include "absl/time/time.h"
@@ -65,7 +65,7 @@ void WriteExpression(JsonWriter& writer, const Requirement& requirement) {
   });
 }
 
-// The usual form: `key=value` as matchLabels, which knows each key once, the rest as matchExpressions.
+// The usual form: `key=value` as matchLabels, in which each key is unique, the rest as matchExpressions.
 void WriteSelector(JsonWriter& writer, const LabelSelector& selector) {
   writer.Key("selector");
   if (selector == LabelSelector::Nothing()) return writer.Null();
@@ -302,7 +302,7 @@ void WriteMembers(JsonWriter& writer, const ControllerRevision& revision) {
     WriteOwners(writer,
                 {{.api_version = "apps/v1", .kind = "DaemonSet", .uid = revision.owner_uid, .controller = true}});
   });
-  // What is no JSON must not spoil the document.
+  // Invalid JSON must not corrupt the document.
   JsonDocument data;
   if (!revision.data.empty() && data.Parse(revision.data).ok()) writer.RawMember("data", revision.data);
   writer.Member("revision", revision.revision);

@@ -24,7 +24,7 @@ using internal::ReadObject;
 using internal::Wanted;
 using internal::WantedMembers;
 
-// `expected` may be empty: any kind but that of an error.
+// `expected` may be empty: any kind except that of an error.
 void CheckKind(const JsonField& root, std::string_view expected) {
   const JsonField kind = root.Member("kind");
   if (expected.empty()) {
@@ -44,7 +44,7 @@ void CheckListKind(const JsonField& root, std::string_view of) {
   if (!kind.String().ends_with("List")) kind.Fail("expected the kind of a list");
 }
 
-// Parses `json`, which is an object, and gives what is wanted of it to `read`, which takes a const JsonField&.
+// Parses `json`, which is an object, and passes its wanted members to `read`, which takes a const JsonField&.
 template <typename F>
 absl::Status ReadDocument(std::string_view json, WantedMembers wanted, F&& read) {
   JsonDocument document;
@@ -59,7 +59,7 @@ absl::Status ReadDocument(std::string_view json, WantedMembers wanted, F&& read)
   return error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(error);
 }
 
-// The same, of an object of that kind.
+// Same for an object of that kind.
 template <typename F>
 absl::Status ReadDocument(std::string_view json, std::string_view kind, WantedMembers wanted, F&& read) {
   return ReadDocument(json, wanted, [&](const JsonField& root) {
@@ -78,7 +78,7 @@ class MixedListReader {
     const std::string kind = kind_field.String();
     if (kind.empty()) return kind_field.Fail("expected a kind, got nothing");
     const std::string api_version = item.Member("apiVersion").String();
-    // At most one of them takes the item.
+    // At most one of them accepts the item.
     TakeIf(item, kind, api_version, objects.nodes);
     TakeIf(item, kind, api_version, objects.pods);
     TakeIf(item, kind, api_version, objects.daemon_sets);
@@ -95,7 +95,7 @@ class MixedListReader {
  private:
   template <typename T>
   void TakeIf(const JsonField& item, const std::string& kind, std::string_view api_version, std::vector<T>& list) {
-    // Kinds are unique within a group only: there are custom resources named Node.
+    // Kinds are unique only within a group: there are custom resources named Node.
     const bool same_group = GroupOf(api_version) == GroupOf(internal::ApiVersionOf<T>());
     if (kind != KindOf<T>() || (!api_version.empty() && !same_group)) return;
     const JsonField metadata = item.Member("metadata");
@@ -168,7 +168,7 @@ void ReadWatchEvent(const JsonField& root, OnUnreadable on_unreadable, WatchEven
   if (event.type == Type::kUnknown) return;
   const JsonField object = root.Member("object");
   if (event.type == Type::kError) {
-    // As in ParseApiStatus: the error must not be lost because of the error in it.
+    // Same as in ParseApiStatus: the error must not be lost because of the error in it.
     std::string ignored;
     event.error = ReadIfStatus(object.Detached(ignored)).value_or(ApiStatus());
     return;

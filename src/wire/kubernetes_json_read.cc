@@ -68,13 +68,13 @@ StringMap ReadConditions(const JsonField& status) {
   return conditions;
 }
 
-// Both of an image that has been tried, and of one that is waited with before it is tried again.
+// Covers an image whose pull has failed, and one whose next attempt is delayed.
 bool IsImagePullFailure(std::string_view reason) {
   return reason == "ImagePullBackOff" || reason == "ErrImagePull" || reason == "InvalidImageName" ||
          reason == "ErrImageNeverPull" || reason == "ImageInspectError" || reason == "RegistryUnavailable";
 }
 
-// All of these leave the container waiting before its first instruction.
+// Each of these keeps the container from executing its first instruction.
 bool IsStartFailure(std::string_view reason) {
   return IsImagePullFailure(reason) || reason == "CreateContainerConfigError" || reason == "CreateContainerError" ||
          reason == "RunContainerError";
@@ -149,7 +149,7 @@ void ReadPodSpec(const JsonField& spec, Pod& pod) {
   pod.scheduler_name = spec.Member("schedulerName").String();
   pod.subdomain = spec.Member("subdomain").String();
   spec.Member("volumes").ForEachItem([&](const JsonField& volume) {
-    // `emptyDir: {}` is one too (drain-D17).
+    // `emptyDir: {}` also counts (drain-D17).
     if (volume.Member("emptyDir").present()) pod.has_empty_dir = true;
     pod.volumes.push_back(ReadVolume(volume));
   });
@@ -160,7 +160,7 @@ void ReadPodSpec(const JsonField& spec, Pod& pod) {
     resources.Member("requests").ForEachMember(add);
     resources.Member("limits").ForEachMember(add);
   };
-  // The devices of an init container stay with the pod until it ends, and a sidecar is an init container, too.
+  // The devices of an init container stay allocated to the pod until it ends, and a sidecar is an init container, too.
   spec.Member("initContainers").ForEachItem(add_resources);
   spec.Member("containers").ForEachItem(add_resources);
   spec.Member("ephemeralContainers").ForEachItem(add_resources);
@@ -189,7 +189,7 @@ std::string ControllerUid(const JsonField& metadata) {
   return controller == owners.end() ? std::string() : controller->uid;
 }
 
-// A ControllerRevision's template has the member $patch in addition. One without containers is only a part of a template.
+// A ControllerRevision's template has the additional member $patch. A template without containers is only partial.
 TemplateDigest DigestOf(const JsonField& pod_template) {
   const JsonField spec = pod_template.Member("spec");
   return {.value = spec.Member("containers").present() ? pod_template.Digest("$patch") : 0};
@@ -248,7 +248,7 @@ void ReadObject(const JsonField& object, DaemonSet& daemon_set) {
   daemon_set.annotations = metadata.Member("annotations").Strings();
   const JsonField spec = object.Member("spec");
   daemon_set.selector = ReadSelector(spec.Member("selector"));
-  // The server always fills the strategy in; where it is missing, Kubernetes' own default is RollingUpdate (R15).
+  // The server always fills in the strategy; if it is missing, Kubernetes' own default is RollingUpdate (R15).
   const JsonField pod_template = spec.Member("template");
   daemon_set.node_selectors = ReadNodeSelectors(pod_template.Member("spec"));
   daemon_set.template_digest = DigestOf(pod_template);
@@ -267,7 +267,7 @@ void ReadObject(const JsonField& object, ControllerRevision& revision) {
   revision.owner_uid = ControllerUid(metadata);
   const JsonField data = object.Member("data");
   revision.data = data.Json();
-  // The data may be of any form: without a template there, they have no digest.
+  // The data may have any form: without a template, they have no digest.
   std::string no_template;
   const JsonField patch = data.Detached(no_template);
   const JsonField spec = patch.Member("spec");

@@ -1,4 +1,4 @@
-// What one object of Kubernetes says: from its JSON into the types of the library. Errors stay in the JsonField.
+// Reads one Kubernetes object from its JSON into the types of the library. Errors stay in the JsonField.
 #ifndef DRIVERUPGRADE_SRC_WIRE_KUBERNETES_JSON_READ_H_
 #define DRIVERUPGRADE_SRC_WIRE_KUBERNETES_JSON_READ_H_
 
@@ -25,10 +25,10 @@ void ReadObject(const JsonField& object, ResourceClaim& claim);
 void ReadObject(const JsonField& object, ResourceSlice& slice);
 void ReadObject(const JsonField& object, Lease& lease);
 void ReadObject(const JsonField& object, ConfigMap& config_map);
-// The document itself, and who it is.
+// Reads the document itself, and its identity.
 void ReadObject(const JsonField& root, ApiObject& object);
 
-// What says which object it is, see cluster_types.h. Errors only for its name and namespace.
+// Reads the identity of an object, see cluster_types.h. Errors occur only for its name and namespace.
 void ReadIdentity(const JsonField& object, Node& node);
 void ReadIdentity(const JsonField& object, Pod& pod);
 void ReadIdentity(const JsonField& object, DaemonSet& daemon_set);
@@ -39,7 +39,7 @@ void ReadIdentity(const JsonField& object, DeviceTaintRule& rule);
 void ReadIdentity(const JsonField& object, ResourceClaim& claim);
 void ReadIdentity(const JsonField& object, ResourceSlice& slice);
 
-// As ReadObject; but with kMark what is wrong is noted in the object.
+// Same as ReadObject; but with kMark, errors are stored in the object.
 template <typename T>
 void ReadObject(const JsonField& field, OnUnreadable on_unreadable, T& object) {
   if constexpr (requires { object.unreadable; }) {

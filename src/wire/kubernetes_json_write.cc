@@ -19,7 +19,7 @@ using internal::WriteTime;
 constexpr std::size_t kNameBytesMax = 253;
 constexpr std::size_t kMessageBytesMax = 1024;
 
-// Labels or annotations of a merge patch: null removes.
+// Writes labels or annotations of a merge patch: null removes.
 void WriteChanges(JsonWriter& writer, std::string_view member,
                   const std::map<std::string, std::optional<std::string>>& changes) {
   if (changes.empty()) return;
@@ -35,7 +35,7 @@ void WriteChanges(JsonWriter& writer, std::string_view member,
   });
 }
 
-// The members of a node's spec that change. A member that goes back to its default is removed.
+// Writes the members of a node's spec that change. A member that returns to its default is removed.
 void WriteSpec(JsonWriter& writer, const PatchNodeParams& params) {
   const auto remove = [&](std::string_view member) {
     writer.Key(member);
@@ -64,12 +64,12 @@ std::string DeleteOptions(const std::string& uid, std::optional<int> grace_perio
   return writer.Take();
 }
 
-// FNV-1a over what makes one event differ from another of the same moment.
+// FNV-1a over the content that distinguishes events of the same moment.
 std::uint64_t ContentHash(const RecordEventParams& params) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&](std::string_view text) {
     for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
-    hash *= 0x100000001b3;  // A NUL in between: "a", "b" is not "ab".
+    hash *= 0x100000001b3;  // A NUL as separator: "a", "b" is not "ab".
   };
   add(params.pod.has_value() ? params.pod->uid : params.node_uid);
   add(params.type == EventType::kWarning ? "Warning" : "Normal");
@@ -99,7 +99,7 @@ std::string EventName(const RecordEventParams& params) {
                   static_cast<std::uint32_t>(hash ^ (hash >> 32)));
   std::string name = params.pod.has_value() ? params.pod->name : params.node_name;
   name.resize(std::min(name.size(), kNameBytesMax - suffix.size()));
-  // What ends in a dot or a dash cannot be followed by a dot (S11).
+  // A name ending in a dot or a dash cannot be followed by a dot (S11).
   while (!name.empty() && (name.back() == '.' || name.back() == '-')) name.pop_back();
   return name + suffix;
 }

@@ -21,14 +21,14 @@ std::optional<LabelSelector::Operator> ReadOperator(const std::string& text) {
 
 using Requirements = std::vector<LabelSelector::Requirement>;
 
-// Adds what every pair of `labels` requires.
+// Adds the requirements of every pair in `labels`.
 void AddLabels(const StringMap& labels, Requirements& requirements) {
   for (const auto& [key, value] : labels) {
     requirements.push_back({.key = key, .op = LabelSelector::Operator::kIn, .values = {value}});
   }
 }
 
-// Adds the `matchExpressions` of `field`. Returns whether all operators are known.
+// Adds the `matchExpressions` of `field`. Returns false if an operator is unknown.
 bool AddExpressions(const JsonField& field, Requirements& requirements) {
   bool operators_known = true;
   field.Member("matchExpressions").ForEachItem([&](const JsonField& expression) {

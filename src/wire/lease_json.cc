@@ -16,7 +16,7 @@ void ReadMetadata(const JsonField& metadata, T& object) {
   object.resource_version = metadata.Member("resourceVersion").String();
 }
 
-// An empty version or UID would be a value, and no object has it.
+// Omits an empty version or UID: it would be sent as a value that no object has.
 template <typename T>
 void WriteIdentity(JsonWriter& writer, const T& object) {
   writer.Member("name", object.name);

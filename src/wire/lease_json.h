@@ -1,4 +1,4 @@
-// Lease and ConfigMap as JSON, both directions.
+// Lease and ConfigMap as JSON, in both directions.
 #ifndef DRIVERUPGRADE_SRC_WIRE_LEASE_JSON_H_
 #define DRIVERUPGRADE_SRC_WIRE_LEASE_JSON_H_
 
@@ -10,7 +10,7 @@ namespace driverupgrade::internal {
 
 void ReadLease(const JsonField& object, Lease& lease);
 void ReadConfigMap(const JsonField& object, ConfigMap& config_map);
-// All members but apiVersion and kind.
+// All members except apiVersion and kind.
 void WriteLease(JsonWriter& writer, const Lease& lease);
 void WriteConfigMap(JsonWriter& writer, const ConfigMap& config_map);
 

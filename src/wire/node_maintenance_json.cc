@@ -16,7 +16,7 @@ namespace driverupgrade {
 namespace internal {
 namespace {
 
-// `default_value` where the field is missing: what the server would have filled in.
+// Returns `default_value`, the server's default, if the field is missing.
 absl::Duration ReadSeconds(const JsonField& field, absl::Duration default_value) {
   if (!field.present()) return default_value;
   const int seconds = field.Int();
@@ -61,7 +61,7 @@ void ReadSpec(const JsonField& spec, NodeMaintenance& maintenance) {
   if (const JsonField drain = spec.Member("drainSpec"); drain.present()) maintenance.drain = ReadDrain(drain);
 }
 
-// Zeros and falses are written: what is missing gets the server's default, which is another value (dep-F13).
+// Zeros and falses are written: a missing member gets the server's default, which is another value (dep-F13).
 void WriteSpec(JsonWriter& writer, const NodeMaintenance& maintenance) {
   writer.ObjectMember("spec", [&] {
     writer.Member("requestorID", maintenance.requestor_id);
@@ -114,7 +114,7 @@ std::optional<absl::Time> ReadTime(const JsonField& field) {
   if (text.empty()) return std::nullopt;
   absl::Time time;
   std::string error;
-  // The first character: ParseTime knows infinite times and leading spaces as well, JSON does not.
+  // Checks the first character because ParseTime also accepts infinite times and leading spaces, which JSON does not.
   if (text[0] < '0' || text[0] > '9' || !absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
     field.Fail(fmt::format("expected an RFC 3339 time, got {}", Quote(text)));
     return std::nullopt;

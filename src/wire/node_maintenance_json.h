@@ -1,4 +1,4 @@
-// NodeMaintenance as JSON: what both directions share. Times, durations and conditions of any object.
+// NodeMaintenance as JSON, and the parts shared by both directions: times, durations and conditions of any object.
 #ifndef DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_
 #define DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_
 
@@ -13,21 +13,21 @@
 
 namespace driverupgrade::internal {
 
-// RFC 3339. Notes an error for anything else.
+// RFC 3339. Sets an error for anything else.
 std::optional<absl::Time> ReadTime(const JsonField& field);
 // In whole seconds; null for a time that is not finite.
 void WriteTime(JsonWriter& writer, std::string_view member, absl::Time time);
-// The same with exactly six digits behind the point, as the MicroTime of Kubernetes has them.
+// Same with exactly six digits after the point, like Kubernetes' MicroTime.
 void WriteMicroTime(JsonWriter& writer, std::string_view member, absl::Time time);
-// In whole seconds. The schemas have 32 bits, and no negative numbers.
+// In whole seconds. The schemas have 32 bits and no negative numbers.
 void WriteSeconds(JsonWriter& writer, std::string_view member, absl::Duration duration);
 
-// `status.conditions` of all kinds but nodes and pods, whose conditions have no generation.
+// Reads `status.conditions` of all kinds except nodes and pods, whose conditions have no generation.
 std::vector<Condition> ReadConditionList(const JsonField& field);
 void WriteConditions(JsonWriter& writer, const std::vector<Condition>& conditions);
 
 void ReadNodeMaintenance(const JsonField& object, NodeMaintenance& maintenance);
-// All members, as the API server answers them.
+// All members, as the API server returns them.
 void WriteNodeMaintenance(JsonWriter& writer, const NodeMaintenance& maintenance);
 
 }  // namespace driverupgrade::internal

@@ -56,7 +56,7 @@ template <>
 constexpr std::string_view KindOf<ConfigMap>() {
   return "ConfigMap";
 }
-// Of any kind.
+// Any kind.
 template <>
 constexpr std::string_view KindOf<ApiObject>() {
   return "";

@@ -1,4 +1,4 @@
-// The UIDs of the objects in a list, whatever else the list says of them.
+// Reads the UIDs of the objects in a list, and ignores all other data.
 #ifndef DRIVERUPGRADE_SRC_WIRE_UID_LIST_H_
 #define DRIVERUPGRADE_SRC_WIRE_UID_LIST_H_
 
@@ -12,12 +12,12 @@ namespace driverupgrade::internal {
 
 struct UidList {
   std::vector<std::string> uids = {};
-  // Not empty: more pages follow.
+  // Not empty if more pages follow.
   std::string continue_token = {};
 };
 
-// Reads a NodeList, or a PartialObjectMetadataList of nodes. Errors: InvalidArgument for any other text, and for an item without a UID,
-// which may be that of any object.
+// Reads a NodeList, or a PartialObjectMetadataList of nodes. Errors: InvalidArgument for any other text, and for an
+// item without a UID, which could belong to any object.
 absl::StatusOr<UidList> ParseNodeUids(std::string_view json);
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// Which members of Kubernetes' objects are read at all: the others, most of a pod's bytes, are checked and not kept.
+// The members of Kubernetes objects that are read at all: the others, most of a pod's bytes, are checked but not kept.
 #ifndef DRIVERUPGRADE_SRC_WIRE_WANTED_MEMBERS_H_
 #define DRIVERUPGRADE_SRC_WIRE_WANTED_MEMBERS_H_
 
@@ -10,8 +10,8 @@
 
 namespace driverupgrade::internal {
 
-// Members of an object, or of each object in an array. One without members of its own is wanted whole. An empty key, which
-// comes last, stands for all members that are not named.
+// Members of an object, or of each object in an array. One without its own members is wanted as a whole. An empty key,
+// which comes last, stands for all unnamed members.
 struct WantedMember {
   std::string_view key;
   const WantedMember* members = nullptr;
@@ -20,8 +20,8 @@ struct WantedMember {
 
 using WantedMembers = std::span<const WantedMember>;
 
-// What ReadObject and ReadIdentity ask of an object, a list and a watch event of objects T; empty: everything.
-// Whoever reads one member more adds it here, or never sees it.
+// The members that ReadObject and ReadIdentity read from an object, a list and a watch event of objects T; empty:
+// everything. Every further member must be added here, or it is never seen.
 template <typename T>
 struct Wanted {
   static constexpr WantedMembers Object() { return {}; }

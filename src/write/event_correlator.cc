@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// No part of a key but a message, which is the last, can hold a NUL.
+// Only the message, which is the last part of a key, can contain a NUL.
 std::string Key(std::initializer_list<std::string_view> parts) {
   std::string key;
   for (const std::string_view part : parts) {
@@ -46,7 +46,7 @@ std::string EventCorrelator::Aggregate(RecordEventParams& event) {
   Similar& similar = similar_.Use(key);
   if (event.time - similar.last > limits_.similar_within) similar.messages.clear();
   similar.last = event.time;
-  // Those that came before the limit was reached go on by themselves; only new ones are aggregated.
+  // Messages seen before the limit was reached continue on their own; only new ones are aggregated.
   const bool known = similar.messages.contains(event.message);
   if (!known && similar.messages.size() + 1 >= limits_.similar_max) {
     event.message = fmt::format("(combined from similar events): {}", event.message);
@@ -69,7 +69,7 @@ void EventCorrelator::Count(const std::string& key, RecordEventParams& event) {
 bool EventCorrelator::Spend(const RecordEventParams& event) {
   const absl::Duration full = limits_.burst * limits_.refill;
   Share& share = shares_.Use(ObjectAndType(event), {.credit = full, .at = event.time});
-  // A clock that was set back gives nothing, and takes nothing.
+  // If the clock is set back, no credit is added or removed.
   const absl::Duration since = std::max(absl::ZeroDuration(), event.time - share.at);
   share.at = event.time;
   share.credit = std::min(full, share.credit + since);

@@ -1,4 +1,4 @@
-// Keeps Events that repeat within bounds, as client-go's EventCorrelator does (api-A48).
+// Limits repeated Events, like client-go's EventCorrelator (api-A48).
 #ifndef DRIVERUPGRADE_SRC_WRITE_EVENT_CORRELATOR_H_
 #define DRIVERUPGRADE_SRC_WRITE_EVENT_CORRELATOR_H_
 
@@ -14,23 +14,23 @@
 namespace driverupgrade::internal {
 
 struct EventLimits {
-  // So many different messages about one object, each within `similar_within` of the one before, become one Event.
+  // This many different messages about one object, each within `similar_within` of the previous one, become one Event.
   std::size_t similar_max = 10;
   absl::Duration similar_within = absl::Minutes(10);
-  // Events of one type about one object: so many at once, and then one every `refill`.
+  // Events of one type about one object: `burst` at once, and then one every `refill`.
   int burst = 25;
   absl::Duration refill = absl::Minutes(5);
-  // Objects, and Events, that are remembered.
+  // Number of objects, and of Events, that are remembered.
   std::size_t remembered_max = 4096;
 };
 
-// Pure: the time is that of the Events. Not thread-safe.
+// Pure: it uses the times of the Events. Not thread-safe.
 class EventCorrelator {
  public:
   explicit EventCorrelator(const EventLimits& limits = {});
 
-  // What is to be written for `event`, which has no series: itself; one of a series, if it is a repetition or one of
-  // too many similar ones; nullopt if its object has had its share.
+  // Returns the Event to write for `event`, which has no series: `event` itself, or an Event of a series if it is a
+  // repetition or one of too many similar Events. nullopt if the limit of its object is used up.
   std::optional<RecordEventParams> Correlate(RecordEventParams event);
 
  private:
@@ -43,20 +43,20 @@ class EventCorrelator {
     absl::Time first_time = {};
     std::string first_message = {};
   };
-  // What may be spent yet, at `refill` an Event.
+  // Remaining credit, `refill` per Event.
   struct Share {
     absl::Duration credit = {};
     absl::Time at = {};
   };
 
-  // Gives the message of an Event that is one of too many similar ones. Returns what the Event is counted by.
+  // Sets the message of an Event that is one of too many similar ones. Returns the key by which the Event is counted.
   std::string Aggregate(RecordEventParams& event);
   void Count(const std::string& key, RecordEventParams& event);
   bool Spend(const RecordEventParams& event);
 
   const EventLimits limits_;
   LruMap<Similar> similar_;  // by object, type and reason
-  LruMap<Written> written_;  // by these and the message; by these alone if they are aggregated
+  LruMap<Written> written_;  // by these and the message; without the message if they are aggregated
   LruMap<Share> shares_;     // by object and type
 };
 

@@ -7,11 +7,11 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Nodes whose Events wait; beyond that they are dropped, as client-go does (api-A50).
+// Maximum number of nodes with waiting Events; further Events are dropped, same as in client-go (api-A50).
 constexpr std::size_t kNodesQueuedMax = 10'000;
-// Events of one node that wait: more than an upgrade has states.
+// Maximum number of waiting Events of one node: more than an upgrade has states.
 constexpr std::size_t kEventsOfNodeMax = 100;
-// Limited Events that wait.
+// Maximum number of waiting limited Events.
 constexpr std::size_t kLimitedQueuedMax = 1'000;
 
 }  // namespace
@@ -89,7 +89,7 @@ void EventWriter::WriteQueue() {
 void EventWriter::Record(const CallContext& context, const RecordEventParams& event) {
   const CallContext bounded{.deadline = std::min(context.deadline, clock_->Now() + call_timeout_),
                             .stop = context.stop};
-  cluster_->RecordEvent(bounded, event).IgnoreError();  // an Event never holds up or fails an upgrade (api-A50)
+  cluster_->RecordEvent(bounded, event).IgnoreError();  // an Event never delays or fails an upgrade (api-A50)
 }
 
 }  // namespace driverupgrade::internal

@@ -20,21 +20,22 @@
 
 namespace driverupgrade::internal {
 
-// Thread-safe. With `threads` below 2, everything is written in the calling thread.
+// Thread-safe. With `threads` below 2, everything is written on the calling thread.
 class EventWriter {
  public:
-  // `call_timeout` is for each Event, within the deadline of its context.
+  // `call_timeout` applies to each Event, within the deadline of its context.
   EventWriter(std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock, absl::Duration call_timeout,
               int threads);
   // Waits for the calls in flight; drops the others.
   ~EventWriter();
 
-  // All of one node, without limits. The Events of a node are written in the order of the calls, because a reader of its
-  // history has only that order: timestamps have whole seconds. Dropped if too many nodes are waiting.
+  // Writes all Events of one node, without limits. They are written in the order of the calls, because a reader of the
+  // node's history has only that order: timestamps have whole seconds. Dropped if too many nodes are waiting.
   void Write(const CallContext& context, std::vector<RecordEventParams> events);
-  // One after the other, whoever calls: a count must not be overtaken by the next one. As EventCorrelator has them.
+  // Writes Events one at a time, even for several callers: a count must not be overtaken by the next one. Applies
+  // EventCorrelator.
   void WriteLimited(const CallContext& context, std::vector<RecordEventParams> events);
-  // Returns when all given before have been written or dropped.
+  // Returns when all earlier Events have been written or dropped.
   void WaitIdle() { pool_.WaitIdle(); }
 
  private:
@@ -43,7 +44,7 @@ class EventWriter {
   void Record(const CallContext& context, const RecordEventParams& event);
   void WriteNode(const std::string& node);
   void WriteQueue();
-  // The next of `queue`; nothing if it is empty, or if the writer stops.
+  // Returns the next item of `queue`; nullopt if it is empty, or if the writer stops.
   std::optional<Waiting> Next(std::deque<Waiting>& queue);
 
   const std::shared_ptr<ClusterWriter> cluster_;
@@ -54,9 +55,9 @@ class EventWriter {
   // Guarded by mutex_.
   EventCorrelator correlator_;
   std::deque<Waiting> queue_;
-  std::map<std::string, std::deque<Waiting>> nodes_;  // one task each
+  std::map<std::string, std::deque<Waiting>> nodes_;  // one task per node
   bool writing_queue_ = false;
-  WorkerPool pool_;  // last: its threads use the rest
+  WorkerPool pool_;  // last: its threads use the other members
 };
 
 }  // namespace driverupgrade::internal

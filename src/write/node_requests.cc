@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A patch without a change: refused if the object is another than was read.
+// A patch without a change: refused if the object differs from the one that was read.
 PatchNodeMaintenanceParams Unchanged(const NodeMaintenance& object) {
   return {.ns = object.ns, .name = object.name, .uid = object.uid, .resource_version = object.resource_version};
 }
@@ -95,7 +95,7 @@ void NodeRequests::Take(NodeAnswer answer, absl::Time sent_at, absl::Time answer
 
 void NodeRequests::TellLog(AttemptLog& log) const {
   for (const AttemptNote& note : notes_) {
-    // Not std::visit, which can throw.
+    // Not std::visit, because it can throw.
     if (const auto* patch = std::get_if<PatchNote>(&note)) Note(log, plan_, *patch);
     if (const auto* pod = std::get_if<PodNote>(&note)) Note(log, plan_, *pod);
     if (const auto* maintenance = std::get_if<MaintenanceNote>(&note)) Note(log, plan_, *maintenance);
@@ -135,7 +135,7 @@ absl::Status NodeRequests::Patched(NodeAnswer answer, absl::Time now) {
   return absl::OkStatus();
 }
 
-// A refusal is an answer like another: Step decides when to ask again. Only trouble with the API server itself ends the
+// A refusal is a regular response: Step decides when to try again. Only problems with the API server itself end the
 // node's turn.
 absl::Status NodeRequests::Evicted(const PodRef& pod, const NodeAnswer& answer, absl::Time sent_at, absl::Time now) {
   const PodAttempt attempt = answer.status.ok() ? AttemptOf(absl::StatusOr<EvictionAnswer>(answer.eviction), now)
@@ -160,7 +160,7 @@ absl::Status NodeRequests::Deleted(const PodRef& pod, absl::Status status, absl:
 
 absl::Status NodeRequests::Asked(const MaintenanceCall& call, absl::Status status, absl::Time now) {
   const std::string message(Message(status));
-  // The object is there, which is what was wanted: the next pass joins it or finds it to be our own.
+  // The object already exists, as intended: the next pass joins it or identifies it as our own.
   if (call.kind == MaintenanceCall::Kind::kCreate && absl::IsAlreadyExists(status)) status = absl::OkStatus();
   notes_.emplace_back(
       MaintenanceNote{.call = call, .outcome = OutcomeOf(status), .message = message, .answered_at = now});
@@ -169,7 +169,7 @@ absl::Status NodeRequests::Asked(const MaintenanceCall& call, absl::Status statu
 
 absl::Status NodeRequests::Asked(const DeviceCall& call, absl::Status status, absl::Time now) {
   const std::string message(Message(status));
-  // As above: the next pass reads the rule that is there.
+  // As above: the next pass reads the existing rule.
   if (call.kind == DeviceCall::Kind::kCreate && absl::IsAlreadyExists(status)) status = absl::OkStatus();
   notes_.emplace_back(DeviceNote{.call = call, .outcome = OutcomeOf(status), .message = message, .answered_at = now});
   return status;

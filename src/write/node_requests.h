@@ -1,4 +1,4 @@
-// The requests of one node's plan, one after the other (arch-A12).
+// The requests of one node's plan, in sequence (arch-A12).
 #ifndef DRIVERUPGRADE_SRC_WRITE_NODE_REQUESTS_H_
 #define DRIVERUPGRADE_SRC_WRITE_NODE_REQUESTS_H_
 
@@ -24,16 +24,16 @@ using NodeRequest = std::variant<PatchNodeParams, EvictPodParams, DeletePodParam
                                  PatchNodeMaintenanceParams, DeleteNodeMaintenanceParams, CreateDeviceTaintRuleParams,
                                  PatchDeviceTaintRuleParams, DeleteDeviceTaintRuleParams>;
 
-// What it returned.
+// The result of such a call.
 struct NodeAnswer {
   absl::Status status = absl::OkStatus();
-  // Of PatchNode, if it is OK.
+  // Result of PatchNode, if it is OK.
   std::optional<Node> node = {};
-  // Of EvictPod, if it is OK.
+  // Result of EvictPod, if it is OK.
   EvictionAnswer eviction = {};
 };
 
-// Of each kind of call.
+// One function for each kind of call.
 inline NodeAnswer AnswerOf(absl::StatusOr<Node> node) {
   if (!node.ok()) return {.status = node.status()};
   return {.node = *std::move(node)};
@@ -46,7 +46,7 @@ inline NodeAnswer AnswerOf(const absl::StatusOr<NodeMaintenance>& object) { retu
 inline NodeAnswer AnswerOf(const absl::StatusOr<DeviceTaintRule>& rule) { return {.status = rule.status()}; }
 inline NodeAnswer AnswerOf(absl::Status status) { return {.status = std::move(status)}; }
 
-// What the log is to hear of the answers.
+// The results to be recorded in the AttemptLog.
 struct PatchNote {
   Outcome outcome = Outcome::kUnclear;
   std::string message = {};
@@ -71,7 +71,7 @@ struct DeviceNote {
 };
 using AttemptNote = std::variant<PatchNote, PodNote, MaintenanceNote, DeviceNote>;
 
-// Gives the next request and takes its answer; what was asked and answered is kept. Neither sends nor waits.
+// Returns the next request and accepts its result; requests and results are recorded. It does not send or wait.
 //
 //     while (const NodeRequest* request = requests.Next()) {
 //       const absl::Time sent = clock.Now();
@@ -82,33 +82,33 @@ class NodeRequests {
  public:
   explicit NodeRequests(NodePlan plan);
 
-  // nullptr: all are answered, or one was not acknowledged and what follows it is dropped.
+  // nullptr: all requests have results, or one was not acknowledged and the rest is dropped.
   const NodeRequest* Next() const { return next_ < steps_.size() ? &steps_[next_].request : nullptr; }
-  // The answer to Next().
+  // Accepts the result of Next().
   void Take(NodeAnswer answer, absl::Time sent_at, absl::Time answered_at);
 
-  // When Next() has none any more.
+  // Valid once Next() returns nullptr.
   const NodeOutcome& outcome() const { return outcome_; }
   void TellLog(AttemptLog& log) const;
-  // Whether what the plan's Events tell has happened.
+  // Returns true if the transitions in the plan's Events have happened.
   bool Acknowledged() const { return outcome_.patched || (!plan_.patch && outcome_.status.ok()); }
-  // The pod of `plan().remove` whose deletion was the failure.
+  // The pod of `plan().remove` whose deletion failed.
   const std::optional<PodRef>& undeleted() const { return undeleted_; }
-  // UIDs of the pods that existed and were evicted or deleted.
+  // UIDs of the existing pods that were evicted or deleted.
   const std::vector<std::string>& stopped() const { return stopped_; }
 
   const NodePlan& plan() const { return plan_; }
 
  private:
-  // The parts of a plan, in their order.
+  // The parts of a plan, in order.
   enum class Part { kConfirm, kPatch, kDevices, kEvict, kRemove, kMaintenance };
   struct Step {
     Part part;
-    std::size_t place;  // in that part of the plan
+    std::size_t place;  // index within that part of the plan
     NodeRequest request;
   };
 
-  // Each returns what ends the plan, unless it is OK.
+  // Each returns an error if it ends the plan.
   absl::Status TakeAnswer(const Step& step, NodeAnswer answer, absl::Time sent_at, absl::Time answered_at);
   absl::Status Confirmed(absl::Status status, absl::Time now);
   absl::Status Patched(NodeAnswer answer, absl::Time now);

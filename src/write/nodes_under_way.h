@@ -1,4 +1,4 @@
-// The nodes whose requests have begun, and what goes into the log before they are sent and after they are answered.
+// The nodes whose requests have started, and the entries that they add to the log before sending and after the results.
 #ifndef DRIVERUPGRADE_SRC_WRITE_NODES_UNDER_WAY_H_
 #define DRIVERUPGRADE_SRC_WRITE_NODES_UNDER_WAY_H_
 
@@ -14,18 +14,19 @@
 
 namespace driverupgrade::internal {
 
-// Neither sends nor waits: whoever has threads carries the requests between Begin and End.
+// Does not send or wait: the caller carries out the requests between Begin and End.
 //
 //     NodeRequests requests = under_way.Begin(plan, log, now);
 //     // while (requests.Next()) ... requests.Take(...), anywhere
 //     NodeOutcome outcome = under_way.End(requests, log);
 class NodesUnderWay {
  public:
-  // `plan.node` is not under way. A patch goes into the log now: it may be applied although no answer ever comes.
+  // `plan.node` must not be in progress. A patch is logged now, because it may be applied even if no response ever
+  // arrives.
   NodeRequests Begin(const NodePlan& plan, AttemptLog& log, absl::Time now);
   bool Contains(const std::string& node) const { return nodes_.contains(node); }
   std::size_t size() const { return nodes_.size(); }
-  // `requests` are those of Begin, and have no Next.
+  // `requests` come from Begin, and are completed.
   NodeOutcome End(const NodeRequests& requests, AttemptLog& log);
 
  private:

@@ -79,7 +79,7 @@ class PlanExecutor::Impl {
         events_.WriteLimited(context, {*std::move(refusal)});
       }
     }
-    // Before the answer can be collected: what is planned next for the node is told of after this.
+    // Before the result can be collected, so that the next plan for the node is reported after this one.
     if (observer_) observer_->OnNodeApplied(requests->plan(), requests->outcome());
     {
       const std::lock_guard lock(mutex_);
@@ -97,7 +97,7 @@ class PlanExecutor::Impl {
   std::mutex mutex_;
   std::vector<std::shared_ptr<const NodeRequests>> answered_;
   EventWriter events_;
-  WorkerPool calls_;  // last: its threads use the rest
+  WorkerPool calls_;  // last: its threads use the other members
 };
 
 PlanExecutor::PlanExecutor(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster,

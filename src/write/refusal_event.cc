@@ -9,8 +9,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// What the server would refuse again, as long as nobody changes something. Not while it is busy or has trouble of its
-// own: an Event would add to that.
+// Refusals that the server would repeat as long as its state does not change. Excludes a busy or failing server: an
+// Event would add to its load.
 bool IsRefusedForGood(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
 }
@@ -41,7 +41,7 @@ std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const 
     event.message =
         CutEventMessage(fmt::format("Failed to delete the pod for the driver upgrade, {}", Message(outcome.status)));
   } else {
-    return std::nullopt;  // a gate tells of refused evictions and of the maintenance operator
+    return std::nullopt;  // a gate reports refused evictions and the maintenance operator
   }
   return event;
 }

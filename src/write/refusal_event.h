@@ -1,4 +1,4 @@
-// The Event about a request that was refused for good.
+// The Event about a request that was permanently refused.
 #ifndef DRIVERUPGRADE_SRC_WRITE_REFUSAL_EVENT_H_
 #define DRIVERUPGRADE_SRC_WRITE_REFUSAL_EVENT_H_
 
@@ -11,7 +11,7 @@
 
 namespace driverupgrade::internal {
 
-// nullopt for any outcome but a refusal that the API server would repeat. `sent` is over.
+// nullopt for any outcome except a refusal that the API server would repeat. `sent` is completed.
 std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const std::string& reason, absl::Time now);
 
 }  // namespace driverupgrade::internal

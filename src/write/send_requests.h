@@ -1,4 +1,4 @@
-// Carries the requests of one node's plan to a cluster.
+// Sends the requests of one node's plan to a cluster.
 #ifndef DRIVERUPGRADE_SRC_WRITE_SEND_REQUESTS_H_
 #define DRIVERUPGRADE_SRC_WRITE_SEND_REQUESTS_H_
 
@@ -9,7 +9,7 @@
 
 namespace driverupgrade::internal {
 
-// Returns when `requests` has none any more. `call_timeout` is for each call, within the deadline of `context`.
+// Returns when `requests` is completed. `call_timeout` applies to each call, within the deadline of `context`.
 void SendRequests(NodeRequests& requests, const CallContext& context, absl::Duration call_timeout,
                   ClusterWriter& cluster, const Clock& clock);
 

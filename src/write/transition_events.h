@@ -12,8 +12,8 @@
 namespace driverupgrade::internal {
 
 // Returns the Events of the plan, or none if its patch was not acknowledged, because the next pass then reports the
-// transitions. The Events are one nanosecond apart, so that their names sort in the order of the states. `sent` has no
-// Next.
+// transitions. The Events are one nanosecond apart, so that their names sort in the order of the states. `sent` is
+// completed.
 std::vector<RecordEventParams> EventsOfTransitions(const NodeRequests& sent, const std::string& reason, absl::Time now);
 
 }  // namespace driverupgrade::internal

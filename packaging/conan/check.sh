@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Creates the Conan package static, shared, and without one of its HTTP libraries, and runs test_package on each; builds and
-# runs the consumer of docs/packaging.md with the third. Conan comes from PyPI into a virtual environment below build/; the
-# dependencies are those that the distribution has installed, behind recipes without files (offline/conanfile.py), and no
-# remote is asked. Logs are in build/conan/logs. Exit code 77: Conan is not to be had, so nothing was checked.
+# Creates the Conan package static, shared, and without one of its HTTP libraries, and runs test_package on each; builds
+# and runs the consumer of docs/packaging.md with the third. Conan comes from PyPI into a virtual environment below
+# build/. The dependencies are the ones installed by the distribution, behind recipes without files
+# (offline/conanfile.py), and no remote is used. Logs are in build/conan/logs. Exit code 77: Conan is not available, so
+# nothing was checked.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -14,11 +15,11 @@ conan=$(packaging/conan/home.sh)
 conan() { "$conan" "$@"; }
 
 if command -v ccache >/dev/null; then
-  # What one package has compiled is found for the next, although Conan builds each in a folder of its own.
+  # Compiler results of one package are reused for the next, although Conan builds each in a separate directory.
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$CONAN_HOME CCACHE_NOHASHDIR=1
 fi
 
-# test_package is built here, and not among the sources.
+# test_package is built here, not in the source tree.
 settings=(
   --conf "tools.build:jobs=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
   --conf "tools.cmake.cmake_layout:test_folder=$work/test_package"
@@ -27,7 +28,7 @@ settings=(
 
 version=$(sed -n 's/.*_VERSION_STRING "\(.*\)"/\1/p' include/driverupgrade/version.h)
 
-# create NAME [OPTION...]: test_package is part of it.
+# create NAME [OPTION...]: includes test_package.
 create() {
   local name=$1 began=$SECONDS log=$work/logs/$1.log
   shift
@@ -40,7 +41,7 @@ create() {
   echo "conan create $name: passed, $((SECONDS - began)) s"
 }
 
-# A project that knows nothing of Conan, with the conanfile.txt that docs/packaging.md shows.
+# A project that does not use Conan itself, with the conanfile.txt from docs/packaging.md.
 consumer() {
   local began=$SECONDS log=$work/logs/consumer.log build=$work/consumer consumers=tests/package/consumers
   rm -rf "$build"

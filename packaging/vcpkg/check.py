@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks what can be checked of the vcpkg port without vcpkg: both manifests against the schema beside this file, their
+"""Checks the vcpkg port as far as possible without vcpkg: both manifests against the schema next to this file, their
 version against version.h, the port against the library's CMake files, and the consumer's manifest of docs/packaging.md
-against the port. Prints what is wrong, one line each."""
+against the port. Prints one line for each error."""
 
 import json
 import pathlib
@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PORT = ROOT / "packaging/vcpkg/ports/driverupgrade"
 MANIFESTS = {"vcpkg.json": ROOT / "vcpkg.json", "the port's vcpkg.json": PORT / "vcpkg.json"}
 CONSUMER = ROOT / "tests/package/consumers/vcpkg/vcpkg.json"
-# Ports that vcpkg has taken out of its registry: nothing that is installed by default may need one.
+# Ports that vcpkg has removed from its registry: no default feature may need one.
 REMOVED = {"cpprestsdk"}
 
 
@@ -41,7 +41,7 @@ def manifest_errors(title, manifest, version):
         needed += names(features[feature]["dependencies"])
     for dependency in REMOVED & set(needed):
         yield f"{title}: needs {dependency} by default, which is not in the registry"
-    # As `vcpkg format-manifest` leaves it.
+    # The order that `vcpkg format-manifest` produces.
     for where, listed in [("dependencies", needed[: len(manifest["dependencies"])]), ("features", list(features))] + [
         (f"features.{name}", names(feature["dependencies"])) for name, feature in features.items()
     ]:
@@ -50,7 +50,7 @@ def manifest_errors(title, manifest, version):
 
 
 def difference_errors(root, port):
-    """The repository's manifest has what the port has, and more: what tests and examples need."""
+    """The repository's manifest contains everything in the port's, and the dependencies of tests and examples."""
     host_tools = {"vcpkg-cmake", "vcpkg-cmake-config"}
     if set(names(root["dependencies"])) != set(names(port["dependencies"])) - host_tools:
         yield "the manifests do not have the same dependencies"
@@ -89,7 +89,7 @@ def main():
     version = re.search(r'DRIVERUPGRADE_VERSION_STRING "([^"]+)"', header).group(1)
     manifests = {title: json.loads(path.read_text()) for title, path in MANIFESTS.items()}
     errors = [error for title, manifest in manifests.items() for error in schema_errors(title, manifest)]
-    if not errors:  # the rest relies on what the schema says
+    if not errors:  # the other checks rely on the schema
         root, port = manifests.values()
         errors = [e for title, manifest in manifests.items() for e in manifest_errors(title, manifest, version)]
         errors += [*difference_errors(root, port), *port_errors(port), *consumer_errors(port)]

@@ -1,5 +1,5 @@
-"""Stands in for one of our dependencies with the distribution's own package: a recipe of the same name and with the same
-targets, but without files. For packaging/conan/check.sh only; chosen by `conan export --name`."""
+"""Replaces one of our dependencies by the distribution's own package: a recipe with the same name and targets, but
+without files. Only for packaging/conan/check.sh; selected by `conan export --name`."""
 
 from conan import ConanFile
 
@@ -12,7 +12,7 @@ STAND_INS = {
     "libcurl": ("7.88.1", "CURL", "CURL::libcurl"),
     "openssl": ("3.0.22", "OpenSSL", {"ssl": "OpenSSL::SSL", "crypto": "OpenSSL::Crypto"}),
     "prometheus-cpp": ("1.0.1", "prometheus-cpp", {"prometheus-cpp-core": "prometheus-cpp::core"}),
-    # Conan's is newer; its target is `rapidjson`, which Debian does not have and the library does not export.
+    # Conan's version is newer; its target is `rapidjson`, which Debian does not have and the library does not export.
     "rapidjson": ("cci.20230929", "RapidJSON", "rapidjson"),
     "yaml-cpp": ("0.7.0", "yaml-cpp", "yaml-cpp"),
 }
@@ -36,11 +36,12 @@ class StandIn(ConanFile):
     def package_info(self):
         _, package, targets = STAND_INS[self.name]
         if self.name == "cpp-httplib":
-            # The distribution has it for pkg-config alone: Conan writes the files of CMake, with what `pkg-config` says.
+            # The distribution supports it only for pkg-config: Conan writes the CMake files, with the output of
+            # `pkg-config`.
             self.cpp_info.system_libs = ["cpp-httplib"]
             self.cpp_info.defines = [f"CPPHTTPLIB_{part}_SUPPORT" for part in ("OPENSSL", "ZLIB", "BROTLI")]
         else:
-            self.cpp_info.set_property("cmake_find_mode", "none")  # the distribution's own files are used
+            self.cpp_info.set_property("cmake_find_mode", "none")  # use the distribution's own files
         self.cpp_info.set_property("cmake_file_name", package)
         parts = [(self.cpp_info, targets)]
         if isinstance(targets, dict):

@@ -1,10 +1,10 @@
-# Writes driverupgrade/abseil_abi.h, with which a consumer that has another abseil than the library was built with is told
-# so by its compiler, and not by missing symbols or worse. Sets DRIVERUPGRADE_GENERATED_INCLUDE_DIR.
+# Writes driverupgrade/abseil_abi.h. With it, a consumer whose abseil differs from the one that the library was built
+# with gets a compiler error instead of missing symbols or worse. Sets DRIVERUPGRADE_GENERATED_INCLUDE_DIR.
 if(NOT DRIVERUPGRADE_ABSEIL_RELEASE)
   set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
   try_compile(driverupgrade_abseil_probed ${CMAKE_CURRENT_BINARY_DIR}/abseil_probe
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/abseil_probe.cc
-    COMPILE_DEFINITIONS -fno-lto  # whose objects do not hold text as it is
+    COMPILE_DEFINITIONS -fno-lto  # LTO objects do not contain text verbatim
     LINK_LIBRARIES absl::strings
     CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
     COPY_FILE ${CMAKE_CURRENT_BINARY_DIR}/abseil_probe.bin
@@ -24,7 +24,7 @@ if(NOT DRIVERUPGRADE_ABSEIL_RELEASE)
   endforeach()
 endif()
 
-# At the same place whoever's build it is, so that a compiler cache finds in one what it has compiled in another.
+# At the same place in every build, so that a compiler cache shares results between builds.
 set(DRIVERUPGRADE_GENERATED_INCLUDE_DIR ${CMAKE_BINARY_DIR}/driverupgrade_generated)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/abseil_abi.h.in
   ${DRIVERUPGRADE_GENERATED_INCLUDE_DIR}/driverupgrade/abseil_abi.h @ONLY)

@@ -1,13 +1,13 @@
-# Finds what the enabled targets need. Every third-party package is private to the library, except the abseil types
-# Status, StatusOr, Time and Duration.
+# Finds the dependencies of the enabled targets. Every third-party package is private to the library, except the abseil
+# types Status, StatusOr, Time and Duration.
 find_package(absl CONFIG REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 find_package(RapidJSON CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
 find_package(Threads REQUIRED)
 
-# RapidJSON has no target on Debian, `rapidjson` in Conan and vcpkg, `RapidJSON` upstream. It is kept in a namespace of
-# our own, so that a consumer who uses it with other settings does not meet ours (one definition rule).
+# RapidJSON has no target on Debian, `rapidjson` in Conan and vcpkg, `RapidJSON` upstream. It is put into our own
+# namespace, so that a consumer that uses it with other settings does not conflict with ours (one definition rule).
 add_library(driverupgrade_rapidjson INTERFACE)
 if(TARGET rapidjson)
   target_link_libraries(driverupgrade_rapidjson INTERFACE rapidjson)

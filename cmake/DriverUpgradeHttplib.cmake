@@ -1,5 +1,5 @@
-# cpp-httplib as httplib::httplib, if it is to be had: a package of CMake in Conan and vcpkg, of pkg-config on Debian. Installed
-# as well, for consumers of the static library.
+# Provides cpp-httplib as httplib::httplib, if it is available: a CMake package in Conan and vcpkg, a pkg-config package
+# on Debian. Also installed, for consumers of the static library.
 if(NOT TARGET httplib::httplib)
   find_package(httplib CONFIG QUIET)
 endif()

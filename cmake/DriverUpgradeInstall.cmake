@@ -1,4 +1,4 @@
-# One export set per component, so that a component whose dependency is absent does not break the others.
+# One export set per component, so that a component with a missing dependency does not break the others.
 include(CMakePackageConfigHelpers)
 include(cmake/DriverUpgradePkgConfig.cmake)
 
@@ -30,7 +30,8 @@ install(
   COMPONENT driverupgrade_dev)
 include(GNUInstallDirs)
 
-# driverupgrade_install_pages(<folder>): files of that folder that pages link to, at the same place below the documentation.
+# driverupgrade_install_pages(<directory>): files in that directory that pages link to, at the same place below the
+# documentation.
 function(driverupgrade_install_pages folder)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder}
@@ -38,8 +39,8 @@ function(driverupgrade_install_pages folder)
     OPTIONAL FILES_MATCHING ${ARGN})
 endfunction()
 
-# The pages, and what they link to, with the folders of the sources: docs.installed checks that each link leads to a file.
-# Optional, because the recipe for Conan exports only a part of the sources.
+# The pages and their link targets, with the directories of the sources: docs.installed checks that each link leads to a
+# file. Optional, because the recipe for Conan exports only a part of the sources.
 install(
   FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR}

@@ -1,6 +1,6 @@
-# One file for pkg-config beside each component. What it requires is what its target links, under pkg-config's names.
+# One pkg-config file for each component. It requires the libraries that its target links, under pkg-config's names.
 
-# driverupgrade_pkg_config_words(<words> <is_module> <target>): what to write for a dependency, and whether it is a module.
+# driverupgrade_pkg_config_words(<words> <is_module> <target>): the text for a dependency, and whether it is a module.
 function(driverupgrade_pkg_config_words words is_module library)
   set(${is_module} TRUE PARENT_SCOPE)
   if(library MATCHES "^driverupgrade::(.+)$")
@@ -24,17 +24,17 @@ function(driverupgrade_pkg_config_words words is_module library)
     if(library STREQUAL "Threads::Threads")
       set(${words} -pthread PARENT_SCOPE)
     elseif(library STREQUAL "httplib::httplib")
-      set(${words} "" PARENT_SCOPE)  # headers only, where it is a package of CMake
+      set(${words} "" PARENT_SCOPE)  # headers only, if it is a CMake package
     elseif(library STREQUAL "cpprestsdk::cpprest")
-      set(${words} -lcpprest PARENT_SCOPE)  # it comes without a file for pkg-config
+      set(${words} -lcpprest PARENT_SCOPE)  # it has no pkg-config file
     else()
       message(FATAL_ERROR "driverupgrade: what does pkg-config call ${library}?")
     endif()
   endif()
 endfunction()
 
-# driverupgrade_install_pkg_config(<component>): a static library's file names all that it was linked with, so that nobody has
-# to say `pkg-config --static`, which would ask for static libraries of everything.
+# driverupgrade_install_pkg_config(<component>): a static library's file names all libraries that it was linked with, so
+# that `pkg-config --static`, which would request static libraries of everything, is not needed.
 function(driverupgrade_install_pkg_config component)
   set(target driverupgrade_${component})
   get_target_property(type ${target} TYPE)
@@ -46,7 +46,7 @@ function(driverupgrade_install_pkg_config component)
   set(libs "")
   foreach(library IN LISTS all)
     if(type STREQUAL "SHARED_LIBRARY" AND NOT library IN_LIST public)
-      continue()  # its business alone
+      continue()  # private to the library
     endif()
     driverupgrade_pkg_config_words(words is_module ${library})
     if(is_module)
@@ -57,7 +57,7 @@ function(driverupgrade_install_pkg_config component)
   endforeach()
   list(JOIN requires ", " requires)
   list(JOIN libs " " libs)
-  # From the file's own place, so that the tree can be moved.
+  # Relative to the file, so that the tree can be moved.
   file(RELATIVE_PATH up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
   string(REGEX REPLACE "/$" "" up "${up}")
   set(file ${PROJECT_BINARY_DIR}/driverupgrade-${component}.pc)

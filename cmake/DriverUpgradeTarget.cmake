@@ -1,12 +1,13 @@
-# Of a shared library only what is in our namespace is to be seen, whatever templates of other libraries it instantiates.
-# By the linker, so that public headers need no macros; the version on the symbols keeps two releases in one process apart.
+# A shared library exports only symbols of our namespace, whatever templates of other libraries it instantiates. The
+# linker enforces this, so public headers need no macros; the version on the symbols separates two releases in one
+# process.
 include(CheckLinkerFlag)
 set(driverupgrade_exports ${PROJECT_BINARY_DIR}/driverupgrade.map)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/driverupgrade.map.in ${driverupgrade_exports} @ONLY)
 check_linker_flag(CXX LINKER:--version-script=${driverupgrade_exports} driverupgrade_has_version_script)
 
 # driverupgrade_add_library(<name> DESCRIPTION <what it is> HEADERS <public headers below include/>... SOURCES <sources>...)
-# One installable component: target driverupgrade_<name>, used by everyone as driverupgrade::<name>.
+# One installable component: target driverupgrade_<name>, always used as driverupgrade::<name>.
 function(driverupgrade_add_library name)
   cmake_parse_arguments(ARG "" "DESCRIPTION" "HEADERS;SOURCES" ${ARGN})
   set(target driverupgrade_${name})
@@ -35,7 +36,7 @@ function(driverupgrade_add_library name)
 endfunction()
 
 # driverupgrade_add_objects(<name> SOURCES <sources>... LIBRARIES <targets>...)
-# Objects that several libraries are made of: each source is compiled once, whoever links it.
+# Objects that several libraries consist of: each source is compiled once for all of them.
 function(driverupgrade_add_objects name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   set(target driverupgrade_${name})
@@ -56,15 +57,15 @@ function(driverupgrade_shared_library_options target)
     set_target_properties(${target} PROPERTIES LINK_DEPENDS ${driverupgrade_exports})
   endif()
   if(driverupgrade_has_version_script AND NOT DRIVERUPGRADE_SANITIZE)
-    target_link_options(${target} PRIVATE LINKER:-z,defs)  # sanitizers leave their own for the program
+    target_link_options(${target} PRIVATE LINKER:-z,defs)  # sanitizers leave symbols undefined for the program
   endif()
   if(NOT DEFINED CMAKE_INSTALL_RPATH)
-    # They lie side by side, and one needs another that the program does not name.
+    # They are in the same directory, and one needs another that the program does not name.
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
 endfunction()
 
-# Stack protection, control flow protection, checked buffer functions; programs at random addresses with nothing left
+# Stack protection, control flow protection, checked buffer functions; programs at random addresses, with nothing
 # writable that the loader has filled in.
 set(driverupgrade_hardening_options "")
 if(DRIVERUPGRADE_HARDENING)
@@ -73,20 +74,20 @@ if(DRIVERUPGRADE_HARDENING)
   check_pie_supported(LANGUAGES CXX)
   foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection)
     string(MAKE_C_IDENTIFIER "driverupgrade_has${flag}" known)
-    check_cxx_compiler_flag(${flag} ${known})  # not every processor has each of them
+    check_cxx_compiler_flag(${flag} ${known})  # not every processor supports all of them
     if(${known})
       list(APPEND driverupgrade_hardening_options ${flag})
     endif()
   endforeach()
   if(NOT DRIVERUPGRADE_SANITIZE)
-    # It needs optimisation, and sanitizers have checks of their own.
+    # It needs optimisation, and sanitizers have their own checks.
     foreach(flag IN ITEMS -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
       list(APPEND driverupgrade_hardening_options "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:${flag}>")
     endforeach()
   endif()
 endif()
 
-# Warnings, hardening and sanitizers, for our own code only: nothing of this reaches a consumer.
+# Warnings, hardening and sanitizers, only for our own code: none of these reach a consumer.
 function(driverupgrade_compile_options target)
   if(DRIVERUPGRADE_HARDENING)
     target_compile_options(${target} PRIVATE ${driverupgrade_hardening_options})
@@ -103,7 +104,7 @@ function(driverupgrade_compile_options target)
     # pointer-overflow: RapidJSON's stack.h adds to a null pointer when its stack is empty.
     target_compile_options(${target} PRIVATE -fsanitize=${DRIVERUPGRADE_SANITIZE} -fno-sanitize=vptr,pointer-overflow
       -fno-sanitize-recover=all -fno-omit-frame-pointer)
-    # What ThreadSanitizer does not see: fences, which Boost.Asio has in cpprestsdk's headers.
+    # ThreadSanitizer does not support fences, which cpprestsdk's headers use through Boost.Asio.
     if(DRIVERUPGRADE_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       target_compile_options(${target} PRIVATE -Wno-tsan)
     endif()

@@ -1,7 +1,7 @@
-# How test programs are compiled, and which tests belong to the quick tier.
+# Compiler options of test programs, and the tests of the quick tier.
 
-# If no TEST_CASE matches a ctest's name, the ctest fails; Catch2 2 would report success. The names do not match if they contain
-# a `;`, because CMake splits them there. Catch2 3 fails by default.
+# If no TEST_CASE matches a ctest's name, the ctest fails; Catch2 2 would report success. Names that contain a `;` never
+# match, because CMake splits them there. Catch2 3 fails by default.
 set(driverupgrade_catch_arguments "")
 if(Catch2_VERSION VERSION_LESS 3)
   set(driverupgrade_catch_arguments EXTRA_ARGS --warn NoTests)
@@ -10,13 +10,13 @@ endif()
 # Everything that `scripts/test.sh` builds without --full.
 add_custom_target(quick_tests)
 
-# The headers that every test includes, compiled once. Test programs have the same options, so they share it.
+# The headers that every test includes, compiled once. Test programs have the same options, so they can share it.
 add_executable(driverupgrade_test_headers ${CMAKE_CURRENT_LIST_DIR}/test_headers.cc)
 target_link_libraries(driverupgrade_test_headers PRIVATE driverupgrade::testing Catch2::Catch2 fmt::fmt)
 target_include_directories(driverupgrade_test_headers PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 
-# driverupgrade_test_options(<target>): the compiler's options for code that only tests run. In optimised builds it is compiled
-# faster and without debug information: test code is not measured.
+# driverupgrade_test_options(<target>): compiler options for code that only tests run. Optimised builds compile it
+# faster and without debug information, because test code is not measured.
 function(driverupgrade_test_options target)
   driverupgrade_compile_options(${target})
   if(NOT DRIVERUPGRADE_SANITIZE)
@@ -51,7 +51,7 @@ function(driverupgrade_add_test name)
   catch_discover_tests(${name} TEST_PREFIX "${name}: " ${driverupgrade_catch_arguments} ${labels})
 endfunction()
 
-# driverupgrade_quick(TESTS <names>... [PROGRAMS <targets>...]): these tests belong to the quick tier, and need those of these
+# driverupgrade_quick(TESTS <names>... [PROGRAMS <targets>...]): assigns these tests to the quick tier. They need those
 # programs that this configuration builds.
 function(driverupgrade_quick)
   cmake_parse_arguments(ARG "" "" "TESTS;PROGRAMS" ${ARGN})

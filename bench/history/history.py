@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Counts that do not depend on how busy the machine is, of each release: counts.csv.
+"""Counts, for each release, that do not depend on the load of the machine: counts.csv.
 
-  history.py           counts again and fails if a count is a tenth above that of the last column, and says which
-  history.py --take    writes what it counted into the last column, for a change that is meant to cost more, or costs less
-  history.py --release NAME   the same into a new column
+  history.py           counts again, and fails with a message if a count is a tenth above the last column
+  history.py --take    writes the counts into the last column, for a change that is meant to cost more, or costs less
+  history.py --release NAME   writes the counts into a new column
 
-Allocations and judgements come from micro_bench, instructions from two runs of it under valgrind, whose difference is what the
-operation alone takes, and requests from a rollout of 1,000 nodes in virtual time (scale_bench).
+Allocations and judgements come from micro_bench, and requests from a rollout of 1,000 nodes in virtual time
+(scale_bench). Instructions are the difference of two runs of micro_bench under valgrind, which is the cost of the
+operation alone.
 """
 import argparse
 import csv
@@ -20,7 +21,7 @@ COUNTS = pathlib.Path(__file__).resolve().parent / "counts.csv"
 ROOT = COUNTS.parents[2]
 RISE = 1.1
 
-# Operation of micro_bench: how often it runs under valgrind beyond the first run's number.
+# Operation of micro_bench: its additional runs under valgrind, beyond the number of the first execution.
 OPERATIONS = {
     "Step/1000": 2,
     "JudgeOneOf/1000": 20,
@@ -47,7 +48,7 @@ def operation_command(folder, operation, times):
 
 
 def count_by_itself(folder, operation):
-    """What micro_bench counts: allocations, and judgements where there are any."""
+    """Returns the counts of micro_bench: allocations, and judgements if the operation has any."""
     report = run(operation_command(folder, operation, 4) + ["--benchmark_format=json"])
     (benchmark,) = json.loads(report.stdout)["benchmarks"]
     return {f"{operation} {kind}": benchmark[kind] for kind in ("allocations", "judgements") if kind in benchmark}
@@ -91,7 +92,7 @@ def write_history(header, history):
 
 
 def take(header, history, counts, release):
-    """Counts into the last column, or into a new one."""
+    """Writes the counts into the last column, or into a new one."""
     if release:
         header.append(release)
     columns = len(header) - 1
@@ -102,7 +103,7 @@ def take(header, history, counts, release):
 
 
 def compare(history, counts):
-    """What is wrong, one line each."""
+    """Returns one line for each error."""
     wrong = [f"{name}: is counted no more" for name in history if name not in counts]
     for name, value in counts.items():
         before = history.get(name, [""])[-1]

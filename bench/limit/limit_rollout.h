@@ -1,9 +1,9 @@
-// The least that a cluster allows: what an upgrade engine is measured against.
+// The minimum that a cluster allows: the baseline for an upgrade engine.
 //
-// Each node is cordoned, its pods are evicted, its driver pod is deleted, and when the new one is Ready the node is
-// uncordoned: two PATCHes, one eviction for each pod, one DELETE, and one watch on the pods for all nodes. There is no
-// policy, no budget, no memory of what was begun, and no precondition on a node: whoever uses this on a cluster that
-// matters will regret it.
+// Each node is cordoned, its pods are evicted, its driver pod is deleted, and the node is uncordoned when the new one
+// is Ready. This takes two PATCHes, one eviction for each pod, one DELETE, and one watch on the pods for all nodes.
+// There is no policy, no budget, no memory of started work, and no precondition on a node: never use this on a cluster
+// that matters.
 #ifndef DRIVERUPGRADE_BENCH_LIMIT_LIMIT_ROLLOUT_H_
 #define DRIVERUPGRADE_BENCH_LIMIT_LIMIT_ROLLOUT_H_
 
@@ -28,20 +28,20 @@
 namespace driverupgrade::bench {
 
 struct LimitOptions {
-  // Where the driver's pods are, and what selects them.
+  // Namespace and labels of the driver's pods.
   std::string ns = {};
   LabelSelector driver_labels = {};
-  // Nodes at a time; 0 = all at once.
+  // Number of nodes in progress; 0 = all.
   std::size_t parallel = 0;
   absl::Time deadline = absl::InfiniteFuture();
 };
 
-// Rolls the driver on every node that has a pod of it when the rollout begins, up to date or not.
+// Upgrades the driver on every node that has a driver pod at the start, up to date or not.
 class LimitRollout final : private WatchSink<Pod> {
  public:
   LimitRollout(std::shared_ptr<HttpTransport> transport, LimitOptions options);
 
-  // Returns when every node is done, or with the first error. Once only.
+  // Returns when every node is done, or with the first error. Call it only once.
   absl::Status Run();
 
   std::size_t nodes() const { return nodes_.size(); }
@@ -60,14 +60,14 @@ class LimitRollout final : private WatchSink<Pod> {
   bool OnDelete(Pod pod, std::string_view resource_version) override;
   bool OnBookmark(std::string_view resource_version) override;
 
-  // These are called with mutex_ held.
+  // These are called with mutex_ locked.
   bool IsDriver(const Pod& pod) const;
   void StartNodes();
   void Advance(const std::string& name);
   void Evacuate(NodeState& node);
   void Finish(const absl::Status& result);
 
-  // These send, and are not.
+  // These send requests, and are called without it.
   void Cordon(const std::string& name);
   void Uncordon(const std::string& name);
   void Evict(const PodRef& pod);
@@ -81,14 +81,14 @@ class LimitRollout final : private WatchSink<Pod> {
   std::stop_source over_;
   const CallContext context_;
 
-  std::string version_;  // where the watch goes on; of its own thread
+  std::string version_;  // version from which the watch continues; used only by its thread
   std::mutex mutex_;
   std::map<std::string, NodeState> nodes_;
   std::deque<std::string> waiting_;
   std::size_t under_way_ = 0;
   absl::Status result_ = absl::OkStatus();
 
-  Senders senders_;  // last: ended before what they use
+  Senders senders_;  // last: destroyed before the members that it uses
 };
 
 }  // namespace driverupgrade::bench

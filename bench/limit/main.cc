@@ -1,4 +1,4 @@
-// Rolls a driver with the fewest requests that a cluster allows. A yardstick, not an operator: see limit_rollout.h.
+// Upgrades a driver with the fewest requests that a cluster allows. A yardstick, not an operator: see limit_rollout.h.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -54,7 +54,7 @@ int Run(Arguments arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // cpprestsdk reads the system's bundle of certificates for each connection, and throws it away (cpprest_transport.h).
+  // cpprestsdk reads the system's bundle of certificates for each connection, and discards it (cpprest_transport.h).
   setenv("SSL_CERT_FILE", "/dev/null", 0);
   Arguments arguments;
   CLI::App app{

@@ -1,4 +1,4 @@
-// Threads that send requests: calls of the transport block, decisions must not.
+// Threads that send requests: calls of the transport block, but decisions must not.
 #ifndef DRIVERUPGRADE_BENCH_LIMIT_SENDERS_H_
 #define DRIVERUPGRADE_BENCH_LIMIT_SENDERS_H_
 
@@ -15,12 +15,12 @@ namespace driverupgrade::bench {
 class Senders {
  public:
   explicit Senders(int threads);
-  // What has not begun is dropped; waits for what has.
+  // Drops tasks that have not started; waits for running ones.
   ~Senders();
   Senders(const Senders&) = delete;
   Senders& operator=(const Senders&) = delete;
 
-  // In the order of the calls. Never blocks.
+  // Runs tasks in the order of the calls. Never blocks.
   void Post(std::function<void()> task);
 
  private:
@@ -29,7 +29,7 @@ class Senders {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<std::function<void()>> tasks_;
-  std::vector<std::jthread> threads_;  // last: ended before what they use
+  std::vector<std::jthread> threads_;  // last: destroyed before the members that they use
 };
 
 }  // namespace driverupgrade::bench

@@ -1,4 +1,5 @@
-// Counts what operator new gives. In a file of its own: where it is inlined GCC takes malloc and operator new for two.
+// Counts the allocations of operator new. In a separate file: if it is inlined, GCC reports a mismatch between malloc
+// and operator new.
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -12,7 +13,7 @@ std::atomic<std::uint64_t> allocation_count = 0;
 
 }  // namespace
 
-// The replaceable ones that the others call.
+// The replaceable operators that the others call.
 void* operator new(std::size_t size) {
   allocation_count.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;

@@ -34,7 +34,7 @@ std::shared_ptr<const NodeView> Waiting(int index, const DriverIdentity& identit
   return ShareView(std::move(view), identity);
 }
 
-// Evictions have been refused a second ago, so there is nothing to do but to wait.
+// Evictions were refused a second ago, so the node can only wait.
 std::shared_ptr<const NodeView> Draining(int index, const DriverIdentity& identity, absl::Time now) {
   NodeView view{.node = FleetNode(index, "drain-required")};
   view.node.unschedulable = true;

@@ -1,4 +1,4 @@
-// A fleet in the middle of a rollout, as Step and the planner see it; the same for the same size.
+// A fleet in the middle of a rollout, as input of Step and the planner; identical for the same size.
 #ifndef DRIVERUPGRADE_BENCH_MICRO_FLEET_H_
 #define DRIVERUPGRADE_BENCH_MICRO_FLEET_H_
 
@@ -14,8 +14,8 @@
 
 namespace driverupgrade::bench {
 
-// One in ten nodes is being drained and waits for a pod that its disruption budget holds, half of them wait for a slot,
-// the others are done. Nodes have the labels of a GPU node, pods those of their owners.
+// One in ten nodes is being drained and waits for a pod that its disruption budget protects, half of the nodes wait for
+// a slot, the others are done. Nodes have the labels of a GPU node, pods those of their owners.
 struct MidRollout {
   explicit MidRollout(int nodes);
 
@@ -26,11 +26,11 @@ struct MidRollout {
   ClusterSnapshot snapshot = {};
 };
 
-// A node of it as the API server would give it.
+// A node of the fleet as the API server would return it.
 Node FleetNode(int index, const std::string& state);
 Pod FleetPod(int node, int index);
 
-// Allocations since the process began, by operator new.
+// Number of allocations by operator new since the process started.
 std::uint64_t Allocations();
 
 }  // namespace driverupgrade::bench

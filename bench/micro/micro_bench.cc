@@ -1,5 +1,5 @@
-// What decisions, bytes and the cache cost, by size of the cluster. Each prints allocations an operation, which do not
-// depend on the machine, beside its time, which does.
+// Measures decisions, JSON and the cache, by size of the cluster. Each benchmark prints allocations per operation,
+// which do not depend on the machine, and its time, which does.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace {
 
 using internal::IncrementalPlanner;
 
-// Counts from its making to Report.
+// Counts from its construction to Report.
 class AllocationCounter {
  public:
   void Report(benchmark::State& state) const {
@@ -37,7 +37,7 @@ class AllocationCounter {
   const std::uint64_t before_ = Allocations();
 };
 
-// The same fleet in the first of three stages.
+// The same fleet, in the first of three stages.
 RolloutPolicy InStages() {
   return {.stages = {{.name = "canary", .nodes = Percent{1}, .soak = absl::Hours(1)},
                      {.name = "early", .nodes = Percent{10}, .soak = absl::Hours(1)}},
@@ -60,7 +60,7 @@ void RunStep(benchmark::State& state, const std::optional<RolloutPolicy>& by) {
 void Step(benchmark::State& state) { RunStep(state, std::nullopt); }
 void StepInStages(benchmark::State& state) { RunStep(state, InStages()); }
 
-// A planner that has judged all of it.
+// A planner that has judged the whole fleet.
 struct Judged {
   explicit Judged(int nodes, const std::optional<RolloutPolicy>& by = std::nullopt)
       : rollout(nodes), planner(rollout.machine) {
@@ -75,7 +75,7 @@ struct Judged {
   IncrementalPlanner planner;
 };
 
-// One policy and the other, in turn.
+// Alternates between two policies.
 void ChangePolicy(benchmark::State& state, Judged& judged, const UpgradePolicy& other) {
   const std::uint64_t judgements = judged.planner.judgements();
   const AllocationCounter counter;
@@ -90,7 +90,7 @@ void ChangePolicy(benchmark::State& state, Judged& judged, const UpgradePolicy& 
                                                     benchmark::Counter::kAvgIterations);
 }
 
-// The rollout is paused, or goes on: half of the nodes wait for another reason than before.
+// Pauses and resumes the rollout: half of the nodes change the reason for which they wait.
 void ChangePaused(benchmark::State& state) {
   Judged judged(static_cast<int>(state.range(0)));
   UpgradePolicy other = judged.rollout.policy;
@@ -98,7 +98,7 @@ void ChangePaused(benchmark::State& state) {
   ChangePolicy(state, judged, other);
 }
 
-// A limit changes, and nobody may start by either.
+// Changes a limit; no node may start under either value.
 void ChangeMaxParallel(benchmark::State& state) {
   Judged judged(static_cast<int>(state.range(0)));
   UpgradePolicy other = judged.rollout.policy;
@@ -106,7 +106,7 @@ void ChangeMaxParallel(benchmark::State& state) {
   ChangePolicy(state, judged, other);
 }
 
-// One node has changed.
+// Judges a fleet in which one node has changed.
 void RunJudgeOneOf(benchmark::State& state, const std::optional<RolloutPolicy>& by) {
   Judged judged_all(static_cast<int>(state.range(0)), by);
   MidRollout& rollout = judged_all.rollout;
@@ -132,7 +132,7 @@ void RunJudgeOneOf(benchmark::State& state, const std::optional<RolloutPolicy>& 
 void JudgeOneOf(benchmark::State& state) { RunJudgeOneOf(state, std::nullopt); }
 void JudgeOneOfInStages(benchmark::State& state) { RunJudgeOneOf(state, InStages()); }
 
-// The lists of a pass without a cache, from a cluster in memory.
+// Measures the lists of a pass without a cache, from a cluster in memory.
 void Snapshot(benchmark::State& state) {
   const auto clock = std::make_shared<testing::FakeClock>();
   const auto cluster = std::make_shared<testing::FakeCluster>(clock);
@@ -177,7 +177,7 @@ void ParsePods(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(json.size()) * static_cast<std::int64_t>(state.iterations()));
 }
 
-// A pod as a server sends it, of about 8 kB, most of which nobody reads.
+// A pod as sent by a server, of about 8 kB, most of which is not used.
 std::string PodOfAServer() {
   std::string env, mounts, volumes, fields;
   for (int i = 0; i < 24; ++i) {
@@ -233,7 +233,7 @@ void FormatPatch(benchmark::State& state) {
   counter.Report(state);
 }
 
-// What one change of a node costs the cache and one engine's question for changes.
+// Measures one change of a node in the cache, and one engine's query for changes.
 void CacheApply(benchmark::State& state) {
   const auto clock = std::make_shared<testing::FakeClock>();
   const auto cluster =
@@ -282,14 +282,14 @@ const std::vector<Operation>& Operations() {
   return operations;
 }
 
-// `times` 0: as often as gives a steady time.
+// `times` 0: as often as needed for a stable time.
 void Register(const Operation& operation, int times) {
   auto* const registered = benchmark::RegisterBenchmark(operation.name, operation.run)->Unit(operation.unit);
   for (const std::int64_t size : operation.sizes) registered->Arg(size);
   if (times > 0) registered->Iterations(times);
 }
 
-// Takes `--times N` from the arguments, which the counts of bench/history need; 0 if it is not there.
+// Takes `--times N` from the arguments, for the counts of bench/history; 0 if it is missing.
 int TakeTimes(int& argc, char** argv) {
   if (argc < 3 || std::string_view(argv[1]) != "--times") return 0;
   const int times = std::atoi(argv[2]);

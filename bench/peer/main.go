@@ -1,5 +1,5 @@
-// Rolls the NVIDIA driver with the Go library, k8s-operator-libs, as its operators do, but called in a loop without a pause to speak of,
-// and with no limit on its client's rate: the fastest that the library can be. Flags of gpu_operator.
+// Upgrades the NVIDIA driver with the Go library, k8s-operator-libs, like its operators, but in a loop almost without
+// pauses, and without a rate limit on its client: the fastest possible use of the library. Flags: same as gpu_operator.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	config, err := ctrl.GetConfig() // has the flag --kubeconfig
+	config, err := ctrl.GetConfig() // defines the flag --kubeconfig
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// isOver: every node is done, and every DaemonSet says that its pods are of its newest template.
+// isOver reports whether every node is done, and every DaemonSet reports that its pods have its newest template.
 func isOver(manager upgrade.ClusterUpgradeStateManager, state *upgrade.ClusterUpgradeState) bool {
 	for _, nodes := range state.NodeStates {
 		for _, node := range nodes {

@@ -16,9 +16,9 @@ namespace driverupgrade::bench {
 namespace {
 
 constexpr std::chrono::seconds kSettleLimit{180};
-constexpr int kSettledNodesPerSecond = 2;  // at least, by controllers that hold themselves back
-constexpr std::chrono::minutes kAfterTimeout{1};  // for a program to end when its time is over
-// For what controllers and garbage collection still have to do, and for the last lines of the audit log.
+constexpr int kSettledNodesPerSecond = 2;         // at least, by controllers that limit their rate
+constexpr std::chrono::minutes kAfterTimeout{1};  // for a program to end after its timeout
+// For remaining work of controllers and garbage collection, and for the last lines of the audit log.
 constexpr std::chrono::seconds kQuiet{1};
 constexpr int kLogLines = 10;
 
@@ -35,7 +35,7 @@ bool IsReady(const rapidjson::Value& pod) {
   });
 }
 
-// What both programs make of a node when they are done with it. The limit leaves the label of an upgrade alone.
+// Final state of a node in both programs. The limit does not touch the label of an upgrade.
 bool IsDone(const e2e::NodeVersion& node) {
   return !node.unschedulable && (node.state.empty() || node.state == "upgrade-done");
 }
@@ -95,7 +95,7 @@ std::chrono::seconds Arena::SettleLimit() const {
   return std::max(kSettleLimit, std::chrono::seconds(nodes() / kSettledNodesPerSecond));
 }
 
-// A rollout leaves the pods on the nodes that were done first, where the next one would have more to evict.
+// A rollout leaves the pods on the nodes that were done first, so the next one would have more to evict there.
 void Arena::SpreadWorkload() const {
   const std::set<std::string> old_pods = world_.WorkloadPods();
   const std::string pods = "/api/v1/namespaces/" + world_.workload_ns() + "/pods";
@@ -133,12 +133,12 @@ e2e::Usage Arena::RunToEnd(const Program& program) {
 }
 
 std::optional<absl::Time> Arena::FindEnd(e2e::AuditLog& audit) const {
-  // In the order of the writes, which is not that of the answers.
+  // In the order of the writes, which differs from that of the responses.
   std::map<std::uint64_t, const e2e::AuditedRequest*> writes;
   for (const e2e::AuditedRequest& request : audit.Read()) {
     if (request.node.has_value()) writes.emplace(request.node->version, &request);
   }
-  std::map<std::string, std::string> done;  // node -> since when; the texts sort by time
+  std::map<std::string, std::string> done;  // node -> time of completion; the texts sort by time
   for (const auto& [_, request] : writes) {
     if (IsDone(*request->node)) {
       done.emplace(request->node->name, request->answered);

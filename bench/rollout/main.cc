@@ -1,4 +1,4 @@
-// Measures gpu_operator beside the least that the cluster allows, on a real control plane.
+// Compares gpu_operator with the minimum that the cluster allows, on a real control plane.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -79,7 +79,7 @@ Run MeasureOne(Arena& arena, const Program& program, const std::string& what) {
   return run;
 }
 
-// One program after the other, so that what slows the machine for a while slows them all.
+// Alternates between the programs, so that temporary slowness of the machine affects all of them.
 Rollout MeasureRollout(Arena& arena, int nodes, const Task& task, const Options& options) {
   std::vector<Program> programs = {Limit(options.limit, task)};
   for (const std::string& events : options.events) programs.push_back(Operator(options.gpu_operator, task, events));
@@ -94,7 +94,7 @@ Rollout MeasureRollout(Arena& arena, int nodes, const Task& task, const Options&
       try {
         rollout.series[i].runs.push_back(MeasureOne(arena, programs[i], what));
       } catch (const NotDone& error) {
-        // Whoever comes next would begin in the midst of a rollout. What was measured before is kept.
+        // The next program would start in the middle of a rollout. Earlier measurements are kept.
         rollout.not_done = fmt::format("{}: {}", what, error.what());
         return rollout;
       }
@@ -103,7 +103,7 @@ Rollout MeasureRollout(Arena& arena, int nodes, const Task& task, const Options&
   return rollout;
 }
 
-// Text is there rollout by rollout: what comes later may fail, and hours of figures are not to be lost.
+// Text is printed after each rollout, because a later one may fail, and hours of measurements must not be lost.
 std::vector<Rollout> MeasureAll(const Options& options) {
   const driverupgrade::e2e::TemporaryFolder folder;
   std::vector<Rollout> rollouts;
@@ -111,7 +111,7 @@ std::vector<Rollout> MeasureAll(const Options& options) {
   for (const int nodes : options.nodes) {
     Arena arena(nodes);
     Task task{.parallel = 0, .timeout = std::chrono::minutes(options.timeout_minutes), .folder = folder.path()};
-    // The first rollout in a cluster is slower than all others, and would be the limit's.
+    // The first rollout in a cluster is slower than all others, and would always be the limit's.
     MeasureOne(arena, Limit(options.limit, task), fmt::format("{} nodes, not counted", nodes));
     for (const int parallel : options.parallel) {
       task.parallel = parallel;
@@ -139,8 +139,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
-  // cpprestsdk has OpenSSL read what these name for each connection, of the limit as of gpu_operator: the comparison
-  // would be one of certificates.
+  // For each connection, of the limit and of gpu_operator, cpprestsdk makes OpenSSL read the files that these name: the
+  // comparison would measure certificates.
   for (const char* name : {"SSL_CERT_FILE", "SSL_CERT_DIR"}) unsetenv(name);
   if (options.quick) {
     options.nodes = {50};

@@ -13,7 +13,7 @@ podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 )";
 
-// What a program with a policy is told.
+// Options of a program with a policy.
 std::vector<std::string> ByPolicy(const Task& task) {
   const std::string parallel = std::to_string(task.parallel);
   const std::filesystem::path policy = task.folder / ("policy-" + parallel + ".yaml");
@@ -42,7 +42,7 @@ Program Operator(const std::filesystem::path& file, const Task& task, const std:
 
 Program InGo(const std::string& name, const std::filesystem::path& file, const Task& task) {
   Program program{.name = name, .file = file, .options = ByPolicy(task), .timeout = task.timeout};
-  // No limit on the rate of requests: gpu_operator has none either.
+  // No limit on the rate of requests, same as gpu_operator.
   program.options.insert(program.options.end(), {"--qps", "-1"});
   return program;
 }

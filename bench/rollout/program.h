@@ -14,11 +14,11 @@ namespace driverupgrade::bench {
 struct Program {
   std::string name;  // in the tables
   std::filesystem::path file;
-  std::vector<std::string> options;  // beside those that all of them take
-  std::chrono::seconds timeout;      // after which it gives up
+  std::vector<std::string> options;  // in addition to the common ones
+  std::chrono::seconds timeout;      // limit of its run time
 };
 
-// What all programs are told.
+// Settings of all programs.
 struct Task {
   int parallel = 0;  // nodes at a time; 0 = all at once
   std::chrono::seconds timeout;
@@ -28,13 +28,13 @@ struct Task {
 // rollout_limit.
 Program Limit(const std::filesystem::path& file, const Task& task);
 
-// gpu_operator, with a policy that holds nothing back but the number of nodes at a time.
+// gpu_operator, with a policy that limits only the number of nodes in progress.
 Program Operator(const std::filesystem::path& file, const Task& task, const std::string& events);
 
-// A program of the Go module or of the Go library, which always send Events, with that policy.
+// A program of the Go module or of the Go library, which always sends Events, with that policy.
 Program InGo(const std::string& name, const std::filesystem::path& file, const Task& task);
 
-// How to run it on `world` as user operator.
+// Returns the command line that runs it on `world` as user operator.
 std::vector<std::string> CommandLine(const Program& program, const e2e::World& world);
 
 }  // namespace driverupgrade::bench

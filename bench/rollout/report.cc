@@ -13,7 +13,7 @@ namespace {
 
 using JsonWriter = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
 
-// What an operator is to keep, beside the limit.
+// Targets of an operator, relative to the limit.
 constexpr double kRatioMax = 1.3;
 constexpr double kRequestsMoreMax = 2.0;
 
@@ -23,7 +23,7 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Watches, leases and Events do not grow with the care that is taken of a node, and the limit has none but one watch.
+// Watches, leases and Events do not grow with the care taken of a node, and the limit has only one watch.
 bool Counts(const std::string& kind) {
   return !kind.starts_with("watch ") && kind.find(" leases") == std::string::npos &&
          kind.find(" events") == std::string::npos;
@@ -35,12 +35,12 @@ struct Summary {
   double fastest = 0;
   double slowest = 0;
   double requests = 0;     // that count, per node
-  double cpu_seconds = 0;  // of the program
+  double cpu_seconds = 0;  // used by the program
   double peak_mib = 0;
   std::map<std::string, double> kinds;  // all of them, per node
 };
 
-// Of a series with one run at least.
+// `series` has at least one run.
 Summary Summarize(const Series& series, int nodes) {
   std::vector<double> seconds;
   std::vector<double> first_patches;

@@ -1,4 +1,4 @@
-// Medians of the runs, beside the limit.
+// Medians of the runs, compared with the limit.
 #ifndef DRIVERUPGRADE_BENCH_ROLLOUT_REPORT_H_
 #define DRIVERUPGRADE_BENCH_ROLLOUT_REPORT_H_
 
@@ -9,21 +9,21 @@
 
 namespace driverupgrade::bench {
 
-// What one program made of one rollout.
+// The runs of one program in one rollout.
 struct Series {
   std::string program;
   std::vector<Run> runs;
 };
 
-// One world and one number of nodes at a time. The first series is the limit's.
+// One cluster and one number of nodes in progress. The first series is the limit's.
 struct Rollout {
   int nodes = 0;
   int parallel = 0;  // 0 = all at once
   std::vector<Series> series;
-  std::string not_done;  // which program did not do its work, after which nothing more was measured; empty: all did
+  std::string not_done;  // the program that failed, after which no more was measured; empty: none
 };
 
-// What the figures are judged by, in a line.
+// The criteria for the results, in one line.
 std::string FormatTargets();
 std::string FormatText(const Rollout& rollout);
 std::string FormatJson(const std::vector<Rollout>& rollouts);

@@ -25,7 +25,7 @@ using testing::FakeCluster;
 
 constexpr int kWatches = 5;  // nodes, pods, DaemonSets, revisions, driver pods
 
-// Notes when the first patch of a node begins.
+// Records when the first patch of a node starts.
 class FirstPatch final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -76,7 +76,7 @@ LatencyFigures MeasureLatency(int nodes, int samples) {
   LatencyFigures figures{.nodes = nodes};
   {
     std::jthread loop([&controller](std::stop_token stop) { controller.Run(std::move(stop)); });
-    // The last node is marked as done: everything has been read and is at rest.
+    // Wait until the last node is marked as done: everything has been read and is idle.
     while (!cluster->node(fleet.node_names.back())->labels.contains(identity.StateLabel())) std::this_thread::yield();
     for (int i = 0; i < samples; ++i) {
       const std::string& node = fleet.node_names[static_cast<std::size_t>(i * 7919 % nodes)];

@@ -19,7 +19,7 @@ using testing::PodBuilder;
 
 std::string NodeName(int node) { return fmt::format("gpu-worker-{:05}.cluster.example", node); }
 
-// Of the size that such objects have: a dozen labels, as cloud providers and device plugins set them.
+// Has a realistic size: a dozen labels, as set by cloud providers and device plugins.
 Node MakeNode(int number) {
   NodeBuilder builder(NodeName(number));
   builder.WithUid(fmt::format("3f2a6c1e-0000-4000-8000-{:012}", number)).WithResourceVersion("123456789");
@@ -47,7 +47,7 @@ Pod MakePod(int node, int number, bool driver) {
   return pod;
 }
 
-// A cluster that holds nothing: each object is made when it is asked for.
+// A cluster that stores nothing: each object is created on request.
 class GeneratedCluster final : public ClusterReader {
  public:
   GeneratedCluster(int nodes, int pods_per_node) : nodes_(nodes), pods_per_node_(pods_per_node) {}

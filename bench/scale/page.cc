@@ -21,7 +21,7 @@ namespace driverupgrade::bench {
 namespace {
 
 constexpr int kWatches = 5;  // nodes, pods, DaemonSets, revisions, driver pods
-// Faster than the page, which polls every second at most.
+// Faster than the page, which polls at most every second.
 constexpr std::chrono::milliseconds kPollEvery{500};
 
 absl::Duration TimeOf(clockid_t clock) {
@@ -68,7 +68,7 @@ struct World {
   }
   ~World() { service->Stop(); }
 
-  // One round, with all that has happened known to the cache.
+  // Makes one round, after the cache has received all changes.
   void Turn(PageFigures& figures) {
     const absl::Time began = absl::Now();
     const absl::Duration before = TimeOf(CLOCK_THREAD_CPUTIME_ID);
@@ -83,7 +83,7 @@ struct World {
   }
 };
 
-// Reads the document again and again, as a page does that has no stream.
+// Reads the document repeatedly, like a page without a stream.
 class Readers {
  public:
   Readers(int port, int count) {
@@ -91,7 +91,7 @@ class Readers {
       threads_.emplace_back([this, port](const std::stop_token& stop) { Read(port, stop); });
     }
   }
-  // All are done then.
+  // Stops all readers, and returns the number of responses.
   int answers() {
     threads_.clear();
     return answers_;
@@ -120,12 +120,12 @@ class Readers {
 
 namespace {
 
-// In the middle of the rollout, when nodes wait, move and are done.
+// Measured in the middle of the rollout, when nodes wait, move and are done.
 void MeasureDocument(World& world, PageFigures& figures) {
   constexpr int kDocuments = 20;
   const absl::Duration before = TimeOf(CLOCK_THREAD_CPUTIME_ID);
   for (int i = 0; i < kDocuments; ++i) {
-    world.clock->Advance(absl::Seconds(1));  // it is made at most once a second
+    world.clock->Advance(absl::Seconds(1));  // it is formatted at most once a second
     figures.document_bytes = world.service->Rollout().size();
   }
   figures.document_work = (TimeOf(CLOCK_THREAD_CPUTIME_ID) - before) / kDocuments;

@@ -6,7 +6,7 @@
 namespace driverupgrade::bench {
 namespace {
 
-// `/proc/self/status` has lines as `VmRSS:     1234 kB`.
+// `/proc/self/status` has lines like `VmRSS:     1234 kB`.
 std::size_t StatusBytes(const std::string& name) {
   std::ifstream status("/proc/self/status");
   std::string word;

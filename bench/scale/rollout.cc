@@ -40,13 +40,13 @@ absl::Duration ThreadTime() {
   return absl::DurationFromTimespec(time);
 }
 
-// Counts the requests that an API server would have to carry out.
+// Counts the requests that an API server would receive.
 class CountingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
   std::size_t calls = 0;
   std::size_t ledger_calls = 0;
-  // Of the processor, in the fake cluster.
+  // CPU time in the fake cluster.
   absl::Duration spent = absl::ZeroDuration();
 
  protected:
@@ -112,7 +112,7 @@ struct World {
   }
 };
 
-// One pass, with all that has happened known to the cache; when to come again.
+// Makes one pass, after the cache has received all changes; returns when to call again.
 absl::Time Pass(World& world, const UpgradePolicy& policy, RolloutFigures& figures) {
   world.cache->Turn({});
   const absl::Time began = absl::Now();
@@ -120,7 +120,7 @@ absl::Time Pass(World& world, const UpgradePolicy& policy, RolloutFigures& figur
   const absl::Duration elsewhere = world.line->spent;
   const auto pass = world.engine->Reconcile({}, policy);
   const absl::Duration took = absl::Now() - began;
-  // A call of the operator's goes to a thread that mostly waits for the server.
+  // A call of the operator runs on a thread that mostly waits for the server.
   const absl::Duration work = ThreadTime() - cpu - (world.line->spent - elsewhere);
   figures.engine_work += work;
   figures.cluster_work += world.line->spent - elsewhere;
@@ -139,7 +139,7 @@ RolloutFigures MeasureRollout(int nodes, int parallel, int groups) {
   const absl::Time began = absl::Now();
   World world(nodes, groups);
   const UpgradePolicy policy = PolicyFor(parallel, groups);
-  // All nodes are found to be done.
+  // The first passes find all nodes done.
   while (Pass(world, policy, figures) <= world.clock->Now() || static_cast<int>(world.done.size()) < nodes) {
   }
   figures.judgements = 0;

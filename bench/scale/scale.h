@@ -1,4 +1,4 @@
-// What a big cluster costs: figures, without a control plane.
+// Measures the cost of a large cluster, without a control plane.
 #ifndef DRIVERUPGRADE_BENCH_SCALE_SCALE_H_
 #define DRIVERUPGRADE_BENCH_SCALE_SCALE_H_
 
@@ -12,7 +12,7 @@
 
 namespace driverupgrade::bench {
 
-// A rollout over the fake cluster, in virtual time, with one call at a time.
+// A rollout on the fake cluster, in virtual time, with one call at a time.
 struct RolloutFigures {
   int nodes = 0;
   int done = 0;
@@ -20,38 +20,38 @@ struct RolloutFigures {
   std::uint64_t judgements = 0;
   std::size_t api_calls = 0;  // without watches, Events and the ledger
   std::size_t ledger_calls = 0;
-  absl::Duration virtual_time = {};  // what the rollout took
-  absl::Duration wall_time = {};     // of everything
-  // The processor's time of the passes, and of the fake cluster in their calls.
+  absl::Duration virtual_time = {};  // duration of the rollout
+  absl::Duration wall_time = {};     // total
+  // CPU time of the passes, and of the fake cluster in their calls.
   absl::Duration engine_work = {};
   absl::Duration cluster_work = {};
-  absl::Duration most_work = {};     // of one pass, without the fake cluster's
-  absl::Duration slowest_pass = {};  // with it, on the wall
-  std::size_t peak_bytes = 0;  // of the process, the fake cluster included
+  absl::Duration most_work = {};     // maximum over the passes, without the fake cluster
+  absl::Duration slowest_pass = {};  // with it, wall time
+  std::size_t peak_bytes = 0;        // memory of the process, including the fake cluster
 };
-// `groups` > 0: by a policy with three stages (one in a hundred nodes, one in ten, the others), whose nodes start together
-// in so many groups of the same size; `parallel` of them at a time.
+// `groups` > 0: a policy with three stages (one in a hundred nodes, one in ten, the others). Nodes start together in
+// this number of groups of the same size, `parallel` of them at a time.
 RolloutFigures MeasureRollout(int nodes, int parallel, int groups);
 
-// A cache with the pods of every node known.
+// A cache that knows the pods of every node.
 struct MemoryFigures {
   int nodes = 0;
   int pods = 0;
-  std::size_t empty_bytes = 0;      // resident, before there was a cache
+  std::size_t empty_bytes = 0;      // resident, before the cache was created
   std::size_t full_bytes = 0;       // resident, with it
-  std::size_t allocated_bytes = 0;  // of the heap, by it
+  std::size_t allocated_bytes = 0;  // heap used by the cache
 };
 MemoryFigures MeasureMemory(int nodes, int pods_per_node);
 
-// From a change in the cluster to the first write that it causes, in real time, with the controller's own loop.
+// Time from a change in the cluster to the first write that it causes, in real time, with the controller's own loop.
 struct LatencyFigures {
   int nodes = 0;
   std::vector<absl::Duration> samples = {};  // sorted
 };
 LatencyFigures MeasureLatency(int nodes, int samples);
 
-// What it cost to take in objects of realistic size from a server on the loopback interface, which is a process of its
-// own. Its work is in the wall clock, not in the rest.
+// Cost of receiving objects of realistic size from a server on the loopback interface, which is a separate process. Its
+// work is included only in the wall time.
 struct WireCost {
   int objects = 0;
   absl::Duration wall_time = {};
@@ -61,26 +61,26 @@ struct WireCost {
 };
 struct WireFigures {
   int nodes = 0;
-  std::size_t node_bytes = 0;  // of one, as JSON
+  std::size_t node_bytes = 0;  // size of one node, as JSON
   std::size_t pod_bytes = 0;
   WireCost list = {};              // ListNodes, in pages of 500
-  WireCost sync = {};              // a cache begins: nodes and driver pods
+  WireCost sync = {};              // start of a cache: nodes and driver pods
   WireCost read = {};              // the pods of every node, by one list each
-  WireCost follow = {};            // the watch tells of a change of each of them
+  WireCost follow = {};            // the watch reports a change of each of them
   std::size_t resident_bytes = 0;  // with all of it
 };
 // `readers`: lists of pods at a time.
 absl::StatusOr<WireFigures> MeasureWire(int nodes, int pods_per_node, int readers);
 
-// A rollout in virtual time by a service whose page is read meanwhile.
+// A rollout in virtual time by a service whose page is read at the same time.
 struct PageFigures {
   int nodes = 0;
   int rounds = 0;
-  // Times of the thread that steps the service: the processor's time, the wall clock, and the longest round.
+  // Times of the thread that steps the service: the CPU time, the wall time, and the longest round.
   absl::Duration round_work = {};
   absl::Duration rounds_time = {};
   absl::Duration slowest_round = {};
-  // Figures of one document.
+  // Costs of one document.
   absl::Duration document_work = {};
   std::size_t document_bytes = 0;
   std::size_t compressed_bytes = 0;  // with gzip, as a browser gets it
@@ -89,9 +89,9 @@ struct PageFigures {
 // `readers`: each reads the document twice a second of real time.
 PageFigures MeasurePage(int nodes, int parallel, int readers);
 
-// Of this process, from /proc; 0 where there is none.
+// Memory of this process, from /proc; 0 if it is not available.
 std::size_t ResidentBytes();
-// Since the last ResetPeak.
+// Peak since the last ResetPeak.
 std::size_t PeakResidentBytes();
 void ResetPeak();
 

@@ -1,4 +1,4 @@
-// What realistic objects cost on their way: transport, JSON, facade and cache.
+// Measures how realistic objects are received: transport, JSON, facade and cache.
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -28,7 +28,7 @@ absl::Duration ProcessorTime() {
   return absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime);
 }
 
-// From its making to Stop.
+// Measures from its construction to Stop.
 class Meter {
  public:
   Meter() {
@@ -52,7 +52,7 @@ class Meter {
   absl::Time began_ = {};
 };
 
-// Reads the pods of all nodes, several at a time. How many there are.
+// Reads the pods of all nodes, several at a time. Returns their number.
 int ReadAllPods(WatchCache& cache, int nodes, int threads) {
   std::atomic<int> next = 0;
   std::atomic<int> pods = 0;
@@ -77,7 +77,7 @@ bool Await(Condition condition, absl::Duration limit = absl::Minutes(10)) {
   return condition();
 }
 
-// The pods of the last node are told of last, and the last of them at the end.
+// The pods of the last node are reported last, in order.
 bool HasLastChange(const WatchCache& cache, int nodes, int pods_per_node) {
   const std::string last = std::to_string(kChangedVersion + static_cast<long long>(nodes) * pods_per_node - 1);
   const auto pods = cache.PodsOn(WireNodeName(nodes - 1));

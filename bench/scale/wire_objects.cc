@@ -34,7 +34,7 @@ std::string Managed(std::string_view manager, std::string_view subresource, std:
                      manager, fields, subresource.empty() ? "" : fmt::format(R"(,"subresource":"{}")", subresource));
 }
 
-// Those of kubelet, node feature discovery and GPU feature discovery.
+// Labels set by kubelet, node feature discovery and GPU feature discovery.
 Pairs NodeLabels() {
   Pairs labels = {{"beta.kubernetes.io/arch", "amd64"},
                   {"beta.kubernetes.io/os", "linux"},
@@ -80,7 +80,7 @@ std::string Images(int count) {
   return fmt::format("{}", fmt::join(images, ","));
 }
 
-// Everything of a node that is the same on all of them.
+// The parts of a node that are the same on all of them.
 struct NodeParts {
   std::string labels = Members(NodeLabels());
   std::string managed = fmt::format(
@@ -101,7 +101,7 @@ struct NodeParts {
   std::string images = Images(15);
 };
 
-// The same of a pod.
+// Same for a pod.
 struct PodParts {
   std::string environment = [] {
     std::vector<std::string> variables;

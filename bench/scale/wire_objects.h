@@ -1,4 +1,4 @@
-// JSON of nodes and pods as a GPU cluster has them: some 10 kB each, most of which the library has no use for.
+// JSON of nodes and pods as in a GPU cluster: some 10 kB each, most of which the library does not use.
 #ifndef DRIVERUPGRADE_BENCH_SCALE_WIRE_OBJECTS_H_
 #define DRIVERUPGRADE_BENCH_SCALE_WIRE_OBJECTS_H_
 
@@ -10,7 +10,7 @@ namespace driverupgrade::bench {
 std::string WireNodeName(int node);
 
 std::string NodeJson(int node, std::int64_t version);
-// The first one of each node is the driver's.
+// The first pod of each node is the driver's.
 std::string PodJson(int node, int number, std::int64_t version);
 
 }  // namespace driverupgrade::bench

@@ -22,7 +22,7 @@ using testing_support::LoopbackServer;
 
 bool Has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-// The number behind `name` in the query, or -1.
+// Returns the number that follows `name` in the query, or -1.
 int Number(std::string_view target, std::string_view name) {
   const std::size_t at = target.find(name);
   return at == std::string_view::npos ? -1 : std::atoi(std::string(target.substr(at + name.size(), 12)).c_str());
@@ -58,7 +58,7 @@ class Api {
   }
 
  private:
-  // In pages, as the query says.
+  // Returns pages, according to the query.
   bool List(Connection& connection, std::string_view target, std::string_view kind, int count,
             const std::function<std::string(int)>& make) const {
     const int begin = std::max(0, Number(target, "continue="));
@@ -104,7 +104,7 @@ class Api {
   bool feeding_ = false;
 };
 
-// Until the other end of `alive` is closed.
+// Serves until the other end of `alive` is closed.
 [[noreturn]] void Serve(int nodes, int pods_per_node, int port_out, int alive) {
   Api api(nodes, pods_per_node);
   const LoopbackServer server(

@@ -1,5 +1,5 @@
-// An API server that holds nothing: each node and pod is made when it is asked for. In a process of its own, so that
-// its memory is not the client's.
+// An API server that stores nothing: each node and pod is created on request. It runs in a separate process, so that
+// its memory does not count as the client's.
 #ifndef DRIVERUPGRADE_BENCH_SCALE_WIRE_SERVER_H_
 #define DRIVERUPGRADE_BENCH_SCALE_WIRE_SERVER_H_
 
@@ -9,15 +9,15 @@
 
 namespace driverupgrade::bench {
 
-// A GET of it begins the changes: the watch on all pods tells of every pod once.
+// A GET of this path starts the changes: the watch on all pods reports every pod once.
 inline constexpr char kFeedPath[] = "/feed";
-// `resourceVersion` of the pods then begins with this; before, with kListedVersion.
+// Afterwards, the `resourceVersion` of pods starts with this; before, with kListedVersion.
 inline constexpr long long kChangedVersion = 200'000'000;
 inline constexpr long long kListedVersion = 100'000'000;
 
 class WireServer {
  public:
-  // Forks: to be made before the process has threads.
+  // Forks: create it before the process has threads.
   WireServer(int nodes, int pods_per_node);
   // Ends the process.
   ~WireServer();
@@ -29,7 +29,7 @@ class WireServer {
 
  private:
   pid_t pid_ = -1;
-  int alive_ = -1;  // the server lives as long as this is open
+  int alive_ = -1;  // the server runs as long as this is open
   std::string url_;
 };
 

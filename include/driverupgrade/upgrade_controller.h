@@ -182,7 +182,7 @@ struct ControllerOptions {
   /// cache has news, when requests have been answered. Called by any thread; it must not call the controller. Null: no
   /// callback.
   std::function<void()> on_change = nullptr;
-  /// Null: there is only one replica. Otherwise passes are made only while this election is won.
+  /// Null: there is only one replica. Otherwise passes are made only while this replica leads.
   std::shared_ptr<LeaderElection> election = nullptr;
 };
 

@@ -167,11 +167,11 @@ du_code du_engine_watch_line(du_engine *engine, int32_t kind, du_str line, du_bu
 
 /*
  * All pods on a node that du_engine_apply has requested, from a list that was started after the request. Put every
- * later change as well, from a watch on the node's pods, until the node is no longer among the wanted ones.
- * `uses_driver` names the pods that use the driver:
- * {"uids":[...],"errors":[{"uid":"...","error":"..."}]}; ignored, and may be empty, without podDeletion in the engine's options.
+ * later change as well, from a watch on the node's pods, until they are no longer needed. `uses_driver` names
+ * the pods that use the driver: {"uids":[...],"errors":[{"uid":"...","error":"..."}]}. It is ignored, and may be empty,
+ * without podDeletion in the engine's options.
  * Out: {"taken":true}; false: the list is older than the node's cordon, or the node was deleted, and a newer list is
- * needed if the node is still wanted. Errors: 3 if `list` is not a list of pods, or has no metadata.resourceVersion.
+ * required if the pods are still needed. Errors: 3 if `list` is not a list of pods, or has no metadata.resourceVersion.
  */
 du_code du_engine_put_pods(du_engine *engine, du_str node, du_str list, du_str uses_driver, du_buf *out);
 

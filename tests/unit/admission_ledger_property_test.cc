@@ -1,5 +1,6 @@
-// Two naive engines that both lead, on one ledger: they read, admit and start, each at its own pace, and crash anywhere
-// in between. Patches and compare-and-sets are lost, or applied though nobody hears of it, or applied late.
+// Two naive engines on one ledger, each of which believes that it leads. They read, admit and start nodes, each at its
+// own pace, and crash anywhere in between. Patches and compare-and-sets are lost, or are applied late or without a
+// response.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -24,7 +25,7 @@ constexpr int kChaosTicks = 1'000;
 constexpr int kCalmTicks = 3'000;
 const DriverIdentity kGpu = *DriverIdentity::Create("nvidia.com", "gpu");
 
-// What an engine that does not keep to the rules does, to show that they are needed.
+// Ways in which an engine breaks the rules, to show that each rule is needed.
 enum class Mistake {
   kNone,
   kNoLedger,         // counts what it reads, and starts
@@ -36,7 +37,7 @@ enum class Mistake {
 class Fleet {
  public:
   Fleet(std::uint64_t seed, Mistake mistake);
-  // What is broken; empty: nothing.
+  // Returns the rule that was broken, or an empty string.
   std::string Run();
   int started() const { return started_; }
 
@@ -173,7 +174,7 @@ std::vector<std::string> Fleet::ChosenBy(const Engine& engine, const std::vector
   const Grants& grants = blind ? none : (*engine.ledger)->grants();
   Sums sums;
   std::vector<WaitingNode> waiting;
-  std::vector<std::string> uids;  // of those that wait
+  std::vector<std::string> uids;  // UIDs of the waiting nodes
   for (std::size_t i = 0; i < readings.size(); ++i) {
     const Node& node = engine.views[i].node;
     const Tally own = internal::TallyOf(engine.views[i], kGpu, policy_);
@@ -257,7 +258,7 @@ void Fleet::Deliver() {
   std::erase_if(late_maps_, due);
 }
 
-// What happens to a node that is not our doing.
+// Changes a node in a way that the engines did not cause.
 void Fleet::ChangeNode() {
   const auto found = std::next(nodes_.begin(), random_.Below(static_cast<int>(nodes_.size())));
   Node& node = found->second;
@@ -292,7 +293,7 @@ void Fleet::Tick() {
   Advance(engine);
 }
 
-// What is left to be done; empty: nothing.
+// Returns the work that is left, or an empty string.
 std::string Fleet::Unfinished() const {
   for (const auto& [name, node] : nodes_) {
     if (!Is(node, UpgradeState::kDone)) return fmt::format("{} is not done", name);
@@ -337,7 +338,7 @@ TEST_CASE("I1: each rule for the use of the ledger is needed") {
   CHECK(Play(Mistake::kNoLedger, 1, 50).failures > 0);
   CHECK(Play(Mistake::kIgnoresFailure, 1, 100).failures > 0);
   CHECK(Play(Mistake::kGrantsUncounted, 1, 50).failures > 0);
-  // Needs a node that is created, granted and missed between two calls: one seed in a thousand.
+  // Fails only if a node is created, granted and missed between two calls, which happens for one seed in a thousand.
   CHECK(Play(Mistake::kListsFirst, 801, 820).failures > 0);
 }
 

@@ -112,7 +112,7 @@ TEST_CASE("arch 7: which grants stay, which go, which are renewed and added") {
       {"released when the node is gone", {{"a", "1"}, {"b", "1"}}, {Busy("b", "2")}, {}, {{"b", "1"}}, {}, {}},
       {"not renewed to an older version", {{"a", "10"}}, {Waiting("a", "9")}, {"a"}, {{"a", "10"}}, {}, {"a"}},
       {"no grant for a node that is not there", {}, {Waiting("a", "1")}, {"x"}, {}, {}, {"x"}},
-      // A failed node holds its slot, and asks for headroom if somebody has uncordoned it.
+      // A failed node holds its slot, and it needs headroom if an administrator has uncordoned it.
       {"a node in progress that starts again", {}, {Busy("a", "1")}, {"a"}, {{"a", "1"}}, {"a"}, {}},
       {"renewed for a node in progress that starts again",
        {{"a", "1"}},
@@ -144,7 +144,7 @@ TEST_CASE("arch 7: which grants stay, which go, which are renewed and added") {
   CHECK(decision.grants == row.after);
   CHECK(decision.admitted == row.admitted);
   CHECK(decision.held_back == row.held_back);
-  // What counts is what stays without anybody's wish.
+  // A node counts if its grant stays although no node asks for one.
   const Grants unasked = DecideGrants(row.before, row.nodes, {}, 2).grants;
   for (const NodeReading& node : row.nodes) CHECK(Counts(row.before, node) == unasked.contains(node.uid));
 }
@@ -195,7 +195,7 @@ TEST_CASE("A pass makes no call without a change, and one compare-and-set for al
   CHECK(server.object()->data.at(kKey) == "a 1\nb 1\n");
   CHECK(replica.ledger->Granted("a") == "1");
   CHECK_FALSE(replica.ledger->Granted("c"));
-  // a has ended, b met a conflict, c is new.
+  // a has finished, b met a conflict, c is new.
   CHECK(replica.Pass({Waiting("a", "5"), Waiting("b", "3"), Waiting("c", "1")}, {"b", "c"})->admitted ==
         Uids{"b", "c"});
   CHECK(server.object()->data.at(kKey) == "b 3\nc 1\n");

@@ -1,4 +1,4 @@
-// The arrows of the architecture (docs/architecture.md, "Include graph"), read from the includes.
+// Checks the arrows of the architecture (docs/architecture.md, "Include graph") against the includes.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -51,7 +51,7 @@ TEST_CASE("Public headers include the standard library, abseil's four types and 
   }
 }
 
-// Which folder may include which: scripts/include_graph.py, ctest docs.includes.
+// The ctest docs.includes (scripts/include_graph.py) checks which directory may include which.
 TEST_CASE("arch-A1: what decides asks no clock") {
   for (const fs::path& file : FilesBelow("src/decide")) {
     for (const std::string& include : IncludesOf(file)) {
@@ -62,25 +62,25 @@ TEST_CASE("arch-A1: what decides asks no clock") {
   }
 }
 
-// The invariant checker and the simulation are oracles, and people: they read a node for themselves.
+// The invariant checker and the simulation read a node themselves, because they act as oracles and as users.
 TEST_CASE("Nothing but model/node_marks knows how a mark on a node is spelled") {
   const std::set<fs::path> knows = {kRoot / "src/model/node_marks.cc", kRoot / "src/model/driver_identity.cc",
                                     kRoot / "src/model/upgrade_state.cc",
                                     // Messages of Events name states.
                                     kRoot / "src/whatif/node_history.cc"};
   for (const fs::path& file : FilesBelow("src")) {
-    // The C interface only hands the keys out.
+    // The C interface only passes the keys on.
     if (knows.contains(file) || file == kRoot / "src/c/driverupgrade.cc") continue;
     if (file.string().starts_with((kRoot / "src/testing").string())) continue;
     std::ifstream stream(file);
     for (std::string line; std::getline(stream, line);) {
       CAPTURE(file, line);
-      // That of the Lease is on no node.
+      // PolicyAnnotation() is set on the Lease, not on a node.
       const bool of_lease = line.find("PolicyAnnotation()") != std::string::npos;
       CHECK((of_lease || line.find("Annotation()") == std::string::npos));
       CHECK(line.find("kCordonedByAnnotation") == std::string::npos);
       CHECK(line.find("ParseUpgradeState(") == std::string::npos);
-      // A label may be named to a person, not looked for.
+      // A message may name a label, but only node_marks may look it up.
       CHECK_FALSE((line.find("Label()") != std::string::npos && line.find("labels") != std::string::npos));
     }
   }
@@ -98,7 +98,7 @@ TEST_CASE("The library reads no environment, prints nothing and does not exit") 
   }
 }
 
-// CMake cuts names there: ctest would then ask for tests that do not exist.
+// CMake cuts names at semicolons, and ctest would then look for tests that do not exist.
 TEST_CASE("No test has a semicolon in its name") {
   for (const fs::path& file : FilesBelow("tests")) {
     std::ifstream stream(file);

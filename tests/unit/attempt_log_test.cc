@@ -156,7 +156,7 @@ TEST_CASE("A call about a device taint rule is repeated after a pause, and at on
   CHECK(log.size() == 0);
   log.DeviceCallSent("u1", call);
   log.DevicesOver("u1");
-  CHECK(log.ForNode("u1").devices.size() == 1);  // its answer is outstanding
+  CHECK(log.ForNode("u1").devices.size() == 1);  // its response is outstanding
 }
 
 TEST_CASE("A clock that is set back an hour leaves every retry due within its pause from the new time") {
@@ -236,7 +236,7 @@ TEST_CASE("W1: a label that is lost again and again is due after a pause that gr
     log.NodeRead(node, nullptr);
     return log.ForNode("u1").label_loss;
   };
-  CHECK_FALSE(read(false));  // it never had one
+  CHECK_FALSE(read(false));  // never had a label
   CHECK_FALSE(read(true));
   CHECK(read(false) == LabelLoss{.count = 1, .last = kT0});
   now += absl::Seconds(5);
@@ -249,7 +249,7 @@ TEST_CASE("W1: a label that is lost again and again is due after a pause that gr
   CHECK(internal::NextLabelDue({.count = 50, .last = now}) == now + absl::Hours(1));
   now += absl::Hours(2);
   CHECK_FALSE(read(false));
-  // A node in progress lost its label before it was ever read.
+  // A node in progress lost its label before the label was ever read.
   CHECK(read(false, /*in_progress=*/true) == LabelLoss{.count = 1, .last = now});
   log.Forget("u1");
   read(true);

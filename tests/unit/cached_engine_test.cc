@@ -1,4 +1,4 @@
-// An engine that reads from a cache, and the controller that runs it: on the fake cluster, in virtual time.
+// Tests an engine that reads from a cache, and the controller that runs it, on the fake cluster in virtual time.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -54,7 +54,7 @@ TEST_CASE("arch-A10: requests in parallel keep the budgets, and end in the same 
   world.controller->SetPolicy(world.policy);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   CHECK(world.StepsUntil([&] { return world.AllDone() && world.Count(Operation::kDeletePod) == 12; }));
-  CHECK(world.Count(Operation::kListPods) == 12);  // what is known stays known while a patch is under way
+  CHECK(world.Count(Operation::kListPods) == 12);  // known pods stay known while a patch is in progress
   CHECK(world.most_in_progress == 4);
 }
 
@@ -79,13 +79,13 @@ TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no call but watches in 
   World world({.node_count = 5000});
   world.RunUntilDone();
   REQUIRE(world.AllDone());
-  while (world.controller->Step({}) < absl::InfiniteFuture()) {  // it sees what it has written itself
+  while (world.controller->Step({}) < absl::InfiniteFuture()) {  // it sees its own writes
     world.cluster->Advance(absl::Seconds(1));
     world.Settle();
   }
   const std::size_t before = world.cluster->journal().size();
   const int passes = world.controller->status().passes;
-  // Shorter than what a watch may be late by: then it would seem dead, and begin anew.
+  // Shorter than the delay that a watch allows. After a longer pause it would seem dead, and would start again.
   constexpr absl::Duration kPause = absl::Seconds(20);
   for (absl::Duration past = absl::ZeroDuration(); past < absl::Hours(1); past += kPause) {
     world.cluster->Advance(kPause);
@@ -103,7 +103,7 @@ TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no call but watches in 
 
 TEST_CASE("api-A16, api-A18: broken and expired watches lose nothing") {
   World world({.node_count = 4});
-  // On a FakeClock the sleeps of threads add up: no deadline is to pass while watches wait to begin anew.
+  // The sleeps of all threads add up on a FakeClock, so no deadline must pass while watches wait to start again.
   world.policy.deadlines = {.pod_restart = absl::InfiniteDuration(), .validation = absl::InfiniteDuration()};
   world.policy.drain = DrainPolicy{.timeout = absl::InfiniteDuration()};
   world.controller->SetPolicy(world.policy);
@@ -167,7 +167,7 @@ TEST_CASE("A controller without a policy does nothing, and one with errors is pa
   world.clock->Advance(absl::Seconds(1));
   CHECK(idle.Step({}) - world.clock->Now() == absl::Seconds(2));
   idle.Notify();
-  CHECK(idle.Step({}) - world.clock->Now() == absl::Seconds(2));  // what changes does not make it less patient
+  CHECK(idle.Step({}) - world.clock->Now() == absl::Seconds(2));  // a change does not shorten the pause
   CHECK(idle.status().passes == 2);
   world.clock->Advance(absl::Seconds(2));
   idle.SetPolicy(world.policy);
@@ -194,12 +194,12 @@ TEST_CASE("A loop that steps several controllers hears of whatever one of them w
   controller.SetPolicy(world.policy);
   CHECK(told == 1);
   controller.SetPolicy(world.policy);
-  CHECK(told == 1);  // the same policy is no news
+  CHECK(told == 1);  // the same policy is not a change
   controller.Notify();
   CHECK(told == 2);
   world.cache->Turn({});
   CHECK(told > 2);
-  // Until what the engine itself has written is no news any more.
+  // Steps until the engine has seen all its own writes, which no longer wake it up.
   for (int i = 0; i < 5; ++i) {
     controller.Step({});
     world.cluster->Advance(absl::Seconds(1));
@@ -223,7 +223,7 @@ TEST_CASE("A corrected policy is tried at once") {
   CHECK(controller.status().last_error == absl::OkStatus());
 }
 
-/// A cluster that has another clock than who calls it, and so cannot tell when his deadlines are over.
+/// A cluster whose clock differs from the caller's, so that it cannot tell when the caller's deadlines have passed.
 class PatientFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -234,7 +234,7 @@ class PatientFacade final : public ForwardingFacade {
   }
 };
 
-/// The engine and its controller are made anew, with this clock.
+/// Recreates the engine and its controller with this clock.
 void GoBy(std::shared_ptr<Clock> clock, World& world) {
   world.controller.reset();
   world.engine.reset();
@@ -275,13 +275,13 @@ TEST_CASE("A clock that is set back an hour does not hold up an eviction that wa
   const absl::Time began = world.clock->Now();
   REQUIRE(world.StepsUntil([&] { return world.Count(Operation::kEvictPod) == 2; }));
   CHECK(world.clock->Now() - began <= absl::Seconds(6));
-  // The drain, too, ends by the new time: its timer began afresh.
+  // The drain ends by the new time, too, because its timer started again.
   REQUIRE(world.StepsUntil(
       [&] { return world.cluster->nodes().front().labels.at(Gpu().StateLabel()) == "upgrade-failed"; }));
   CHECK(world.clock->Now() - began <= world.policy.drain->timeout + absl::Seconds(2));
 }
 
-/// Another replica takes the Lease over, renews it for so long, and gives it back.
+/// Another replica takes over the Lease, renews it for `duration`, and releases it.
 void LeadElsewhere(World& world, absl::Duration duration) {
   const absl::Time end = world.clock->Now() + duration;
   while (world.clock->Now() < end) {
@@ -349,7 +349,7 @@ TEST_CASE("arch-A11: nothing is decided by a cache that cannot follow the cluste
 TEST_CASE("A cluster that is set back to an earlier state is upgraded from there") {
   World world({}, /*calls_in_flight=*/1, /*with_threads=*/false);
   if (GENERATE(false, true)) {
-    // The grants of the lost time, for versions that come again much later, must not keep their slots.
+    // Grants from the lost time are for versions that recur only much later, and must not keep their slots.
     world.ledger = AdmissionLedgerOptions{.ns = world.fleet.ns, .name = "grants"};
     world.controller.reset();
     world.engine.reset();
@@ -370,7 +370,7 @@ TEST_CASE("A cluster that is set back to an earlier state is upgraded from there
   world.busy.clear();
   REQUIRE(world.cluster->RestoreBackup());
   CHECK(done() == 1);
-  // Versions do not go on by themselves, so what is known of later ones must be forgotten.
+  // Versions do not rise on their own, so the engine must forget what it knows of later ones.
   CHECK(world.StepsUntil([&] { return world.AllDone(); }));
   CHECK(world.most_in_progress <= 2);
   for (const Pod& pod : world.cluster->pods()) {
@@ -417,8 +417,8 @@ TEST_CASE("T7: whether a restart is enough is asked again when the DaemonSet wan
   world.MakeEngine();
   world.cache->Turn({});
   REQUIRE(world.engine->Reconcile({}, world.policy).ok());
-  // The new revision is there while the DaemonSet looks unobserved (F15); of what comes then, only the DaemonSet is
-  // new.
+  // The new revision is there while the DaemonSet looks unobserved (F15). Of the later changes, only the one to the
+  // DaemonSet is news.
   world.line->unobserved = true;
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.cache->Turn({});
@@ -451,7 +451,7 @@ TEST_CASE("W40: of 200 rollouts with watches that lag, nodes restart only in tho
     world.controller = std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{});
     world.controller->SetPolicy(world.policy);
     world.Settle();
-    // With more, the watch on pods fails for longer than a drain may take, and nodes fail.
+    // With a higher share, the watch on pods fails for longer than a drain may take, and nodes fail.
     world.line->lags = [&random] { return random.Chance(30); };
     int image = 0;
     for (int rollout = 0; rollout < kRollouts; ++rollout) {
@@ -498,7 +498,7 @@ TEST_CASE("A controller that leads again begins with a pass, whatever it was goi
   UpgradeController controller(*world.engine, world.cache, {.election = ours});
   controller.SetPolicy(world.policy);
   while (controller.status().passes == 0) world.clock->AdvanceTo(controller.Step({}));
-  // Until only the Lease has to be renewed.
+  // Steps until only the Lease has to be renewed.
   for (int i = 0; i < 20; ++i) world.clock->AdvanceTo(controller.Step({}));
   const int passes = controller.status().passes;
   controller.Step({});

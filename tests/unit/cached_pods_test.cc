@@ -1,4 +1,4 @@
-// The pods of nodes, as an engine that reads from a cache gets to know them and loses sight of them.
+// Tests how an engine that reads from a cache learns about the pods of nodes, and how it loses track of them.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -39,7 +39,7 @@ TEST_CASE("arch-A10: nodes go by their pods from the watch, for one list of all 
   });
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Settle();
-  // Nobody lists these: the watch tells.
+  // No client lists these pods: the watch reports them.
   REQUIRE(world.StepsUntil([&] { return started.size() == 2; }));
   for (const char* name : {"f", "g", "h", "i"}) add(4, name);
   world.RunUntilDone();
@@ -57,7 +57,7 @@ TEST_CASE("arch-A11: a list of pods that is not answered holds up no other node"
   world.policy.max_parallel = 3;
   world.controller->SetPolicy(world.policy);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
-  // Cordoned, so that only the list is held.
+  // Waits for the cordon, so that only the list is held.
   REQUIRE(world.StepsUntil([&] { return world.cluster->node(world.fleet.node_names[0])->unschedulable; }));
   world.line->Hold(world.fleet.node_names[0]);
   const auto done = [&](std::size_t node) { return World::IsDone(*world.cluster->node(world.fleet.node_names[node])); };
@@ -74,7 +74,7 @@ TEST_CASE("A node whose pods are being read gets no patch before they are known"
   world.MakeEngine();
   const std::string node = world.fleet.node_names[0];
   world.line->Hold(node);
-  // Taken over from the Go library: what its validation pods are decides what is written.
+  // The Go library has left the node in this state. The engine's writes depend on the node's validation pods.
   world.cluster->EditNode(node, [](Node& edited) {
     edited.labels[Gpu().StateLabel()] = "validation-required";
     edited.unschedulable = true;
@@ -145,11 +145,11 @@ TEST_CASE("arch-A11: pods that come after the cordon are evicted, those of a lag
 }
 
 TEST_CASE("arch-A11: pods that come while the driver starts are evicted before it is replaced once more") {
-  // The next driver pod is seen together with the end of the one before, while the node's other pods are known.
+  // The next driver pod is seen together with the end of the previous one, while the node's other pods are known.
   const testing::PodBehavior at_once{.start_delay = absl::Seconds(20), .stop_delay = absl::ZeroDuration()};
   World world({.node_count = 6, .driver_behavior = at_once, .workload = ""}, /*calls_in_flight=*/1,
               /*with_threads=*/false);
-  // A pass judges two nodes, reads the pods of one and has room for a third: every third node needs no pods.
+  // A pass judges two nodes, reads the pods of one and has capacity for a third, so every third node needs no pods.
   world.nodes_per_pass = 2;
   std::vector<std::string> nodes = world.fleet.node_names;
   for (const std::size_t i : {3, 0}) {
@@ -217,7 +217,7 @@ TEST_CASE("arch-A9: a refused eviction keeps its pace while the pods of its node
   for (std::size_t i = 1; i < times.size(); ++i) CHECK(times[i] - times[i - 1] >= absl::Milliseconds(4500));
 }
 
-// A node that is being drained, in a world whose lists of pods fail once.
+// Starts a drain on one node, whose list of pods fails once.
 void FailOneList(World& world) {
   world.cluster->EditNode(world.fleet.node_names[0], [](Node& edited) {
     edited.labels[Gpu().StateLabel()] = "drain-required";

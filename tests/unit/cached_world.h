@@ -1,4 +1,4 @@
-// An engine that reads from a cache, and the controller that runs it: on the fake cluster, in virtual time.
+// An engine that reads from a cache, and the controller that runs it, on the fake cluster in virtual time.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_CACHED_WORLD_H_
 #define DRIVERUPGRADE_TESTS_UNIT_CACHED_WORLD_H_
 
@@ -49,7 +49,7 @@ struct CachedWorld {
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
   int most_in_progress = 0;
 
-  /// Without threads the test turns the cache.
+  /// Without threads, the test turns the cache itself.
   explicit CachedWorld(testing::FleetOptions options = {}, int calls_in_flight = 1, bool with_threads = true)
       : threads(with_threads),
         cluster(std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = with_threads})),
@@ -98,7 +98,7 @@ struct CachedWorld {
     }
     most_in_progress = std::max(most_in_progress, static_cast<int>(busy.size()));
   }
-  /// Everything that has happened has been seen by the cache.
+  /// Returns when the cache has seen everything that has happened.
   void Settle() {
     if (threads) {
       cluster->AwaitWatchesIdle(kWatches);
@@ -119,7 +119,8 @@ struct CachedWorld {
     const std::vector<Node> nodes = cluster->nodes();
     return std::all_of(nodes.begin(), nodes.end(), IsDone);
   }
-  /// For an engine whose requests have threads: a little time goes by in each step, after what it brought has been seen.
+  /// Steps an engine whose requests have threads. In each step the cache first sees all changes, and then a little time
+  /// passes.
   template <typename Condition>
   bool StepsUntil(Condition condition) {
     for (int i = 0; i < 60'000 && !condition(); ++i) {
@@ -129,7 +130,7 @@ struct CachedWorld {
     }
     return condition();
   }
-  /// Steps of the controller when something changes and when it says so, at no other time. How long it took.
+  /// Steps the controller only when something changes and when it is due. Returns how long that took.
   absl::Duration RunUntilDone(absl::Duration limit = absl::Hours(2)) {
     const absl::Time begin = clock->Now();
     while (!AllDone() && clock->Now() < begin + limit) {

@@ -27,7 +27,7 @@ class RecordingFacade final : public ClusterFacade {
   absl::Time deadline;
 };
 
-/// The example of ForwardingFacade.
+/// The example from the documentation of ForwardingFacade.
 class CountingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -43,7 +43,7 @@ class CountingFacade final : public ForwardingFacade {
   std::atomic<int> writes_ = 0;
 };
 
-/// Makes no call, and answers as it is told.
+/// Makes no call, and returns the given status.
 class RefusingFacade final : public ForwardingFacade {
  public:
   RefusingFacade(std::shared_ptr<ClusterFacade> next, absl::Status answer)
@@ -56,7 +56,7 @@ class RefusingFacade final : public ForwardingFacade {
   const absl::Status answer_;
 };
 
-/// Gives every call a deadline of its own.
+/// Gives every call its own deadline.
 class HastyFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -76,7 +76,7 @@ class NullSink final : public WatchSink<T> {
   bool OnBookmark(std::string_view) override { return true; }
 };
 
-// The status of every operation, in the order of the enumeration.
+// Returns the status of every operation, in the order of the enumeration.
 std::vector<absl::Status> CallAll(ClusterFacade& facade) {
   const CallContext context;
   NullSink<Node> nodes;

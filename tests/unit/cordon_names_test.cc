@@ -1,4 +1,4 @@
-// Whose work on a driver relies on a node's cordon (dep-F7).
+// Finds the drivers whose work relies on a node's cordon (dep-F7).
 #include "model/cordon_names.h"
 
 #include "driverupgrade/drain_manager.h"
@@ -42,7 +42,7 @@ TEST_CASE("dep-F7: a name counts as long as its driver's upgrade is under way") 
       {{{"nvidia.com/gpu-driver-upgrade-state", "upgrade-done"}}, false},
       {{{"nvidia.com/gpu-driver-upgrade-state", "drain-required"}}, true},
       {{{"nvidia.com/gpu-driver-upgrade-state", "upgrade-failed"}}, true},
-      // Of a version that we do not know: rather a cordon too many.
+      // A state from a version that we do not know: rather one cordon too many.
       {{{"nvidia.com/gpu-driver-upgrade-state", "half-way"}}, true},
       {{{"nvidia.com/ofed-driver-upgrade-state", "drain-required"}}, false},
   };

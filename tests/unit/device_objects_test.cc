@@ -29,7 +29,7 @@ ResourceSlice SliceOn(const std::string& name, const std::string& node) {
   return {.name = name, .node_name = node, .driver = "gpu.nvidia.com", .pool = node, .devices = {{"gpu-0", "580.1"}}};
 }
 
-// With all kinds listed.
+// Returns an instance in which all kinds are listed.
 DeviceObjects Listed(const std::vector<std::string>& drivers = kGpu) {
   DeviceObjects objects;
   objects.Keep(drivers);

@@ -1,4 +1,4 @@
-// Which nodes are judged anew when there is no room for all of them.
+// Decides which nodes are judged again when there is no capacity for all of them.
 #include "decide/due_nodes.h"
 
 #include "support/catch.h"

@@ -24,7 +24,7 @@ RecordEventParams Warning(std::string message, absl::Time time = kBegin) {
           .time = time};
 }
 
-// How many of `count` Events with different messages are written, one every `apart`.
+// Returns how many of `count` Events with different messages are written, one every `apart`.
 int Written(EventCorrelator& correlator, int count, absl::Duration apart = absl::ZeroDuration()) {
   int written = 0;
   for (int i = 0; i < count; ++i) {
@@ -76,11 +76,11 @@ TEST_CASE("api-A48: of ten different messages the tenth and what is new after it
   RecordEventParams next = Warning("(combined from similar events): 11", kBegin + absl::Seconds(600));
   next.series = {.count = 2, .first_time = kBegin, .first_message = "(combined from similar events): 10"};
   CHECK(correlator.Correlate(Warning("11", kBegin + absl::Seconds(600))) == next);
-  // One of before goes on by itself.
+  // An earlier message continues its own series.
   const auto known = correlator.Correlate(Warning("3", kBegin + absl::Seconds(601)));
   CHECK(known->message == "3");
   CHECK(known->series->count == 2);
-  // After a pause of more than 600 s the next one begins anew.
+  // After a pause of more than 600 s the next one starts a new Event.
   CHECK(correlator.Correlate(Warning("12", kBegin + absl::Seconds(1202)))->message == "12");
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("api-A48: of 26 Events of one object and type 25 are written, and then
   CHECK_FALSE(correlator.Correlate(Warning("again", kBegin + absl::Seconds(299))).has_value());
   const auto refilled = correlator.Correlate(Warning("again", kBegin + absl::Seconds(300)));
   REQUIRE(refilled.has_value());
-  CHECK(refilled->series->count == 19);  // what was dropped is counted: the 10th to the 26th message, and two
+  CHECK(refilled->series->count == 19);  // includes the dropped Events: the 10th to the 26th message, and two
   CHECK_FALSE(correlator.Correlate(Warning("again", kBegin + absl::Seconds(301))).has_value());
 }
 

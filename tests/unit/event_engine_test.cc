@@ -1,4 +1,4 @@
-// Events of an engine about what keeps nodes from moving: on the fake cluster, in virtual time.
+// Events of an engine about the obstacles that keep nodes from moving, on the fake cluster in virtual time.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@ using testing::FakeClock;
 using testing::FakeCluster;
 using testing::Fleet;
 
-/// A fleet of one node with a pod that a budget keeps on it.
+/// A fleet of one node with a pod that a disruption budget keeps there.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster =
@@ -82,7 +82,7 @@ TEST_CASE("api-A48: a budget that blocks for hours is one Event, which is there 
   CHECK(warnings[0].message ==
         "The driver upgrade waits in drain-required (DisruptionBudget): team-b/pinned: refused by disruption budget "
         "never");
-  // It is told again every half hour, so that it does not expire.
+  // The Event is repeated every half hour, so that it does not expire.
   REQUIRE(warnings[0].series);
   CHECK(warnings[0].series->count == 5);
   CHECK(world.clock->Now() - warnings[0].time <= absl::Minutes(31));
@@ -163,7 +163,7 @@ TEST_CASE("A patch that the API server refuses is counted, at the pace at which 
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].message == "Failed to update node state label to drain-required, nodes \"node-1\" is forbidden");
   REQUIRE(warnings[0].series);
-  // 25, and 12 an hour.
+  // 25 at once, and 12 an hour.
   CHECK(world.cluster->events().size() <= 37);
 }
 

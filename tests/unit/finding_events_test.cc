@@ -81,7 +81,7 @@ TEST_CASE("A gate is told again when it has changed, and when it comes back") {
   CHECK(world.CountNews(blocked) == 1);
   CHECK(world.CountNews(Changes({Waits("n1", GateReason::kPodsTerminating)})) == 0);
   CHECK(world.CountNews(blocked) == 1);
-  CHECK(world.CountNews(Plan{}) == 0);  // complete, so it is gone
+  CHECK(world.CountNews(Plan{}) == 0);  // complete, so the finding has ended
   CHECK(world.CountNews(blocked) == 1);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("A message is no longer than an Event may have it") {
   CHECK(news[0].message.size() == 1024);
 }
 
-/// One node's requests, sent to a cluster that answers a patch or a deletion with `failure`.
+/// The requests of one node, sent to a cluster that responds to a patch or a deletion with `failure`.
 struct Refused {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   FakeCluster cluster{clock};

@@ -75,7 +75,7 @@ TEST_CASE("Refused evictions, ended pods and independent pods do not interrupt a
   const Pod refused = PodOf("a", "n1");
   interruptions.Begin({.node = "n1", .evict = {refused.ref}}, {.node = {.name = "n1"}, .pods = {{refused}}}, "Node/n1");
   CHECK(interruptions.End("n1", {}) == 0);
-  // Requests that were not begun.
+  // Requests that were never started.
   CHECK(interruptions.End("n1", {refused.ref.uid}) == 0);
 }
 

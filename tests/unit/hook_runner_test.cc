@@ -1,4 +1,4 @@
-// The operator's callbacks, each within its time.
+// Tests that each of the operator's callbacks stays within its time.
 #include "read/hook_runner.h"
 
 #include <future>
@@ -30,7 +30,7 @@ TEST_CASE("A callback that throws is an error") {
   CHECK(*hooks.Run({}, "the filter", [](const CallContext&) { return true; }));
 }
 
-// Hangs until released, however it is asked to stop.
+// Hangs until it is released, and ignores requests to stop.
 struct HangingCall {
   std::shared_future<void> released;
   std::shared_ptr<std::promise<bool>> stop_asked = std::make_shared<std::promise<bool>>();
@@ -84,8 +84,8 @@ TEST_CASE("A stop of the engine ends the wait for a callback that has begun") {
   HookRunner hooks(absl::Hours(1));
   std::stop_source stop;
   const std::shared_future<void> released = release.get_future().share();
-  // A copy of its own: the wait ends while request_stop() still works on what all copies share, and the test may be
-  // over before that.
+  // A separate copy: the wait ends while request_stop() still works on the state that all copies share, and the test
+  // may finish before that.
   const auto call = [stop, released](const CallContext&) mutable -> absl::StatusOr<bool> {
     stop.request_stop();
     released.wait();

@@ -1,4 +1,4 @@
-// What IncrementalPlanner costs, and what it tells whom. That it says what Step says is a property
+// Shows the cost of IncrementalPlanner, and what it reports to whom. Its agreement with Step is a property
 // (tests/property/incremental_property_test.cc).
 #include "decide/incremental_planner.h"
 
@@ -19,7 +19,7 @@ namespace {
 using internal::IncrementalPlanner;
 using internal::PlanUpdate;
 
-/// Nodes whose driver pods are out of date, on which every request is obeyed at once.
+/// Nodes whose driver pods are out of date, and on which every request takes effect immediately.
 class Fleet {
  public:
   explicit Fleet(int nodes, UpgradePolicy policy) : policy_(std::move(policy)) {
@@ -67,7 +67,7 @@ UpgradePolicy Parallel(int max) {
   return {.auto_upgrade = true, .max_parallel = max, .drain = DrainPolicy{.timeout = absl::Seconds(300)}};
 }
 
-// Passes until nothing is left to do, or for too long; how many there were.
+// Makes passes until there is nothing left to do, or at most 1,000. Returns the number of passes.
 int RollOut(Fleet& fleet) {
   absl::Time now = kNow;
   for (int passes = 0; passes < 1'000; ++passes) {
@@ -81,7 +81,7 @@ int RollOut(Fleet& fleet) {
 
 TEST_CASE("arch-A10: a rollout over 10,000 nodes judges each a few times, however many passes it takes") {
   constexpr int kNodes = 10'000;
-  // New; waiting; admitted; draining; with its pods read; with its driver replaced; done. One to spare.
+  // New; waiting; admitted; draining; with its pods read; with its driver replaced; done; and one to spare.
   constexpr int kJudgementsPerNode = 8;
   Fleet fleet(kNodes, Parallel(100));
   const int passes = RollOut(fleet);
@@ -93,7 +93,7 @@ TEST_CASE("arch-A10: a rollout over 10,000 nodes judges each a few times, howeve
   CHECK(fleet.planner.judgements() <= kNodes * kJudgementsPerNode);
 }
 
-// For the sanitizers: what planners share would show here.
+// Runs under the sanitizers, which would report any data that planners share.
 TEST_CASE("arch-A8: planners in threads of their own share nothing") {
   constexpr int kThreads = 4;
   std::array<std::uint64_t, kThreads> judgements = {};
@@ -125,7 +125,7 @@ TEST_CASE("arch-A10: an Advance that may judge seven nodes comes round all of th
     CHECK(std::none_of(plan.nodes.begin(), plan.nodes.end(),
                        [&](const NodePlan& node) { return node.needs_grant && !plan.finished; }));
     if (finished) break;
-    CHECK(pieces.planner.judgements() - before <= 7 + static_cast<std::uint64_t>(7 * advances));  // those that act, too
+    CHECK(pieces.planner.judgements() - before <= 7 + static_cast<std::uint64_t>(7 * advances));  // acting ones, too
     CHECK(plan.totals == Tally{});
     REQUIRE(advances < 10);
   }
@@ -206,7 +206,7 @@ TEST_CASE("arch-A10: limits that change judge no node but those that start") {
                       [](const NodeGate& node) { return node.gate.reason == GateReason::kMaxUnavailable; }) == 43);
   CHECK(fleet.planner.Publish()->Explain("n00049")->reason == GateReason::kMaxUnavailable);
   CHECK(fleet.planner.judgements() == before + 7);
-  // Without a failurePolicy failed nodes hold their slots: that is a rule.
+  // Without a failurePolicy failed nodes hold their slots, so this changes a rule.
   policy.failure_policy.reset();
   (void)change();
   CHECK(fleet.planner.judgements() >= before + 7 + 50);
@@ -222,7 +222,7 @@ TEST_CASE("arch-A10: grants that change make their own nodes be judged anew, and
   fleet.planner.SetGrants(grants);
   const Plan plan = fleet.planner.Advance(kNow).plan;
   CHECK(fleet.planner.judgements() == before + 2);
-  // n00008 has changed since its grant and holds no slot.
+  // n00008 has changed since its grant, and therefore holds no slot.
   CHECK(plan.totals.slots == 2);
   CHECK(plan.readings ==
         std::vector<NodeReading>{{"n00007-uid", version}, {"n00008-uid", version}, {"elsewhere", "5"}});
@@ -323,20 +323,20 @@ TEST_CASE("arch-A10: a gate that got to nobody is told once more, and its end as
   fleet.planner.NotTold("n00001");
   CHECK(tells());
   CHECK_FALSE(tells());
-  // Whoever was told before may still believe it.
+  // A client that saw the gate earlier may still believe it.
   fleet.planner.NotTold("n00001");
   fleet.planner.Remove("n00001");
   CHECK(fleet.planner.Advance(kNow).ungated == std::vector<std::string>{"n00001"});
 }
 
-// The first two nodes are canaries, on which all others wait.
+// The first two nodes are canaries, for which all others wait.
 UpgradePolicy Canaries() {
   UpgradePolicy policy = Parallel(10);
   policy.rollout = RolloutPolicy{.stages = {{.name = "canary", .nodes = Selector("pool=canary")}}};
   return policy;
 }
 
-// Beyond the mark that the node is to be upgraded.
+// Whether the node does more than become upgrade-required.
 bool Starts(const PlanUpdate& update, const std::string& name) {
   return std::any_of(update.plan.nodes.begin(), update.plan.nodes.end(), [&](const NodePlan& node) {
     return node.node == name && node.path.back() != UpgradeState::kUpgradeRequired;

@@ -1,4 +1,4 @@
-// Isolating devices instead of nodes (A-1 to A-16 of the frontier's rules).
+// Tests the isolation of devices instead of nodes (A-1 to A-16 of the frontier's rules).
 #include <optional>
 #include <string>
 #include <utility>
@@ -56,7 +56,7 @@ struct DeviceNode : NodeUnderTest {
       Annotated(identity.IsolatedDevicesAnnotation(), "8");
     }
   }
-  /// With our rule, which the controller manager has seen, and whose effect was set `ago`.
+  /// Adds our rule, which the controller manager has seen, and whose effect was set `ago`.
   DeviceNode& Ruled(DeviceTaintEffect effect, absl::Duration ago = absl::Minutes(1)) {
     DeviceTaintRule rule = internal::RuleFor(view.node, kGpu, identity);
     rule.uid = "rule-uid";
@@ -68,7 +68,7 @@ struct DeviceNode : NodeUnderTest {
     view.devices->rules = {rule};
     return *this;
   }
-  /// With a pod that holds a device.
+  /// Adds a pod that holds a device.
   DeviceNode& Held(const Pod& pod, absl::Time allocated_at = kNow - absl::Hours(1)) {
     view.devices->claims.push_back(ClaimOf(pod, allocated_at));
     view.pods->push_back(pod);
@@ -82,7 +82,7 @@ struct DeviceNode : NodeUnderTest {
   DeviceTaintRule& rule() { return view.devices->rules.front(); }
 };
 
-/// A node on which evictions may begin.
+/// A node on which evictions may start.
 DeviceNode Settled(std::string_view state) { return DeviceNode(state).Ruled(DeviceTaintEffect::kNoSchedule); }
 
 std::string Calls(const Verdict& verdict) {
@@ -112,7 +112,7 @@ TEST_CASE("A-1: a node that starts is marked, and stays schedulable") {
   CHECK(Path(verdict.plan) == "cordon-required");
   CHECK_FALSE(node.After(verdict).unschedulable);
   CHECK(node.After(verdict).annotations[node.identity.IsolatedDevicesAnnotation()] == "8");
-  // Rules follow from the mark, so it is written first.
+  // Rules follow from the mark, so the mark is written first.
   CHECK(Calls(verdict).empty());
 }
 

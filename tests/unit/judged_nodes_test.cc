@@ -1,4 +1,4 @@
-// Verdicts that were published stay as they are while the next ones are made.
+// Published verdicts stay as they are while the next ones are computed.
 #include "decide/judged_nodes.h"
 
 #include "support/catch.h"

@@ -1,4 +1,5 @@
-// An engine next to a client that removes every state label at once, as NVIDIA's operators do with autoUpgrade: false.
+// An engine next to a client that immediately removes every state label, as NVIDIA's operators do with autoUpgrade:
+// false.
 #include <algorithm>
 #include <string>
 
@@ -8,7 +9,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-/// A fleet without workloads, whose state labels vanish whenever anybody writes them.
+/// A fleet without workloads, whose state labels vanish whenever any client writes them.
 struct ErasedWorld : CachedWorld {
   explicit ErasedWorld(int node_count)
       : CachedWorld({.node_count = node_count, .workload = ""}, /*calls_in_flight=*/1, /*with_threads=*/false) {
@@ -20,7 +21,7 @@ struct ErasedWorld : CachedWorld {
       cluster->EditNode(node.name, [](Node& edited) { edited.labels.erase(Gpu().StateLabel()); });
     }
   }
-  /// The controller steps, and the eraser with it, for `time`.
+  /// Steps the controller and the eraser for `time`.
   void Run(absl::Duration time) {
     const absl::Time end = clock->Now() + time;
     while (clock->Now() < end) {
@@ -96,7 +97,7 @@ TEST_CASE("W1: the wait for jobs ends on time next to an eraser of labels") {
          world.clock->Now() < began + absl::Minutes(5)) {
     world.Run(absl::Seconds(1));
   }
-  // No deadline ends a wait before the engine has been active for the shorter of it and a minute.
+  // No deadline ends a wait before the engine has been active for one minute, or for the deadline if that is shorter.
   CHECK(world.clock->Now() - began <= absl::Seconds(10));
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("selectors of the query grammar and their canonical form") {
       {"k in(a)", "k=a"},
       {"k notin(a)", "k!=a"},
       {"k\tin\r\n( a\t,\nb )", "k in (a,b)"},
-      // S2: keywords only where an operator stands.
+      // S2: keywords only where an operator is expected.
       {"in in (in,notin)", "in in (in,notin)"},
       {"notin notin (in)", "notin!=in"},
       {"in", "in"},

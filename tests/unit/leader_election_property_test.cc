@@ -1,5 +1,6 @@
-// Two or three replicas for hours of virtual time, with clocks of their own, which jump now and then, and a line that
-// loses, delays and applies late. Everything is drawn from the seed; a failure names it.
+// Two or three replicas run for hours of virtual time. Each has its own clock, which jumps occasionally, and a
+// connection that loses or delays calls and applies some writes late. The seed determines everything, and a failure
+// names it.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -15,13 +16,13 @@ namespace driverupgrade::tests {
 namespace {
 
 constexpr std::uint64_t kSeeds = 1'000;
-// Most faults show early; some runs are long.
+// Most faults show early, but some runs are long.
 absl::Duration Chaos(std::uint64_t seed) { return seed % 10 == 0 ? absl::Hours(4) : absl::Minutes(30); }
 constexpr absl::Duration kCalm = absl::Seconds(60);
 
 const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
 
-// A replica's own clock: right by neither its time nor its rate.
+// A replica's own clock, with a wrong time and a wrong rate.
 class DriftingClock final : public Clock {
  public:
   DriftingClock(const absl::Time& real, absl::Duration offset, double rate)
@@ -40,7 +41,7 @@ class DriftingClock final : public Clock {
 class World {
  public:
   explicit World(std::uint64_t seed);
-  // What is broken; empty: nothing.
+  // Returns the rule that was broken, or an empty string.
   std::string Run(absl::Duration chaos);
   int terms_begun() const { return terms_begun_; }
   absl::Duration led() const { return led_; }
@@ -89,7 +90,7 @@ class World {
   std::string broken_;
 };
 
-// What a replica sees of the server. While a call is under way, the rest of the world goes on.
+// A replica's view of the server. The rest of the world continues while a call is in progress.
 class World::Line final : public ClusterFacade {
  public:
   explicit Line(World& world) : world_(world) {}
@@ -168,19 +169,19 @@ absl::StatusOr<Lease> World::Call(const Lease* write, bool create) {
   }
 }
 
-// One step, or what may befall a process.
+// Makes one step, or lets something happen to the process.
 void World::Act(Replica& replica) {
   replica.busy = true;
   const int dice = calm_ ? 100'000 : random_.Below(20'000);
   absl::Duration rest = absl::ZeroDuration();
   if (dice < 10 * mischief_percent_) {
-    Start(replica);  // crashed, and started anew
+    Start(replica);  // crashes, and starts again
     rest = absl::Milliseconds(random_.Between(0, 30'000));
   } else if (dice < 20 * mischief_percent_) {
     (void)replica.election->Release({});
     rest = absl::Milliseconds(random_.Between(0, 30'000));
   } else if (dice < 30 * mischief_percent_) {
-    rest = absl::Milliseconds(random_.Between(0, 60'000));  // the process is stopped
+    rest = absl::Milliseconds(random_.Between(0, 60'000));  // the process is suspended
   } else if (dice < 40 * mischief_percent_) {
     outage_ends_ = now_ + absl::Seconds(random_.Pick({9, 11, 60}));
   } else if (dice < 50 * mischief_percent_ && now_ - replica.jumped > absl::Seconds(30)) {
@@ -195,7 +196,7 @@ void World::Act(Replica& replica) {
   Check();
 }
 
-// The next thing that happens until `end`, if any.
+// Runs the next event until `end`, if there is one.
 bool World::RunOne(absl::Time end) {
   const auto late = std::min_element(late_.begin(), late_.end(), [](auto& a, auto& b) { return a.at < b.at; });
   Replica* next = nullptr;
@@ -220,7 +221,7 @@ void World::RunUntil(absl::Time end) {
   now_ = std::max(now_, end);
 }
 
-// A belief begins only where a replica acts, so this needs to look only there.
+// A replica comes to believe that it leads only when it acts, so checking then is enough.
 void World::Check() {
   std::string leaders;
   for (const auto& replica : replicas_) {
@@ -267,7 +268,7 @@ TEST_CASE("api-A58, api-A60: two replicas never lead at the same moment, and in 
   }
   INFO(report);
   CHECK(failures == 0);
-  // The faults bite, and yet somebody leads most of the time.
+  // The faults take effect, and yet some replica leads most of the time.
   CAPTURE(terms, absl::FormatDuration(led), absl::FormatDuration(total));
   CHECK(terms > 5 * static_cast<int>(kSeeds));
   CHECK(led > 0.9 * total);

@@ -18,7 +18,7 @@ using driverupgrade::testing::FakeClock;
 
 enum class Fault { kNone, kRefused, kLostBefore, kLostAfter, kConflictAfter };
 
-// A Lease behind a line that fails as told.
+// A Lease behind a connection that fails on command.
 class LeaseFacade final : public ClusterFacade {
  public:
   explicit LeaseFacade(ObjectServer<Lease>& server) : server_(server) {}
@@ -76,13 +76,13 @@ struct Replica {
     election = *LeaderElection::Create(
         facade, {.ns = "ops", .name = "driver", .identity = std::move(identity), .clock = clock});
   }
-  // Steps punctually for so long.
+  // Steps punctually for `duration`.
   void Run(absl::Duration duration) {
     const absl::Time end = clock->Now() + duration;
     for (absl::Time due = election->Step({}); due <= end; due = election->Step({})) clock->AdvanceTo(due);
     clock->AdvanceTo(end);
   }
-  // Steps punctually until it leads, for at most a minute; how long it took.
+  // Steps punctually until it leads, for at most a minute. Returns how long that took.
   absl::Duration RunUntilLeader() {
     const absl::Time begin = clock->Now();
     while (clock->Now() - begin < absl::Minutes(1)) {
@@ -167,7 +167,7 @@ TEST_CASE("api-A58: a lease that changes is alive, whatever its times say, one t
     REQUIRE_FALSE(b.election->IsLeader());
   }
   b.election->Step({});
-  // The record's own duration counts, from when it was seen to change.
+  // The duration in the record counts, from the moment at which b saw the record change.
   const absl::Duration taken = b.RunUntilLeader();
   CHECK(taken >= absl::Seconds(28));
   CHECK(taken <= absl::Seconds(30) + absl::Seconds(4.4));
@@ -196,7 +196,7 @@ TEST_CASE("A released or never held lease is free at once (api-A59, api-A61)") {
   }
   CHECK_FALSE(a.election->IsLeader());
   CHECK(server.object()->holder.empty());
-  // At b's next attempt, which a leaves it the time for.
+  // At b's next attempt, for which a leaves enough time.
   const absl::Duration taken = b.RunUntilLeader();
   CHECK(taken <= absl::Seconds(4.4));
   CHECK(server.object()->holder == "b");
@@ -262,7 +262,7 @@ TEST_CASE("API server down: 9 s are survived, at 10 s leadership ends, and it is
     a.facade->down = false;
     CHECK(a.RunUntilLeader() <= absl::Seconds(4.4));
     CHECK(a.election->terms() == 2);
-    CHECK(server.object()->transitions == 0);  // nobody else had it (api-A59)
+    CHECK(server.object()->transitions == 0);  // no other replica held it (api-A59)
   }
 }
 
@@ -284,7 +284,7 @@ TEST_CASE("A write whose outcome is not known makes neither a leader nor a loser
     a.facade->faults = {fault};
     a.election->Step({});
     CHECK(a.election->IsLeader());
-    // A conflict is read and settled at once.
+    // A conflict is read and settled immediately.
     if (fault != Fault::kConflictAfter) CHECK(a.election->LeadsUntil() == until);
     a.Run(absl::Seconds(20));
     CHECK(a.election->IsLeader());
@@ -408,7 +408,7 @@ TEST_CASE("A clock that jumps forwards ends leadership early and starts none ear
     b.clock->Advance(absl::Hours(1));
     b.election->Step({});
     CHECK_FALSE(b.election->IsLeader());
-    // The jump counted for one wait at most, so the leader's 10 s are over before it takes the lease.
+    // The jump counts for one wait at most, so the leader's 10 s have passed before b takes the lease.
     CHECK(b.RunUntilLeader() >= absl::Seconds(10.6));
   }
 }
@@ -423,14 +423,14 @@ TEST_CASE("A clock that is turned back ends leadership until a renewal, and dela
     a.clock->Advance(-absl::Hours(1));
     CHECK_FALSE(a.election->IsLeader());
     CHECK_FALSE(a.election->LeadsUntil());
-    CHECK(a.election->Step({}) == a.clock->Now() + absl::Seconds(2));  // due at once, not in an hour
+    CHECK(a.election->Step({}) == a.clock->Now() + absl::Seconds(2));  // due immediately, not in an hour
     CHECK(a.election->IsLeader());
   }
   SECTION("the leader's, while it waits for an answer") {
     a.clock->Advance(absl::Seconds(2));
     a.facade->before_answer = [&] {
       a.clock->Advance(absl::Seconds(3));
-      a.election->IsLeader();  // as another thread may ask
+      a.election->IsLeader();  // another thread may call this
       a.clock->Advance(-absl::Seconds(2));
     };
     a.election->Step({});

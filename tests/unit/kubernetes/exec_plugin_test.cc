@@ -1,4 +1,4 @@
-// Credential plugins: from the kubeconfig to the token.
+// Tests credential plugins, from the kubeconfig to the token.
 #include "kubernetes/exec_plugin.h"
 
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ TEST_CASE("A plugin is told what it is for, and has no terminal and no file of o
       {.command = {"/bin/sh", "-c", R"(read line && exit 3; ls /proc/self/fd | tr '\n' ' '; echo "$GREETING")"},
        .environment = {"GREETING=hello"}});
   REQUIRE(output.ok());
-  // The fourth is the folder that `ls` itself reads.
+  // The fourth is the directory that `ls` itself reads.
   CHECK(*output == "0 1 2 3 hello\n");
   ExecPlugin plugin = Script(R"sh(
       case "$KUBERNETES_EXEC_INFO" in
@@ -116,7 +116,7 @@ TEST_CASE("A plugin that fails is told by its command and nothing that it printe
   }
 }
 
-// The process has gone, or only waits to be noticed by whoever adopted it.
+// Whether the process has exited. It may still be a zombie until its new parent reaps it.
 bool IsOver(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string number;
@@ -125,7 +125,7 @@ bool IsOver(pid_t pid) {
   return !(file >> number >> name >> state) || state == "Z" || state == "X";
 }
 
-// Looks until it is so; false if it never is.
+// Polls until the condition holds, or returns false if it never does.
 bool Eventually(const std::function<bool()>& is_so) {
   for (int i = 0; i < 12'000; ++i) {
     if (is_so()) return true;
@@ -144,7 +144,7 @@ TEST_CASE("A plugin that does not end is killed, with what it has started", "[ex
     const auto plugin = [&](const std::string& file) { return Script(fmt::format(fmt::runtime(script), file)); };
     CHECK(Message(RunExecPlugin(plugin(folder.path() + "/other"), absl::Milliseconds(50)).status()) ==
           "credential plugin /bin/sh: still running after 50ms");
-    // That time may be over before the script has begun; a stop comes when the test wants it.
+    // The 50 ms may pass before the script has started, while a stop comes exactly when the test wants it.
     std::filesystem::remove(started);
     std::stop_source stop;
     std::thread stopper([&] {
@@ -156,14 +156,14 @@ TEST_CASE("A plugin that does not end is killed, with what it has started", "[ex
     CHECK(Message(status) == "credential plugin /bin/sh: stop requested");
     pid_t pid = 0;
     REQUIRE(std::ifstream(started) >> pid);
-    // It dies as soon as the kernel gets to it.
+    // It dies as soon as the kernel delivers the signal.
     CHECK(Eventually([&] { return IsOver(pid); }));
   }
 }
 
 TEST_CASE("A token is kept until it expires or is refused", "[exec_plugin]") {
   const TemporaryFolder folder;
-  // Each run prints another token.
+  // Each run prints a different token.
   const std::string count = fmt::format("{}/count", folder.path());
   const auto plugin = [&](const std::string& expires) {
     return Script(fmt::format(

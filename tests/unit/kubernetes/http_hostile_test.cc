@@ -1,4 +1,4 @@
-// Servers that break off, talk nonsense, or do not stop talking.
+// Tests servers that break off, send nonsense, or never stop sending.
 #include <fmt/format.h>
 
 #include "driverupgrade/kubernetes/http_transport.h"
@@ -112,7 +112,8 @@ TEST_CASE("A server that says for ever that an answer is to come holds nobody be
   CHECK(transport->Send(Patiently(), Get("/fits")).ok());
 }
 
-// cpprestsdk takes it for the answer. What comes after it must not become the answer to another request.
+// cpprestsdk treats the interim response as the final one. The bytes after it must not become the response to another
+// request.
 TEST_CASE("An interim answer is passed over or an error, and mixes up no answers", "[http_hostile]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (request.starts_with("GET /interim")) connection.Write("HTTP/1.1 102 Processing\r\n\r\n");

@@ -1,4 +1,5 @@
-// A server that echoes a credential of ours: it is in no text that leaves the transport, nor in those made of them.
+// The server echoes one of our credentials. No text that leaves the transport may contain it, nor any text derived from
+// such a text.
 #include <fmt/format.h>
 
 #include <functional>
@@ -21,7 +22,7 @@ using namespace testing_support;  // NOLINT: the test's own helpers.
 
 constexpr char kToken[] = "eyJhbGciOi.JSUzI1-NiIs_InR5";
 
-// What stands behind "Authorization: ".
+// Returns the value of the Authorization header.
 std::string AuthorizationIn(const std::string& request) {
   const std::string spaced = WithSpaces(request);
   const std::size_t at = spaced.find("Authorization: ") + 15;
@@ -122,7 +123,7 @@ TEST_CASE("A token is in no line of a watch, and so in none of its errors", "[ht
   LoopbackServer server([](Connection& connection, const std::string& request) {
     const std::string line =
         fmt::format(R"({{"type":"ERROR","object":{}}})", FailureBody(500, "lost " + AuthorizationIn(request)));
-    // In two pieces, the second beginning in the midst of the token.
+    // In two pieces, of which the second starts in the middle of the token.
     const std::size_t middle = line.find(kToken) + 5;
     connection.Write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     connection.WriteChunk(line.substr(0, middle));
@@ -179,7 +180,7 @@ TEST_CASE("A token is known in the spellings that a server may give it", "[http_
   CHECK(StruckFrom(token, R"("a+b/c=\"d\\e<f>&g")") == R"("[redacted]")");
   CHECK(StruckFrom(token, R"("a+b/c=\"d\\e\u003cf\u003e\u0026g")") == R"("[redacted]")");
   CHECK(StruckFrom(token, R"("a+b\/c=\"d\\e<f>&g")") == R"("[redacted]")");
-  // Of Base64, what depends on its neighbours as well may stay.
+  // In Base64, characters that also depend on the surrounding text may stay.
   for (const char* before : {"", "u:", "Bearer ", "user:"}) {
     const std::string text = before + token + " and";
     for (const std::string& encoded : {absl::Base64Escape(text), absl::WebSafeBase64Escape(text)}) {

@@ -35,7 +35,7 @@ Identity ServerIdentity(const std::string& names = kLocal) {
 TEST_CASE("A server that the cluster's authority vouches for is talked to", "[http_security]") {
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
   const Identity other = MakeIdentity({.common_name = "old CA", .is_authority = true});
-  // A bundle of several, as during a rotation.
+  // A bundle of several authorities, as during a rotation.
   const auto transport = MakeTransport(
       {.server = server.url(), .ca_pem = other.certificate + Authority().certificate, .token = Secret("t0ken")});
   REQUIRE(transport->Send(Patiently(), Get("/")).ok());
@@ -204,7 +204,7 @@ TEST_CASE("A token file is read again, and a bad one keeps the last good token",
     CHECK(source->Get(now)->Reveal() == "second");
   }
   file.Write("third");
-  CHECK(source->Renew(Secret("x"), now));  // Not the one that is in use: nothing is read for it.
+  CHECK(source->Renew(Secret("x"), now));  // Not the token in use, so the file is not read.
   CHECK(source->Get(now)->Reveal() == "second");
   CHECK(source->Renew(Secret("second"), now));
   CHECK(source->Get(now)->Reveal() == "third");
@@ -215,7 +215,7 @@ TEST_CASE("A token file is read again, and a bad one keeps the last good token",
 }
 
 TEST_CASE("By default a token file is read again within a minute, as its links are then", "[http_security]") {
-  // As the kubelet has them: it renews a token when 80 % of its life are over, and never in the file itself.
+  // Like the kubelet, which renews a token after 80 % of its lifetime, and never in the file itself.
   const TemporaryFile first("first");
   const TemporaryFile second("second");
   const std::filesystem::path link = first.path() + ".link";
@@ -290,7 +290,7 @@ TEST_CASE("A refused token is read again, and the request repeated once with the
 
 TEST_CASE("The token is in no error", "[http_security]") {
   LoopbackServer broken([](Connection& connection, const std::string& request) {
-    connection.Write(request);  // Back to where it came from.
+    connection.Write(request);  // Echoes the request.
     return false;
   });
   const auto transport = MakeTransport({.server = broken.url(), .token = Secret("t0ken")});
@@ -303,7 +303,7 @@ TEST_CASE("The token is in no error", "[http_security]") {
   }
 }
 
-// The library's own way to cancel crashed here after 100 to 424 cancels.
+// The library's own cancellation crashed here after 100 to 424 cancels.
 TEST_CASE("Busy TLS bodies can be cancelled again and again", "[http_security]") {
   setenv("SSL_CERT_FILE", "/dev/null", 1);  // The library reads the system's authorities for every connection.
   Event busy;
@@ -319,7 +319,7 @@ TEST_CASE("Busy TLS bodies can be cancelled again and again", "[http_security]")
       TlsServerOptions{.identity = ServerIdentity()});
   const auto transport = MakeTransport({.server = server.url(), .ca_pem = Authority().certificate},
                                        {.body_size_max = std::size_t{1} << 30});
-  const char* const rounds = std::getenv("DRIVERUPGRADE_CANCEL_ROUNDS");  // More of them, by hand.
+  const char* const rounds = std::getenv("DRIVERUPGRADE_CANCEL_ROUNDS");  // For longer runs by hand.
   const int count = rounds == nullptr ? 12 : std::atoi(rounds);
   std::atomic<int> cancelled{0};
   std::vector<std::thread> threads;

@@ -17,7 +17,7 @@ using namespace testing_support;  // NOLINT: the test's own helpers.
 
 constexpr char kChunked[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-// Writes the given chunks, and then the last one, or breaks off.
+// Writes the given chunks, and then either the last chunk or nothing, breaking off.
 LoopbackServer::Handler Chunks(std::vector<std::string> chunks, bool end = true) {
   return [chunks = std::move(chunks), end](Connection& connection, const std::string&) {
     connection.Write(kChunked);
@@ -154,8 +154,8 @@ TEST_CASE("A silent stream ends by stop, by deadline, or as dead", "[http_stream
   }
 }
 
-// Until the server writes no more. A busy machine may make it seem so too early: then a defect passes, and no sound
-// transport fails.
+// Waits until the server stops writing. On a busy machine this may return too early: then a defect goes unnoticed, but
+// a sound transport never fails.
 int WrittenInTheEnd(const std::atomic<int>& written) {
   int seen = 0;
   do {
@@ -179,7 +179,7 @@ TEST_CASE("A slow sink holds up its own stream only", "[http_stream]") {
   int written_while_blocked = 0;
   Lines sink([&](std::string_view) {
     if (written_while_blocked != 0) return true;
-    // The sink may use the transport, and so may everyone else.
+    // The sink may use the transport, and so may every other caller.
     if (!transport->Send(Patiently(), Get("/other")).ok()) return false;
     Lines inner;
     LoopbackServer other(Chunks({"x\n"}));
@@ -191,7 +191,7 @@ TEST_CASE("A slow sink holds up its own stream only", "[http_stream]") {
   REQUIRE(head.ok());
   CHECK(sink.lines.size() == kChunkCount);
   CHECK(written_while_blocked > 0);
-  CHECK(written_while_blocked < kChunkCount / 2);  // The rest waited in the server: sockets hold a few megabytes.
+  CHECK(written_while_blocked < kChunkCount / 2);  // The rest waited in the server, as sockets hold a few megabytes.
 }
 
 TEST_CASE("Many streams run side by side", "[http_stream]") {

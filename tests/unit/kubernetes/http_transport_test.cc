@@ -22,7 +22,7 @@ bool AnswerOk(Connection& connection, const std::string&) { return connection.An
 
 absl::Duration Elapsed(steady_clock::time_point since) { return absl::FromChrono(steady_clock::now() - since); }
 
-// A backend may give a connection back after the answer, so that the next request comes too early for it.
+// A backend may return a connection to its pool only after the response, so the next request may come too early for it.
 bool UsesConnectionAgain(HttpTransport& transport, const LoopbackServer& server) {
   for (int i = 0; i < 1000; ++i) {
     const int before = server.connections();
@@ -148,7 +148,7 @@ TEST_CASE("A redirect is returned, and the token stays with us", "[http_transpor
 
 TEST_CASE("A silent server is given up at the deadline", "[http_transport]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
-    // Bytes that keep coming do not move the deadline.
+    // Bytes that keep coming do not extend the deadline.
     if (request.starts_with("GET /drip")) {
       connection.Write("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
       while (connection.Write("x")) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -159,14 +159,14 @@ TEST_CASE("A silent server is given up at the deadline", "[http_transport]") {
   for (const char* path : {"/silent", "/drip"}) {
     for (const bool by_context : {true, false}) {
       INFO(path << (by_context ? ", the caller's deadline" : ", the transport's own"));
-      // Only a request that the server has got says anything about a silent server.
+      // Only a request that the server has received shows how a silent server is handled.
       CHECK(WithEnoughTime([&](absl::Duration time) {
         const auto transport =
             MakeTransport({.server = server.url()}, {.request_timeout = by_context ? kPatience : time});
         const std::string target = fmt::format("{}/{}/{}", path, by_context, absl::ToInt64Milliseconds(time));
         const auto begin = steady_clock::now();
         const absl::Status status = transport->Send(by_context ? Within(time) : CallContext{}, Get(target)).status();
-        // The caller's clock is another one, which may be set.
+        // The caller measures with another clock, which may be set.
         CHECK(Elapsed(begin) > time / 2);
         CHECK(status.code() == absl::StatusCode::kDeadlineExceeded);
         if (!HasSeen(server.requests(), target)) return false;
@@ -233,7 +233,8 @@ TEST_CASE("A name that does not exist proves that nothing was sent", "[http_tran
   CHECK(RequestWasNotSent(status));
 }
 
-// cpprestsdk sends it again, on a new connection, which is refused: that proves nothing about the first time.
+// cpprestsdk sends the request again on a new connection, which is refused. That proves nothing about the first
+// attempt.
 TEST_CASE("A request on a connection that breaks may have been applied", "[http_transport]") {
   LoopbackServer* listener = nullptr;
   LoopbackServer server([&](Connection& connection, const std::string& request) {
@@ -250,7 +251,7 @@ TEST_CASE("A request on a connection that breaks may have been applied", "[http_
   CHECK_FALSE(RequestWasNotSent(status));
 }
 
-// cpprestsdk sends it twice; the library's callers are ready for that, but need not be.
+// cpprestsdk sends it twice. The library's callers can cope with that, but should not have to.
 TEST_CASE("Whether a write that met a closed connection is sent again is the backend's affair, and told",
           "[http_transport]") {
   std::atomic<int> posts{0};

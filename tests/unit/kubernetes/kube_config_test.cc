@@ -42,7 +42,7 @@ users:
       VZ
 )";
 
-// A document with one context of everything, in which a row changes one thing.
+// A document with one cluster, one user and one context, in which a row changes one thing.
 std::string Document(const std::string& cluster, const std::string& user, const std::string& context = "") {
   return "current-context: c\n"
          "contexts: [{name: c, context: {cluster: k, user: u" +
@@ -57,7 +57,7 @@ std::string Document(const std::string& cluster, const std::string& user, const 
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
-// A folder that is gone at the end of the test.
+// A directory that is removed at the end of the test.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -255,7 +255,7 @@ TEST_CASE("What is refused can be allowed, or is beside the point", "[kube_confi
   const absl::StatusOr<KubeConfig> allowed = KubeConfig::Parse(insecure, {.allow_insecure = true});
   REQUIRE(allowed.ok());
   CHECK(allowed->insecure_skip_tls_verify);
-  // client-go ignores a plugin beside a static credential.
+  // client-go ignores a plugin if a static credential is given, too.
   CHECK(KubeConfig::Parse(Document(kServer, "token: t, exec: {command: aws}"), {}).ok());
   CHECK(KubeConfig::Parse(Document(kServer, "token: ~, username: null"), {}).ok());
 }

@@ -1,4 +1,4 @@
-// An HTTP/1.1 server on 127.0.0.1 whose answers a test writes byte by byte. Blocking, one thread per
+// An HTTP/1.1 server on 127.0.0.1 whose responses a test writes byte by byte. It blocks, and uses one thread per
 // connection.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_LOOPBACK_SERVER_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_LOOPBACK_SERVER_H_
@@ -21,7 +21,7 @@ namespace driverupgrade::testing_support {
 
 struct TlsServerOptions {
   Identity identity = {};
-  // Client certificates signed by it are demanded; none when empty.
+  // The server demands client certificates signed by this authority. Empty: none.
   std::string client_ca = {};
   int version_max = 0;  // 0: the newest.
 };
@@ -31,16 +31,16 @@ class Connection {
  public:
   Connection(int fd, SSL* ssl) : fd_(fd), ssl_(ssl) {}
 
-  // Header block and body of the next request; nullopt when the client has gone.
+  // Returns the header block and the body of the next request, or nullopt if the client has disconnected.
   std::optional<std::string> ReadRequest();
-  // False when the client has gone.
+  // Returns false if the client has disconnected.
   bool Write(std::string_view bytes);
-  // "HTTP/1.1 <status> X", the headers (each ended by "\r\n"), Content-Length and the body.
+  // Writes "HTTP/1.1 <status> X", the headers (each terminated by "\r\n"), Content-Length and the body.
   bool Answer(int status, std::string_view body, std::string_view headers = "");
   bool WriteChunk(std::string_view bytes);
-  // Blocks until the client closes. Without TLS another thread may write meanwhile.
+  // Blocks until the client closes the connection. Without TLS another thread may write meanwhile.
   void WaitForClose();
-  // Ends both directions, after what has been written. From any thread.
+  // Shuts down both directions after all data has been written. May be called from any thread.
   void Shutdown();
 
  private:
@@ -53,7 +53,7 @@ class Connection {
 
 class LoopbackServer {
  public:
-  // Called for each request; false closes the connection. Runs on the connection's thread.
+  // Called for each request, on the connection's thread. Returns false to close the connection.
   using Handler = std::function<bool(Connection&, const std::string& request)>;
 
   explicit LoopbackServer(Handler handler, std::optional<TlsServerOptions> tls = std::nullopt);
@@ -63,12 +63,12 @@ class LoopbackServer {
   LoopbackServer& operator=(const LoopbackServer&) = delete;
 
   int port() const { return port_; }
-  // "http://127.0.0.1:port", or https.
+  // Returns "http://127.0.0.1:port", or https.
   std::string url() const;
-  // Accepted so far.
+  // Number of connections accepted so far.
   int connections() const { return connections_; }
   std::vector<std::string> requests() const;
-  // Refuses new connections from here on; keeps those it has.
+  // Refuses new connections from now on, and keeps the existing ones.
   void StopListening();
 
  private:

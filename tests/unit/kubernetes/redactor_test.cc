@@ -1,4 +1,4 @@
-// What is struck of a server's answers; over a connection: http_redaction_test.cc.
+// Tests which parts of a server's responses are redacted. http_redaction_test.cc tests the same over a connection.
 #include "kubernetes/redactor.h"
 
 #include "support/catch.h"
@@ -25,7 +25,7 @@ TEST_CASE("A token that others have followed is still a secret, up to the eighth
 
 TEST_CASE("Of a secret that begins with another one nothing is left") {
   Redactor redactor(Secret{});
-  // The one that was sent last is looked for first, but for this rule.
+  // Without the rule, the redactor would look for the last secret sent first.
   redactor.Remember(Secret("secret-token-and-more"));
   redactor.Remember(Secret("secret-token"));
   CHECK(Struck(redactor, "secret-token-and-more") == "[redacted]");

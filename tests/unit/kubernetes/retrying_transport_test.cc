@@ -23,7 +23,7 @@ Result Answer(int status, const std::string& retry_after = "") {
 Result NotSent() { return MarkRequestNotSent(absl::UnavailableError("cannot connect")); }
 Result Lost() { return absl::UnavailableError("connection lost"); }
 
-// Gives one result after the other, the last of them for ever.
+// Returns the results in order, and then keeps returning the last one.
 class ScriptedTransport : public HttpTransport {
  public:
   explicit ScriptedTransport(std::deque<Result> results) : results_(std::move(results)) {}
@@ -179,7 +179,7 @@ TEST_CASE("A rate limit lets a burst through, and then one at a time", "[rate_li
   };
   CHECK(sent_by(3) == absl::ZeroDuration());
   CHECK(sent_by(4) == absl::Seconds(2));
-  clock->Advance(absl::Hours(1));  // Rest fills no more than the burst.
+  clock->Advance(absl::Hours(1));  // A rest fills no more than the burst.
   CHECK(sent_by(4) == absl::Hours(1) + absl::Seconds(2.5));
   clock->Advance(-absl::Hours(2));
   CHECK(sent_by(1) == absl::Seconds(3.5) - absl::Hours(1));

@@ -1,4 +1,4 @@
-// Certificates made when a test runs, so that none expires in the repository.
+// Certificates that are created when a test runs, so that none in the repository can expire.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TEST_CERTIFICATES_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TEST_CERTIFICATES_H_
 
@@ -6,7 +6,7 @@
 
 namespace driverupgrade::testing_support {
 
-// A certificate and its key, both PEM.
+// A certificate and its key, both in PEM.
 struct Identity {
   std::string certificate = {};
   std::string key = {};
@@ -14,15 +14,15 @@ struct Identity {
 
 struct CertificateParams {
   std::string common_name = "test";
-  // OpenSSL's notation, e.g. "IP:127.0.0.1,DNS:localhost". None when empty.
+  // In OpenSSL's notation, e.g. "IP:127.0.0.1,DNS:localhost". Empty: none.
   std::string alternative_names = {};
   bool is_authority = false;
-  // Relative to now, in seconds.
+  // In seconds relative to now.
   long valid_from = -3600;
   long valid_until = 3600;
 };
 
-// Self-signed when `issuer` is null.
+// Creates a self-signed certificate if `issuer` is null.
 Identity MakeIdentity(const CertificateParams& params, const Identity* issuer = nullptr);
 
 }  // namespace driverupgrade::testing_support

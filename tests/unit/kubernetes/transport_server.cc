@@ -37,7 +37,7 @@ std::string Decode(std::string_view text) {
   return result;
 }
 
-// What stands before `end`, which is taken off `text` as well.
+// Returns the part of `text` before `end`, and removes both from `text`.
 std::string_view Take(std::string_view& text, std::string_view end) {
   const std::size_t at = text.find(end);
   const std::string_view result = text.substr(0, at);
@@ -113,7 +113,7 @@ bool TransportServer::Serve(Connection& connection, const std::string& text) {
 }
 
 bool TransportServer::ServeStream(Connection& connection, const HttpRequest& request) {
-  // The client ends a watch by going away.
+  // The client ends a watch by disconnecting.
   std::stop_source gone;
   std::thread watcher([&] {
     connection.WaitForClose();

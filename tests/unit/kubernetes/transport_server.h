@@ -1,4 +1,4 @@
-// Any HttpTransport as a server on 127.0.0.1: what it answers goes over a socket, lines of a stream as they come.
+// Serves any HttpTransport on 127.0.0.1: its responses go over a socket, and the lines of a stream as they come.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_SERVER_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_SERVER_H_
 
@@ -13,8 +13,8 @@ namespace driverupgrade::testing_support {
 
 class TransportServer {
  public:
-  // Calls Send of `behind` one at a time, and Stream for each request that has "watch" in its query. A failure of it is
-  // a connection that breaks.
+  // Calls Send of `behind` one call at a time, and Stream for each request that has "watch" in its query. Breaks the
+  // connection if the call fails.
   explicit TransportServer(std::shared_ptr<HttpTransport> behind);
 
   std::string url() const { return server_.url(); }
@@ -26,10 +26,10 @@ class TransportServer {
 
   const std::shared_ptr<HttpTransport> behind_;
   std::mutex mutex_;
-  LoopbackServer server_;  // Last: its threads use the rest.
+  LoopbackServer server_;  // Last, because its threads use the other members.
 };
 
-// The request as the client's transport was given it. Aborts the test on one that is not HTTP.
+// Returns the request as the client's transport received it. Aborts the test if the text is not HTTP.
 HttpRequest ParseRequest(const std::string& text);
 
 }  // namespace driverupgrade::testing_support

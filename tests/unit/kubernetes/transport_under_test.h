@@ -1,5 +1,5 @@
-// What the tests of the HTTP backends have in common. Each backend is a program of its own from the same tests, with
-// its own TryMakeTransport and kBackend.
+// Shared code of the tests of the HTTP backends. Each backend builds the same tests into its own program, with its own
+// TryMakeTransport and kBackend.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_UNDER_TEST_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_UNDER_TEST_H_
 
@@ -20,12 +20,12 @@
 
 namespace driverupgrade::testing_support {
 
-// Where backends may differ.
+// The points in which backends may differ.
 struct Backend {
   bool takes_ipv6_literals = false;
-  // A request other than GET is never sent a second time by the backend itself.
+  // The backend itself never sends a request other than GET twice.
   bool sends_writes_once = false;
-  // The end of a call waits for nothing, so that what is not sent is always known to be not sent.
+  // A call ends without waiting, so that a request that was not sent is always known not to have been sent.
   bool knows_what_was_sent = false;
 };
 extern const Backend kBackend;
@@ -40,14 +40,14 @@ inline std::shared_ptr<HttpTransport> MakeTransport(const KubeConfig& config, co
   std::abort();  // The test itself is broken.
 }
 
-// When a test gives up. A sound transport gets there on no machine, however busy.
+// Time after which a test gives up. A sound transport needs less on any machine, however busy.
 constexpr absl::Duration kPatience = absl::Minutes(2);
 
 inline CallContext Within(absl::Duration duration) { return {.deadline = absl::Now() + duration}; }
 inline CallContext Patiently() { return Within(kPatience); }
 
-// Calls `attempt` with longer and longer times until it returns true: for a deadline that has to come after something
-// that a busy machine may take its time for. False if it never does.
+// Calls `attempt` with longer and longer times until it returns true. Use it for a deadline that must come after
+// something that may be slow on a busy machine. Returns false if no attempt succeeds.
 inline bool WithEnoughTime(const std::function<bool(absl::Duration)>& attempt) {
   for (absl::Duration time = absl::Milliseconds(100); time < kPatience; time *= 2) {
     if (attempt(time)) return true;
@@ -55,7 +55,7 @@ inline bool WithEnoughTime(const std::function<bool(absl::Duration)>& attempt) {
   return false;
 }
 
-// What one thread of a test tells another.
+// A signal from one thread of a test to another.
 class Event {
  public:
   void Set() {
@@ -63,7 +63,7 @@ class Event {
     set_ = true;
     changed_.notify_all();
   }
-  // False if it never comes.
+  // Returns false if the event never comes.
   bool Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, absl::ToChronoSeconds(kPatience), [this] { return set_; });
@@ -85,10 +85,10 @@ inline bool HasSeen(const std::vector<std::string>& requests, const std::string&
                      [&](const std::string& request) { return request.starts_with("GET " + path + " "); });
 }
 
-// A request whose headers have one space after each colon, which HTTP leaves to the client.
+// Returns the request with exactly one space after the colon of each header, which HTTP leaves to the client.
 inline std::string WithSpaces(const std::string& request) {
   std::string result;
-  bool in_name = false;  // The request line has none.
+  bool in_name = false;  // The request line has no name.
   for (std::size_t i = 0; i < request.size(); ++i) {
     result.push_back(request[i]);
     if (request[i] == '\n') in_name = true;
@@ -99,7 +99,7 @@ inline std::string WithSpaces(const std::string& request) {
   return result;
 }
 
-// Keeps the lines, and calls `on_line` for each.
+// Keeps the lines, and calls `on_line` for each of them.
 class Lines : public LineSink {
  public:
   explicit Lines(std::function<bool(std::string_view)> on_line = nullptr) : on_line_(std::move(on_line)) {}

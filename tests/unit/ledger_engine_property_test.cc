@@ -1,5 +1,6 @@
-// Two engines that both lead, on one ledger: one pass begins in the midst of the other, calls and answers are lost or
-// come late, watches lag, engines crash, nodes come and go. The budgets hold, and all comes to an end.
+// Two engines that both believe that they lead share one ledger. One pass starts in the middle of the other, calls and
+// responses are lost or come late, watches lag, engines crash, and nodes come and go. The budgets hold, and all work
+// finishes.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -26,20 +27,20 @@ using testing::Change;
 using testing::FakeClock;
 using testing::FakeCluster;
 
-constexpr int kWatches = 5;  // of one cache
+constexpr int kWatches = 5;  // watches of one cache
 constexpr int kChaosTicks = 100;
 constexpr int kCalmTicks = 400;
 
 struct Setup {
   bool ledger = true;
-  bool cache = false;  // of the second engine
+  bool cache = false;  // whether the second engine reads from a cache
 };
 
 class Duel {
  public:
   Duel(std::uint64_t seed, Setup setup);
   ~Duel();
-  // What is broken; empty: nothing.
+  // Returns the rule that was broken, or an empty string.
   std::string Run();
   int started() const { return started_; }
 
@@ -76,7 +77,7 @@ class Duel {
   int fault_percent_ = 0;
   bool calm_ = false;
   bool lagging_ = false;
-  std::optional<std::size_t> passing_;  // the engine whose pass is under way
+  std::optional<std::size_t> passing_;  // the engine whose pass is in progress
   bool nested_ = false;
   int revision_ = 2;
   int touches_ = 0;
@@ -85,8 +86,8 @@ class Duel {
   std::string broken_;
 };
 
-// Between the engines and the cluster: what is asked may be lost, come late, or be answered without being heard, and
-// the other engine may make a pass first.
+// Sits between the engines and the cluster. It loses or delays calls, loses responses, and lets the other engine make a
+// pass first.
 class Duel::Line final : public ForwardingFacade {
  public:
   Line(Duel& duel, std::shared_ptr<ClusterFacade> cluster) : ForwardingFacade(std::move(cluster)), duel_(duel) {}
@@ -174,7 +175,7 @@ void Duel::Crash(std::size_t engine) {
   if (created.ok()) engines_[engine] = *std::move(created);
 }
 
-// Nodes become unavailable by upgrades alone here.
+// Here, only upgrades make nodes unavailable.
 void Duel::Watch(const Change& change) {
   if (change.node.before != nullptr && change.node.after == nullptr) busy_.erase(change.node.before->name);
   if (change.node.after == nullptr) return;
@@ -232,7 +233,7 @@ void Duel::Touch(const std::string& name) {
   cluster_->EditNode(name, [&](Node& node) { node.annotations["kubelet"] = std::to_string(++touches_); });
 }
 
-// So that the node is no candidate any more, though at the version for which a patch may be under way.
+// Makes the node stop being a candidate, at a version for which a patch may still be in progress.
 void Duel::ReplaceDriverPod(const std::string& node) {
   for (const Pod& pod : cluster_->daemon_set_pods(fleet_.ns, fleet_.daemon_set)) {
     if (pod.node_name == node) cluster_->RemovePod(pod.ref.ns, pod.ref.name);

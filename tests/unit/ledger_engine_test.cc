@@ -1,4 +1,4 @@
-// An engine with an AdmissionLedger on the fake cluster (ADR 0005): from lists, and from a cache.
+// Tests an engine with an AdmissionLedger on the fake cluster (ADR 0005), both with lists and with a cache.
 #include <algorithm>
 #include <functional>
 #include <future>
@@ -29,7 +29,7 @@ constexpr const char* kKey = "nvidia.com_gpu";
 
 enum class Reads { kLists, kCache };
 
-/// Three nodes whose driver pods are out of date, one slot, and an engine that may be replaced by another.
+/// Three nodes with outdated driver pods, one slot, and an engine that may be replaced by another.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
@@ -74,7 +74,7 @@ struct World {
     Settle();
     return result->plan;
   }
-  /// The cache has seen everything.
+  /// Returns when the cache has seen everything.
   void Settle() {
     if (cache) cluster->AwaitWatchesIdle(kWatches);
   }
@@ -100,7 +100,7 @@ struct World {
     const auto state = ParseUpgradeState(State(name));
     return !state || IsInProgress(*state);
   }
-  /// `<node> <version>` for each grant, by the nodes' names.
+  /// Returns `<node> <version>` for each grant, with the nodes' names.
   std::string Stored() const {
     const auto map = cluster->config_map("ops", "ledger");
     return map ? map->data.at(kKey) : "none";
@@ -109,7 +109,7 @@ struct World {
     const Node node = cluster->node(name).value();
     return fmt::format("{} {}\n", node.uid, node.resource_version);
   }
-  /// As another replica, that crashed since, or an administrator left it.
+  /// Stores grants on behalf of another replica, which has crashed since, or of an administrator.
   void Store(const std::string& text) {
     REQUIRE(cluster->CreateConfigMap({}, {.ns = "ops", .name = "ledger", .data = {{kKey, text}}}).ok());
   }
@@ -118,7 +118,7 @@ struct World {
   void Touch(const std::string& name) {
     cluster->EditNode(name, [&](Node& node) { node.annotations["kubelet"] = std::to_string(cluster_touches++); });
   }
-  /// Once, before the next call of that operation.
+  /// Runs `what` once, before the next call of `operation`.
   void Before(Operation operation, std::function<void()> what) {
     auto next = std::make_shared<std::function<void()>>(std::move(what));
     cluster->SetFaultHooks(
@@ -162,7 +162,7 @@ TEST_CASE("arch-A12: a slot is granted before the node is started, once a pass, 
   CHECK(world.Stored() == granted);
   CHECK(world.IsBusy("node-1"));
   CHECK_FALSE(world.IsBusy("node-2"));
-  // The other two become upgrade-required without a grant; by name they come later.
+  // The other two nodes become upgrade-required without a grant, because they come later by name.
   REQUIRE(order.size() == 4);
   CHECK(order.front() == Operation::kCreateConfigMap);
   for (int i = 0; i < 600 && !world.AllDone(); ++i) {
@@ -187,7 +187,7 @@ TEST_CASE("Without a ledger nobody asks for a ConfigMap") {
   world.ledger.reset();
   world.RunUntilDone();
   CHECK(world.Calls(Operation::kGetConfigMap) + world.Writes() == 0);
-  CHECK(world.Calls(Operation::kPatchNode) == 3 * 2 + 2);  // those that wait are upgrade-required first
+  CHECK(world.Calls(Operation::kPatchNode) == 3 * 2 + 2);  // waiting nodes become upgrade-required first
 }
 
 TEST_CASE("A crash between grant and patch: the next engine uses the grant, before all others") {
@@ -238,7 +238,7 @@ TEST_CASE("The grant of a node that is deleted is given back") {
   world.PassIn(absl::Seconds(1));
   CHECK(world.IsBusy("node-2"));
   CHECK(world.Stored().find(world.cluster->node("node-2")->uid) == 0);
-  // A cache that has had the node knows that it is gone.
+  // A cache that has seen the node knows that it was deleted.
   if (world.cache) CHECK(world.Calls(Operation::kListNodes) == lists);
 }
 
@@ -308,7 +308,7 @@ TEST_CASE("While the ledger cannot be used nobody is started, the rest goes on, 
     CHECK(plan.wake_at == world.clock->Now() + absl::Seconds(1));
     CHECK(world.engine->Explain("node-1")->reason == GateReason::kLedger);
     CHECK(*GateOf(world.engine->Everything(), "node-1") == *GateOf(plan, "node-1"));
-    // No sooner.
+    // Not earlier than that.
     world.Pass();
     CHECK_FALSE(world.IsBusy("node-1"));
     const Plan next = world.PassIn(absl::Seconds(1));
@@ -331,7 +331,7 @@ TEST_CASE("While the ledger cannot be used nobody is started, the rest goes on, 
     world.Pass();
     CHECK(world.IsBusy("node-1"));
     CHECK(world.IsBusy("node-2"));
-    CHECK(world.Writes() == writes);  // what was stored without an answer is found and used
+    CHECK(world.Writes() == writes);  // a write without a response is found and used
   }
   world.RunUntilDone();
 }
@@ -546,7 +546,7 @@ TEST_CASE("A cluster that was set back is asked for its grants before anything i
   for (int i = 0; i < 60 && asked.empty(); ++i) {
     world.cluster->Advance(absl::Seconds(1));
     world.Settle();
-    (void)world.engine->Reconcile({}, world.policy);  // the watches have to begin anew first
+    (void)world.engine->Reconcile({}, world.policy);  // the watches must start again first
   }
   REQUIRE_FALSE(asked.empty());
   CHECK(asked.front() == Operation::kGetConfigMap);
@@ -568,7 +568,7 @@ TEST_CASE("In a cluster that was set back the rollout goes on from the record th
   for (int i = 0; i < 50; ++i) {
     world.cluster->Advance(absl::Seconds(1));
     world.Settle();
-    (void)world.engine->Reconcile({}, world.policy);  // the watches have to begin anew first
+    (void)world.engine->Reconcile({}, world.policy);  // the watches must start again first
     CHECK_FALSE(world.IsBusy("node-2"));
   }
   CHECK(world.State("node-1") == "upgrade-done");

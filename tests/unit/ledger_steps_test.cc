@@ -1,4 +1,4 @@
-// The ledger without a cluster: which starts wait for which answer.
+// Tests the ledger without a cluster: which starts wait for which response.
 #include "ledger/ledger_steps.h"
 
 #include <optional>
@@ -25,7 +25,7 @@ ConfigMap Stored(const std::string& version, const std::string& grants, const st
   return map;
 }
 
-// One node that waits at this version, and would start.
+// Returns a plan with one node that waits at this version and would start.
 Plan PlanOf(const std::string& version, std::optional<std::string> record = std::nullopt) {
   NodePlan node{.node = "n", .uid = "u", .resource_version = version};
   node.from = UpgradeState::kUpgradeRequired;
@@ -60,7 +60,7 @@ TEST_CASE("A node starts once its grant and the record are stored, and not while
   }
 }
 
-// Makes steps whose record was shown to be current at kNow.
+// Returns steps whose record was shown to be current at kNow.
 LedgerSteps Confirmed() {
   LedgerSteps steps = Made();
   steps.Begin(kNow);

@@ -95,11 +95,11 @@ TEST_CASE("A finding is logged once, as long as it stays") {
 TEST_CASE("A log line has one line, whatever the values are") {
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", "x\ny\x1b[31m \"q\" \\"}}}) ==
         R"(level=info msg=m a="x\ny\x1b[31m \"q\" \\")");
-  // A C1 control character, and one that turns the direction of writing round.
+  // A C1 control character, and a character that reverses the direction of writing.
   CHECK(FormatLogfmt({.message = "1\r2", .fields = {{"a", "\xC2\x9B"}, {"b", "\xE2\x80\xAE"}, {"c", "\xFF"}}}) ==
         R"(level=info msg="1\x0d2" a="\xc2\x9b" b="\xe2\x80\xae" c="\xff")");
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", "\x7f"}}}) == R"(level=info msg=m a="\x7f")");
-  // A value that poses as further fields, and one without end.
+  // A value that poses as further fields, and an overlong value.
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", "b level=error"}}}) == R"(level=info msg=m a="b level=error")");
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", std::string(100'000, 'x')}}}).size() < 2000);
 }

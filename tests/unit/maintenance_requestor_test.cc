@@ -1,4 +1,4 @@
-// What is asked of the maintenance operator, and how its answers are read (upstream-behaviour.md §4, dep-F13).
+// Tests the requests to the maintenance operator, and how its responses are read (upstream-behaviour.md §4, dep-F13).
 #include "decide/maintenance_requestor.h"
 
 #include "decide/attempt_log.h"

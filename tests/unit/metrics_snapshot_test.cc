@@ -54,7 +54,7 @@ TEST_CASE("Transitions are counted one by one, and only if the node was patched"
   CHECK(figures.last_progress == observed.clock->Now());
 }
 
-/// One node on its way, seen by an observer.
+/// The upgrade of one node, as an observer sees it.
 struct Journey {
   Observed observed = {};
   std::string uid = "u1";
@@ -79,7 +79,7 @@ TEST_CASE("A node's time in a state, and that of its upgrade, count when they ar
   CHECK(figures.state_seconds.at(UpgradeState::kUpgradeRequired).sum == 60);
   CHECK(figures.state_seconds.at(UpgradeState::kDrainRequired).sum == 10);
   CHECK(figures.state_seconds.at(UpgradeState::kFailed).sum == 100);
-  CHECK_FALSE(figures.state_seconds.contains(UpgradeState::kCordonRequired));  // passed over by one patch
+  CHECK_FALSE(figures.state_seconds.contains(UpgradeState::kCordonRequired));  // skipped by a single patch
   CHECK_FALSE(figures.state_seconds.contains(UpgradeState::kDone));
   CHECK(figures.upgrade_seconds.Count() == 1);
   CHECK(figures.upgrade_seconds.sum == 111);
@@ -257,7 +257,7 @@ struct Rollout {
     REQUIRE(engine->Reconcile({}, policy).ok());
     return metrics->Snapshot();
   }
-  /// Nodes that wait for each reason, as the engine itself tells of all nodes.
+  /// Returns the number of waiting nodes by reason, as the engine itself reports it for all nodes.
   std::map<GateReason, int> Blocked() const {
     std::map<GateReason, int> blocked;
     for (const NodeGate& gate : engine->Everything().gates) ++blocked[gate.gate.reason];

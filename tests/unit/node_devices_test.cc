@@ -1,4 +1,4 @@
-// The devices in the view of a node, read from lists and from a cache.
+// Tests the devices in the view of a node, read from lists and from a cache.
 #include <memory>
 #include <optional>
 #include <set>

@@ -1,4 +1,4 @@
-// How long nodes take, by what became of them.
+// Tests how long nodes take, by outcome.
 #include "ledger/node_durations.h"
 
 #include "support/catch.h"
@@ -9,7 +9,8 @@ namespace {
 
 using internal::NodeDurations;
 
-// A node that has begun, and what became of it after minutes. `last_uid`: of the node that comes to an end.
+// Starts a node, and returns the measured durations. Each step is a state and the minute at which the node reaches it.
+// `last_uid` is the UID of the node in the last step.
 std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>& steps,
                                  const std::string& last_uid = "n1-uid") {
   NodeDurations durations;
@@ -26,7 +27,7 @@ std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>&
 TEST_CASE("A node takes from its start to its end") {
   CHECK(Took({{"drain-required", 0}, {"pod-restart-required", 3}, {"upgrade-done", 5}}) ==
         std::vector{absl::Minutes(5)});
-  // Another node under its name, which has the driver from the beginning.
+  // Another node with the same name has the driver from the beginning.
   CHECK(Took({{"drain-required", 0}, {"upgrade-done", 5}}, "another-uid").empty());
 }
 

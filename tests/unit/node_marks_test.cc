@@ -1,4 +1,4 @@
-// What stands on a node about the upgrade of a driver: read, kept and written.
+// Tests the marks of a driver upgrade on a node: how they are read, kept and written.
 #include "model/node_marks.h"
 
 #include <memory>
@@ -21,7 +21,7 @@ using internal::RestartOnly;
 
 constexpr absl::Time At(std::int64_t seconds) { return absl::FromUnixSeconds(seconds); }
 
-// A node on which nothing stands but `marks`.
+// Returns a node with no marks other than `marks`.
 Node NodeWith(const NodeMarks& marks) {
   const MarkChanges changes = ChangesBetween({}, marks, Gpu());
   Node node{.name = "n1", .unschedulable = changes.unschedulable.value_or(false)};
@@ -212,11 +212,11 @@ TEST_CASE("W1: without a label the other marks of an upgrade in progress tell it
   const StringMap timed = {{cordoned_by, "nvidia.com/gpu"}, {gpu.StageAnnotation(), "drain-required@1000@new"}};
   CHECK(state_of(named, true) == UpgradeState::kCordonRequired);
   CHECK(state_of(timed, true) == UpgradeState::kDrainRequired);
-  // The Go library leaves both behind when it has finished the upgrade.
+  // The Go library leaves both annotations behind when it has finished the upgrade.
   CHECK(state_of(timed, false) == UpgradeState::kUnknown);
   CHECK(state_of(timed, false, /*driver_runs=*/false) == UpgradeState::kDrainRequired);
   CHECK(state_of({{gpu.FailedRevisionAnnotation(), "new"}}, false) == UpgradeState::kFailed);
-  // An administrator cordoned the node: the note alone shows no more than that the node waited.
+  // An administrator cordoned the node, so the note alone shows only that the node waited.
   StringMap noted = {{gpu.InitiallyUnschedulableAnnotation(), "true"}};
   CHECK(state_of(noted, true) == UpgradeState::kUnknown);
   noted[gpu.StageAnnotation()] = "pod-restart-required@1000@new";
@@ -225,7 +225,7 @@ TEST_CASE("W1: without a label the other marks of an upgrade in progress tell it
   StringMap senseless = named;
   senseless[gpu.StageAnnotation()] = "uncordon-required@1000@new";
   CHECK(state_of(senseless, true) == UpgradeState::kCordonRequired);
-  // A label decides alone.
+  // A label alone decides the state.
   const Node done{.labels = {{gpu.StateLabel(), "upgrade-done"}}, .annotations = timed, .unschedulable = true};
   CHECK(DecodeMarks(done, gpu).State() == UpgradeState::kDone);
 }

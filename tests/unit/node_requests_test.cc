@@ -1,4 +1,4 @@
-// The requests of one node, as values: no cluster answers here.
+// Tests the requests of one node as values, without a cluster.
 #include "write/node_requests.h"
 
 #include "absl/strings/cord.h"
@@ -38,7 +38,7 @@ NodeAnswer Accepted(const NodeRequest& request) {
   return {};
 }
 
-/// Takes `answer` to the first request that is a T, and good answers to all others. Returns how many were asked.
+/// Responds to each request that is a T with `answer`, and accepts all others. Returns the number of requests.
 template <typename T>
 int Answer(NodeRequests& requests, const NodeAnswer& answer) {
   int count = 0;

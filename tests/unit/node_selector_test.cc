@@ -1,4 +1,4 @@
-// Several engines that share one driver's nodes, each with a policy of its own (upstream-behaviour §1.4).
+// Tests several engines that share one driver's nodes, each with its own policy (upstream-behaviour §1.4).
 #include <map>
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@ constexpr char kOwner[] = "example.com/owner";
 
 LabelSelector Owned(const std::string& owner) { return LabelSelector::FromMatchLabels({{kOwner, owner}}); }
 
-/// node-1 to node-4 are a's, node-5 and node-6 are b's, node-7 is nobody's. One engine for each owner.
+/// node-1 to node-4 belong to a, node-5 and node-6 to b, and node-7 to no owner. There is one engine for each owner.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster =

@@ -1,4 +1,4 @@
-// Shows what an ObjectStore makes of lists, watches and responses (arch-A11, api-A14 to api-A18).
+// Shows what an ObjectStore does with lists, watches and responses (arch-A11, api-A14 to api-A18).
 #include "read/object_store.h"
 
 #include "support/catch.h"
@@ -97,17 +97,17 @@ TEST_CASE("api-A18: a repeated list reports deleted, added and replaced objects"
 
 TEST_CASE("A late watch event does not replace the newer response to a write") {
   Store store;
-  store.NodeChanged(NodeAt("n2", "10", true));  // the answer to our patch
+  store.NodeChanged(NodeAt("n2", "10", true));  // the response to our patch
   store.Take(0);
   store.NodeChanged(NodeAt("n2", "7"));
   CHECK(store.Take(0).empty());
   CHECK(store.FindNode("n2")->unschedulable);
-  // But another node of that name is another node.
+  // A node with the same name but another UID is another node.
   Node reborn = NodeAt("n2", "8");
   reborn.uid = "reborn";
   store.NodeChanged(reborn);
   CHECK(store.FindNode("n2")->uid == "reborn");
-  // And the end of the first is not the end of the second.
+  // The deletion of the first node is not a deletion of the second.
   store.NodeDeleted(NodeAt("n2", "9"));
   CHECK(store.FindNode("n2"));
 }
@@ -157,7 +157,7 @@ TEST_CASE("A new engine takes everything, and so does an engine that has not tak
   CHECK(first.everything);
   CHECK(first.driver);
   CHECK(first.nodes == Names{"n1", "n2", "n3"});
-  CHECK_FALSE(store.BeginPodList("n1"));  // the interest was another's
+  CHECK_FALSE(store.BeginPodList("n1"));  // only the previous engine was interested
 
   for (int i = 0; i < 30'000; ++i) {
     const std::string name = "auto-" + std::to_string(i);

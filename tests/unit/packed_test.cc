@@ -1,4 +1,4 @@
-// What a cache keeps of nodes, and of the pods on them (arch-A11).
+// Tests the packed form in which a cache keeps nodes and the pods on them (arch-A11).
 #include "read/packed.h"
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-/// Draws every field, often from the ends of its range. The bindings name all members, so that one more does not
+/// Draws every field, often from the ends of its range. The bindings name all members, so that a new member does not
 /// compile until it is drawn, too.
 class Generator {
  public:
@@ -64,7 +64,7 @@ class Generator {
   }
 
  private:
-  // Of 128 and 16384 bytes on, one more byte tells the length.
+  // From 128 and 16384 bytes on, the encoded length takes one more byte.
   std::string Text() {
     const auto length = [this] { return static_cast<std::size_t>(random_.Pick({1, 127, 128, 255, 256, 1000})); };
     switch (random_.Below(8)) {

@@ -35,7 +35,7 @@ TEST_CASE("A driver keeps crashing by the restarts of the container that is not 
   }
 }
 
-// Kubernetes would not replace it, and nobody knows what revision it is to have.
+// Kubernetes would not replace it, and its target revision is unknown.
 TEST_CASE("A driver pod with an owner that does not control it is no orphan, but of an unknown revision") {
   for (const bool owned : {true, false}) {
     Pod pod = DriverPod("new").Build();
@@ -54,15 +54,15 @@ ControllerRevision Revision(const std::string& hash, std::int64_t number, std::u
   return {.name = "driver-" + hash, .owner_uid = "ds", .revision = number, .template_digest = {digest}};
 }
 
-// The DaemonSet's controller numbers a revision by those that it has seen. Its watch may be behind, as it is for a minute after
-// the API server was away (kubernetes#80698).
+// The DaemonSet's controller numbers a revision after those that it has seen. Its watch may lag behind, for instance in
+// the minute after the API server was away (kubernetes#80698).
 TEST_CASE("The engine wants the revision with the DaemonSet's template, whatever its number is") {
   const DaemonSet daemon_set{.name = "driver", .uid = "ds", .template_digest = {7}};
   for (const std::int64_t number : {4, 5, 6}) {
     INFO(number);
     CHECK(WantedRevision(daemon_set, {Revision("old", 5, 6), Revision("new", number, 7)}).wanted_revision == "new");
   }
-  // An API server of a newer version fills in members that the controller does not know. Then no revision has the template.
+  // A newer API server fills in members that the controller does not know. Then no revision has the template.
   CHECK(WantedRevision(daemon_set, {Revision("old", 5, 6), Revision("new", 6, 8)}).wanted_revision == "new");
 }
 

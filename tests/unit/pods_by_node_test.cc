@@ -1,4 +1,4 @@
-// All pods of a cluster by one list, of which some cannot be read.
+// Tests one list of all pods in a cluster, of which some cannot be read.
 #include "read/pods_by_node.h"
 
 #include "support/catch.h"
@@ -32,7 +32,7 @@ TEST_CASE("A pod that cannot be read is one of its node, or may be on any if it 
   Pods unknown({WebPod().Build(), broken});
   CHECK(absl::IsDataLoss(internal::ListPodsByNode({}, unknown).status()));
 
-  // One that is not bound yet is on none.
+  // An unbound pod belongs to no node.
   Pods unbound({WebPod().OnNode("").Build()});
   const auto none = internal::ListPodsByNode({}, unbound);
   REQUIRE(none.ok());

@@ -17,7 +17,7 @@ std::optional<int> InTheWay(const NodeUnderTest& node) {
   return pods ? std::optional(static_cast<int>(pods->size())) : std::nullopt;
 }
 
-// Two pods that work, one that has ended, one of a DaemonSet and one that no controller replaces.
+// Two pods that work, a finished pod, a pod of a DaemonSet, and a pod that no controller replaces.
 NodeUnderTest Busy() {
   NodeUnderTest node;
   node.WithPods(
@@ -42,7 +42,7 @@ TEST_CASE("Pods in the way are those that pod deletion chooses, and those that a
   CHECK(InTheWay(node) == 2);
   node.policy.pod_deletion = PodDeletionPolicy{.pod_selector = Selector("app=web")};
   CHECK(InTheWay(node) == 2);
-  // A drain comes only where the deletion could not be done.
+  // A drain follows only if the deletion could not be done.
   node.Draining();
   CHECK(InTheWay(node) == 2);
   node.policy.pod_deletion.reset();

@@ -26,7 +26,7 @@ UpgradePolicy Parsed(const std::string& document, const PolicyDefaults& defaults
   return *policy;
 }
 
-// As the GPU operator's manual has it, with its Helm spelling of podDeletion.
+// From the GPU operator's manual, with the Helm chart's spelling of podDeletion.
 constexpr const char* kGpuOperatorManual = R"(
   # autoUpgrade (default=true): Switch which enables / disables the driver upgrade controller.
   #     If set to false all other options are ignored.
@@ -274,7 +274,7 @@ TEST_CASE("values of the wrong type or out of range") {
       {"isolation: {deviceDrivers: []}", "isolation.deviceDrivers: must have names"},
       {"isolation: {schedulerNames: ['']}", "isolation.schedulerNames: must have names"},
       {"maxParallelUpgrades: !!str 1", "maxParallelUpgrades: YAML tags are not read, got \"tag:yaml.org,2002:str\""},
-      // Empty, it would drain everything.
+      // An empty selector would drain everything.
       {"drain: {podSelector: !keep}", "drain.podSelector: YAML tags are not read, got \"!keep\""},
       {"drain:\n  podSelector: !keep\n  force: true", "drain.podSelector: YAML tags are not read, got \"!keep\""},
       {"drain: !foo {}", "drain: YAML tags are not read, got \"!foo\""},
@@ -420,7 +420,7 @@ TEST_CASE("fractions of seconds are rounded up, so that none becomes for ever") 
   CHECK(read.deadlines.validation == absl::Seconds(2));
 }
 
-// Every field takes every one of its interesting values in some of the policies.
+// Gives every field each of its interesting values in some of the policies.
 class PolicyGenerator {
  public:
   explicit PolicyGenerator(unsigned seed) : random_(seed) {}

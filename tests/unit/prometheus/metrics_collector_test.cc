@@ -14,7 +14,7 @@ constexpr char kGpu[] = "nvidia.com/gpu";
 
 std::size_t Place(UpgradeState state) { return static_cast<std::size_t>(state); }
 
-/// Ten nodes in the middle of a rollout: no figure is zero.
+/// Ten nodes in the middle of a rollout, so that no metric is zero.
 MetricsSnapshot Figures() {
   MetricsSnapshot figures{.driver = kGpu, .auto_upgrade = true, .paused = true};
   figures.nodes = {.total = 10, .pending = 4, .in_progress = 4, .failed = 1, .done = 2, .slots = 3, .unavailable = 3};

@@ -22,7 +22,7 @@ TEST_CASE("a driver whose image cannot be pulled is told from one that crashes")
   CHECK(ClassOf({.failed_in = UpgradeState::kDrainRequired, .image_pull_fails = true}) == FailureClass::kDrainBlocked);
 }
 
-// By class.
+// Returns the number of failed nodes by class.
 std::array<int, kAllFailureClasses.size()> Failed(std::initializer_list<std::pair<FailureClass, int>> counts) {
   std::array<int, kAllFailureClasses.size()> failed = {};
   for (const auto& [failure, count] : counts) failed[static_cast<std::size_t>(failure)] = count;

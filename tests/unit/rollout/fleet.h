@@ -20,13 +20,13 @@
 
 namespace driverupgrade::internal {
 
-// What the limits of a policy leave, as numbers. INT_MAX: no limit.
+// Numbers that the limits of a policy leave. INT_MAX: no limit.
 struct Numbers {
   int slots = std::numeric_limits<int>::max();
   int headroom = std::numeric_limits<int>::max();
-  // If no node were unavailable.
+  // Headroom if no node were unavailable.
   int headroom_max = std::numeric_limits<int>::max();
-  // Once those under way have ended.
+  // Headroom once the nodes in progress have finished.
   int headroom_later = std::numeric_limits<int>::max();
 };
 class NumbersRoom final : public RolloutRoom {
@@ -75,7 +75,7 @@ class Fleet {
   }
 
   std::vector<int> Stages(const RolloutRules& rules) const { return AssignStages(view.nodes, rules.policy); }
-  // The names of the nodes in one stage.
+  // Returns the names of the nodes in one stage.
   std::vector<std::string> In(int stage, const RolloutRules& rules) const {
     std::vector<std::string> names;
     const std::vector<int> stages = Stages(rules);
@@ -87,7 +87,7 @@ class Fleet {
   RolloutStep Advance(const RolloutRecord& stored, const RolloutRules& rules, absl::Time now) const {
     return AdvanceRollout(stored, view, Stages(rules), rules, now);
   }
-  // Those that start now.
+  // Returns the names of the nodes that start now.
   std::vector<std::string> Started(const RolloutStep& step, const RolloutRules& rules, const Numbers& left = {},
                                    const StartTime& start = {}) const {
     std::vector<std::string> names;

@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Racks a and b with three nodes each, and one node that is in none.
+// Racks a and b with three nodes each, and one node without a rack.
 Fleet Racks() {
   Fleet fleet;
   for (const char* rack : {"a", "b"}) {

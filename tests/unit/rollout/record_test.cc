@@ -92,7 +92,7 @@ TEST_CASE("a record that has lost or changed bytes is read without harm") {
       if (text.empty()) break;
     }
     const ParsedRecord parsed = ParseRecord(text);
-    // It is the same after it was written again, so that it does not change by itself.
+    // The record stays the same when it is written and read again, so that it does not change on its own.
     CHECK(ParseRecord(FormatRecord(parsed.record)).record == parsed.record);
   }
 }

@@ -26,7 +26,7 @@ std::string ErrorOf(const std::string& document) {
   return std::string(policy.status().message());
 }
 
-// As the manual has it.
+// The example from the manual.
 constexpr const char* kExample = R"(
 rollout:
   stages:
@@ -117,7 +117,7 @@ TEST_CASE("an absent number of a stage is no limit, and a soak of zero is no soa
 
 TEST_CASE("a mistake in rollout is told with the path of its field") {
   const auto [document, error] = GENERATE(table<std::string, std::string>({
-      // What a document may hold at all.
+      // The shape of a document.
       {"{rolout: {}}", "rolout: unknown field (did you mean rollout?)"},
       {"{rollout: 3}", "rollout: must be a mapping, got 3"},
       {"{rollout: {stage: []}}", "rollout.stage: unknown field (did you mean stages?)"},

@@ -1,8 +1,8 @@
-// Two replicas roll out the same fleet, at odds with each other and with a record that gets lost, and nobody starts who
-// must not: the parts of a rollout in the smallest loop that needs all of them.
+// Two replicas roll out the same fleet, in conflict with each other and with a record that gets lost. No node starts
+// that must not. This is the smallest loop that needs all parts of a rollout.
 //
-// A replica reads the record and the grants first and the nodes second, and stores both by compare-and-set before it
-// starts a node at the version that it has read (ADR 0005). All three happen at different times.
+// A replica first reads the record and the grants, and then the nodes. It stores both by compare-and-set before it
+// starts a node at the version that it has read (ADR 0005). These three steps happen at different times.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -35,10 +35,10 @@ struct TrueNode {
   bool sick = false;
 };
 
-// What a replica reads and writes in one ConfigMap.
+// Contents of the ConfigMap that a replica reads and writes.
 struct Store {
   std::optional<std::string> record = std::nullopt;
-  // By the node's name: the version at which it may be started.
+  // Version at which a node may be started, by the node's name.
   std::map<std::string, int> grants = {};
   int version = 1;
 };
@@ -53,7 +53,7 @@ struct World {
 
 std::string RevisionOf(int revision) { return fmt::format("r{}", revision); }
 
-// The rules of the test in their own words: a day's work from eight to four.
+// The test's own definition of the window: every day from eight to four.
 bool IsOfficeHour(absl::Time now) {
   const absl::Duration of_day = now - absl::FromCivil(absl::ToCivilDay(now, absl::UTCTimeZone()), absl::UTCTimeZone());
   return absl::Hours(8) <= of_day && of_day < absl::Hours(16);
@@ -78,13 +78,13 @@ RolloutRules RandomRules(SeededRandom& random) {
   return RulesOf(policy, {});
 }
 
-// What has been true of a revision at any time; a replica that is behind may still go by it.
+// Everything that has been true of a revision at any time. A replica that is behind may still act on it.
 struct Facts {
-  std::map<int, absl::Time> ended;  // when the nodes of a stage had ended first
+  std::map<int, absl::Time> ended;  // when all nodes of a stage had finished for the first time
   std::set<std::string> approved;
 };
 
-// Looks at every start with all that is true, and notes what must not be.
+// Checks every start against the whole truth, and records each violation.
 class Referee {
  public:
   explicit Referee(const RolloutRules& rules) : policy_(rules.policy) {}
@@ -148,7 +148,7 @@ class Referee {
   std::string broken_;
 };
 
-// One that believes that it leads.
+// A replica that believes that it leads.
 class Replica {
  public:
   Replica(const RolloutRules& rules, Referee& referee) : rules_(rules), referee_(referee) {}
@@ -172,7 +172,7 @@ class Replica {
   int late_starts() const { return late_starts_; }
 
  private:
-  // As they were read; one with a grant that may be used any moment is under way.
+  // The nodes as they were read. A node with a grant that may be used at any moment counts as in progress.
   RolloutView View(std::map<std::string, int>& grants) const {
     RolloutView view{.revision = revision_, .approvals = approvals_};
     for (const TrueNode& node : nodes_) {
@@ -211,7 +211,7 @@ class Replica {
     }
     next.record = FormatRecord(step.record);
     if (next.record == read_->record && next.grants == read_->grants) return;
-    // Compare and set; the answer may be lost.
+    // Compare-and-set, whose response may be lost.
     if (world.store.version != read_->version) return;
     const bool was_halted = ParseRecord(world.store.record).record.halt || step.record.halt;
     ++next.version;
@@ -244,7 +244,7 @@ class Replica {
     if (units.size() > kMaxParallel || nodes > kMaxUnavailable) referee_.TooMany(node);
   }
 
-  // Of a group of which nobody was under way, all start that wait.
+  // Checks that if a node of a group starts, all waiting nodes of the group start.
   void CheckWhole(const RolloutView& view, const std::vector<int>& stages, const RolloutStep& step,
                   const std::vector<std::size_t>& started) {
     if (!rules_.policy.groups || rules_.policy.groups->mode != GroupMode::kTogether) return;
@@ -275,7 +275,7 @@ void Change(TrueNode& node, NodeProgress progress) {
   ++node.version;
 }
 
-// Something that nobody has decided.
+// A change that no replica has decided.
 void Happen(World& world, SeededRandom& random) {
   TrueNode& node = world.nodes[static_cast<std::size_t>(random.Below(kNodes))];
   switch (random.Below(40)) {

@@ -1,4 +1,4 @@
-// Stages, groups and order against the simplest code that says the same, over random fleets.
+// Tests stages, groups and order against the simplest code with the same results, over random fleets.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -77,7 +77,7 @@ bool SameGroup(const RolloutNode& a, const RolloutNode& b) {
   return a.node->name == b.node->name || (!LabelOf(a, "rack").empty() && LabelOf(a, "rack") == LabelOf(b, "rack"));
 }
 
-// What is wrong with the stages of the nodes; nothing if they are as the policy says.
+// Returns an error in the stages of the nodes, or an empty string if they follow the policy.
 std::string WrongStages(const Fleet& fleet, const RolloutPolicy& policy, const std::vector<int>& stages) {
   const auto& nodes = fleet.view.nodes;
   const bool together = policy.groups && policy.groups->mode == GroupMode::kTogether;
@@ -120,7 +120,7 @@ TEST_CASE("stages have the nodes that the policy says, in any fleet") {
     for (std::size_t i = 0; i < stages.size(); ++i) by_name[fleet.view.nodes[i].node->name] = stages[i];
     CAPTURE(seed);
     REQUIRE(WrongStages(fleet, policy, stages) == "");
-    // In whatever order they are listed, and however far they are.
+    // The result depends neither on the order of the list nor on the progress of the nodes.
     random.Shuffle(fleet.view.nodes);
     for (RolloutNode& node : fleet.view.nodes) {
       if (node.progress != NodeProgress::kLeftOut)
@@ -177,7 +177,7 @@ TEST_CASE("nodes are in the order that the policy says, in any fleet") {
   }
 }
 
-// Admits one node or group after the other, and looks at the whole fleet anew each time.
+// Admits one node or group at a time, and considers the whole fleet again each time.
 class NaiveAdmission {
  public:
   NaiveAdmission(const RolloutPolicy& policy, const Fleet& fleet, const std::vector<int>& stages, int open,
@@ -191,7 +191,7 @@ class NaiveAdmission {
     }
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return GoesBefore(nodes_[a], nodes_[b], policy_.order); });
-    // What is left of groups that have begun.
+    // Groups that have already started come first.
     if (Is(GroupMode::kTogether)) {
       std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return IsGroupUnderWay(i); });
     }
@@ -214,7 +214,7 @@ class NaiveAdmission {
       used_ += static_cast<int>(unit.size());
     }
     if (Count([&](std::size_t i) { return IsUnderWay(i); }) > 0) return started;
-    // Somebody is out of service, and nobody else is: no stage and no group is waited for.
+    // No node is in progress, so a node that is out of service need not wait for a stage or a group.
     for (const std::size_t i : order) {
       for (std::size_t j = 0; j < nodes_.size(); ++j) {
         const bool of_unit = Is(GroupMode::kTogether) ? SameGroup(nodes_[i], nodes_[j]) : i == j;
@@ -240,7 +240,7 @@ class NaiveAdmission {
   bool IsOpen(std::size_t i) const { return stages_[i] <= open_ || nodes_[i].out_of_service; }
   bool Waits(std::size_t i) const { return nodes_[i].progress == NodeProgress::kWaiting && IsOpen(i); }
 
-  // Slots of one stage: nodes, or groups with a node under way.
+  // Returns the slots used in one stage: nodes, or groups with a node in progress.
   int SlotsIn(int stage) const {
     std::set<std::string> groups;
     int nodes = 0;
@@ -268,7 +268,7 @@ class NaiveAdmission {
     if (!Is(GroupMode::kOneAtATime)) return true;
     if (Count([&](std::size_t i) { return !in_own(i) && IsUnderWay(i); }) > 0) return false;
     if (under_way > 0) return true;
-    // The group, by its first letters, of those that have been interrupted.
+    // If groups are interrupted, only the first of them by name may start nodes.
     std::set<std::string> interrupted;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const auto in_this = [&](std::size_t j) { return SameGroup(nodes_[i], nodes_[j]); };
@@ -284,7 +284,7 @@ class NaiveAdmission {
     return interrupted.empty() || *interrupted.begin() == GroupOf(*nodes_[own].node, *policy_.groups);
   }
 
-  // All of the unit wait for no stage, and with Together no other node of the group waits for one.
+  // True if the stage of the unit is open, or if the unit has no waiting node that is in service.
   bool StageAllows(const std::vector<std::size_t>& unit) const {
     if (stages_[unit.front()] <= open_) return true;
     return Count([&](std::size_t i) {
@@ -346,7 +346,7 @@ TEST_CASE("who starts is who would start if everybody were asked one by one") {
     REQUIRE(started == NaiveAdmission(rules.policy, fleet, stages, step.open, room).Run());
     starts += static_cast<int>(names.size());
   }
-  // It is no property of fleets in which nobody starts.
+  // The test would prove nothing if no node ever started.
   CHECK(starts > kSeeds);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Cliques a and b of three nodes, c of one.
+// Cliques a and b of three nodes each, and c of one.
 Fleet Cliques() {
   Fleet fleet;
   for (const char* name : {"a0", "a1", "a2", "b0", "b1", "b2", "c0"}) {
@@ -49,7 +49,7 @@ TEST_CASE("a group that starts together takes one slot and room for all, or wait
 TEST_CASE("room for a large group is kept free, but not for one that never fits") {
   const Fleet fleet = Cliques();
   CHECK(fleet.Started({}, Together(), {.headroom = 4, .headroom_max = 4}) == Names{"a0", "a1", "a2"});
-  // Nobody is under way who could make room: those that fit go on.
+  // No node in progress could make room, so the nodes that fit start.
   CHECK(fleet.Started({}, Together(), {.headroom = 2, .headroom_max = 5}) == Names{"c0"});
   CHECK(fleet.Started({}, Together(), {.headroom = 2, .headroom_max = 2}) == Names{"c0"});
 }

@@ -1,5 +1,6 @@
-// A rollout's way through its stages against the simplest code that says the same, over random histories: nodes get done,
-// fail and get sick, approvals come and go, the revision and the policy change, and the record is lost or not stored.
+// Tests a rollout's way through its stages against the simplest code with the same results, over random histories.
+// Nodes finish, fail and get sick, approvals come and go, the revision and the policy change, and the record is lost or
+// not stored.
 #include <optional>
 #include <set>
 #include <string>
@@ -21,13 +22,13 @@ using tests::SeededRandom;
 constexpr int kSeeds = 2000;
 constexpr int kTurns = 60;
 constexpr int kNodes = 7;
-// By which clocks may differ.
+// Maximum difference between clocks.
 constexpr absl::Duration kSkew = absl::Minutes(1);
 
-// What the twin remembers.
+// The twin's memory.
 struct Memory {
   std::string revision = {};
-  std::size_t stages = 0;  // of the policy by which it was at its stage
+  std::size_t stages = 0;  // number of stages in the policy that `stage` belongs to
   std::size_t stage = 0;
   std::optional<absl::Time> soak_since = std::nullopt;
   struct Halt {
@@ -47,7 +48,7 @@ struct Answer {
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
-// What is true, and not what is stored.
+// The true state, as opposed to the stored one.
 struct Truth {
   Fleet fleet = {};
   RolloutPolicy policy = {};
@@ -59,7 +60,7 @@ std::string NameOf(const RolloutPolicy& policy, std::size_t stage) {
   return stage == policy.stages.size() ? "rest" : policy.stages[stage].name;
 }
 
-// The stages are s0, s1, ...; a node's label has the number of its own, or one that is no stage.
+// The stages are s0, s1, ... A node's label is the number of its stage, or a number beyond the last stage.
 std::vector<const RolloutNode*> NodesOf(const Truth& truth, std::size_t stage) {
   std::vector<const RolloutNode*> nodes;
   for (const RolloutNode& node : truth.fleet.view.nodes) {
@@ -76,7 +77,7 @@ int FailuresThatMayBe(const RolloutStage& stage, std::size_t nodes) {
   return percent == nullptr ? std::get<Count>(*stage.max_failures).value : static_cast<int>(nodes) * percent->value / 100;
 }
 
-// Failures that nobody has waived.
+// Counts the failures that no approval has waived.
 int FailuresIn(const Truth& truth, std::size_t stage, const std::set<std::string>& waived) {
   int failures = 0;
   for (const RolloutNode* node : NodesOf(truth, stage)) {
@@ -115,13 +116,13 @@ bool HasEnded(const Truth& truth, std::size_t stage, const std::set<std::string>
          FailuresIn(truth, stage, waived) <= FailuresThatMayBe(truth.policy.stages[stage], nodes.size());
 }
 
-// The order has nothing to do with nodes that are sick or have failed.
+// The order does not affect nodes that are sick or have failed.
 bool LiftsNoHalt(RolloutPolicy before, const RolloutPolicy& after) {
   before.order = after.order;
   return before == after;
 }
 
-// Why the stage after it may not begin; nullopt: it may.
+// Returns the reason why the next stage may not start, or nullopt if it may.
 std::optional<GateReason> WhyNotPast(const Truth& truth, Answer& answer) {
   Memory& memory = answer.memory;
   const RolloutStage& stage = truth.policy.stages[memory.stage];
@@ -153,7 +154,7 @@ Answer Twin(const Memory& stored, const Truth& truth) {
   if (memory.soak_since && *memory.soak_since > truth.now + kSkew) memory.soak_since.reset();
 
   if (memory.halt) {
-    // Approvals that are taken back may be given anew.
+    // An approval that was withdrawn may be given again.
     std::erase_if(memory.halt->seen, [&](const std::string& one) { return !truth.approvals.contains(one); });
     const std::string approval = memory.halt->stage + "@" + revision;
     if (!LiftsNoHalt(memory.halt->policy, truth.policy)) {
@@ -180,7 +181,7 @@ Answer Twin(const Memory& stored, const Truth& truth) {
     memory.soak_since.reset();
   }
 
-  // Nobody starts by what is not stored yet.
+  // Nodes start only on the basis of a stored record.
   answer.halted = memory.halt || stored.halt;
   answer.open = other_revision || other_stages ? 0 : std::min(stored.stage, memory.stage);
   if (answer.open < memory.stage && !answer.halted) answer.closed = GateReason::kStage;
@@ -242,7 +243,7 @@ void Happen(Truth& truth, SeededRandom& random) {
   view.approvals = fmt::format("{}", fmt::join(truth.approvals, ","));
 }
 
-// What both remember, for a comparison.
+// Formats everything that both sides remember, for a comparison.
 std::string Tell(const std::string& stage, const std::optional<absl::Time>& soak_since,
                  const std::optional<std::string>& halt, const std::set<std::string>& waived) {
   return fmt::format("{}; soaks since {}; halt: {}; waived: {}", stage,
@@ -283,19 +284,19 @@ TEST_CASE("a rollout goes through its stages as the policy says, in any history"
       REQUIRE(Tell(step.record) == Tell(answer.memory, truth.policy));
       REQUIRE(step.open == static_cast<int>(answer.open));
       REQUIRE(step.halted.has_value() == answer.halted);
-      // While a halt is being lifted it is the reason.
+      // While a halt is being lifted, it remains the reason.
       const bool has_reason =
           answer.memory.halt || (!answer.halted && answer.open < truth.policy.stages.size());
       if (has_reason) REQUIRE(ToString(step.closed.reason) == ToString(answer.closed));
       REQUIRE(step.wake_at == answer.wake_at);
       advances += answer.open > 0;
       halts += answer.halted;
-      // Not stored now and then, and lost still less often.
+      // Some steps are not stored, and the record is lost even less often.
       if (random.Chance(90)) text = FormatRecord(step.record), memory = answer.memory;
       if (random.Chance(2)) text.clear(), memory = {};
     }
   }
-  // The histories come by what they are to show.
+  // The histories reach the cases that they are meant to show.
   CHECK(advances > kSeeds);
   CHECK(halts > kSeeds);
 }

@@ -16,7 +16,7 @@ const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 RolloutStage Canary() { return {.name = "canary", .nodes = Count{2}, .soak = absl::Hours(1)}; }
 RolloutRules Rules(std::vector<RolloutStage> stages) { return RulesOf({.stages = std::move(stages)}, {}); }
 
-// As if the record of each step were stored, until nothing changes any more.
+// Steps until nothing changes, as if the record of each step were stored.
 RolloutStep Settled(const Fleet& fleet, RolloutRecord record, const RolloutRules& rules, absl::Time now = kNow) {
   RolloutStep step = fleet.Advance(record, rules, now);
   while (step.record != record) {
@@ -57,7 +57,7 @@ TEST_CASE("the nodes of a stage are the same in any order of the list, and few c
   const Names after = fleet.In(0, rules);
   std::set_intersection(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(common));
   CHECK(common.size() >= 9);
-  // Not the first by name, which are often of one rack.
+  // Not the first nodes by name, because these are often in one rack.
   CHECK(before != Names{"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"});
 }
 
@@ -269,7 +269,7 @@ TEST_CASE("a sick node halts, for good, and until an approval that is new") {
   REQUIRE(halted.halted);
   CHECK(halted.halted->detail ==
         "node " + canary + " of stage canary is sick: GpuHealthy=False; to continue, give the approval canary@r1");
-  // Well again, and the approval was there before: halted all the same.
+  // The node is well again, and the approval was there before the halt, so the rollout stays halted.
   fleet.node(canary).sick.clear();
   halted = Settled(fleet, halted.record, rules);
   CHECK(halted.halted);
@@ -277,7 +277,7 @@ TEST_CASE("a sick node halts, for good, and until an approval that is new") {
   halted = Settled(fleet, halted.record, rules);
   CHECK(halted.halted);
   fleet.view.approvals = "canary@r1";
-  // Not before it is stored.
+  // The rollout stays halted until the new record is stored.
   CHECK(fleet.Advance(halted.record, rules, kNow).halted);
   const RolloutStep lifted = Settled(fleet, halted.record, rules);
   CHECK_FALSE(lifted.halted);
@@ -375,7 +375,7 @@ TEST_CASE("with several DaemonSets a halt stays while one of its revisions is wa
   const RolloutRecord halted = Settled(fleet, {}, rules).record;
   REQUIRE(halted.halt);
   fleet.node(fleet.In(0, rules)[0]).sick.clear();
-  // The DaemonSet of another kernel comes, or one of the two goes.
+  // The DaemonSet of another kernel appears, or one of the two disappears.
   fleet.view.revisions = GENERATE(std::set<std::string>{"a2", "b2", "c1"}, std::set<std::string>{"b2"});
   fleet.view.revision = GENERATE("a2, b2 and c1", "b2");
   const RolloutStep still = Settled(fleet, halted, rules);
@@ -386,8 +386,8 @@ TEST_CASE("with several DaemonSets a halt stays while one of its revisions is wa
   CHECK_FALSE(Settled(fleet, still.record, rules).halted);
 }
 
-// What another release computes, too: its installation lifts no halt and begins no rollout anew. A new field of the
-// policy that changes these has to be written only where it is set (FieldWriter).
+// Other releases compute the same fingerprints, so that installing them neither lifts a halt nor restarts a rollout. A
+// new policy field that changes the fingerprints must be written only if it is set (FieldWriter).
 TEST_CASE("the fingerprints of a policy stay as they are") {
   const RolloutRules none = RulesOf({}, {});
   CHECK(none.fingerprint == "90339c1c6ef24195");
@@ -533,7 +533,7 @@ TEST_CASE("W6: a stage continues without nodes that are not fit to start, and na
         "stage canary: 0 of 1 nodes have ended, 0 failed; 1 of 2 left out: a2, NotReady since 2027-01-15T08:00:00Z");
   fleet.Set("a1", NodeProgress::kDone);
   CHECK(Settled(fleet, {}, rules).open == 1);
-  // None is left that could show anything.
+  // No node is left that could prove the driver.
   fleet.Set("a1", NodeProgress::kLeftOut);
   step = Settled(fleet, {}, rules);
   CHECK(step.open == 0);

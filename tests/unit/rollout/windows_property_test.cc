@@ -1,4 +1,4 @@
-// Windows against clocks that are watched for ten years.
+// Tests windows against clocks that are watched for ten years.
 #include <string>
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace {
 
 using tests::SeededRandom;
 
-// All that happens happens at such times.
+// Everything happens at multiples of this time.
 constexpr absl::Duration kTick = absl::Minutes(5);
 constexpr int kTicksOfDay = 24 * 12;
 
@@ -24,7 +24,7 @@ RolloutWindow RandomWindow(absl::TimeZone zone, SeededRandom& random) {
        {absl::Weekday::monday, absl::Weekday::wednesday, absl::Weekday::saturday, absl::Weekday::sunday}) {
     if (random.Chance(50)) window.days.insert(day);
   }
-  // Also at times which the clocks skip or show twice.
+  // Includes times that the clocks skip or show twice.
   window.start = random.Chance(60) ? random.Pick({0, 30, 90, 120, 150, 1410}) * absl::Minutes(1)
                                    : random.Below(kTicksOfDay) * kTick;
   window.duration = random.Between(1, random.Pick({12, 100, 7 * kTicksOfDay})) * kTick;
@@ -43,10 +43,10 @@ RolloutPolicy RandomRollout(absl::TimeZone zone, SeededRandom& random) {
   return rollout;
 }
 
-// A person who looks at the clock of one window at every tick.
+// Reads the clock of one window at every tick.
 class Watcher {
  public:
-  // The clock is abseil's own, not that of the policy's table.
+  // The clock is abseil's own, not the one in the policy's table.
   explicit Watcher(const RolloutPolicy& rollout, const RolloutWindow& window)
       : rollout_(rollout), window_(window), zone_(Zone(window.time_zone.name())) {}
 
@@ -67,7 +67,7 @@ class Watcher {
   }
 
  private:
-  // Whole days are days of the clock, from the time that it was to show.
+  // Whole days are calendar days, counted from the nominal start even if the clocks skip it.
   absl::Time ClosesAt(absl::CivilSecond clock, absl::Time now) const {
     const std::int64_t days = window_.duration / absl::Hours(24);
     if (days * absl::Hours(24) != window_.duration) return now + window_.duration;
@@ -94,7 +94,7 @@ std::vector<bool> WatchedTicks(const RolloutPolicy& rollout, absl::Time begin, i
   return open;
 }
 
-// Whether it is open from each tick on for `needed` ticks more.
+// Returns for each tick whether the window stays open for `needed` more ticks.
 std::vector<bool> OpenForLong(std::vector<bool> open, int needed) {
   int run = 0;
   for (std::size_t i = open.size(); i-- > 0;) {
@@ -104,7 +104,7 @@ std::vector<bool> OpenForLong(std::vector<bool> open, int needed) {
   return open;
 }
 
-// The first tick at which `rollout` says something else than who watched; nothing if there is none.
+// Returns the first tick at which `rollout` and the watcher disagree, or an empty string.
 std::string Difference(const RolloutPolicy& rollout, int needed, absl::Time begin, const std::vector<bool>& expected,
                        int from, int to) {
   StartTime start{.until = absl::InfinitePast()};

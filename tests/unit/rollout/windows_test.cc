@@ -9,7 +9,7 @@ namespace {
 
 absl::TimeZone Zone(const char* name) { return LoadRolloutTimeZone(name).value(); }
 
-// `2026-03-28 22:00` on the clocks of `zone`; the first such time.
+// Returns the first time at which the clocks of `zone` show `text`, e.g. `2026-03-28 22:00`.
 absl::Time At(const char* text, const char* zone = "UTC") {
   absl::Time time;
   std::string error;
@@ -17,7 +17,7 @@ absl::Time At(const char* text, const char* zone = "UTC") {
   return time;
 }
 
-// As the issue's example: from Saturday and Sunday, 22:00, for six hours.
+// The example from the issue: from Saturday and Sunday, 22:00, for six hours.
 RolloutPolicy WeekendNights() {
   return {.windows = {{.days = {absl::Weekday::saturday, absl::Weekday::sunday},
                        .start = absl::Hours(22),
@@ -54,7 +54,7 @@ TEST_CASE("a window belongs to the weekday on which it starts, also after midnig
 
 TEST_CASE("a window keeps its length on the nights on which the clocks are set") {
   const RolloutPolicy rollout = WeekendNights();
-  // The clocks go on at 02:00 on 2026-03-29, and back at 03:00 on 2026-10-25.
+  // The clocks go forward at 02:00 on 2026-03-29, and back at 03:00 on 2026-10-25.
   CHECK(StartTimeAt(rollout, At("2026-03-29 04:59", "Europe/Berlin"), kNode).open);
   CHECK_FALSE(StartTimeAt(rollout, At("2026-03-29 05:00", "Europe/Berlin"), kNode).open);
   CHECK(StartTimeAt(rollout, At("2026-10-25 02:59", "Europe/Berlin"), kNode).open);
@@ -94,7 +94,7 @@ TEST_CASE("windows in several zones are one union") {
 TEST_CASE("closed days are days of the window's zone, and of UTC without windows") {
   RolloutPolicy rollout = WeekendNights();
   rollout.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)}};
-  // 2027-01-02 is a Saturday: its night begins closed and is open from midnight on.
+  // 2027-01-02 is a Saturday: its night starts closed and is open from midnight on.
   const absl::Time midnight = At("2027-01-03 00:00", "Europe/Berlin");
   CHECK(StartTimeAt(rollout, At("2026-12-26 23:00", "Europe/Berlin"), kNode) == Closed(rollout, midnight));
   CHECK(StartTimeAt(rollout, midnight, kNode) == Open(At("2027-01-03 04:00", "Europe/Berlin")));
@@ -166,7 +166,7 @@ TEST_CASE("W16: a window may begin on days of the month, also on its last one") 
   rollout.windows[0] = {.days = {absl::Weekday::tuesday}, .days_of_month = {8, 9, 10, 11, 12, 13, 14}};
   CHECK(StartTimeAt(rollout, At("2026-11-01 00:00"), kNode) == Shut(At("2026-11-10 00:00")));
   CHECK(StartTimeAt(rollout, At("2026-11-11 00:00"), kNode) == Shut(At("2026-12-08 00:00")));
-  // A day that few months have.
+  // A day that only a few months have.
   rollout.windows[0] = {.days_of_month = {31}};
   CHECK(StartTimeAt(rollout, At("2026-02-01 00:00"), kNode) == Shut(At("2026-03-31 00:00")));
 }

@@ -1,4 +1,5 @@
-// A rollout on the fake cluster: what an engine does with its record, and two engines that both believe that they lead.
+// Tests a rollout on the fake cluster: how an engine handles its record, and two engines that both believe that they
+// lead.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -38,7 +39,7 @@ std::optional<UpgradeState> StateOf(const Node& node) {
   return ParseUpgradeState(label == node.labels.end() ? "" : label->second);
 }
 
-// Canaries c0 and c1, and some nodes beside them; any number of engines, which know nothing of each other.
+// Canaries c0 and c1, and some other nodes. Any number of engines, which do not know each other.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster;
@@ -166,7 +167,7 @@ TEST_CASE("no node starts while the target revision of one of the DaemonSets is 
   CHECK(world.Begun() == 2);
 }
 
-// Lists of pods by one pass beside those of a pass that orders by name.
+// Returns how many more lists of pods a pass needs for this order than for an order by name.
 std::int64_t ListsToOrder(int nodes, OrderBy by) {
   const auto lists = [&](std::vector<RolloutOrder> order) {
     World world(nodes - 2);
@@ -188,7 +189,7 @@ TEST_CASE("an order by pods costs a list for each of a few nodes, one list for m
   CHECK(ListsToOrder(40, OrderBy::kName) == 0);
 }
 
-// What the record says that nodes take.
+// Returns the duration of an upgrade according to the record.
 std::optional<absl::Duration> Measured(const World& world) {
   const std::optional<ConfigMap> ledger = world.cluster->config_map("ops", "ledger");
   if (!ledger || !ledger->data.contains(kRecordKey)) return std::nullopt;
@@ -202,7 +203,7 @@ TEST_CASE("how long nodes take is measured, and stored in the record, also after
     return world.IsDone("c0") && world.IsDone("c1") && world.IsDone("n0") && world.IsDone("n1") && world.IsDone("n2");
   };
   world.RunUntil(*engine, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
-  CHECK_FALSE(Measured(world));  // of two nodes
+  CHECK_FALSE(Measured(world));  // only two nodes have finished
   world.cluster->FailNext(Operation::kPatchConfigMap, absl::UnavailableError("patch: 503"), 2);
   world.RunUntil(*engine, all_done);
   for (int i = 0; i < 60 && !Measured(world); ++i) {
@@ -252,15 +253,15 @@ TEST_CASE("a node is measured only by who began the node and has led ever since"
     world.RunUntil(engine, [&] { return world.Begun() == 5 && !all_done(); });
     world.cluster->Advance(absl::Hours(1));
   };
-  // The second sees what is left of nodes that the first began.
+  // The second engine sees only the end of upgrades that the first one started.
   begin(*first, "rev-3");
   lead_until_done(*second);
   CHECK_FALSE(Measured(world));
-  // The first leads again, and has seen nodes of these names begin long ago.
+  // The first engine leads again. It saw nodes with these names start long ago.
   begin(*second, "rev-4");
   lead_until_done(*first);
   CHECK_FALSE(Measured(world));
-  // A freeze is no part of what a node takes.
+  // A freeze does not count towards the duration of an upgrade.
   begin(*first, "rev-5");
   world.policy.auto_upgrade = false;
   static_cast<void>(world.Pass(*first));
@@ -289,14 +290,14 @@ TEST_CASE("the embedding operator halts a rollout, and the halt stays when it is
 }
 
 TEST_CASE("a replica that has not heard of a halt starts nobody, with a grant or without") {
-  // Cordoned by an administrator, a node asks for no slot, and so for no grant.
+  // A node that an administrator has cordoned needs no slot, and therefore no grant.
   const bool cordoned = GENERATE(false, true);
   World world(2);
   if (cordoned) world.cluster->Cordon("n0"), world.cluster->Cordon("n1");
   const auto first = world.Engine();
   const auto second = world.Engine();
   world.RunUntil(*second, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
-  // The canaries are done, and both know a record in which they are not.
+  // The canaries are done, but the record that both engines know does not show that.
   static_cast<void>(world.Pass(*first));
   world.sick = "a canary is sick";
   CHECK(GateOf(world.Pass(*first), "n0") == GateReason::kHalted);
@@ -357,7 +358,7 @@ TEST_CASE("an approval that is awaited is a finding, with what gives it, while a
   CHECK(asked(plan) == "stage canary waits for the approval canary@rev-2: " + command);
   CHECK(GateOf(plan, "n0") == GateReason::kApproval);
 
-  // A halt comes first: its own finding tells how it is lifted.
+  // A halt comes first, because its own finding explains how to lift it.
   world.sick = "the operator says so";
   CHECK(asked(world.Pass(*engine)).find("is halted") != std::string::npos);
   CHECK(asked(world.Pass(*engine)).find("waits for the approval") == std::string::npos);
@@ -380,8 +381,8 @@ TEST_CASE("nobody is asked for an approval when nothing waits for it") {
                      [](const Finding& finding) { return finding.code == FindingCode::kRollout; }));
 }
 
-// Two engines that both lead: one makes a pass in the midst of the other's, calls and answers get lost, engines crash,
-// and the record is lost now and then.
+// Two engines that both believe that they lead. One of them makes a pass in the middle of the other's pass, calls and
+// responses get lost, engines crash, and the record is lost occasionally.
 class RolloutDuel {
  public:
   explicit RolloutDuel(std::uint64_t seed) : random_(seed), world_(random_.Between(2, 4)) {
@@ -503,7 +504,7 @@ class RolloutDuel {
       broken_ = after.name + " starts before the canaries have soaked";
   }
 
-  // What is granted after a halt was stored.
+  // Watches the grants that are added after a halt was stored.
   void WatchLedger(const ConfigMap* before, const ConfigMap& after) {
     const auto entry = [](const ConfigMap* map, const char* key) {
       return map != nullptr && map->data.contains(key) ? std::optional(map->data.at(key)) : std::nullopt;

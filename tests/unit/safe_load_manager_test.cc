@@ -10,7 +10,7 @@ TEST_CASE("T39, T43: a driver waits while the annotation has a value, and is let
   const SafeLoadManager safe_load(Gpu());
   Node node{.name = "n1", .annotations = {{"team", "a"}, {Ofed().SafeLoadAnnotation(), "true"}}};
   const Node before = node;
-  CHECK_FALSE(safe_load.IsWaiting(node));  // another driver's
+  CHECK_FALSE(safe_load.IsWaiting(node));  // another driver's annotation
   node.annotations[Gpu().SafeLoadAnnotation()] = "";
   CHECK_FALSE(safe_load.IsWaiting(node));
   for (const char* value : {"true", "n1", "false"}) {

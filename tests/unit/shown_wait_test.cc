@@ -1,4 +1,4 @@
-// The annotation that shows the gate of a node in progress: when a planner writes, changes and removes it.
+// Tests the annotation that shows the gate of a node in progress: when a planner writes, changes and removes it.
 #include "decide/shown_wait.h"
 
 #include <memory>
@@ -27,7 +27,7 @@ std::string RefusedFor(const std::string& pod) {
   return "DisruptionBudget: team-a/" + pod + ": refused by disruption budget web";
 }
 
-/// A node that drains, with a pod whose eviction a budget has refused a moment ago, and a planner for it.
+/// A node that is draining, with a pod whose eviction a budget has just refused, and a planner for it.
 class Drain {
  public:
   Drain() {
@@ -43,7 +43,7 @@ class Drain {
     planner->SetPolicy(node.policy);
     planner->SetDriver(std::make_shared<const DriverFacts>(node.facts), {});
   }
-  /// The next eviction of the pod is due in ten hours.
+  /// Delays the next eviction of the pod by ten hours.
   void Refuse(const std::string& pod) {
     node.view.pods = {WebPod(pod).Build()};
     node.view.attempts.pods = {{pod + "-uid",
@@ -53,7 +53,7 @@ class Drain {
                                  .refusal = Refusal::kDisruptionBudget,
                                  .budget = "web"}}};
   }
-  /// Returns what is planned for the node, without doing it.
+  /// Returns the plan for the node without executing it.
   std::optional<NodePlan> Look(absl::Duration later) {
     node.now = kNow + later;
     planner->Update(std::make_shared<const NodeView>(node.view));
@@ -62,7 +62,7 @@ class Drain {
     if (plan.nodes.empty()) return std::nullopt;
     return std::move(plan.nodes.front());
   }
-  /// The same, and the node is patched.
+  /// The same, but also patches the node.
   std::optional<NodePlan> Pass(absl::Duration later) {
     std::optional<NodePlan> plan = Look(later);
     if (plan && plan->patch) {
@@ -166,7 +166,7 @@ TEST_CASE("Another detail, or another reason, is shown five minutes after the la
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   drain.Pass(kMinute);
-  drain.Pass(kMinute + kSecond);  // from here on it is known
+  drain.Pass(kMinute + kSecond);  // the planner knows it from here on
   drain.Refuse("db");
   CHECK_FALSE(drain.Pass(2 * kMinute));
   CHECK(drain.wake_at == kNow + 6 * kMinute + kSecond);
@@ -229,7 +229,7 @@ TEST_CASE("A node that waits for a slot does not get the annotation, nor one tha
   waiting.node.policy.max_unavailable = Count{0};
   waiting.planner->SetPolicy(waiting.node.policy);
   waiting.Pass(absl::ZeroDuration());
-  waiting.node.Annotated(Key(), "Failed: left there");  // goes with the start of the next upgrade
+  waiting.node.Annotated(Key(), "Failed: left there");  // the start of the next upgrade removes it
   CHECK_FALSE(waiting.Pass(absl::Hours(1)));
 
   Drain off;

@@ -30,7 +30,7 @@ struct World {
                  .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
                  .uses_driver = std::move(uses_driver)},
                 /*requestor=*/std::nullopt, &log) {}
-  /// The view of the only node, with its pods.
+  /// Returns the view of the only node, with its pods.
   NodeView Read() {
     auto snapshot = builder.Build({});
     REQUIRE(snapshot.ok());

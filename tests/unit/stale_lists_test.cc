@@ -1,4 +1,4 @@
-// Lists from a server that lags behind what the engine has read or written already.
+// Tests lists from a server that lags behind what the engine has already read or written.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,7 +13,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-/// Answers one list from what an earlier one has read, as a server does that lags.
+/// Responds to one list with the result of an earlier one, like a lagging server.
 class LaggingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

@@ -102,7 +102,7 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
 
   SECTION("newcomers that do not go fail the node at the drain deadline") {
     node.WithPods({WebPod().Build()}).StageBegan("pod-restart-required", absl::Seconds(300));
-    // Their time begins with their coming.
+    // Their time starts when they appear.
     verdict = node.Judge();
     CHECK(verdict.plan.evict.size() == 1);
     CHECK(node.After(verdict).annotations.at(Gpu().StageAnnotation()) == "pod-restart-required@1000@new");
@@ -251,7 +251,7 @@ TEST_CASE("W34: a validation pod that is ready too early is restarted, or named"
   node.view.attempts.pods["a"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = node.now};
   CHECK(node.Judge().plan.remove.empty());
   node.view.attempts = {};
-  // Nothing would replace it.
+  // No controller would replace it.
   node.WithPods({Validator("a").ReadySince(kNow - absl::Hours(1)).Build()});
   CHECK(node.Judge().plan.remove.empty());
 

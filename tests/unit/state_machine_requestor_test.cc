@@ -1,4 +1,4 @@
-// Requestor mode: T10, T34-T36, T50 with dep-F13, and H12-H16, which it mends.
+// Tests requestor mode: T10, T34-T36, T50 with dep-F13, and its fix for H12-H16.
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -74,7 +74,7 @@ TEST_CASE("T35: the driver pod is restarted once the object is ready") {
   const Verdict verdict = node.Judge();
   CHECK(Path(verdict.plan) == "pod-restart-required");
   CHECK(verdict.plan.remove.size() == 1);
-  // Somebody may have given the node its workloads back since the object was read (I2).
+  // Another client may have returned the node to its workloads since the engine read the object (I2).
   CHECK(verdict.plan.confirm == node.object());
   CHECK_FALSE(node.After(verdict).annotations.contains(std::string(kCordonedByAnnotation)));
 }
@@ -164,7 +164,7 @@ TEST_CASE(
   Node after = node.After(verdict);
   CHECK(after.unschedulable);
   CHECK(after.annotations.at(std::string(kCordonedByAnnotation)) == Gpu().Name());
-  CHECK(verdict.plan.remove.empty());  // not before its pods are known
+  CHECK(verdict.plan.remove.empty());  // only once its pods are known
 
   RequestedNode finished("uncordon-required", "new");
   finished.CordonedByUs();
@@ -426,7 +426,7 @@ TEST_CASE("dep-F9: a node in requestor mode is released in two rounds, its claim
   const Node after = Patched(node.view.node, *plan.patch);
   CHECK(after.labels.empty());
   CHECK(after.annotations.empty());
-  CHECK(after.unschedulable);  // the maintenance operator's
+  CHECK(after.unschedulable);  // cordoned by the maintenance operator
 }
 
 }  // namespace

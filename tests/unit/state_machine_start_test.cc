@@ -1,4 +1,4 @@
-// unknown, upgrade-done and upgrade-required (T1-T9).
+// Tests unknown, upgrade-done and upgrade-required (T1-T9).
 #include "decide/attempt_log.h"
 #include "model/cordon_names.h"
 #include "support/catch.h"
@@ -305,7 +305,7 @@ TEST_CASE("arch-A9: a node with an unanswered patch gets no other, and counts at
     verdict = node.Judge(/*admitted=*/true);
     CHECK(verdict.plan.patch);
     CHECK(verdict.tally.slots == 1);
-    // What it may have taken already it does not ask for again, or it would wait for itself.
+    // The node does not request again what it may already hold, or it would wait for itself.
     const Candidate candidate = *node.Judge().candidate;
     CHECK_FALSE(candidate.needs_slot);
     CHECK_FALSE(candidate.needs_headroom);
@@ -340,11 +340,11 @@ TEST_CASE("T8: a driver pod that needs no more than a restart is restarted on th
   CHECK(after.annotations.at(kCordonedBy) == Gpu().Name());
   CHECK(after.annotations.at(Gpu().RestartOnlyAnnotation()) == "old@new");
 
-  // The next pass, or another engine, goes by what stands on the node.
+  // The next pass, or another engine, follows the annotations on the node.
   node.view.node = after;
   node.view.restart_only = false;
   CHECK(node.Judge().plan.remove.size() == 1);
-  // A newer target has not been compared: the node is evacuated first.
+  // No call has compared the newer target, so the node is evacuated first.
   node.facts = Facts("newest");
   verdict = node.Judge();
   CHECK(verdict.plan.remove.empty());

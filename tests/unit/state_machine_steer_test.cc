@@ -1,4 +1,4 @@
-// The taint by which gangs that restart are steered to upgraded nodes (B-13).
+// Tests the taint that steers restarting gangs to upgraded nodes (B-13).
 #include <string>
 #include <vector>
 

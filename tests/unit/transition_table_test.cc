@@ -1,4 +1,4 @@
-// The transition table, and the pages that are made from it. `DRIVERUPGRADE_REWRITE=1` rewrites them.
+// Tests the transition table and the pages that are generated from it. `DRIVERUPGRADE_REWRITE=1` rewrites the pages.
 #include "testing/transition_table.h"
 
 #include <filesystem>
@@ -62,7 +62,7 @@ TEST_CASE("IsLegalEdge knows the table's edges only") {
   CHECK_FALSE(IsLegalEdge(UpgradeState::kDone, UpgradeState::kDone));
 }
 
-// One judgement with EveryState pacing makes at most one transition: each must stand in the table.
+// One judgement with EveryState pacing makes at most one transition, which the table must contain.
 TEST_CASE("T1-T49: whatever a node looks like, one transition of it stands in the table") {
   std::set<std::pair<UpgradeState, UpgradeState>> seen;
   for (const UpgradeState from : kAllUpgradeStates) {
@@ -86,7 +86,7 @@ TEST_CASE("T1-T49: whatever a node looks like, one transition of it stands in th
       if (flag(11) && flag(10)) node.options.requestor->enabled = false;
       if (flag(12)) node.view.restart_only = true;
       const Verdict verdict = node.Judge(/*admitted=*/true);
-      // Without a label the other marks decide where the node is, and it passes several states at once.
+      // Without a label the other marks determine the node's state, and the node passes several states at once.
       const bool has_label = from != UpgradeState::kUnknown;
       UpgradeState left = verdict.plan.from;
       CAPTURE(std::string(ToString(left)), std::string(ToString(verdict.plan.to())), variant);
@@ -99,7 +99,7 @@ TEST_CASE("T1-T49: whatever a node looks like, one transition of it stands in th
       }
     }
   }
-  // And the table has nothing that never happens.
+  // Every transition in the table can happen.
   for (const Transition& transition : kTransitions) {
     CAPTURE(std::string(ToString(transition.from)), std::string(ToString(transition.to)));
     CHECK(seen.contains({transition.from, transition.to}));

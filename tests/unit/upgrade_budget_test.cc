@@ -1,4 +1,4 @@
-// Budget arithmetic and admission (§5.3, dep-F14, dep-F18).
+// Tests budget arithmetic and admission (§5.3, dep-F14, dep-F18).
 #include "decide/admission/upgrade_budget.h"
 
 #include <algorithm>
@@ -179,7 +179,7 @@ TEST_CASE("§5.3: the examples of the specification, as admissions") {
   CHECK(Admitted(row.budget, Candidates(row.waiting)) == row.admitted);
 }
 
-// How many nodes start, of a fleet written as `<count> <state>[!]`, with `!` for nodes that are cordoned.
+// Returns how many nodes start in a fleet written as `<count> <state>[!]`, with `!` for cordoned nodes.
 int Starts(const UpgradePolicy& policy, const std::vector<std::pair<int, std::string>>& fleet) {
   ClusterSnapshot snapshot;
   snapshot.driver = std::make_shared<const DriverFacts>(Facts("new"));

@@ -1,4 +1,4 @@
-// What an observer hears that is about more than one pass.
+// Tests the observer's calls that concern more than one pass.
 #include "driverupgrade/upgrade_controller.h"
 
 #include <algorithm>
@@ -93,10 +93,10 @@ TEST_CASE("A rollout that ends is told once, with what has become of it") {
   CHECK(world.Logged("msg=\"rollout ended\" driver=nvidia.com/gpu nodes=2 done=2 failed=0") == 1);
   CHECK(world.Logged("msg=\"rollout ended\"") == 1);
   CHECK(world.Logged("msg=trouble") == 0);
-  CHECK(world.Logged("msg=leads") == 0);  // nobody else could
+  CHECK(world.Logged("msg=leads") == 0);  // no other replica could lead
 }
 
-/// Counts the driver pods that are gone when the finding NothingIsEvicted comes.
+/// Counts the driver pods deleted before the finding NothingIsEvicted appears.
 class DeletionsSoFar final : public Observer {
  public:
   explicit DeletionsSoFar(std::shared_ptr<FakeCluster> cluster) : cluster_(std::move(cluster)) {}
@@ -146,7 +146,7 @@ TEST_CASE("Labels that match no DaemonSet, and a policy that evicts nothing, are
   CHECK(logged("NoDaemonSet") == 0);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-3");
   world.Turn(controller, 200);
-  CHECK(logged("NothingIsEvicted") == 2);  // a rollout of its own
+  CHECK(logged("NothingIsEvicted") == 2);  // a separate rollout
   controller.SetPolicy({.auto_upgrade = true, .drain = DrainPolicy{}});
   world.cluster->RemoveDaemonSet(world.fleet.ns, world.fleet.daemon_set);
   world.Turn(controller, 5);
@@ -171,7 +171,7 @@ TEST_CASE("All nodes are looked at for the end of a rollout only where something
   REQUIRE(moving.totals.Moving() == 1);
 
   CHECK_FALSE(ended(nothing));
-  CHECK(looks == 0);  // nothing has begun
+  CHECK(looks == 0);  // nothing has started
   CHECK_FALSE(ended(moving));
   for (int pass = 0; pass < 5; ++pass) CHECK_FALSE(ended(nothing));
   CHECK(looks == 1);  // paused, and nothing happens
@@ -201,7 +201,7 @@ TEST_CASE("All nodes are looked at for the end of a rollout only where something
   SECTION("without a cache each plan has all gates") {
     everything.gates = {};
     CHECK(ended({}));
-    CHECK_FALSE(ended({}));  // until another one begins
+    CHECK_FALSE(ended({}));  // the end is reported only once for each rollout
   }
 }
 

@@ -1,4 +1,4 @@
-// The whole ring on the fake cluster: passes until nothing moves any more, in virtual time.
+// Tests the whole engine on the fake cluster: passes until nothing moves, in virtual time.
 #include "driverupgrade/upgrade_engine.h"
 
 #include <atomic>
@@ -117,7 +117,7 @@ TEST_CASE("A gate that is shown costs one patch, and only on the node that is st
   world.policy.drain->timeout = absl::InfiniteDuration();
   world.Start(fleet);
   world.RunUntilAll("upgrade-done", absl::Seconds(59));
-  // Three for the node that is done, and one for the node that drains.
+  // Three patches for the node that is done, and one for the node that drains.
   CHECK(world.cluster->CallCount(Operation::kPatchNode) == 4);
   world.RunUntilAll("upgrade-done", absl::Hours(1));
   CHECK(world.cluster->CallCount(Operation::kPatchNode) == 5);
@@ -141,7 +141,7 @@ TEST_CASE("defect-D16: a refused eviction is paced, not hammered") {
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
   world.Start(fleet);
   world.RunUntilAll("upgrade-failed");
-  // 300 s at 5, 10, 20 and then every 40 s.
+  // 300 s with attempts after 5, 10, 20 and then every 40 s.
   CHECK(world.cluster->CallCount(Operation::kEvictPod) <= 12);
   CHECK(world.cluster->CallCount(Operation::kEvictPod) >= 8);
 }
@@ -163,7 +163,8 @@ TEST_CASE("An eviction of a pod that is gone already counts as accepted") {
   CHECK(evicted.status.ok());
   CHECK(evicted.evictions_accepted == 1);
   CHECK(evicted.evictions_refused == 0);
-  // The answer was wrong here: the pod still runs. It is asked again, with the patience for one that is on its way.
+  // This response was wrong: the pod still runs. The engine evicts it again, but only after the time that a terminating
+  // pod gets.
   world.cluster->Advance(absl::Seconds(29));
   world.Pass();
   CHECK(world.cluster->CallCount(Operation::kEvictPod) == 1);
@@ -258,7 +259,7 @@ TEST_CASE("wake_at alone drives a rollout, whatever fails on the way") {
     const absl::Time cluster_event = world.cluster->NextEventTime();
     const absl::Time wake = result.ok() ? result->wake_at.value_or(absl::InfiniteFuture()) : world.clock->Now();
     REQUIRE(std::min(wake, cluster_event) < absl::InfiniteFuture());
-    // The next change of the cluster would be a watch event.
+    // In production, the next change of the cluster would be a watch event.
     world.cluster->RunUntil(std::max(std::min(wake, cluster_event), world.clock->Now() + absl::Milliseconds(20)));
   }
   CHECK(world.AllIn("upgrade-done"));
@@ -273,7 +274,7 @@ TEST_CASE("A crash after any request leads to the same end") {
     const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
     world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
     world.Start(fleet);
-    // From then on the process sends nothing: its later requests of the same pass are lost with it.
+    // The process sends nothing after that, and its later requests of the same pass are lost, too.
     int sent = 0;
     const auto die = [&](const testing::Call& call) -> std::optional<absl::Status> {
       const bool write = call.operation == Operation::kPatchNode || call.operation == Operation::kEvictPod ||
@@ -286,7 +287,7 @@ TEST_CASE("A crash after any request leads to the same end") {
       world.Pass();
       world.cluster->Advance(absl::Seconds(1));
     }
-    if (sent <= crash_at) calls = sent;  // nothing was left to lose
+    if (sent <= crash_at) calls = sent;  // there was nothing left to lose
     world.cluster->SetFaultHooks(nullptr, nullptr);
     world.Start(fleet);
     world.RunUntilAll("upgrade-done", absl::Minutes(10));
@@ -392,7 +393,7 @@ TEST_CASE("dep-F9: Release gives every node back in the middle of an upgrade, an
   CHECK(world.engine->Release({})->plan.nodes.empty());
 }
 
-/// Holds the next list of nodes until it is let go.
+/// Holds the next list of nodes until it is released.
 class HeldFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -436,7 +437,7 @@ TEST_CASE("Whoever asks why a node waits hears what the last pass found, and doe
   world.policy.auto_upgrade = false;
   std::thread pass([&] { world.Pass(); });
   facade->AwaitHeld();
-  // With a lock that the pass holds these would never come back.
+  // If the pass held a lock here, these calls would never return.
   CHECK(world.engine->Explain("node-5")->reason == GateReason::kPaused);
   const Plan before = world.engine->Everything();
   CHECK(before.totals.total > 0);
@@ -465,7 +466,8 @@ TEST_CASE("A facade that lacks an operation is found at start") {
   CHECK(UpgradeEngine::Create(Gpu(), world.cluster, options).status().code() == absl::StatusCode::kInvalidArgument);
 }
 
-/// Holds patches of nodes until so many are under way at once; from then on, or when it gives up, it holds nothing.
+/// Holds patches of nodes until `wanted` of them are in progress at the same time. Then, or when it gives up, it holds
+/// nothing.
 class MeetingFacade final : public ForwardingFacade {
  public:
   MeetingFacade(std::shared_ptr<ClusterFacade> next, int wanted) : ForwardingFacade(std::move(next)), wanted_(wanted) {}

@@ -33,7 +33,8 @@ inline bool IsBusy(const std::string& state) {
   return !parsed || IsInProgress(*parsed);
 }
 
-/// A cluster, an engine, and what never happened: counted from the cluster's commits, not by the engine.
+/// A cluster, an engine, and events that must never happen, counted from the cluster's commits rather than by the
+/// engine.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster = {};

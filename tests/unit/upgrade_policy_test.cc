@@ -8,7 +8,7 @@
 namespace driverupgrade {
 namespace {
 
-// Which parts of a policy one field is in.
+// The parts of a policy that contain one field.
 struct Parts {
   bool rules;
   bool limits;

@@ -22,7 +22,7 @@ TEST_CASE("A driver is proved when there is a validation pod on its node, and al
   CHECK(validation.Evaluate({}) == Validation{.missing = "no pod matches app=validator on the node"});
   CHECK(validation.Evaluate({other}) == Validation{.missing = "no pod matches app=validator on the node"});
   CHECK(validation.Evaluate({other, Validator("one", true)}) == Validation{.passed = true});
-  // The first that is missing is told, whatever comes after.
+  // The first missing pod is reported, regardless of the later ones.
   CHECK(validation.Evaluate({Validator("one", true), Validator("two", false), Validator("three", false)}) ==
         Validation{.missing = "validation pod operator/two is not ready"});
 }
@@ -41,13 +41,13 @@ TEST_CASE("dep-F22: a validation pod proves the driver only if it became ready l
   CHECK(result.missing ==
         "validation pod operator/one has been ready since 1970-01-01T00:16:39Z, before the new driver pod "
         "(1970-01-01T00:16:40Z); restart it");
-  // Kubernetes has whole seconds.
+  // Kubernetes times have a resolution of one second.
   CHECK(validation.Evaluate({ready_at(1000)}, driver_ready).passed);
-  // A pod counts if a time is not known.
+  // A pod counts if one of the times is unknown.
   CHECK(validation.Evaluate(early).passed);
   CHECK(validation.Evaluate({Validator("one", true)}, driver_ready).passed);
   CHECK(ValidationManager(selector, EarlyValidation::kCount).Evaluate(early, driver_ready).passed);
-  // An early pod that is terminating is waited for.
+  // A terminating early pod must disappear first.
   std::vector<Pod> terminating = {ready_at(999)};
   terminating[0].deletion_timestamp = driver_ready;
   CHECK_FALSE(validation.Evaluate(terminating, driver_ready).passed);

@@ -1,4 +1,4 @@
-// How a cache keeps its watches going: in virtual time and without threads.
+// Tests how a cache keeps its watches going, in virtual time and without threads.
 #include "driverupgrade/watch_cache.h"
 
 #include <map>
@@ -47,7 +47,7 @@ TEST_CASE("A cache is synced when each collection has been read, and says so") {
   world.clock->Advance(absl::Seconds(1));
   world.cache->Turn({});
   CHECK(world.cache->Synced());
-  CHECK(world.told == 1);  // though there is no change at all
+  CHECK(world.told == 1);  // although nothing has changed
 }
 
 TEST_CASE("A clock that is set back does not keep a broken watch waiting") {
@@ -70,7 +70,7 @@ TEST_CASE("A cluster without NodeMaintenances is one that has none, until it has
   CHECK(world.cache->Maintenances(0, "n1") == std::vector<NodeMaintenance>{});
   CHECK(world.cache->Health(absl::ZeroDuration()).ok());
   world.cache->Turn({});
-  // Who says now that there is no such kind may be wrong, so what was seen is not forgotten.
+  // A server that now denies the kind may be wrong, so the objects seen before are not forgotten.
   world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
   world.cache->Turn({});
   CHECK(world.cache->Health(absl::ZeroDuration()).message().find("no such kind") != std::string::npos);
@@ -140,16 +140,17 @@ TEST_CASE("One failure of the watch on nodes is enough to find out that the clus
   REQUIRE(world.cache->FindNode("n1")->labels.contains("of"));
   REQUIRE(world.cluster->RestoreBackup());
 
-  // The API server is back before a second attempt could fail, and versions are overtaken at once.
+  // The API server is back before a second attempt could fail, and reaches the old versions again immediately.
   for (const char* name : {"n2", "n3", "n4"}) world.cluster->AddNode(testing::NodeBuilder(name).Build());
   world.cluster->FailNext(Operation::kWatchNodes, absl::UnavailableError("connection reset"));
   world.cache->Turn({});
-  // A pass would decide by the lost time, and its writes may be taken: of nodes that had not changed in that time.
+  // A pass would decide on data from the lost time. Its writes would be accepted for nodes that had not changed in that
+  // time.
   CHECK_FALSE(world.cache->Synced());
   world.clock->Advance(absl::Seconds(5));
   world.cache->Turn({});
   CHECK_FALSE(world.cache->FindNode("n1")->labels.contains("of"));
-  world.cache->Turn({});  // the other kinds, read again
+  world.cache->Turn({});  // the other kinds, listed again
   CHECK(world.cache->Synced());
 }
 
@@ -161,7 +162,7 @@ TEST_CASE("A watch on another kind that has failed once goes on where it was, an
   CHECK(world.cache->Synced());
 }
 
-/// Ends as it is told, after it has listed where that is asked for.
+/// Ends with the status of `next`, after listing where `next` requires that.
 class Scripted final : public internal::WatchFollower {
  public:
   struct Round {
@@ -227,7 +228,7 @@ TEST_CASE("api-A17: a watch that fails again and again comes later and later, wi
 TEST_CASE("A list that is followed by 410 each time is asked for less and less often") {
   FollowerWorld world;
   world.follower.next = {.status = absl::OutOfRangeError("too old"), .lists = true};
-  CHECK(world.follower.Pause() == absl::ZeroDuration());  // the first time that is what watches do
+  CHECK(world.follower.Pause() == absl::ZeroDuration());  // once, this is normal for a watch
   absl::Duration before = absl::ZeroDuration();
   for (int i = 0; i < 4; ++i) {
     const absl::Duration pause = world.follower.Pause();
@@ -272,7 +273,7 @@ TEST_CASE("Every end of a watch counts once, by its reason") {
   CHECK(after({.lives = absl::Minutes(5)}) == Counts{2, 0, 0, 0});
   CHECK(after({.status = absl::OutOfRangeError("too old")}) == Counts{2, 1, 0, 0});
   CHECK(after({.status = absl::UnavailableError("reset"), .lives = absl::Minutes(1)}) == Counts{2, 1, 1, 0});
-  CHECK(after({}) == Counts{2, 1, 2, 0});  // ended as soon as it began
+  CHECK(after({}) == Counts{2, 1, 2, 0});  // ended as soon as it started
 }
 
 TEST_CASE("A kind that the cluster does not have is no failure of its watch, and who is stopped does not begin again") {

@@ -1,4 +1,4 @@
-// Engines of several owners on one cache, under one limit.
+// Tests the engines of several owners, which share one cache and one limit.
 #include "service/engine_group.h"
 
 #include <set>
@@ -17,7 +17,7 @@ using testing::FakeCluster;
 
 constexpr char kOwner[] = "example.com/owner";
 
-/// node-1 to node-3 are a's, node-4 to node-6 are b's. Each may have all its nodes in progress at once.
+/// node-1 to node-3 belong to a, node-4 to node-6 to b. Each owner may have all its nodes in progress at once.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster =
@@ -128,7 +128,7 @@ TEST_CASE("each owner is a requestor of its own, where the engines are any") {
   const EngineOptions own = EngineOptionsOf(common, spec);
   CHECK(own.state_machine.requestor->id == "nvidia.doca-nnp-a");
   CHECK(own.snapshot.driver_labels == spec.driver_labels);
-  // What the maintenance operator would not take is shortened, and stays another for another owner.
+  // An ID that is too long for the maintenance operator is shortened, and still differs between owners.
   EngineSpec longer = spec;
   longer.requestor_suffix = "-nnp-" + std::string(40, 'a') + "." + std::string(40, 'b');
   const std::string id = EngineOptionsOf(common, longer).state_machine.requestor->id;
@@ -222,7 +222,7 @@ TEST_CASE("lines say whose nodes they are about") {
 TEST_CASE("a node that somebody has left out ends a rollout well, one that has failed or is frozen does not") {
   World world;
   world.Run({"a"}, std::nullopt);
-  CHECK_FALSE(world.group->End());  // nobody has looked yet
+  CHECK_FALSE(world.group->End());  // no engine has made a pass yet
   SECTION("left out by the skip label") {
     world.cluster->EditNode("node-2", [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
     for (int i = 0; i < 400 && !world.group->End(); ++i) world.Turn();

@@ -44,7 +44,7 @@ TEST_CASE("what an engine holds is not known before it has looked at all nodes")
   CHECK(observer.use() == 3);
 }
 
-// Engines as the limit sees them: each takes as much as it may, and gives back at random.
+// Engines as the limit sees them: each of them takes as much as it may, and releases slots at random.
 TEST_CASE("engines that are stepped in turn never hold more than the limit together") {
   std::mt19937 random(GENERATE(range(0u, 50u)));
   const int limit = static_cast<int>(random() % 6);
@@ -55,7 +55,7 @@ TEST_CASE("engines that are stepped in turn never hold more than the limit toget
       held[i] -= static_cast<int>(random() % (held[i] + 1u));
       UpgradeBudget budget{.parallel_max = 1 + static_cast<int>(random() % 4), .parallel_used = held[i]};
       budget.shared = SharedSlotsOf(seen, i, limit);
-      // A pass sees what it holds by now, and starts up to its limits.
+      // A pass sees what the engine holds by now, and starts nodes up to its limits.
       held[i] += budget.ParallelFree();
       seen[i] = held[i];
     }

@@ -1,4 +1,4 @@
-// The text of an operator's report for upgradectl.
+// Tests the report of an operator's options for upgradectl.
 #include "service/reported_options.h"
 
 #include <string>

@@ -1,7 +1,7 @@
 """Checks the layout of the page of a rollout for faults that a user sees at once. No pixels are compared, because fonts differ."""
 from timeline_page import expect
 
-# Returns what is wrong. Lengths have a tolerance of a pixel, because layouts are rounded.
+# Returns the faults. Lengths have a tolerance of a pixel, because layouts are rounded.
 LAYOUT = """(() => {
   const faults = [], seen = element => element.checkVisibility({visibilityProperty: true, opacityProperty: true});
   const all = selector => [...document.querySelectorAll(selector)].filter(seen), box = element => element.getBoundingClientRect();
@@ -96,12 +96,12 @@ CONTRAST = """(() => {
 
 
 def expect_layout(browser, what):
-    """Nothing is cut off, covered or too small to be seen."""
+    """Checks that nothing is cut off, covered or too small to be seen."""
     faults = browser.value(LAYOUT)
     expect(f"{what}: {faults}", not faults)
 
 
 def expect_contrast(browser, what):
-    """Texts, and the squares of all states that are shown, stand out."""
+    """Checks the contrast of texts and of the squares of all shown states."""
     faults = browser.value(CONTRAST)
     expect(f"{what}: {faults}", not faults)

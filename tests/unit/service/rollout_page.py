@@ -68,7 +68,7 @@ SOAK_GATE = gate("Soak", "Clock", detail="stage canary soaks until 12:12:34", no
 
 
 def make_node(number, count, state, finished=None):
-    """A node of a rollout in which nodes start in the order of their names; `finished` of them until now."""
+    """Returns a node of a rollout in which nodes start in the order of their names, and `finished` of them have ended."""
     name = f"gpu-{number:0{max(3, len(str(count - 1)))}}"
     passed = state in ("upgrade-done", "upgrade-failed")
     since = 6800 * (1 - number / (finished or count)) + 20 if passed else (30 + number * 37 % 500 if state in IN_PROGRESS else 7100)
@@ -123,7 +123,7 @@ def settle(document):
 
 
 def world(count, share=0.5, groups=0):
-    """A document in which `share` of the nodes are done."""
+    """Returns a document in which `share` of the nodes are done."""
     document = {"apiVersion": "driverupgrade/v1", "kind": "Rollout", "at": ago(0), "version": "0.9.0",
                 "driver": {"domain": "nvidia.com", "name": "gpu"}, "leader": True, "replica": "gpu-operator-7d9c", "lastPass": ago(2),
                 "pools": [{"name": "cluster-policy", "autoUpgrade": True, "paused": False, "findings": [],
@@ -139,7 +139,7 @@ def world(count, share=0.5, groups=0):
 
 
 class Operator:
-    """Serves the page and a document. While `is_down` it closes every connection."""
+    """Serves the page and a document. While `is_down` is set, it closes every connection."""
 
     def __init__(self, page):
         self.page, self.is_down, self.is_streaming, self.refusal, self.requests = page, False, True, None, []
@@ -216,7 +216,7 @@ class Operator:
             while (body := bodies.get()) is not None:
                 request.wfile.write(b"event: rollout\ndata: " + body + b"\n\n")
         except OSError:
-            pass  # the page was left
+            pass  # the browser has left the page
         self.streams.remove(bodies)
         request.close_connection = True
 
@@ -256,7 +256,7 @@ class PageBrowser(Browser):
         self.until(f"matchMedia('(prefers-color-scheme: dark)').matches === {str(dark).lower()}")
 
     def visit(self, operator, document, fragment=""):
-        """Also waits for the stream: what is pushed earlier would come with the next poll only, half a minute later."""
+        """Also waits for the stream, because an earlier push would come only with the next poll, half a minute later."""
         operator.is_down = False
         operator.show(document)
         begun = operator.streams_begun
@@ -270,7 +270,7 @@ class PageBrowser(Browser):
         wait(expression, lambda: self.value(f"Boolean({expression})"), seconds)
 
     def becomes(self, expression, wanted):
-        """After a key or a click: events may come later than the answer."""
+        """For use after a key or a click, because events may come later than the response."""
         wait(f"{expression} is {wanted!r}", lambda: self.value(expression) == wanted, last=lambda: self.value(expression))
 
     def shows(self, name, wanted):
@@ -288,7 +288,7 @@ class PageBrowser(Browser):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **text)
 
     def seen(self, name):
-        """The text of an element as a user sees it."""
+        """Returns the text of an element as a user sees it."""
         return self.value(f"document.getElementById('{name}').innerText")
 
     def says(self, name, *parts):
@@ -299,12 +299,12 @@ class PageBrowser(Browser):
 
 
 def labels(document):
-    """The beginnings of the accessible names that nodes must have."""
+    """Returns the beginnings of the accessible names that nodes must have."""
     return {f"{node['name']}: {node['state'] or 'unknown'}" for node in document["nodes"]}
 
 
 def named(browser):
-    """Names of the buttons in the accessibility tree, up to the first comma or age."""
+    """Returns the names of the buttons in the accessibility tree, up to the first comma or age."""
     nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
     names = (node["name"].get("value", "") for node in nodes
              if node.get("role", {}).get("value") == "button" and not node["ignored"] and "name" in node)
@@ -473,24 +473,24 @@ def check_keyboard(browser, operator):
     browser.until("document.getElementById('panel').open")
     browser.says("panel", "gpu-199", "upgrade-required", "MaxParallel", "2 of 2", "History", "driver out of date")
     browser.becomes("location.hash", "#node=gpu-199")
-    # The node is drawn at another place while its panel is open.
+    # The node is drawn in another place while its panel is open.
     moved = world(200, groups=10)
     moved["nodes"][199] |= {"state": "upgrade-failed", "gate": FAILED_GATE, "group": "rack-1"}
     browser.push(operator, settle(moved))
     browser.says("panel", "upgrade-failed", "CrashLoopBackOff", "upgradectl retry NODE")
     browser.press("Escape")
     browser.until("!document.getElementById('panel').open")
-    # A dialog's close event is a task of its own, which may come after the answer to the key.
+    # A dialog's close event is a separate task, which may come after the response to the key.
     browser.until(f"({focused}).startsWith('gpu-199: upgrade-failed')")
 
-    # From the table: a node whose drain is blocked.
+    # Opens a node with a blocked drain from the table.
     name = next(node["name"] for node in moved["nodes"] if node["state"] == "drain-required")
     browser.value(f"document.querySelector('#rows [data-node={name}]').focus()")
     browser.press("Enter")
     browser.says("panel", "refused by disruption budget web", "Fails in", "Next try in", "Pod shop/web-0", "the workloads",
                  "kubectl get pdb -n shop", "Failed requests", "RESOURCE_EXHAUSTED")
     browser.click("#panel .command button")
-    browser.shows("spoken", "Copied")  # stays, and the button's text does not
+    browser.shows("spoken", "Copied")  # the announcement stays, but the button's text does not
     browser.push(operator, world(200, groups=10))
     browser.press("Escape")
     browser.until("document.activeElement.closest('#rows')")
@@ -528,7 +528,7 @@ def check_filters(browser, operator):
 
 
 def processor_ms(browser):
-    """Processor time of script, style and layout so far: unlike elapsed time, other work on the machine hardly changes it."""
+    """Returns the processor time of script, style and layout so far. Unlike elapsed time, it hardly depends on other work."""
     metrics = {metric["name"]: metric["value"] for metric in browser.call("Performance.getMetrics")["metrics"]}
     return 1000 * sum(metrics[name + "Duration"] for name in ("Script", "RecalcStyle", "Layout"))
 
@@ -572,7 +572,7 @@ def check_large(browser, operator):
 
 
 def all_states(count):
-    """A document with nodes in every state; some of each wait for an administrator."""
+    """Returns a document with nodes in every state. Some nodes in each state wait for an administrator."""
     document = world(count, groups=7)
     for i, node in enumerate(document["nodes"]):
         node |= {"state": (["", "upgrade-required", "node-maintenance-required", "post-maintenance-required", "upgrade-done",

@@ -47,7 +47,7 @@ struct ShownWorld : World {
     return 0;
   }
   json::Document Document() {
-    clock->Advance(absl::Seconds(1));  // it is formatted at most once a second
+    clock->Advance(absl::Seconds(1));  // the page is formatted at most once a second
     return ParsedJson(service->Rollout());
   }
 };
@@ -117,7 +117,7 @@ TEST_CASE("The document costs the cluster nothing, and has the same tag until so
   CHECK(answer.find("Content-Type: application/json\r\n") != std::string::npos);
   const std::size_t at = answer.find("ETag: ") + 6;
   const std::string tag = answer.substr(at, answer.find("\r\n", at) - at);
-  world.clock->Advance(absl::Seconds(3));  // ages are the reader's business
+  world.clock->Advance(absl::Seconds(3));  // the reader computes ages itself
   CHECK(HttpGet(port, "/rollout", {.header = "If-None-Match: " + tag}).starts_with("HTTP/1.1 304"));
   CHECK(CallsOf(*world.cluster) == before);
 }

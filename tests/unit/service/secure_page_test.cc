@@ -86,7 +86,7 @@ TEST_CASE("A stream ends when its reader loses the right") {
     may_read = false;
     return true;
   });
-  REQUIRE(stream);  // it has ended by itself
+  REQUIRE(stream);  // it has ended on its own
   CHECK(text.find("event: rollout\n") != std::string::npos);
 }
 

@@ -94,7 +94,7 @@ struct World {
     REQUIRE(next.ok());
     return *next;
   }
-  // One step, after which everything that has happened has been seen by the cache.
+  // Makes one step, and returns when the cache has seen everything that has happened.
   void Turn() {
     Step();
     if (director.worked && director.worked->has_cache) cluster->AwaitWatchesIdle(kWatches);

@@ -1,4 +1,4 @@
-// The whole service on the fake cluster: who steps it steps everything.
+// Tests the whole service on the fake cluster: one step runs all its parts.
 #include "driverupgrade/service/upgrade_service.h"
 
 #include <atomic>
@@ -36,8 +36,8 @@ TEST_CASE("a service leads, upgrades every node, and leaves the Lease to others 
   CHECK(world.service->Healthy().ok());
   CHECK(world.service->Ready().ok());
   CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder == "a");
-  CHECK(world.director.worked->deadline <= world.clock->Now() + absl::Seconds(10));  // as a leader's calls have to be
-  CHECK(world.director.worked->scope == 1);                                          // after the engine's own
+  CHECK(world.director.worked->deadline <= world.clock->Now() + absl::Seconds(10));  // each leader call needs one
+  CHECK(world.director.worked->scope == 1);                                          // after the engine's own scope
   world.service->Stop();
   CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder.empty());
 }
@@ -139,7 +139,7 @@ TEST_CASE("the Lease tells the policy in effect, and a new leader's takes its pl
   const UpgradePolicy last = world.director.wanted->front().policy;
   world.director.wanted = std::nullopt;
   world.clock->Advance(absl::Seconds(20));
-  CHECK(reported() == policies(last));  // the last word of a leader that has gone
+  CHECK(reported() == policies(last));  // the last report of a leader that has exited
   world.Turn();
   CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder == "b");
   CHECK(reported().empty());
@@ -259,7 +259,7 @@ TEST_CASE(
   REQUIRE(world.director.refused.size() == 1);
   CHECK(absl::IsInvalidArgument(world.director.refused.at("no DNS name")));
   CHECK(world.Logged("msg=\"an engine cannot be made\" owner=\"no DNS name\"") == 1);
-  // A change of policies is for the engines that run.
+  // A change of policies affects only running engines.
   world.director.wanted->back().policy.paused = true;
   world.Step();
   CHECK(world.director.refused.size() == 1);

@@ -197,7 +197,7 @@ TEST_CASE("a driver pod of a crashing template is never ready and counts restart
   CHECK(IsReady(world.On("n2").front()));
   CHECK(world.On("n1").front().phase == PodPhase::kRunning);
   CHECK_FALSE(IsReady(world.On("n1").front()));
-  // Pauses of 10, 20, 40 seconds.
+  // After pauses of 10, 20 and 40 seconds.
   world.cluster.Advance(absl::Seconds(70));
   CHECK(world.On("n1").front().container_statuses.front().restart_count == 3);
   world.cluster.Advance(absl::Hours(1));

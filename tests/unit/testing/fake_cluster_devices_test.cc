@@ -1,4 +1,4 @@
-// Dynamic Resource Allocation in the fake cluster: rules as they were measured on Kubernetes 1.37.
+// Tests Dynamic Resource Allocation in the fake cluster, with the rules as measured on Kubernetes 1.37.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -42,7 +42,7 @@ struct World {
                     {}, {.name = now.name, .uid = now.uid, .resource_version = now.resource_version, .effect = effect})
                 .ok());
   }
-  /// A pod with a claim of its own for one device.
+  /// Adds a pod with its own claim for one device.
   void AddPod(const std::string& name, bool admin_access = false) {
     Pod pod = PodBuilder("team-a", name).WithUid("u-" + name).Pending().Build();
     pod.resource_claims = {name};

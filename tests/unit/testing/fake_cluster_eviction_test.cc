@@ -84,7 +84,7 @@ TEST_CASE("a budget without a disruption left refuses in the server's words and 
   CHECK(answer.retry_after == absl::ZeroDuration());
   CHECK_FALSE(world.cluster.pod(second.ns, second.name)->deletion_timestamp.has_value());
 
-  // The successor of the first pod is ready: the next may go.
+  // The successor of the first pod is ready, so the next pod may go.
   world.cluster.Advance(absl::Minutes(1));
   CHECK(world.Budget().disruptions_allowed == 1);
   CHECK(world.Evict(second).accepted());
@@ -119,7 +119,7 @@ TEST_CASE("maxUnavailable counts from the replicas that there should be, not fro
   for (const char* name : {"n1", "n2", "n3"}) world.cluster.Cordon(name);
   REQUIRE(world.Evict(world.On("n1")).accepted());
   world.cluster.Advance(absl::Hours(1));
-  // The successor finds no node.
+  // No node has room for the successor.
   CHECK(world.Budget().desired_healthy == 2);
   CHECK(world.Budget().current_healthy == 2);
   CHECK(world.Evict(world.On("n2")).refusal == Refusal::kDisruptionBudget);

@@ -243,7 +243,7 @@ TEST_CASE("threads may use one cluster at a time") {
     threads.emplace_back([&world, i] {
       const CallContext context;
       for (int k = 0; k < 50; ++k) {
-        // Compare and swap until it is ours: no increment is lost.
+        // Compares and swaps until it succeeds, so that no increment is lost.
         for (;;) {
           const Node node = world.cluster.GetNode(context, {.name = "n1"}).value();
           auto found = node.labels.find("count");

@@ -21,7 +21,7 @@ using testing::PodBuilder;
 
 const std::string kName = "nvidia-operator-n1";
 
-// One node, and a client that asks for its maintenance.
+// One node, and a client that requests its maintenance.
 struct World {
   World() { node = cluster.AddNode(NodeBuilder("n1").Build()); }
 
@@ -36,14 +36,14 @@ struct World {
     REQUIRE(created.ok());
     return *created;
   }
-  // The object as it is; it must be there.
+  // Returns the object, which must exist.
   NodeMaintenance Object(const std::string& name = kName) {
     const auto object = cluster.node_maintenance("default", name);
     REQUIRE(object.has_value());
     return *object;
   }
   bool Exists(const std::string& name = kName) { return cluster.node_maintenance("default", name).has_value(); }
-  // The reason of the condition Ready; empty if there is none.
+  // Returns the reason of the condition Ready, or an empty string without that condition.
   std::string State(const std::string& name = kName) {
     for (const Condition& condition : Object(name).conditions) {
       if (condition.type == "Ready") return condition.reason;
@@ -72,7 +72,7 @@ struct World {
     patch.conditions->push_back({.type = "RequestorFailed", .status = status, .reason = "FailedMaintenance"});
     REQUIRE(cluster.PatchNodeMaintenance(context, patch).ok());
   }
-  // An object that stands in the given state.
+  // Adds an object in the given state.
   void AddIn(const std::string& state, const std::vector<std::string>& additional = {}) {
     NodeMaintenance object = Request();
     object.additional_requestors = additional;
@@ -166,7 +166,7 @@ TEST_CASE("a patch of a NodeMaintenance is of one list at most, of that version 
           patch.conditions = std::vector<Condition>();
         }) == absl::StatusCode::kNotFound);
   CHECK(world.Object() == before);
-  // What changes nothing gives no new version.
+  // A write that changes nothing keeps the version.
   world.SetRequestors({"nvidia.network.operator"});
   CHECK(world.Object() == before);
 }
@@ -381,7 +381,7 @@ TEST_CASE("M5: an empty selector matches every pod, and only a timeout ends the 
   CHECK(world.State() == "Ready");
 }
 
-// Pods a drain has to do with, on n1: as many objects as kinds.
+// Adds one pod of each kind that matters to a drain to n1.
 void AddPodsOfAllKinds(FakeCluster& cluster) {
   cluster.AddDaemonSet({.ns = "gpu", .name = "driver"});
   cluster.AddPod(PodBuilder("a", "mirror").OnNode("n1").Mirror().Build());

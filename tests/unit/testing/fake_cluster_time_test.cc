@@ -41,7 +41,7 @@ TEST_CASE("what is due by a clock that somebody else moved has happened before t
   const Pod old_pod = cluster.daemon_set_pods("gpu", "driver").front();
   const CallContext context;
   REQUIRE(cluster.DeletePod(context, {.pod = old_pod.ref}).ok());
-  // Two seconds to stop and five to start: the successor's start counts from the end of its predecessor.
+  // Two seconds to stop and five to start: the successor starts when its predecessor has ended.
   clock->SleepFor(absl::Seconds(7), {});
   const std::vector<Pod> pods = cluster.ListPods(context, {.ns = "gpu"}).value();
   REQUIRE(pods.size() == 1);

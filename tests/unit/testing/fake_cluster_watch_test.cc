@@ -40,7 +40,7 @@ struct World {
   FakeCluster cluster;
 };
 
-// A watch of nodes on a thread, until it ends or is stopped.
+// Runs a watch of nodes on a thread, until the watch ends or is stopped.
 class NodeWatch {
  public:
   NodeWatch(FakeCluster& cluster, WatchParams params, absl::Time deadline = absl::InfiniteFuture())
@@ -48,7 +48,7 @@ class NodeWatch {
           status_ = cluster.WatchNodes({.deadline = deadline, .stop = stop}, params, sink);
         }) {}
 
-  /// Waits for the end.
+  /// Waits for the end of the watch.
   absl::Status Join() {
     thread_.join();
     return status_;
@@ -162,7 +162,7 @@ TEST_CASE("every kind is watched, in one namespace or all") {
     WatchRecorder<decltype(kind)> sink;
     CHECK(cluster.Poll<decltype(kind)>({}, params, sink).ok());
     Lines lines = sink.Take();
-    // The names of pods are made up.
+    // The names of pods are generated.
     for (std::string& line : lines) line = line.substr(0, line.find("/driver-"));
     return lines;
   };
@@ -266,7 +266,7 @@ TEST_CASE("a watch sees what happens by the clock, whoever moves it") {
   world.cluster.AwaitWatchesIdle(1);
   CHECK(watch.sink.Take() == Lines{"list n1 n2"});
   world.clock->SleepFor(absl::Minutes(1), {});
-  // Not by a call that lets things happen.
+  // The clock alone caused the change, not a call of the cluster.
   world.cluster.AwaitWatchesIdle(1);
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)"});
 }
@@ -411,7 +411,7 @@ TEST_CASE("while a sink is busy its watch is not idle") {
   };
   world.cluster.Cordon("n1");
   begun.wait();
-  // It awaits nobody.
+  // The helper releases the sink without waiting for anything.
   std::jthread helper([&] { released.count_down(); });
   world.cluster.AwaitWatchesIdle(1);
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)"});
@@ -434,7 +434,7 @@ TEST_CASE("many watches see the same order while several threads write") {
     }
   }
   world.cluster.AwaitWatchesIdle(2);
-  // n1 and n2 are removed each time, n3 from the second time on.
+  // n1 and n2 are removed each time, and n3 from the second time on.
   CHECK(all.sink.lines.size() == 449);
   CHECK(all.sink.lines == again.sink.lines);
   CHECK(all.sink.version == world.Version());

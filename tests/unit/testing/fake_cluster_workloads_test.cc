@@ -133,13 +133,13 @@ TEST_CASE("pods added with a ReplicaSet as owner make it known, and it keeps the
   CHECK(ControllerOf(one)->uid == ControllerOf(two)->uid);
   world.Evict(one);
   world.cluster.Advance(absl::Minutes(1));
-  // The node of the old pod still had it when the successor was placed.
+  // The old pod's node still ran it when the successor was placed.
   REQUIRE(world.On("n3").size() == 1);
   const Pod successor = world.On("n3").front();
   CHECK(successor.labels == one.labels);
   CHECK(successor.has_empty_dir);
   CHECK(world.cluster.pods().size() == 2);
-  // Replacing a pod by hand does not add to the number.
+  // Replacing a pod by hand does not increase the number.
   world.cluster.AddPod(PodBuilder("a", "web-2").OnNode("n3").OwnedByReplicaSet("web").Build());
   world.cluster.Advance(absl::Minutes(1));
   CHECK(world.cluster.pods().size() == 2);

@@ -1,4 +1,4 @@
-/// A sink that notes what it is given, one line a call.
+/// A sink that records each call as one line.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_TESTING_WATCH_RECORDER_H_
 #define DRIVERUPGRADE_TESTS_UNIT_TESTING_WATCH_RECORDER_H_
 
@@ -25,7 +25,7 @@ std::string Label(const T& object) {
   }
 }
 
-/// Read it when the watch is idle or has ended.
+/// Read the records when the watch is idle or has ended.
 template <class T>
 class WatchRecorder final : public WatchSink<T> {
  public:
@@ -46,14 +46,14 @@ class WatchRecorder final : public WatchSink<T> {
   }
   bool OnBookmark(std::string_view version) override { return Note("bookmark", version); }
 
-  /// What came since it was last asked.
+  /// Returns the lines since the last call of Take.
   Lines Take() { return std::exchange(lines, {}); }
 
   Lines lines = {};
-  /// Of the last call.
+  /// Version in the last call.
   std::string version = {};
   T last = {};
-  /// It wants no more after so many calls.
+  /// Number of calls after which the sink ends the watch.
   std::size_t limit = 1'000'000;
   /// Runs in every call.
   std::function<void()> during = [] {};

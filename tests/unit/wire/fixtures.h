@@ -1,5 +1,5 @@
-// Documents as a real API server answers them, cut down to one of everything that matters plus some that must
-// not.
+// Documents in the form of a real API server, reduced to one of everything that matters and some things that must not
+// matter.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_WIRE_FIXTURES_H_
 #define DRIVERUPGRADE_TESTS_UNIT_WIRE_FIXTURES_H_
 

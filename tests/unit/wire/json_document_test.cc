@@ -1,4 +1,4 @@
-// What is kept of a document.
+// Tests which parts of a document are kept.
 #include "wire/json_document.h"
 
 #include "support/catch.h"

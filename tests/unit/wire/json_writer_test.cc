@@ -1,4 +1,4 @@
-// The writer's own way for plain texts writes the same bytes as RapidJSON.
+// The writer's own fast path for plain texts writes the same bytes as RapidJSON.
 #include "wire/json_writer.h"
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace {
 
 using internal::JsonWriter;
 
-// `text` is valid UTF-8.
+// `text` must be valid UTF-8.
 std::string ByRapidJson(const std::string& text) {
   internal::rapidjson::StringBuffer buffer;
   internal::rapidjson::Writer<internal::rapidjson::StringBuffer> writer(buffer);

@@ -147,7 +147,8 @@ TEST_CASE("a controller revision is read, its number beyond the precision of a d
                                             R"("driver"}}}}})"});
 }
 
-// As the API server gives the template of a DaemonSet, and as its controller writes it into a ControllerRevision.
+// Compares the template of a DaemonSet in the form of the API server with the one that the DaemonSet's controller
+// writes into a ControllerRevision.
 TEST_CASE("a DaemonSet and its current revision have templates with the same digest") {
   const auto digest = [](const std::string& image) {
     return ParseObject<DaemonSet>(
@@ -188,7 +189,7 @@ TEST_CASE("what is missing or null is the default, what is unknown is tolerated"
   const Pod odd = *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"name":"p","labels":null,"deletionTimestamp":null},
     "spec":{"volumes":[{"name":"v","emptyDir":null}],"containers":null},"status":{"phase":"Hibernating"},"new":[{}]})");
   CHECK(odd == Pod{.ref = {.name = "p"}, .phase = PodPhase::kUnknown, .volumes = {{.name = "v"}}});
-  // A list without items is empty: Go writes null for it.
+  // A list without items is empty, because Go writes null for it.
   CHECK(ParseList<Pod>(R"({"kind":"PodList","items":null})")->items.empty());
   CHECK(ParseList<Pod>(R"({"kind":"PodList","metadata":{"continue":"abc"}})")->continue_token == "abc");
 }
@@ -406,7 +407,7 @@ TEST_CASE("a malformed document is an error that says at which byte") {
       {"NUL behind", std::string("{\"kind\":\"Node\"}\0junk", 20), "malformed JSON at byte 15: NUL"},
       {"NUL within", std::string("{\"kind\":\"No\0de\"}", 16), "malformed JSON at byte 11: NUL"},
       {"invalid UTF-8", "{\"kind\":\"No\xC3(\"}", "malformed JSON at byte 11: invalid encoding in string"},
-      // The parser reads on; found by fuzz_answers, fuzz_objects and fuzz_watch_framing.
+      // The parser reads on past such an error. Found by fuzz_answers, fuzz_objects and fuzz_watch_framing.
       {"UTF-8 cut at the end", "{\"kind\":\"No\xF2", "malformed JSON at byte 11: invalid encoding in string"},
       {"UTF-8 cut before the end", "{\"kind\":\"No\xF2\n", "malformed JSON at byte 11: invalid encoding in string"},
       {"overlong UTF-8", "{\"kind\":\"No\xC0\xAF\"}", "malformed JSON at byte 11: invalid encoding in string"},
@@ -549,7 +550,7 @@ TEST_CASE(
   CHECK(wants(affinity(a + "," + b), {{"os", "b"}}));
   CHECK_FALSE(wants(affinity(a + "," + b), {{"os", "c"}}));
   CHECK_FALSE(wants(selector + "," + affinity(a), {{"os", "a"}}));
-  // Labels do not tell: the node selector alone decides.
+  // Labels do not matter: the node selector alone decides.
   CHECK(wants(affinity(named), {}));
   CHECK_FALSE(wants(selector + "," + affinity(a + "," + named), {{"os", "a"}}));
 }

@@ -149,7 +149,7 @@ TEST_CASE("an event's name and message keep to the limits of the API") {
   params.node_name[228] = '.';
   CHECK(NameOf(params).substr(0, 229) == std::string(228, 'n') + ".");
   params.node_name[227] = '.';
-  CHECK(NameOf(params).size() == 252);  // 227, because a name must not contain two dots in a row, and 25.
+  CHECK(NameOf(params).size() == 252);  // 227, because a name must not contain two consecutive dots, plus 25.
   params.message = std::string(1023, 'm') + "µ and more";
   CHECK(Contains(FormatEvent(params, "c"), "\"message\":\"" + std::string(1023, 'm') + "\","));
   params.time = absl::InfiniteFuture();
@@ -163,7 +163,7 @@ TEST_CASE("what is written is valid UTF-8 and has no raw control characters") {
   CHECK(Contains(patch, "\"k\":\"a" + replaced + replaced + "(" + replaced + replaced + replaced + "\\u0001z\""));
 }
 
-// A text longer than what is looked at at once, with the character at each place in it.
+// The text is longer than the block that is checked at once, and has the character at each place in turn.
 TEST_CASE("a control character is escaped wherever it stands, and read again") {
   for (char control = 0; control < 0x20; ++control) {
     for (std::size_t place = 0; place < 40; ++place) {

@@ -14,7 +14,7 @@ namespace {
 using testing::FakeClock;
 using Counts = std::map<RequestKind, std::uint64_t>;
 
-/// Answers after a while.
+/// Responds after a while.
 class SlowTransport final : public HttpTransport {
  public:
   explicit SlowTransport(std::shared_ptr<FakeClock> clock) : clock_(std::move(clock)) {}
@@ -106,7 +106,7 @@ TEST_CASE("A meter may be fed by many threads") {
     threads.emplace_back([&] {
       for (int n = 0; n < 100; ++n) {
         meter.Count({"get", "nodes", "200"});
-        meter.Time("get", -absl::Seconds(1));  // the clock was turned back
+        meter.Time("get", -absl::Seconds(1));  // the clock was set back
       }
     });
   }

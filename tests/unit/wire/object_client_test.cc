@@ -172,12 +172,12 @@ TEST_CASE("errors say what was attempted on what, and what the server said") {
   CHECK(absl::IsAborted(world.objects.MergePatch(world.context, kStreams, {"a", "b"}, "{}").status()));
   world.transport->Answer(200, "<html>");
   CHECK(absl::IsUnavailable(world.objects.Get(world.context, kPolicies, {.name = "p"}).status()));
-  // Whatever is no list is not taken for an empty one.
+  // A document that is not a list must not pass as an empty one.
   for (const std::string& body : {std::string("{}"), Policy("p", "1"), std::string(R"({"error":"no"})")}) {
     world.transport->Answer(200, body);
     CHECK(absl::IsUnavailable(world.objects.List(world.context, kPolicies).status()));
   }
-  // An error with the wrong status of HTTP is not taken for an object.
+  // An error with the wrong HTTP status must not pass as an object.
   world.transport->Answer(200, StatusBody(404, "NotFound", "gone"));
   CHECK(absl::IsUnavailable(world.objects.Get(world.context, kPolicies, {.name = "p"}).status()));
 }

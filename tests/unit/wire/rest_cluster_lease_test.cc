@@ -17,7 +17,7 @@ struct World {
   std::shared_ptr<ClusterFacade> cluster = MakeRestCluster(transport, {});
   CallContext context;
 
-  // The status of one write.
+  // Returns the status of one write.
   absl::Status Create(bool lease);
   absl::Status Update(bool lease);
 };
@@ -95,7 +95,7 @@ TEST_CASE("a lease is replaced, and a config map patched, at its version") {
   CHECK(world.transport->lines == Lines{"PUT " + kLeases + "/leader?fieldManager=driverupgrade",
                                         "PATCH " + kConfigMaps + "/budget?fieldManager=driverupgrade"});
   CHECK(world.transport->requests[0].body == FormatObject(kLease));
-  // Labels, annotations, binaryData and other keys are not named, and so stay.
+  // Labels, annotations, binaryData and other keys are not named, and therefore stay.
   CHECK(world.transport->requests[1].content_type == "application/merge-patch+json");
   CHECK(world.transport->requests[1].body ==
         R"({"metadata":{"uid":"u-c","resourceVersion":"8"},"data":{"key":"va\"lue","old":null}})");

@@ -19,7 +19,7 @@ std::string NameOf(const T& object) {
   return object.name;
 }
 
-// Notes the calls: "list a,b @7", "change a @8", "delete a @9", "bookmark @10".
+// Records the calls: "list a,b @7", "change a @8", "delete a @9", "bookmark @10".
 template <typename T>
 class Notebook final : public WatchSink<T> {
  public:
@@ -33,7 +33,7 @@ class Notebook final : public WatchSink<T> {
   bool OnBookmark(std::string_view version) override { return Note("bookmark", version); }
 
   Lines notes;
-  // The last one that is wanted.
+  // The last call that the sink wants.
   std::string enough;
 
  private:
@@ -310,7 +310,7 @@ TEST_CASE("a line that is not understood ends the watch, what came before is val
   CHECK(world.nodes.notes == Lines{"change a @8"});
 }
 
-// Of a type that no node has.
+// Makes an event unreadable by adding a member of the wrong type.
 std::string Bad(std::string event) { return event.replace(event.rfind("}}"), 0, R"(,"spec":7)"); }
 
 TEST_CASE("a watch that is told to goes past an object that cannot be read") {

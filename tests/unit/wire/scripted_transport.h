@@ -1,4 +1,4 @@
-// A transport that plays back answers and remembers what was asked.
+// A transport that plays back responses and records the requests.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_WIRE_SCRIPTED_TRANSPORT_H_
 #define DRIVERUPGRADE_TESTS_UNIT_WIRE_SCRIPTED_TRANSPORT_H_
 
@@ -17,7 +17,7 @@ class ScriptedTransport final : public HttpTransport {
  public:
   void Answer(int status, std::string body) { Answer(HttpResponse{.status = status, .body = std::move(body)}); }
   void Answer(absl::StatusOr<HttpResponse> answer) { answers_.push_back({.answer = std::move(answer)}); }
-  // A stream of these lines; after them it ends well, or breaks with `end`.
+  // Scripts a stream of these lines, which then ends well, or breaks with `end`.
   void AnswerLines(std::vector<std::string> lines, absl::Status end = absl::OkStatus()) {
     Scripted scripted{.answer = HttpResponse{.status = 200}, .lines = std::move(lines)};
     if (!end.ok()) scripted.answer = std::move(end);
@@ -64,7 +64,7 @@ class ScriptedTransport final : public HttpTransport {
   std::deque<Scripted> answers_;
 };
 
-// An error body as the API server writes it. `details` without its braces, e.g. R"("name":"x")".
+// Returns an error body in the form of the API server. `details` has no braces, e.g. R"("name":"x")".
 inline std::string StatusBody(int code, const std::string& reason, const std::string& message,
                               const std::string& details = "") {
   return R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":")" + message +

@@ -1,4 +1,4 @@
-/* The C interface in C11: every function, every way in which it fails, and the plan of a whole fleet. */
+/* Tests the C interface in C11: every function, all its errors, and the plan of a whole fleet. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static char *ReadFile(const char *folder, const char *name) {
 
 typedef du_code (*Function)(du_str document, du_buf *out);
 
-/* The answer, or the message, has `part` in it. */
+/* Checks that the response, or the error message, contains `part`. */
 static void Expect(int line, Function function, const char *document, du_code code, const char *part) {
   du_buf out = {0};
   const du_code got = function(Str(document), &out);
@@ -102,7 +102,7 @@ static void TestPolicy(void) {
   EXPECT(du_policy_warnings, "retry: {backoffSeconds: 90}\n", 0, "[\"retry.backoffSeconds: has no effect without maxAttempts\"]");
   EXPECT(du_policy_warnings, "{\"colour\":1}", 3, "policy: colour");
 
-  /* What comes out goes in again, and is the same. */
+  /* The output is also valid input, and normalizing it again does not change it. */
   du_buf once = {0};
   du_buf twice = {0};
   CHECK(du_policy_normalize(Str("{\"drain\":{\"enable\":true}}"), &once) == 0);
@@ -186,7 +186,7 @@ static void TestArguments(void) {
   CHECK(du_policy_normalize(empty, &out) == 3);
   CHECK(out.data != NULL);
   du_free(out.data);
-  /* What is in an answer already is neither lost nor freed. */
+  /* The previous contents of a buffer are neither lost nor freed. */
   out.data = old;
   out.size = 3;
   CHECK(du_keys(Str("{}"), &out) == 3);

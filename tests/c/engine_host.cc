@@ -12,7 +12,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Of a call that has to succeed.
+// Returns the text of a call that must succeed.
 std::string Must(const Said& said) {
   if (said.code == 13) throw std::logic_error("a defect: " + said.text);
   if (said.code != 0) throw std::runtime_error(fmt::format("code {}: {}", said.code, said.text));
@@ -137,7 +137,7 @@ void EngineHost::PutPods(const std::string& node) {
   Must(said);
 }
 
-// The operator's own callback, of each pod.
+// The operator's own callback, for each pod.
 std::string EngineHost::UsesDriver(const std::string& list) const {
   std::vector<std::string> uids;
   std::vector<std::string> errors;
@@ -197,7 +197,7 @@ bool EngineHost::Pass(const std::optional<std::set<std::string>>& nodes, std::st
   for (const std::string& node : interest_) PutPods(node);
   apply();
   bool sent = Carry(now);
-  // Nodes may start once the ledger has answered.
+  // Nodes may start once the ledger has responded.
   for (int answers = 0; answers < 3 && ledger_answered_; ++answers) {
     apply();
     sent = Carry(now) || sent;
@@ -232,7 +232,7 @@ void EngineHost::Announce(const JsonDocument& pass) {
   observer_->OnPlan(plan);
 }
 
-// One request of each node after the other, as many hosts at once would do it.
+// Sends one request of each node in turn, as many concurrent hosts would do.
 bool EngineHost::Carry(absl::Time began) {
   const auto now = [&] { return absl::ToUnixMillis(driver_.clock ? driver_.clock->Now() : began); };
   const JsonDocument pass = Parsed(last_);

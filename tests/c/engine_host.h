@@ -1,4 +1,5 @@
-// A host of the C interface as small as one can be: it lists anew in every pass, and sends through a transport.
+// The smallest possible host of the C interface: it lists everything in every pass, and sends requests through a
+// transport.
 #ifndef DRIVERUPGRADE_TESTS_C_ENGINE_HOST_H_
 #define DRIVERUPGRADE_TESTS_C_ENGINE_HOST_H_
 
@@ -26,13 +27,13 @@ namespace driverupgrade::tests {
 
 using JsonDocument = driverupgrade_rapidjson::Document;
 
-// What a function of the interface said.
+// The code and the text that a function of the interface returned.
 struct Said {
   du_code code = 0;
   std::string text = {};
 };
 
-// As http_status of du_engine_answer, with what comes with it.
+// The status (the http_status of du_engine_answer) and the other parts of a response.
 struct HttpAnswer {
   int status = DU_NO_ANSWER;
   int retry_after_s = 0;
@@ -43,54 +44,56 @@ struct HostedDriver {
   std::string options = {};
   std::string ns = {};
   std::string driver_labels = {};  // a selector
-  // Empty: not in requestor mode.
+  // Namespace of the NodeMaintenances. Empty: not in requestor mode.
   std::string maintenance_ns = {};
-  // Whoever asks for a GPU, if absent.
+  // Whether a pod uses the driver (default: it requests a GPU).
   std::function<absl::StatusOr<bool>(const Pod& pod)> uses_driver = {};
-  // For where time goes on within a pass; absent: it does not.
+  // Clock for the time that passes within a pass (default: no time passes).
   std::shared_ptr<Clock> clock = nullptr;
-  // How often a list is tried, until Pass and Release throw std::runtime_error.
+  // Number of attempts for a list, after which Pass and Release throw std::runtime_error.
   int attempts = 100;
 };
 
 class EngineHost {
  public:
-  // Stands between the host and the server for one write: whether it is sent, and what comes back.
+  // Sits between the host and the server for one write, and decides whether it is sent and which response comes back.
   using Network = std::function<HttpAnswer(const std::function<HttpAnswer()>& send)>;
 
   EngineHost(
       HostedDriver driver, std::shared_ptr<HttpTransport> server,
       Network network = [](const auto& send) { return send(); });
 
-  // One pass over these nodes, nullopt: all, with all that follows from it at once. Whether anything was sent. `owner`: of a part.
+  // Makes one pass over these nodes (nullopt: all), with all its immediate consequences. `owner` is the owner of a
+  // part. Returns whether any request was sent.
   bool Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now,
             std::string_view owner = "");
-  // Gives all nodes back; whether anything was sent.
+  // Releases all nodes. Returns whether any request was sent.
   bool Release(absl::Time now);
-  // Put one time zone, or all time zones of the policy, for this engine and for the engines after a Restart.
+  // Put one time zone, or all time zones of the policy, into this engine and into the engines after a Restart.
   void PutTimeZone(const TimeZoneTable& zone);
   void PutTimeZones(const UpgradePolicy& policy);
-  // As after a crash: all that the engine knew is lost.
+  // Restarts the engine as after a crash: it has lost everything that it knew.
   void Restart();
-  // Asks for each node whether replacing its driver needs an evacuated node.
+  // Answers for each node whether replacing its driver requires evacuating the node.
   void AnswerQuestions(absl::Time now, bool answer);
   using RestartOnly = std::function<absl::StatusOr<bool>(const Pod& pod, const ControllerRevision& running,
                                                          const ControllerRevision& wanted)>;
   void AnswerQuestions(absl::Time now, const RestartOnly& restart_only);
 
   du_engine* engine() const { return engine_.get(); }
-  // Hears what begins, as an engine's observer does.
+  // Sets the observer of what starts, like the observer of an engine.
   void SetObserver(std::shared_ptr<Observer> observer) { observer_ = std::move(observer); }
-  // Where several hosts elect one: until when it leads, nullopt: not now. No write is sent then; null: it is alone.
+  // Returns the time until which this host leads, or nullopt if it does not lead. It then sends no write. Null: the
+  // only host.
   using LeadsUntil = std::function<std::optional<absl::Time>()>;
   void SetLeadsUntil(LeadsUntil leads_until) { leads_until_ = std::move(leads_until); }
-  // Of the last pass.
+  // The results of the last pass.
   const std::string& last() const { return last_; }
   std::optional<absl::Time> wake_at() const { return wake_at_; }
-  // Of all passes.
+  // Counted over all passes.
   const std::vector<std::string>& events() const { return events_; }
   int requests() const { return requests_; }
-  // Lists and puts what there is.
+  // Lists and puts all objects of the cluster.
   void Read();
   // Lists and puts the objects of one kind, DU_NODES to DU_CONTROLLER_REVISIONS.
   void Put(std::int32_t kind);
@@ -109,7 +112,7 @@ class EngineHost {
   std::unique_ptr<du_engine, void (*)(du_engine*)> engine_;
   std::shared_ptr<Observer> observer_ = nullptr;
   LeadsUntil leads_until_ = nullptr;
-  // As they were put last.
+  // The documents that were put last.
   std::string pods_;
   std::string revisions_;
   std::string last_;

@@ -1,4 +1,5 @@
-// A rollout through the C interface, by bytes, judged by the invariants and compared with the engine that has threads.
+// Runs a rollout through the C interface, in bytes. The invariants judge it, and it is compared with the engine that
+// has threads.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -45,7 +46,7 @@ TEST_CASE("A rollout through the C interface ends as one by the engine with thre
   CHECK(world.checker.upgrades() == 4);
   CHECK_FALSE(world.cluster->pod("team-b", "training").has_value());
   CHECK_FALSE(host.events().empty());
-  // Three patches and a deletion a node; one eviction for each of five pods.
+  // Three patches and one deletion for each node, and one eviction for each of five pods.
   CHECK(host.requests() <= 4 * 4 + 5 + 2);
 }
 
@@ -61,7 +62,7 @@ TEST_CASE("A fleet that is done is sent nothing") {
   CHECK(host.requests() == requests);
 }
 
-// One write of the rollout gets this answer. `applied`: the server has carried the request out all the same.
+// The response to one write of the rollout. `applied`: the server has carried out the request all the same.
 struct Fault {
   HttpAnswer answer;
   bool applied = false;
@@ -184,8 +185,8 @@ TEST_CASE("Release gives every node back in the middle of an upgrade") {
   for (const Node& node : world.cluster->nodes()) CHECK_FALSE(node.labels.contains(world.identity.StateLabel()));
 }
 
-// The nodes are shared out among three policies; at any moment a driver pod may be missing, so that nobody names its node, and the
-// names may be older than what the engine knows.
+// Three policies share the nodes. At any moment a driver pod may be missing, so that no pass names its node, and the
+// names may be older than the engine's data.
 void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
   constexpr int kNodes = 9;
   constexpr std::string_view kOneEach =
@@ -203,7 +204,7 @@ void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
                     std::make_shared<ApiServer>(std::move(seam)));
     const std::string label = DriverIdentity::Create("nvidia.com", "gpu")->StateLabel();
     std::vector<Pod> before = cluster->daemon_set_pods(fleet.ns, fleet.daemon_set);
-    std::set<int> known_parts;  // of the engine: the first names of each have to be true
+    std::set<int> known_parts;  // parts that the engine knows: the first names of a part must be true
     for (int round = 0; round < 400; ++round) {
       const int part = random.Below(3);
       std::set<std::string> nodes;
@@ -275,7 +276,7 @@ TEST_CASE("Nodes of a part that lose their driver pods in turn are still one par
 
   lose_driver_pod(second);
   pass({first});
-  world.cluster->Advance(absl::Seconds(30));  // it comes back
+  world.cluster->Advance(absl::Seconds(30));  // the driver pod returns
   lose_driver_pod(first);
   for (int i = 0; i < 3; ++i) pass({second});
   CHECK(in_progress(first));
@@ -328,7 +329,8 @@ TEST_CASE("W41: a node in progress whose label another client removed counts in 
   for (const Pod& pod : world.cluster->daemon_set_pods("driver-system", "driver")) CHECK(RevisionHash(pod) == "rev-2");
 }
 
-// What is in use of the heap, where the standard library can say so. Sanitizers replace the heap: they find what is never freed, at the end.
+// Returns the bytes in use on the heap, or 0 if the standard library cannot report them. Sanitizers replace the heap,
+// and report leaks at exit.
 std::size_t HeapInUse() {
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   return mallinfo2().uordblks;
@@ -337,7 +339,7 @@ std::size_t HeapInUse() {
 #endif
 }
 
-// Each round is a pass, a request that the server is too busy for, and what a status page asks.
+// Each round is a pass, a request that a busy server rejects, and the calls of a status page.
 TEST_CASE("A hundred thousand calls of an engine do not grow, and leave nothing behind") {
   World world(1);
   EngineHost host = world.Host([](const auto&) { return HttpAnswer{.status = 503, .body = "later"}; });
@@ -366,7 +368,7 @@ TEST_CASE("A hundred thousand calls of an engine do not grow, and leave nothing 
   const std::size_t before = HeapInUse();
   calls = 0;
   while (calls < 100'000) round();
-  // Less than a byte a call: an allocator's own, and an answer that happens to be longer.
+  // Less than one byte per call, for the allocator's own data and for responses that happen to be longer.
   CHECK(HeapInUse() < before + 64'000);
 }
 

@@ -1,4 +1,5 @@
-// A fleet behind an API server in memory, with a new driver for it: where the tests of the C interface's engine begin.
+// A fleet behind an in-memory API server, with a new driver for it. The tests of the C interface's engine start from
+// it.
 #ifndef DRIVERUPGRADE_TESTS_C_ENGINE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_C_ENGINE_WORLD_H_
 
@@ -31,7 +32,7 @@ inline absl::StatusOr<bool> UsesGpu(const CallContext&, const Pod& pod) {
   return std::binary_search(pod.resource_names.begin(), pod.resource_names.end(), "nvidia.com/gpu");
 }
 
-// A fleet with something that uses the GPU, and a new driver for it.
+// A fleet with a workload on its GPUs, and a new driver for it.
 struct World {
   explicit World(int nodes = 4) {
     fleet = testing::AddFleet(*cluster, {.node_count = nodes});
@@ -55,7 +56,7 @@ struct World {
     return host;
   }
 
-  // What an upgrade leaves on the nodes, and the drivers on them.
+  // Returns the traces of an upgrade on the nodes, and the drivers on them.
   std::vector<std::string> End() const {
     std::vector<std::string> end;
     for (const Node& node : cluster->nodes()) {
@@ -83,7 +84,7 @@ struct World {
   testing::InvariantChecker checker{cluster, testing::InvariantsOf(identity, options, policy)};
 };
 
-// Passes of the host, two seconds apart, until every node is done for a minute.
+// Makes passes of the host, two seconds apart, until every node has been done for a minute.
 inline void RollOut(World& world, EngineHost& host, int passes = 400) {
   for (int pass = 0; pass < passes; ++pass) {
     host.Pass(std::nullopt, kPolicy, world.clock->Now());

@@ -1,4 +1,4 @@
-// du_simulate and du_preflight: the same text as upgradectl, from the same dump.
+// Tests du_simulate and du_preflight: the same text as upgradectl, from the same dump.
 #include <string>
 #include <vector>
 
@@ -38,7 +38,7 @@ Reply Call(Function function, std::string_view request, std::string_view cluster
   return reply;
 }
 
-// A request about the driver of the dump, with more members.
+// Returns a request about the driver of the dump, with further members.
 std::string Request(std::string_view driver, std::string_view labels, std::string_view more) {
   return fmt::format(
       R"({{"identity":{{"domain":"nvidia.com","driver":"{}"}},"namespace":"gpu-operator","driverLabels":"{}","at":"{}",{}}})",
@@ -46,7 +46,7 @@ std::string Request(std::string_view driver, std::string_view labels, std::strin
 }
 std::string OfFleet(std::string_view more) { return Request("ofed", "app=nvidia-driver-daemonset", more); }
 
-// The output of upgradectl about the same driver. No pod uses it, as without usesDriverUids.
+// Returns the output of upgradectl about the same driver. No pod uses the driver, just as without usesDriverUids.
 std::string Upgradectl(Texts arguments, const std::string& driver, const std::string& labels, const std::string& dump) {
   const ScratchFile file(dump);
   for (const std::string& argument :
@@ -62,7 +62,7 @@ std::string Upgradectl(Texts arguments, const std::string& driver, const std::st
   return answer.out;
 }
 
-// Budgets, a webhook, and a node that is not ready: obstacles, and reasons that nodes are not done.
+// Budgets, a webhook, and a NotReady node: obstacles, and reasons why nodes are not done.
 std::string FleetWithTrouble() {
   return Fleet(6, R"(,
 {"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"namespace":"shop","name":"web"},

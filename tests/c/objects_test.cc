@@ -1,4 +1,5 @@
-// What a host tells the engine of the C interface, one document at a time: lists, watches, pods, answers and the clock.
+// Tests the calls by which a host informs the engine of the C interface, one document at a time: lists, watches, pods,
+// responses and the clock.
 #include <functional>
 #include <optional>
 #include <set>
@@ -14,7 +15,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// An engine and a clock, told of a few objects by hand.
+// An engine and a clock, with a few objects that the test puts by hand.
 struct ByHand {
   ByHand() { REQUIRE(Call(du_engine_new, Str(std::string(kOptions) + "}"), &engine).code == 0); }
   ~ByHand() { du_engine_free(engine); }
@@ -157,7 +158,7 @@ void CheckDrivers(const World& world, std::string_view revision) {
   }
 }
 
-// A network that gives the first `count` writes this answer.
+// Returns a network that gives this response to the first `count` writes.
 EngineHost::Network Answers(HttpAnswer answer, int count = 1) {
   return [answer, count](const auto& send) mutable { return count-- > 0 ? answer : send(); };
 }
@@ -196,7 +197,7 @@ TEST_CASE("A refused patch waits, unless the cluster is set back to an earlier s
   const absl::Time now = world.clock->Now();
   host.Pass(std::nullopt, kPolicy, now);
   REQUIRE(SaysNoWork(Apply(host, now)));
-  // The same nodes, in a list that is older than the one before.
+  // The same nodes, in a list that is older than the previous one.
   HttpResponse nodes = *world.Server()->Send({}, {.path = "/api/v1/nodes"});
   const std::string version = fmt::format("\"resourceVersion\":\"{}\"", world.cluster->revision());
   REQUIRE(Has(nodes.body, version));
@@ -314,7 +315,7 @@ TEST_CASE("A request that was not sent says so in its outcome") {
   CHECK(Has(Call(du_engine_settle, host.engine(), now).text, "the request was not sent"));
 }
 
-// A node whose pods budgets keep.
+// A node whose pods are kept by budgets.
 struct Blocked {
   Blocked() {
     world.cluster->AddPod(testing::PodBuilder("team-b", "inference")
@@ -324,7 +325,7 @@ struct Blocked {
                               .Build());
     world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
   }
-  // Until an eviction has been refused; its node keeps the pods that were put.
+  // Makes passes until an eviction has been refused. The engine keeps the pods that were put for the node.
   void Run() {
     for (int pass = 0; pass < 40 && !Has(host.last(), "\"podInterest\":[\"" + node); ++pass) RunPasses(world, host, 1);
     REQUIRE(Has(host.last(), "\"podInterest\":[\"" + node));

@@ -1,4 +1,5 @@
-// Parts of a driver's nodes with an owner each: a policy, a DaemonSet and a rollout of their own, as of several NVIDIADrivers.
+// Tests parts of a driver's nodes with different owners. Each owner has its own policy, DaemonSet and rollout, as with
+// several NVIDIADrivers.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -28,7 +29,7 @@ constexpr std::string_view kStages =
     R"({"autoUpgrade":true,"maxParallelUpgrades":0,"maxUnavailable":null,"drain":{"enable":true},"rollout":{"stages":[)"
     R"({"name":"canary","nodes":1,"soakSeconds":60,"approval":"Manual"}]}})";
 
-// Three nodes of each owner, and an engine that has them all.
+// Three nodes of each owner, and one engine for all of them.
 struct World {
   World() {
     for (const std::string owner : {"gold", "silver"}) {
@@ -55,7 +56,7 @@ struct World {
           return answer;
         });
   }
-  // Passes for both owners, two seconds apart.
+  // Makes passes for both owners, two seconds apart.
   void Run(EngineHost& host, absl::Duration time = absl::Minutes(10)) {
     for (absl::Duration passed; passed < time; passed += absl::Seconds(2)) {
       for (const auto& [owner, names] : nodes) {
@@ -82,7 +83,7 @@ struct World {
   std::shared_ptr<testing::FakeCluster> cluster = std::make_shared<testing::FakeCluster>(clock);
   const DriverIdentity identity = *DriverIdentity::Create("nvidia.com", "gpu");
   std::map<std::string, std::set<std::string>> nodes = {};  // by owner
-  std::map<std::string, std::string> last = {};             // answers of the last passes, by owner
+  std::map<std::string, std::string> last = {};             // results of the last passes, by owner
   int conflicts = 0;
 };
 

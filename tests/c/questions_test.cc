@@ -1,4 +1,4 @@
-// Questions of an engine to its host through the C interface: whether a restart of the driver is enough.
+// Tests the questions that an engine asks its host through the C interface: whether a restart of the driver is enough.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -57,7 +57,7 @@ TEST_CASE("A question whose answer was an error is asked again, at a time that t
       host.Pass(std::nullopt, kPolicy, world.clock->Now());
     }
   };
-  pass_five_times();  // also whenever the node changes, as it does at first
+  pass_five_times();  // the engine also asks when the node changes, as it does at first
   REQUIRE(asked > 0);
   const int before = asked;
   pass_five_times();
@@ -81,7 +81,7 @@ TEST_CASE("A question whose answer was an error is asked again, at a time that t
   for (const Pod& pod : world.cluster->daemon_set_pods("driver-system", "driver")) CHECK(RevisionHash(pod) == "rev-2");
 }
 
-// A host with a restart-only callback, and a node that is done with rev-2.
+// A host with a restart-only callback, and a node that has finished with rev-2.
 struct Asking {
   Asking() {
     for (int pass = 0; pass < 60; ++pass) {

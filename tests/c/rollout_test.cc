@@ -1,4 +1,5 @@
-// Rollouts in stages through the C interface: its record and the grants are in a ConfigMap, whose requests the host sends.
+// Tests rollouts in stages through the C interface. The record and the grants are in a ConfigMap, whose requests the
+// host sends.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -44,7 +45,7 @@ int NodesWith(const World& world, std::string_view hash) {
       std::count_if(pods.begin(), pods.end(), [&](const Pod& pod) { return RevisionHash(pod) == hash; }));
 }
 
-// Passes, two seconds apart.
+// Makes passes, two seconds apart.
 void Run(World& world, EngineHost& host, std::string_view policy, absl::Duration time) {
   for (absl::Duration passed; passed < time; passed += absl::Seconds(2)) {
     try {
@@ -146,7 +147,7 @@ void ExpectStagesKept(EngineHost::Network network) {
 }
 
 TEST_CASE("A rollout keeps its stages and ends, whatever is answered to one request, also of the ledger") {
-  // The answer, and whether the server carries the request out.
+  // The response, and whether the server carries out the request.
   const std::vector<std::pair<HttpAnswer, bool>> faults = {
       {{.status = DU_NO_ANSWER}, false},
       {{.status = DU_NO_ANSWER}, true},
@@ -176,7 +177,6 @@ TEST_CASE("A rollout keeps its stages and ends after its host is killed at any r
   }
 }
 
-// The operator was down while the node went, so no watch tells of it.
 TEST_CASE("Nodes with pods of one job start together through the C interface, and the job is interrupted once") {
   constexpr std::string_view kGangs =
       R"({"autoUpgrade":true,"maxParallelUpgrades":1,"maxUnavailable":2,"drain":{"enable":true},"rollout":{"gangs":{}}})";
@@ -204,6 +204,7 @@ TEST_CASE("Nodes with pods of one job start together through the C interface, an
   CHECK(jobs.AllRun());
 }
 
+// The host was down when the node was deleted, so no watch reports the deletion.
 TEST_CASE("A grant of a node that was deleted before the host started holds no slot") {
   constexpr std::string_view kOneAtATime =
       R"({"autoUpgrade":true,"maxParallelUpgrades":1,"maxUnavailable":null,"drain":{"enable":true},"podDeletion":{}})";

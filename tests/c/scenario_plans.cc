@@ -1,5 +1,5 @@
-// What du_plan says before every pass of the scenarios: `scenario_plans OUT FILE...`. One line of JSON for each: request, cluster, code and
-// plan, by which other backends of the C interface are judged.
+// Prints the result of du_plan before every pass of the scenarios: `scenario_plans OUT FILE...`. Each line is a JSON
+// object with request, cluster, code and plan, which is the reference for other backends of the C interface.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -79,7 +79,7 @@ int Main(int argc, char** argv) {
   std::ofstream out(argv[1]);
   int plans = 0;
   for (int i = 2; i < argc; ++i) {
-    std::string last;  // a pass in which nothing has changed says little new
+    std::string last;  // a pass in which nothing has changed adds little
     Scenario scenario(nullptr, [&](const ScenarioDriver& driver, const testing::FakeCluster& cluster,
                                    const auto& revisions, absl::Time now) {
       std::string dump = DumpOf(cluster, revisions);

@@ -1,4 +1,4 @@
-// FakeCluster keeps the contract of the seam: what it claims, a real cluster is held to as well.
+// Shows that FakeCluster keeps the contract of the seam. A real cluster has to pass the same checks.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -75,7 +75,7 @@ TEST_CASE("a report counts its outcomes, begins with what is broken, and its ver
         "kept     c\n");
 }
 
-// A world that cannot make budgets, and whose nodes come to nothing.
+// A world that cannot create budgets, and fails to create cordoned nodes.
 class PoorWorld final : public ContractWorld {
  public:
   ClusterFacade& facade() override { return rich_.facade(); }
@@ -114,7 +114,7 @@ TEST_CASE("a hook that a world lacks skips the cases that need it, and one that 
   CHECK(failed.reason == "INTERNAL: MakeNode of the world: no cordons here");
 }
 
-// Without this a contract that checks nothing would pass.
+// A facade that only claims success. A contract that checks nothing would accept it.
 class LyingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -137,7 +137,7 @@ class LyingFacade final : public ForwardingFacade {
   }
 };
 
-// Its watches are of everything, and forget what was deleted.
+// A cluster whose watches contain everything, and forget deletions.
 class ForgetfulFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;

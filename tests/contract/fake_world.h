@@ -18,7 +18,7 @@ class FakeWorld final : public testing::ContractWorld {
   using Cluster = std::shared_ptr<testing::FakeCluster>;
   using MakeFacade = std::function<std::shared_ptr<ClusterFacade>(const Cluster&)>;
 
-  /// The facade under test is what `make_facade` puts before the cluster.
+  /// `make_facade` puts the facade under test in front of the cluster.
   explicit FakeWorld(const MakeFacade& make_facade = [](const Cluster& cluster) { return cluster; })
       : facade_(make_facade(cluster_)) {}
 
@@ -58,7 +58,7 @@ class FakeWorld final : public testing::ContractWorld {
   int count_ = 0;
 };
 
-/// Every case of the suite is kept, and none is skipped.
+/// Checks that every case of the suite passes, and that none is skipped.
 inline void CheckContract(testing::ContractWorld& world) {
   const testing::ContractReport report = testing::RunFacadeContract(world);
   INFO(report.ToString());

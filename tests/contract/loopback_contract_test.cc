@@ -1,5 +1,5 @@
-// The real client keeps the contract over real sockets, by the backend that this program is linked with. The other end
-// is the API server in memory, which wire_contract_test.cc holds to it without a network.
+// The real client keeps the contract over real sockets, with the backend that this program is linked with. The other
+// end is the in-memory API server, whose contract wire_contract_test.cc checks without a network.
 #include "contract/wire_world.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "unit/kubernetes/transport_server.h"

@@ -1,5 +1,5 @@
-// What the contract finds: thirty defects in the seven operations that every engine needs, each planted in a facade of
-// these alone and in one of all operations, and five in operations that the first of them lacks.
+// Shows which defects the contract finds. Thirty are in the seven operations that every engine needs, each planted in a
+// facade with only these operations and in one with all. Five more are in operations that the first facade lacks.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -28,7 +28,7 @@ constexpr std::array kSeven = {
     Operation::kListNodes, Operation::kListPods, Operation::kListDaemonSets, Operation::kListControllerRevisions,
     Operation::kPatchNode, Operation::kEvictPod, Operation::kDeletePod};
 
-// A decorator whose questions and answers can be bent.
+// A decorator that can change requests and responses.
 class BentFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -119,7 +119,7 @@ class BentFacade final : public ForwardingFacade {
   }
 };
 
-// A list that gives nothing.
+// An empty list.
 constexpr auto kNothing = [](const auto&, auto& objects) { objects.clear(); };
 
 std::string KeyOf(const ListNodesParams& params) { return params.label_selector.ToString(); }
@@ -127,7 +127,7 @@ std::string KeyOf(const ListPodsParams& params) {
   return params.ns + "/" + params.node_name + "/" + params.label_selector.ToString();
 }
 
-// A list that gives what it should have given the time before.
+// A list with the result of the previous call.
 template <class Params, class T>
 BentFacade::Answer<Params, T> OneListBehind() {
   return [last = std::map<std::string, std::vector<T>>()](const Params& params, std::vector<T>& objects) mutable {
@@ -136,7 +136,7 @@ BentFacade::Answer<Params, T> OneListBehind() {
   };
 }
 
-// The patch as it would apply to the node as it is.
+// Returns the patch for the current version of the node.
 PatchNodeParams AtPresentVersion(const FakeCluster& cluster, PatchNodeParams params) {
   if (const auto node = cluster.node(params.name)) params.resource_version = node->resource_version;
   return params;
@@ -177,7 +177,7 @@ constexpr std::string_view kDeletionIsOfThatPod = "a deletion is of that very po
 
 struct Defect {
   std::string_view what;
-  /// The case that finds it: with the seven operations alone, and with all.
+  /// The case that finds the defect: in a facade with only the seven operations, and in one with all.
   std::string_view found_by_seven;
   std::string_view found_by_all;
   void (*plant)(BentFacade&, FakeCluster&);
@@ -340,7 +340,7 @@ std::vector<Defect> Thirty() {
   };
 }
 
-// In operations that a facade of the seven lacks: the case is skipped there.
+// Defects in operations that a facade with only the seven lacks: there the case is skipped.
 std::vector<Defect> Further() {
   return {
       {"a node that does not exist is an empty one", "", "objects that do not exist are NotFound",
@@ -455,7 +455,7 @@ TEST_CASE("thirty defects in the seven operations are found in a facade of all o
   }
 }
 
-// docs/writing-a-facade.md shows it.
+// The example in docs/writing-a-facade.md.
 TEST_CASE("the report on a facade of the seven operations begins with what is wrong with it") {
   const ContractReport report = ReportOn(Facade::kOfSeven, Thirty().back().plant);
   INFO(report.ToString());

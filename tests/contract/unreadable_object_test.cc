@@ -1,5 +1,5 @@
-// One object that cannot be read, from the API server's bytes to the plan: what it concerns waits, the others go on,
-// and it mends itself. By lists and from a cache.
+// Follows one unreadable object from the API server's bytes to the plan. The nodes that it concerns wait, the others
+// continue, and all continue once the object is readable. Reads by lists and from a cache.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -21,9 +21,9 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
-/// In everything that the server says of one object, a text is replaced.
+/// Replaces a text in everything that the server sends about one object.
 struct Damage {
-  /// How its metadata begin.
+  /// The start of the object's metadata.
   std::string object = {};
   std::string from = {};
   std::string to = {};
@@ -41,7 +41,7 @@ struct Options {
   bool requestor = false;
 };
 
-/// Three nodes whose drivers are out of date, and an engine that sees them through bytes.
+/// Three nodes with outdated drivers, and an engine that sees them as bytes.
 class World {
  public:
   explicit World(const Options& options) {
@@ -67,7 +67,7 @@ class World {
     engine_ = *UpgradeEngine::Create(Gpu(), wire_, std::move(engine));
   }
 
-  /// Passes, five seconds apart.
+  /// Makes passes, five seconds apart.
   void Run(int passes) {
     told.clear();
     for (int i = 0; i < passes; ++i) {
@@ -84,7 +84,7 @@ class World {
       cluster->Advance(absl::Seconds(5));
     }
   }
-  /// Whether the node has been upgraded and given back.
+  /// Whether the node has been upgraded and returned to service.
   bool IsDone(const std::string& node) const {
     const std::optional<Node> found = cluster->node(node);
     const auto label = found->labels.find(Gpu().StateLabel());
@@ -111,7 +111,7 @@ class World {
       std::make_shared<FakeCluster>(clock_, testing::FakeClusterOptions{.watches_follow = false});
   std::shared_ptr<WatchCache> cache = {};
   Damage damage = {};
-  std::set<std::string> told = {};  // what cannot be read, `node|message`, in the last Run
+  std::set<std::string> told = {};  // unreadable objects, `node|message`, in the last Run
   Tally totals = {};
   int most_in_progress = 0;
 
@@ -138,7 +138,7 @@ class World {
   std::unique_ptr<UpgradeEngine> engine_;
 };
 
-constexpr int kRollout = 80;  // passes: enough for three nodes one after the other
+constexpr int kRollout = 80;  // passes: enough for three nodes in sequence
 
 Damage OfNode(const std::string& name) {
   return {
@@ -155,7 +155,7 @@ TEST_CASE("a node that cannot be read holds a slot, the others are upgraded, and
   world.Run(kRollout);
   CHECK(world.IsDone("node-1"));
   CHECK(world.IsDone("node-3"));
-  CHECK(world.most_in_progress == 1);  // of two slots
+  CHECK(world.most_in_progress == 1);  // the other slot is held
   CHECK(world.totals.total == 3);
   CHECK(world.totals.slots == 1);
   CHECK(world.totals.unavailable == 1);
@@ -298,7 +298,7 @@ TEST_CASE("nodes of a DaemonSet wait while it, or one of its revisions, cannot b
   world.damage = {};
   world.cluster->SetTemplate("driver-system", "driver", "rev-3");
   world.cluster->SetTemplate("driver-system", "driver", "rev-2");
-  world.Run(1);  // it begins to list the revisions
+  world.Run(1);  // it starts to list the revisions
   world.Run(kRollout);
   CHECK(world.AllDone());
   CHECK(world.told.empty());

@@ -1,4 +1,4 @@
-// The real client keeps the contract over the API server in memory, which is thus held to it, too.
+// The real client keeps the contract against the in-memory API server, which is thus tested as well.
 #include "contract/wire_world.h"
 
 namespace driverupgrade::tests {

@@ -1,16 +1,19 @@
-# Checks the blocks of the pages: what a reader may run is run by a test, or a list says why not.
+# Checks the blocks of the pages: a test runs each block that a reader may run, or a list gives the reason why not.
 #
 #   cmake -DROOT=... -DPAGES=a.md,b.md -DTESTS=a.cc,b.cc -DLIST=... -DWORK_DIR=... -P blocks.cmake
 #
-# Above each block of ```sh stands `<!-- run: NAME -->` or `<!-- not run: NAME -->`. The former's name is of that block alone,
-# and stands in one of TESTS, as "NAME". The latter's has a row `| NAME | reason |` below the page's heading `Not run,
-# because`; a page without that heading has its rows in LIST as `| PAGE NAME | reason |`, PAGE as seen from ROOT.
+# Each block of ```sh or ```ini has a mark above it: `<!-- run: NAME -->` or `<!-- not run: NAME -->`. The name of a
+# block that is run is unique, and one of TESTS contains it as "NAME". A block that is not run has a row
+# `| NAME | reason |` below the page's heading `Not run, because`. Without that heading the row is in LIST, as
+# `| PAGE NAME | reason |` with PAGE relative to ROOT.
 #
-# Above a block that quotes a file of the examples or the tests, which is built and run there, stands `<!-- from: PATH -->`, PATH as
-# seen from ROOT: the file has the block word by word, but for an indentation by two.
+# A block that quotes a file of the examples or the tests, which is built and run there, has the mark
+# `<!-- from: PATH -->` above it. PATH is relative to ROOT. The file must contain the block word by word, except for an
+# indentation by two.
 #
-# Other blocks of ```cpp are compile_blocks.cmake's business, those of ```yaml are the policy's test's, those of files of a
-# consumer's project packaging_blocks.cmake's. Those of ```json are parsed here. Those of no language show what is printed.
+# Other scripts and tests check the other languages: compile_blocks.cmake checks ```cpp, the test of the policy checks
+# ```yaml, and packaging_blocks.cmake checks the files of a consumer's project. This script parses ```json itself.
+# Blocks without a language show output.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
@@ -22,7 +25,7 @@ foreach(test IN LISTS tests)
   string(APPEND sources "${source}")
 endforeach()
 
-# read_reasons(FILE PREFIX RESULT): the names that have a row with a reason.
+# read_reasons(FILE PREFIX RESULT): returns the names that have a row with a reason.
 function(read_reasons file prefix result)
   markdown_lines("${file}" lines)
   set(names)
@@ -44,7 +47,7 @@ function(read_reasons file prefix result)
   set(MARKDOWN_ERRORS ${MARKDOWN_ERRORS} PARENT_SCOPE)
 endfunction()
 
-# What may be said about not running blocks of PAGE.
+# Returns the reasons that PAGE or LIST gives for blocks of PAGE that are not run.
 function(reasons_of_page result)
   file(READ "${PAGE}" text)
   file(RELATIVE_PATH name "${ROOT}" "${PAGE}")
@@ -59,7 +62,7 @@ function(reasons_of_page result)
   set(MARKDOWN_ERRORS ${MARKDOWN_ERRORS} PARENT_SCOPE)
 endfunction()
 
-# Commands stand under `mark`.
+# Checks a block of commands, which has `mark` above it.
 macro(check_commands)
   if(mark MATCHES "^run: (.*)$")
     set(name "${CMAKE_MATCH_1}")
@@ -81,7 +84,7 @@ macro(check_commands)
   endif()
 endmacro()
 
-# A block of LANGUAGE begins under `mark`.
+# Starts a block of LANGUAGE below `mark`.
 macro(begin_block)
   set(quoted "")
   if(mark MATCHES "^from: ((examples|tests)/.*)$")
@@ -99,14 +102,14 @@ macro(begin_block)
   endif()
 endmacro()
 
-# A line of a block that shows what is printed.
+# Checks one line of a block that shows output.
 macro(check_output)
   if(line MATCHES "^ *(\\$|kubectl|oc|helm|cmake|ctest|scripts/[a-z0-9]+\\.sh|build/[a-z]+/bin/[a-z_]+)( |$)")
     markdown_error("a command in a block that is not one of sh: ${line}")
   endif()
 endmacro()
 
-# `quoted` has the block of `text`.
+# Checks that the file `quoted` contains the block `text`.
 macro(check_quote)
   markdown_decode("${text}" block)
   string(PREPEND block "\n")
@@ -124,7 +127,7 @@ macro(check_quote)
   endif()
 endmacro()
 
-# A block of `language` with `text` has ended.
+# Ends a block of `language` that contains `text`.
 macro(end_block)
   if(quoted)
     check_quote()

@@ -1,18 +1,18 @@
 # Checks tests/docs/compatibility.md: every rule, departure, contradiction, defect and hazard has one row, and each row names
-# tests that ctest would run, or says why the matter is not ours.
+# tests that ctest would run, or the reason why the matter is not ours.
 #
 #   cmake -DPAGE=... -DBUILD_DIR=... -DWORK_DIR=... -DCTEST=... -DCONFIG=... -DCOMPLETE=ON -P compatibility_table.cmake
 #
 # A row is `| T1 | about | ours | tests |`, with any cells between the first and the last two cells. Tests are
-# `scenario:NAME` or `PROGRAM: TEST CASE`, in backticks. With COMPLETE off, as where a part of the library is not built,
-# a program of which ctest knows no test at all may be named.
+# `scenario:NAME` or `PROGRAM: TEST CASE`, in backticks. With COMPLETE off, because a part of the library is not
+# built, a row may name a program of which ctest knows no test at all.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
 set(RANGES T 52 dep-F 23 doc-D 35 defect-D 35 H 26)
 
-# The tests as ctest knows them. It is asked in a folder of its own: it would write over the log of the run that this
-# check is part of.
+# Reads the list of tests from ctest. It runs in a separate directory, because otherwise it would overwrite the log of
+# the ctest run that this check belongs to.
 file(WRITE "${WORK_DIR}/CTestTestfile.cmake" "subdirs(\"${BUILD_DIR}/tests\")\n")
 execute_process(
   COMMAND "${CTEST}" -C "${CONFIG}" --show-only=json-v1
@@ -33,7 +33,7 @@ foreach(i RANGE ${last})
     message(FATAL_ERROR "${name}: build everything before the documentation is checked")
   endif()
   markdown_encode("${name}" name)
-  # Catch2 2 drops the blank behind the prefix, Catch2 3 keeps it.
+  # Catch2 2 drops the space after the prefix, Catch2 3 keeps it.
   if(name MATCHES "^([a-z_0-9]+): *(.+)$")
     set(name "${CMAKE_MATCH_1}: ${CMAKE_MATCH_2}")
     list(APPEND programs "${CMAKE_MATCH_1}")

@@ -1,10 +1,10 @@
-# Compiles every block of ```cpp of the pages.
+# Compiles every block of ```cpp in the pages.
 #
 #   cmake -DPAGES=a.md,b.md -DWRAPS=... -DCOMPILER=... -DINCLUDES=a,b -DWORK_DIR=... -P compile_blocks.cmake
 #
-# Above each block stands `<!-- compile: NAME -->`. In WRAPS/NAME.cc the line `// BLOCK` is where the block goes: there is
-# what the page leaves out. A block under `<!-- from: FILE -->` quotes a file that the build compiles: blocks.cmake compares
-# them.
+# Each block has the mark `<!-- compile: NAME -->` above it. The block replaces the line `// BLOCK` in WRAPS/NAME.cc,
+# which contains the code that the page leaves out. A block below `<!-- from: FILE -->` quotes a file that the build
+# compiles, and blocks.cmake compares the two.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
@@ -13,7 +13,7 @@ string(REPLACE "," ";" PAGES "${PAGES}")
 string(REPLACE "," ";" INCLUDES "${INCLUDES}")
 list(TRANSFORM INCLUDES PREPEND "-I")
 
-# compile(NAME CODE): CODE is encoded.
+# compile(NAME CODE): compiles CODE, which is encoded.
 function(compile name code)
   if(NOT EXISTS "${WRAPS}/${name}.cc")
     markdown_error("${name}: there is no ${WRAPS}/${name}.cc")
@@ -53,7 +53,7 @@ foreach(PAGE IN LISTS PAGES)
         string(APPEND code "${line}\n")
       endif()
     elseif(line MATCHES "^```cpp" AND quotes)
-      # It is compiled where it comes from.
+      # The build compiles the quoted file.
     elseif(line MATCHES "^```cpp")
       if(NOT mark)
         markdown_error("a block of cpp has no mark")

@@ -2,8 +2,8 @@
 """Checks tests/docs/documents.md: the files and tests in its rows exist, and the counts at its top match its rows.
 
 A row is `| G1 | statement | where | shown by |`. Tests are `scenario:NAME`, `field:NAME`, `FILE_test.cc: TEST CASE` or
-`FILE.py`, in backticks. The third cell of a deliberate difference begins with `otherwise: ` and links to
-docs/compatibility.md. The third cell of a statement that the product does not fulfil begins with `missing: `."""
+`FILE.py`, in backticks. The third cell of a deliberate difference starts with `otherwise: ` and links to
+docs/compatibility.md. The third cell of a statement that the product does not fulfil starts with `missing: `."""
 import pathlib
 import re
 import sys
@@ -18,7 +18,7 @@ TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def tests(folders=SOURCES):
-    """`FILE_test.cc: TEST CASE` of every test case, whose name may be written in several parts."""
+    """Returns `FILE_test.cc: TEST CASE` for every test case, whose name may be written in several parts."""
     found = set()
     for folder in folders:
         for file in (ROOT / folder).rglob("*_test.cc"):
@@ -77,7 +77,7 @@ def mistakes():
     wanted = {}
     for letter, kinds in rows.items():
         wanted[letter] = [len(kinds), *map(kinds.count, ("done", "otherwise", "missing"))]
-    wanted["A"] = [sum(column) for column in zip(*wanted.values())]  # of all tables
+    wanted["A"] = [sum(column) for column in zip(*wanted.values())]  # sums over all tables
     for letter in sorted(wanted.keys() | counts.keys()):
         if counts.get(letter) != wanted.get(letter):
             yield f"{letter}: the counts are {wanted.get(letter)}, not {counts.get(letter)}"

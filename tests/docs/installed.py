@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
-"""Checks that the links of the installed pages work: installed.py BUILD WORK installs the documentation of the build
-folder BUILD below WORK, without anything of the sources around it, and follows each link of each page."""
+"""Checks that the links of the installed pages work.
+
+    installed.py BUILD WORK
+
+Installs the documentation of the build directory BUILD below WORK, away from the sources, and follows each link of each
+page."""
 import pathlib
 import shutil
 import subprocess

@@ -1,12 +1,12 @@
-# What the checks of the documentation share. CMake takes `;`, `[`, `]` and `\` apart in lists, so a text goes through
-# markdown_encode before it is split and through markdown_decode before it is shown.
+# Shared code of the checks of the documentation. CMake splits lists at `;`, `[`, `]` and `\`, so a text goes through
+# markdown_encode before it is split, and through markdown_decode before it is shown.
 string(ASCII 28 MARKDOWN_BACKSLASH)
 string(ASCII 29 MARKDOWN_OPEN)
 string(ASCII 30 MARKDOWN_SEMICOLON)
 string(ASCII 31 MARKDOWN_CLOSE)
 string(ASCII 1 MARKDOWN_PIPE)
 
-# An escaped pipe is no end of a cell.
+# An escaped pipe does not end a cell.
 function(markdown_encode text result)
   string(REPLACE "\\|" "${MARKDOWN_PIPE}" text "${text}")
   string(REPLACE "\\" "${MARKDOWN_BACKSLASH}" text "${text}")
@@ -25,7 +25,7 @@ function(markdown_decode text result)
   set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
-# The lines of a file, encoded.
+# Returns the lines of a file, encoded.
 function(markdown_lines path result)
   file(READ "${path}" text)
   markdown_encode("${text}" text)
@@ -33,7 +33,7 @@ function(markdown_lines path result)
   set(${result} "${lines}" PARENT_SCOPE)
 endfunction()
 
-# All mistakes are told at once.
+# Reports all mistakes in one run.
 set(MARKDOWN_ERRORS 0)
 macro(markdown_error text)
   markdown_decode("${text}" MARKDOWN_ERROR_TEXT)

@@ -1,12 +1,11 @@
-# Checks docs/metrics.md: every metric that the collector has has one row with its type, and no row is about one that is
-# no more.
+# Checks docs/metrics.md: it has one row with the type for every metric of the collector, and only for those.
 #
 #   cmake -DPAGE=... -DSOURCE_DIR=... -P metrics_table.cmake
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
-# Names in the order of `types`. Every metric is described in one place, as `{Type::kGauge, "name", …`; an alias is a
-# counter if its name says so.
+# Names in the order of `types`. Every metric is described in one place, as `{Type::kGauge, "name", …`. An alias is a
+# counter if its name ends with `_total`.
 set(names)
 set(types)
 file(READ "${SOURCE_DIR}/src/prometheus/metric_families.cc" source)
@@ -29,7 +28,7 @@ foreach(name IN LISTS found)
   list(APPEND names "${name}")
 endforeach()
 
-# No name escapes the patterns above.
+# Checks that the patterns above find every name.
 string(REGEX MATCHALL "\"(driverupgrade|gpu_operator)_" literals "${source}${aliases}")
 list(LENGTH literals literals)
 list(LENGTH names described)

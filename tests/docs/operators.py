@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks tests/docs/operators.md and tests/docs/upgradectl.md: the tests that their rows name exist, tests of the fourth
-column, and no others, run on a control plane, and no number is left out.
+"""Checks tests/docs/operators.md and tests/docs/upgradectl.md. The tests that their rows name exist. Only the tests of the
+fourth column run on a control plane. The numbers have no gap.
 
     operators.py PAGE
 
 A row is `| 10.1 | behaviour | tests | tests with a control plane |`. A test is `FILE_test.cc: TEST CASE` or `ctest.name`, in
-backticks; a cell without one is –."""
+backticks. A cell without a test is –."""
 import pathlib
 import re
 import sys
@@ -13,7 +13,7 @@ import sys
 import documents
 
 CONTROL_PLANE = "tests/controlplane"
-# By page: the numbers of its rows, and of these those that only a real control plane or a real kubelet can show.
+# For each page, its row numbers, and the numbers that only a real control plane or a real kubelet can show.
 PAGES = {
     "operators": (range(1, 23), {3, 4, 14, 15, 17, 18, 21, 22}),
     "upgradectl": (range(1, 10), {1, 2, 3, 5, 6, 7, 9}),
@@ -22,7 +22,7 @@ ROW = re.compile(r"^\| (\d+)(?:\.(\d+))? \|(.*)\|$", re.M)
 
 
 def ctests():
-    """Names of tests that are no C++. One with a variable in it is of each value that a foreach gives the variable."""
+    """Yields the names of tests that are not in C++. A name with a variable stands for each value that a foreach sets."""
     for folder in ("deploy", "docs", "tools/upgradectl"):
         text = (documents.ROOT / "tests" / folder / "CMakeLists.txt").read_text(encoding="utf-8")
         values = {name: words.split() for name, words in re.findall(r"foreach\((\w+) ([\w ]+)\)", text)}

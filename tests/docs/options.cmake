@@ -1,17 +1,17 @@
-# Checks that the programs have the options that the pages say they have.
+# Checks that the programs have the options that the pages name.
 #
 #   cmake -DPAGES=a.md,b.md -DBIN=... -DPROGRAMS=a,b -P options.cmake
 #
-# Looked at are the commands `build/release/bin/PROGRAM --option...` of every page, and all that stands in backticks and
-# begins with `--` on the page of a program: the README.md of a folder of its name (`gpu` for gpu_operator, `ofed` for
-# ofed_operator) below examples/ or tools/.
+# Checks the commands `build/release/bin/PROGRAM --option...` of every page, and all text in backticks that starts with
+# `--` on the page of a program. That page is the README.md of a directory with the program's name (`gpu` for
+# gpu_operator, `ofed` for ofed_operator) below examples/ or tools/.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
 string(REPLACE "," ";" PAGES "${PAGES}")
 string(REPLACE "," ";" PROGRAMS "${PROGRAMS}")
 
-# Some tell their options only as the answer to one that they do not know.
+# Some programs list their options only in response to an unknown option.
 foreach(program IN LISTS PROGRAMS)
   execute_process(COMMAND "${BIN}/${program}" --help OUTPUT_VARIABLE out ERROR_VARIABLE err)
   execute_process(COMMAND "${BIN}/${program}" --help-all OUTPUT_VARIABLE all ERROR_QUIET)
@@ -22,7 +22,7 @@ foreach(program IN LISTS PROGRAMS)
 endforeach()
 
 set(checked 0)
-# check_options(PROGRAM TEXT): every --option of the text is one of the program.
+# check_options(PROGRAM TEXT): checks that the program has every --option of the text.
 macro(check_options program text)
   string(REGEX MATCHALL "--[a-z][a-z-]*" named "${text}")
   foreach(option IN LISTS named)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the pages as a whole. Links lead somewhere, and docs/README.md leads to every page of docs/. Pages for users and
-public headers give reasons in words, not by tags of rules such as dep-F7. docs/write-your-operator.md shows every line
-of its example."""
+"""Checks the pages as a whole. Every link has a target, and docs/README.md leads to every page of docs/. Pages for users
+and public headers give reasons in words instead of tags of rules such as dep-F7. docs/write-your-operator.md shows every
+line of its example."""
 import pathlib
 import re
 import sys
@@ -14,10 +14,10 @@ EXAMPLE = ROOT / "examples/service"
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 TAG = re.compile(
     r"\b(?:arch-A|api-A|drain-D|dep-F|doc-D|defect-D)\d+|[ (](?:T|H)\d+[a-c]?[,.;)]"
-    # As code, in backquotes or quotes, such a name is what an invariant's report says.
+    # In backquotes or quotes, such a name is part of an invariant's report.
     r"|(?<![\w`\"/-])[EILRS]\d{1,2}(?![\w%])"
 )
-# Pages for authors: what tags mean, what was shown by them, how to cite them, and what was decided or changed.
+# Pages for authors: the meaning of the tags, the evidence behind them, how to cite them, and the decisions and changes.
 FOR_AUTHORS = ("docs/evidence.md", "docs/adr/", "docs/README.md", "tests/", "CONTRIBUTING.md", "CHANGELOG.md")
 
 
@@ -26,7 +26,7 @@ def without_code(text):
 
 
 def anchors(page):
-    """As GitHub makes them of headings."""
+    """Returns the anchors that GitHub creates for headings."""
     headings = re.findall(r"^#+ +(.*)$", without_code(page.read_text(encoding="utf-8")), flags=re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -62,7 +62,7 @@ def not_in_index():
 
 
 def not_shown():
-    """Lines of the files of examples/service that no block of TUTORIAL quotes."""
+    """Yields the lines of the files of examples/service that no block of TUTORIAL quotes."""
     text = TUTORIAL.read_text(encoding="utf-8")
     for file in sorted(path for path in EXAMPLE.iterdir() if path.suffix in (".cc", ".h", ".yaml")):
         name = str(file.relative_to(ROOT))

@@ -1,5 +1,5 @@
-// The examples of docs/policy.md: each is a policy, but for the one whose mistakes are told below it. Those of
-// docs/rollout-policies.md: each is the policy of the scenario that shows it.
+// Tests the examples of docs/policy.md, each of which is a policy except for the one whose mistakes the page reports
+// below it. Each example of docs/rollout-policies.md is the policy of the scenario that shows it.
 #include <cstddef>
 #include <fstream>
 #include <sstream>
@@ -32,7 +32,7 @@ std::vector<Block> ReadBlocks(const char* page) {
   return blocks;
 }
 
-// On one line.
+// Joins the text into one line.
 std::string Joined(const std::string& text) {
   std::istringstream words(text);
   std::string joined;
@@ -60,7 +60,7 @@ TEST_CASE("The policies of the page are policies, and the wrong one is told as t
   CHECK(wrong > 0);
 }
 
-// The scenarios that the page links, in their order.
+// Returns the scenarios that the page links to, in order.
 std::vector<std::string> ReadScenarioLinks(const char* page) {
   std::ifstream file(page);
   const std::string before = "](../tests/scenarios/";
@@ -74,7 +74,7 @@ std::vector<std::string> ReadScenarioLinks(const char* page) {
   return links;
 }
 
-// What the scenario's line `policy` says.
+// Returns the policy from the line `policy` of the scenario.
 std::string ReadPolicyOf(const std::string& scenario) {
   std::ifstream file(DRIVERUPGRADE_SCENARIOS "/" + scenario);
   const std::string before = "policy ";

@@ -2,8 +2,8 @@
 #
 #   cmake -DPAGE=... -DNAME=... -DROOT=... -DBIN=... -DWORK_DIR=... [-DDUMP=...] -P run_block.cmake
 #
-# BIN stands in the place of build/release/bin. With DUMP there is a `kubectl` that prints that file, whatever it is asked.
-# If the page has a block below `<!-- output: NAME -->`, the commands must print exactly this block.
+# BIN replaces build/release/bin. With DUMP there is a `kubectl` that prints this file, whatever its arguments are. If
+# the page has a block below `<!-- output: NAME -->`, the commands must print exactly this block.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 

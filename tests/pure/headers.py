@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""headers.py SOURCE BUILD: fails if a source of driverupgrade::pure includes, by way of whatever header of ours, one that
-only a host with threads, clock, files or YAML has. Needs nothing but Python's standard library."""
+"""headers.py SOURCE BUILD: fails if a source of driverupgrade::pure includes, directly or through our headers, a header
+that only a host with threads, clock, files or YAML has. Needs only Python's standard library."""
 import json
 import pathlib
 import re
@@ -12,7 +12,7 @@ FORBIDDEN = {"stop_token", "thread", "mutex", "shared_mutex", "condition_variabl
 
 
 def included(path, root, seen):
-    """(header, the file that includes it), of all that `path` includes by way of ours."""
+    """Yields (header, file that includes it) for everything that `path` includes through our headers."""
     for name in re.findall(r'^#include [<"]([^">]+)[">]', path.read_text(encoding="utf-8"), re.MULTILINE):
         yield name, path
         for below in ("include", "src"):

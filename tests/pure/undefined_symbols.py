@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""undefined_symbols.py NM ARCHIVE: fails if the archive needs what a host without threads, exceptions, files, clock,
-environment or YAML has not. Needs nothing but Python's standard library."""
+"""undefined_symbols.py NM ARCHIVE: fails if the archive needs a symbol that a host without threads, exceptions, files,
+clock, environment or YAML lacks. Needs only Python's standard library."""
 import re
 import subprocess
 import sys
@@ -16,17 +16,17 @@ FORBIDDEN = {
     "sockets": r"socket$|connect$",
     "YAML": r"YAML::",
 }
-# What looks like one of these, and why it is none.
+# Symbols that match a pattern but are harmless, with the reason.
 ALLOWED = {
-    # Containers of the standard library put their elements back before they pass an exception on; they throw none.
+    # Containers of the standard library restore their elements before they pass an exception on. They do not throw any.
     "__cxa_begin_catch", "__cxa_end_catch", "__cxa_rethrow",
-    # Whether to count shared pointers atomically: read only.
+    # Read only, to decide whether shared pointers are counted atomically.
     "__libc_single_threaded",
 }
 
 
 def symbols(nm, archive):
-    """(undefined, defined) of all members together, demangled."""
+    """Returns (undefined, defined) of all members together, demangled."""
     undefined, defined = set(), set()
     for line in subprocess.run([nm, "-C", archive], check=True, capture_output=True, text=True).stdout.splitlines():
         found = re.match(r"[0-9a-f ]{16} ([A-Za-z]) (.*)", line)
@@ -41,7 +41,7 @@ def main():
     for what, pattern in FORBIDDEN.items():
         needed = sorted(s for s in undefined - ALLOWED if re.match(rf"(vtable for |typeinfo for )?({pattern})", s))
         mistakes += [f"needs {what}: {symbol}" for symbol in needed]
-    # It is whole: what it needs of ours is in it.
+    # The archive is complete: it contains all our symbols that it needs.
     mistakes += [f"is not in it: {symbol}" for symbol in sorted(undefined) if "driverupgrade::" in symbol]
     if not any("driverupgrade::StateMachine::Step" in symbol for symbol in defined):
         mistakes.append("it has no StateMachine::Step: is this the archive?")

@@ -1,4 +1,4 @@
-// The facade of examples/custom_facade keeps the contract of the seam, and an engine upgrades a fleet by it.
+// The facade of examples/custom_facade keeps the contract of the seam, and an engine can upgrade a fleet through it.
 #include "custom_facade/store_cluster.h"
 
 #include <algorithm>
@@ -108,7 +108,7 @@ Pod Web(const std::string& name, const std::string& node) {
                   .owners = {{"apps/v1", "ReplicaSet", "web", "web-uid", true}}});
 }
 
-// Two nodes with a driver that has a new revision since, and a web pod on the first.
+// Two nodes whose driver has a new revision, and a web pod on the first node.
 std::shared_ptr<StoreCluster> MakeFleet(const std::shared_ptr<FakeClock>& clock) {
   auto cluster = std::make_shared<StoreCluster>(clock);
   for (const char* name : {"a", "b"}) cluster->PutNode({.name = name});
@@ -119,7 +119,7 @@ std::shared_ptr<StoreCluster> MakeFleet(const std::shared_ptr<FakeClock>& clock)
   return cluster;
 }
 
-// The last pass's totals after as many passes.
+// Makes `passes` passes. Returns the totals of the last pass.
 driverupgrade::Tally Pass(UpgradeEngine& engine, StoreCluster& cluster, FakeClock& clock, int passes) {
   driverupgrade::Tally totals;
   for (int i = 0; i < passes; ++i) {
@@ -137,7 +137,7 @@ TEST_CASE("An engine upgrades the store's fleet and moves its workload away mean
   const auto cluster = MakeFleet(clock);
   const auto engine = MakeEngine(cluster, clock);
   CHECK(Pass(*engine, *cluster, *clock, 30).done == 2);
-  engine->Quiesce();  // Events are written beside the passes
+  engine->Quiesce();  // passes do not wait for Events
   const auto drivers = cluster->ListPods({}, {.ns = "drivers"});
   REQUIRE(drivers.ok());
   REQUIRE(drivers->size() == 2);

@@ -1,4 +1,4 @@
-// The program examples/parts/drain_node drains a node of an API server in memory, over HTTP.
+// Runs the program examples/parts/drain_node, which drains a node of an in-memory API server over HTTP.
 #include <cstdio>
 #include <memory>
 #include <stop_token>
@@ -36,13 +36,13 @@ Ended Run(const std::string& command) {
   return ended;
 }
 
-/// A cluster of two nodes behind an API server on a socket. Its time passes by itself, twenty times as fast as ours.
+/// A cluster of two nodes behind an API server on a socket. Its time passes on its own, twenty times as fast as ours.
 class World {
  public:
   World() {
     for (const char* name : {"n1", "n2"}) cluster->AddNode(NodeBuilder(name).Build());
     cluster->AddDaemonSet({.ns = "fpga", .name = "driver"});
-    REQUIRE(cluster->Cordon("n2"));  // so that the pods begin on n1
+    REQUIRE(cluster->Cordon("n2"));  // so that the pods start on n1
     cluster->AddWorkload({.ns = "team-a", .name = "web", .replicas = 2});
     REQUIRE(cluster->Uncordon("n2"));
     REQUIRE(cluster->pods_on("n1").size() == 3);

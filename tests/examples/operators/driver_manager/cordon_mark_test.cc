@@ -63,7 +63,7 @@ TEST_CASE("the cordon of another driver's upgrade is joined, and left to it") {
   CHECK(joined.annotations.at(kCordonedBy) == "nvidia.com/gpu-manager,nvidia.com/ofed");
   CHECK(Uncordoned(joined) == before);
 
-  // It ends first: the engine takes its name away, and leaves the cordon to us.
+  // The other upgrade ends first: the engine removes its name, and leaves the cordon to us.
   Node later = joined;
   later.labels[kOfedState] = "upgrade-done";
   later.annotations[kCordonedBy] = kCordonName;
@@ -87,7 +87,7 @@ TEST_CASE("a cordon is left to an upgrade that knows no names") {
   CHECK(Uncordoned(node).unschedulable);
   CHECK_FALSE(Uncordoned(node).labels.contains(kOurState));
 
-  // It has noted our cordon as an administrator's, and would leave it for ever.
+  // The upgrade has recorded our cordon as an administrator's, and would never lift it.
   node.annotations["nvidia.com/ofed-driver-upgrade.node-initial-state.unschedulable"] = "true";
   CHECK_FALSE(Uncordoned(node).unschedulable);
 }

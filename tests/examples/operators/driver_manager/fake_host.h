@@ -1,4 +1,4 @@
-// A node's operating system as a value.
+// The operating system of a node as a value.
 #ifndef DRIVERUPGRADE_TESTS_EXAMPLES_OPERATORS_DRIVER_MANAGER_FAKE_HOST_H_
 #define DRIVERUPGRADE_TESTS_EXAMPLES_OPERATORS_DRIVER_MANAGER_FAKE_HOST_H_
 
@@ -19,7 +19,7 @@ struct FakeHost final : HostDriver {
     const auto found = modules.find(module);
     return found == modules.end() ? std::nullopt : std::optional(found->second);
   }
-  // What keeps a module loaded is the test's to say.
+  // The test decides which modules stay loaded.
   absl::Status Unload(const std::string& module) override {
     const absl::Status status = before_unload ? before_unload(module) : absl::OkStatus();
     done.push_back((status.ok() ? "unload " : "cannot unload ") + module);
@@ -50,7 +50,7 @@ struct FakeHost final : HostDriver {
   std::string digest = {};
   std::set<std::string> vendors = {};
   std::function<bool()> network_driver_ready = nullptr;
-  // All that was changed, in order.
+  // All changes, in order.
   std::vector<std::string> done = {};
 };
 

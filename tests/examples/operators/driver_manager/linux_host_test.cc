@@ -1,4 +1,4 @@
-// The real host on a folder that is laid out like a node, with programs that write down what they are asked.
+// Tests the real host on a directory that looks like a node's, with programs that log their arguments.
 #include "driver_manager/linux_host.h"
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ class NodeFolder {
     std::string name = (fs::temp_directory_path() / "driver-manager-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
     root_ = name;
-    // Like the kernel: what is in use stays.
+    // Modules in use stay, as in the kernel.
     Program("rmmod",
             "if [ \"$(cat $ROOT/sys/module/$1/refcnt)\" != 0 ]; then echo \"rmmod: ERROR: Module $1 is in use\" >&2; "
             "exit 1; fi\n"
@@ -41,7 +41,7 @@ class NodeFolder {
     fs::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << text;
   }
-  // A shell script that logs its name and arguments first.
+  // Writes a shell script that first logs its name and arguments.
   void Program(const std::string& name, const std::string& body) const {
     Write("bin/" + name,
           "#!/bin/sh\nROOT=" + root_.string() + "\necho \"" + name + " $*\" >> $ROOT/log\n" + body + "\n");
@@ -184,7 +184,8 @@ TEST_CASE("devices are found by vendor") {
   CHECK_FALSE(node.Host().HasPciDevice("0x8086"));
 }
 
-// unbind.go in cmd/vfio-manage and nvpassthrough.go in internal/nvpassthrough of github.com/NVIDIA/k8s-driver-manager.
+// Follows unbind.go in cmd/vfio-manage and nvpassthrough.go in internal/nvpassthrough of
+// github.com/NVIDIA/k8s-driver-manager.
 TEST_CASE("W32: GPUs and NVSwitches are released from any driver, and other devices stay") {
   const NodeFolder node;
   const auto unbound = [&](const std::string& driver) {
@@ -203,7 +204,7 @@ TEST_CASE("W32: GPUs and NVSwitches are released from any driver, and other devi
   CHECK(node.Read("sys/bus/pci/devices/0000:05:00.0/driver_override") == "\n");
   CHECK_FALSE(node.Has("sys/bus/pci/drivers/mlx5_core/unbind"));
   CHECK_FALSE(node.Has("sys/bus/pci/drivers/xhci_hcd/unbind"));
-  CHECK(node.Log().empty());  // no program of its image is needed
+  CHECK(node.Log().empty());  // needs no program of its image
 }
 
 TEST_CASE("W32: a GPU with a display is released together with the device that depends on it") {

@@ -1,4 +1,4 @@
-// What goes wrong: pods that must not or will not go, an API server that fails, interruptions anywhere.
+// Tests failures: pods that must not or will not leave, an API server that fails, and interruptions at any point.
 #include <string>
 #include <vector>
 
@@ -107,7 +107,7 @@ TEST_CASE("if the eviction takes too long the node is drained, DaemonSet pods an
   }
 }
 
-// It opened the device of its own accord and has no resource that would tell.
+// The pod opened the device on its own, and has no resource that would show that.
 TEST_CASE("a driver that cannot be unloaded is tried again after a drain") {
   NodeWorld world;
   world.cluster->AddPod(
@@ -205,7 +205,7 @@ TEST_CASE("an API server that stays away, or says no, is reported") {
   CHECK(world.host->done.empty());
 }
 
-// The process is killed, or loses the cluster, before any of its requests; the kubelet starts it again.
+// The process is killed or loses the cluster before any of its requests, and the kubelet restarts it.
 TEST_CASE("it begins anew wherever it was interrupted, and leaves nothing behind") {
   for (int requests = 0;; ++requests) {
     NodeWorld world;

@@ -1,4 +1,4 @@
-// The whole flow against a cluster and a host that are played.
+// Tests the whole flow against a fake cluster and a fake host.
 #include "driver_manager/uninstall.h"
 
 #include <string>
@@ -295,7 +295,7 @@ TEST_CASE("A-11: a pod with a claim that has started until the DRA kubelet plugi
   };
   const bool has_started = GENERATE(true, false);
   bool has_come = false;
-  // When the plugin is paused, the pods with claims have been looked for.
+  // The plugin is paused only after the search for pods with claims.
   world.cluster->SetFaultHooks(
       [&](const driverupgrade::testing::Call& call) -> std::optional<absl::Status> {
         const bool pauses = call.operation == Operation::kPatchNode &&
@@ -306,7 +306,7 @@ TEST_CASE("A-11: a pod with a claim that has started until the DRA kubelet plugi
         if (!has_started) builder.Pending();
         driverupgrade::Pod pod = builder.Build();
         pod.resource_claims = {"late-claim"};
-        // Without the plugin it does not start.
+        // It does not start without the plugin.
         world.cluster->AddPod(pod, {.start_delay = absl::Hours(1)});
         return std::nullopt;
       },

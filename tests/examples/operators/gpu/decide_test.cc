@@ -278,7 +278,7 @@ TEST_CASE("a policy that is not understood leaves the last one that was, and nob
   CHECK(memory.ReadDrivers({Object("1", bad)})[0].upgrade.max_parallel == 5);
   CHECK(memory.ReadDrivers({Object("1", bad)})[0].upgrade.auto_upgrade);
   CHECK_FALSE(memory.drivers.verdicts()[0].error.ok());
-  // Another object of the name is another one.
+  // Another object with the same name is a different object.
   CHECK_FALSE(memory.ReadDrivers({Object("2", bad)})[0].upgrade.auto_upgrade);
 }
 

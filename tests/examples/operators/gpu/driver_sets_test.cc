@@ -1,5 +1,5 @@
-// The images of the GPU driver, as NVIDIA's operator names them: getNodePools and getOSTag in internal/state/nodepool.go
-// of github.com/NVIDIA/gpu-operator.
+// Tests the images of the GPU driver with the names that NVIDIA's operator uses: getNodePools and getOSTag in
+// internal/state/nodepool.go of github.com/NVIDIA/gpu-operator.
 #include "gpu/driver_sets.h"
 
 #include "absl/strings/match.h"
@@ -15,7 +15,7 @@ DriverDaemonSet Wish(const std::string& image) {
   return {.name = "nvidia-driver-daemonset", .node_selector = {{"gpu", "true"}}, .image = {.reference = image}};
 }
 
-// The image, or the reason for the refusal.
+// Returns the image, or the reason for the refusal.
 std::string On(const std::set<NodeSystem>& systems, const std::string& image) {
   const auto sets = gpu_operator::OnSystems(Wish(image), systems);
   REQUIRE(sets.size() == 1);

@@ -33,7 +33,7 @@ TEST_CASE("upstream 1.5: resources by prefix, of pods that run or will") {
   Pod pod = Running({"nvidia.com/gpu"});
   pod.phase = PodPhase::kPending;
   CHECK(UsesGpu(pod));
-  pod.phase = PodPhase::kUnknown;  // its kubelet is lost, and its containers may still run
+  pod.phase = PodPhase::kUnknown;  // its kubelet is lost, but its containers may still run
   CHECK(UsesGpu(pod));
   pod.phase = PodPhase::kSucceeded;
   CHECK_FALSE(UsesGpu(pod));

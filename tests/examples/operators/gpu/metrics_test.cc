@@ -1,4 +1,4 @@
-// The program but for its transport: what it serves while it runs on the fake cluster.
+// Tests the program without its transport: what it serves while it runs on the fake cluster.
 #include <future>
 
 #include "driverupgrade/testing/builders.h"
@@ -13,7 +13,7 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
-/// gpu_operator as a service, until it is destroyed.
+/// Runs gpu_operator as a service until it is destroyed.
 struct Service {
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   testing::Fleet fleet = AddFleet(*cluster, {.node_count = 3});
@@ -34,7 +34,7 @@ struct Service {
     requests->Count({.verb = "list", .resource = "nodes", .code = "200"});
     const LogSink log = [this](const LogRecord& record) {
       if (record.message == "listening") port.set_value(std::stoi(record.fields.back().second));
-      // Nodes wait because autoUpgrade is off: a pass has been made.
+      // Nodes wait because autoUpgrade is off, so a pass has been made.
       if (record.message == "node waits" && ++told == 3) waits.set_value();
     };
     return gpu_operator::RunRollout(options, configuration, {.cluster = cluster, .requests = requests}, log,

@@ -143,7 +143,7 @@ TEST_CASE("the marks of all nodes follow the policies, and those of a node its l
   CHECK(world.Keep(keeper) == absl::InfiniteFuture());
   CHECK(world.Owner("node-1") == "a");
   CHECK(world.Enabled() == 1);
-  // The others have a driver pod and nobody who upgrades it.
+  // The other nodes have a driver pod, but no owner that upgrades it.
   REQUIRE(keeper.Findings().size() == 2);
   CHECK(keeper.Findings()[0].code == FindingCode::kNoOwner);
   CHECK(keeper.Findings()[0].message.find("node-2 has a driver pod and no label") != std::string::npos);

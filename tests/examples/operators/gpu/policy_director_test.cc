@@ -71,7 +71,7 @@ TEST_CASE("a policy that is not understood is told on the resource, and the last
   world.transport->Answer(404, "404 page not found\n");
   world.director.Turn({});
   REQUIRE(world.director.Wanted());
-  // Both versions came between two looks: the first was never in effect.
+  // Both versions arrived between two checks, so the first one was never in effect.
   CHECK_FALSE(world.director.Wanted()->front().policy.auto_upgrade);
   world.transport->Answer(200, Policy("{}", "72"));
   world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
@@ -105,7 +105,7 @@ TEST_CASE("a second ClusterPolicy is told that it is not in effect, and an engin
   CHECK(world.transport->requests[count - 2].body.find(R"("reason":"NotInEffect")") != std::string::npos);
 }
 
-// The bodies of the patches of status, in the order of the resources.
+// Returns the bodies of the patches of status, in the order of the resources.
 std::vector<std::string> Report(World& world, const std::map<std::string, EngineProgress>& progress, int resources) {
   for (int i = 0; i < resources; ++i) world.transport->Answer(200, Policy("{}", "80"));
   world.director.OnProgress(progress);
@@ -208,7 +208,7 @@ TEST_CASE("nodes of nobody are given back once each node has its owner's label, 
   world.transport->AnswerLines({});
   world.director.Turn({});
   REQUIRE(world.director.Wanted());
-  // The policy that began an upgrade there may have been another one.
+  // A different policy may have started an upgrade there.
   CHECK(world.director.Gone().empty());
   world.transport->Answer(200, Policy("{}", "80"));
   CHECK(world.director.Work({}, nullptr, 0) <= world.clock->Now());

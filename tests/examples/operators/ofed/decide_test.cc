@@ -71,7 +71,7 @@ TEST_CASE("a driver's owners are the policies with an engine of their own, and n
   CHECK(Decide(policy, {}, kLabels).owners->front().driver_labels == kLabels);
   const auto by_nodes = Decide({}, {Of("a", {{"rack", "1"}}), Of("late", {{"nic", "x"}}, 1)}, kLabels);
   REQUIRE(by_nodes.owners);
-  REQUIRE(by_nodes.owners->size() == 1);  // the other is refused
+  REQUIRE(by_nodes.owners->size() == 1);  // the other one is refused
   CHECK(by_nodes.owners->front().node_selector == Selector("rack=1"));
   REQUIRE(Decide({}, {}, kLabels).owners);
   CHECK(Decide({}, {}, kLabels).owners->empty());
@@ -87,7 +87,7 @@ TEST_CASE("a driver waits for its node only where all owners want it, who share 
   CHECK(Decide({}, {safe, other}, kLabels).init_config->safe_load);
   CHECK(Decide({}, {safe, other}, kLabels).init_config->auto_upgrade);
   SECTION("not safe") { other.upgrade.safe_load = false; }
-  // Nobody would let its driver go (H25).
+  // No engine would let its driver load (H25).
   SECTION("not on") { other.upgrade.auto_upgrade = false; }
   const auto config = Decide({}, {safe, other}, kLabels).init_config;
   CHECK(config->safe_load == (other.upgrade.safe_load));
@@ -98,7 +98,7 @@ TEST_CASE("one node has one driver: what would give it another is refused, with 
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
   CHECK(Shown(Decide(policy, {Of("a", {{"rack", "1"}})}, kLabels)) ==
         kCluster + "|on]a: spec.ofedDriver: NicClusterPolicy nic-cluster-policy has one for all nodes");
-  // Nothing says that a node of rack 1 has no such NIC.
+  // A node of rack 1 may have such a NIC as well.
   const std::string overlap =
       Shown(Decide({}, {Of("late", {{"nic", "cx7"}}, 2), Of("early", {{"rack", "1"}}, 1)}, kLabels));
   CHECK(overlap ==
@@ -123,7 +123,7 @@ TEST_CASE("nodes of a policy that is no more are given back, those of others and
   CHECK(Gone(Decide({}, {}, kLabels)) == "[nvidia.com/ofed-driver=||]");
   CHECK(Gone(Decide(policy, {}, kLabels)).empty());
   CHECK(Gone(Decide(policy, {a}, kLabels)).empty());
-  // Nodes of rack 2 outside zone x are nobody's either.
+  // Nodes of rack 2 outside zone x have no owner either.
   CHECK(Gone(Decide({}, {a, b}, kLabels)) ==
         "[nvidia.com/ofed-driver=|rack!=1,rack!=2|][nvidia.com/ofed-driver=|rack!=1,zone!=x|]");
   CHECK(Gone(Decide({}, {a, Of("all", {})}, kLabels)).empty());

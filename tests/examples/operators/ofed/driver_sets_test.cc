@@ -1,5 +1,6 @@
-// The images and labels of the OFED driver, as NVIDIA's operator has them: mofedImageFormat in pkg/state/state_ofed.go and
-// manifests/state-ofed-driver/0050_ofed-driver-ds.yaml of github.com/Mellanox/network-operator.
+// Tests the images and labels of the OFED driver, which follow NVIDIA's operator: mofedImageFormat in
+// pkg/state/state_ofed.go and manifests/state-ofed-driver/0050_ofed-driver-ds.yaml of
+// github.com/Mellanox/network-operator.
 #include "ofed/driver_sets.h"
 
 #include "absl/strings/match.h"

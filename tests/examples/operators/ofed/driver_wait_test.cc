@@ -57,7 +57,7 @@ TEST_CASE("where no policy has a driver nobody waits for one") {
   node.labels[ofed_operator::kNicLabel] = "true";
   CHECK(Written(node, {}, false) == "false");
   CHECK(Written({.name = "n"}, {}, false) == "nothing");
-  CHECK(Written(node, {Driver(false)}, false) == "nothing");  // while its pod ends
+  CHECK(Written(node, {Driver(false)}, false) == "nothing");  // while its pod terminates
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ TEST_CASE("upstream 2.6: DaemonSets without a format are old, and nodes of their
   CHECK(patches[0].annotations.at(kRequested) == "true");
 }
 
-/// An old DaemonSet on two nodes, whose pods have no owner label. The transport stands for what the seam cannot do.
+/// An old DaemonSet on two nodes, whose pods have no owner label. The transport answers the requests that ClusterFacade
+/// lacks.
 struct World {
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();

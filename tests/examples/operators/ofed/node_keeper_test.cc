@@ -34,7 +34,7 @@ TEST_CASE("a driver pod has an owner where a policy is for its labels and for it
         "it");
   CHECK(WhyOwnerless({.name = "n2"}, {DriverOf("nnp-rack-1")}, {rack_1}).has_value());
   CHECK(WhyOwnerless(node, {Pod{}}, {all})->find("a driver pod without the label ds-owner") != std::string::npos);
-  // The owner's pod is there beside one that somebody has left.
+  // The owner's pod runs next to an abandoned one.
   CHECK_FALSE(WhyOwnerless(node, {DriverOf("nnp-old"), DriverOf("nnp-rack-1")}, {rack_1}));
   Pod leaving = DriverOf("nnp-old");
   leaving.deletion_timestamp = absl::UnixEpoch();
@@ -82,7 +82,7 @@ TEST_CASE("the labels follow the drivers, and nothing is written where nothing h
   world.Keep();
   CHECK(world.Label("node-2") == "false");
   CHECK(world.cluster->CallCount(Operation::kPatchNode) == 4);
-  // What somebody else has made of the label is mended.
+  // The keeper repairs a label that another client has changed.
   world.cluster->EditNode("node-1", [](Node& node) { node.labels.erase(kDriverWaitLabel); });
   world.Keep();
   CHECK(world.Label("node-1") == "false");
@@ -132,7 +132,7 @@ TEST_CASE("a write that fails is tried again, and the others are made meanwhile"
 TEST_CASE("nodes with a driver that no policy is for are found, and no more when one is, or they are gone") {
   World world;
   world.Keep();
-  CHECK(world.keeper.Findings().empty());  // it is not known who has a driver
+  CHECK(world.keeper.Findings().empty());  // the owners of drivers are not known
   world.keeper.Wish({.owners = std::vector<DriverOwner>{}});
   world.Keep();
   REQUIRE(world.keeper.Findings().size() == 3);

@@ -29,7 +29,7 @@ constexpr char kNodesPath[] = "/api/v1/nodes";
 constexpr char kPodsPath[] = "/api/v1/namespaces/nvidia-gpu-operator/pods";
 constexpr char kPod[] = "nvidia-driver-daemonset-49.84.202111111343-0-6mpw4";
 
-// An API server that has these answers, and 404 for everything else. Reads only.
+// An API server with these responses, and 404 for everything else. It can only be read.
 class Pages final : public driverupgrade::HttpTransport {
  public:
   absl::StatusOr<HttpResponse> Send(const CallContext&, const HttpRequest& request) override {
@@ -212,7 +212,7 @@ TEST_CASE("what is not there is nothing: a cluster before the operator's install
   CHECK_FALSE(facts->policy.has_value());
   CHECK_FALSE(facts->registry.has_value());
   CHECK_FALSE(facts->has_builder_secret);
-  REQUIRE(facts->nodes.size() == 1);  // none is labelled: all of them
+  REQUIRE(facts->nodes.size() == 1);  // no node is labelled, so all nodes count
   CHECK(facts->nodes[0].rhcos == "");
   CHECK(facts->pods.empty());
 }

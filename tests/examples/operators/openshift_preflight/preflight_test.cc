@@ -11,7 +11,7 @@
 namespace openshift_preflight {
 namespace {
 
-// A cluster with nothing to find, but for what a note says.
+// A cluster without problems. Only a note is reported.
 Facts Good(const std::string& version = "4.12.30") {
   return {.version = ClusterVersion{.desired = version, .installed = version},
           .toolkit = ToolkitStream{{{.name = "410.84.202203290245-0", .image = "quay.io/a"}, {.name = "latest"}}},
@@ -28,7 +28,7 @@ DriverPod BrokenPod() {
           .driver_log = TestData("driver.log")};
 }
 
-// The findings above info as "error id", and the notes as "info id".
+// Returns the findings above info as "error id", and the notes as "info id".
 std::vector<std::string> Names(const std::vector<Finding>& findings) {
   const std::map<Severity, std::string> names = {
       {Severity::kInfo, "info "}, {Severity::kWarning, "warning "}, {Severity::kError, "error "}};
@@ -177,7 +177,7 @@ TEST_CASE("from 4.15 on the registry must be managed and have storage, and build
   CHECK(Names(Examine(facts)) == Lines{"error no-builder-secret", "info entitlement"});
   CHECK(Has(Only(facts, "no-builder-secret").remedy, "oc get secrets -n nvidia-gpu-operator"));
 
-  // Before 4.15 the secrets are made without a registry; and before the operator is there, nobody asks for them.
+  // Before 4.15 the secrets exist without a registry, and before the operator is installed nothing needs them.
   facts.registry.reset();
   facts.version->desired = facts.version->installed = "4.14.30";
   CHECK(Names(Examine(facts)) == Lines{"info entitlement"});
@@ -198,7 +198,7 @@ TEST_CASE("a toolkit for another kernel than the node's is found in the logs of 
             "oc logs -n nvidia-gpu-operator nvidia-driver-daemonset-49.84.202111111343-0-6mpw4 "
             "-c openshift-driver-toolkit-ctr"));
 
-  // The node's own word counts more than the log's, which may be older.
+  // The kernel that the node reports counts more than the one in the log, which may be older.
   facts.nodes.front().kernel = "4.18.0-305.28.1.el8_4.x86_64";
   CHECK(Names(Examine(facts)) == Lines{"info entitlement", "info kernel-mismatch-past"});
   facts.nodes.clear();

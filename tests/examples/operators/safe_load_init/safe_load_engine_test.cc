@@ -1,4 +1,5 @@
-// Both sides of a safe load: the init container asks, the engine evacuates the node and lets it go (T39, T43).
+// Tests both sides of a safe load: the init container asks, and the engine evacuates the node and lets the driver load
+// (T39, T43).
 #include <memory>
 #include <optional>
 #include <set>
@@ -47,7 +48,7 @@ TEST_CASE("the engine evacuates a node whose driver waits, and then the driver i
     CHECK(change.node.before->unschedulable);
     CHECK(pods.empty());
   });
-  // The engine's turn comes whenever the init container follows its node.
+  // The engine takes its turn whenever the init container follows its node.
   bool in_turn = false;
   cluster->SetFaultHooks(
       [&](const testing::Call& call) -> std::optional<absl::Status> {

@@ -29,7 +29,7 @@ constexpr char kKey[] = "nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-loa
 constexpr char kOn[] =
     R"({"safeDriverLoad":{"enable":true,"annotation":"nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-load"}})";
 
-// Watches that last: `watch` says what happens in them.
+// Watches that stay open: `watch` decides what happens in them.
 class WatchedCluster final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
@@ -42,7 +42,7 @@ class WatchedCluster final : public ForwardingFacade {
   int watches = 0;
 };
 
-// A node `n1` that is asked for, beside another one.
+// The node `n1` of the init container, and another node.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> fake =
@@ -64,7 +64,7 @@ struct World {
         options, cluster, *clock, [this](const LogRecord& record) { log.push_back(record.message); }, stop.get_token());
   }
 
-  // As the engine does it.
+  // Releases the driver like the engine does.
   void Release() {
     fake->EditNode("n1", [](Node& node) { node.annotations.erase(kKey); });
   }
@@ -73,7 +73,7 @@ struct World {
     const auto value = annotations.find(kKey);
     return value == annotations.end() ? "absent" : value->second;
   }
-  // Does `what` before the first request that comes `after` the start.
+  // Runs `what` before the first request that comes `after` the start.
   void At(absl::Duration after, std::function<void()> what) {
     auto done = std::make_shared<bool>(false);
     Before([this, after, done, what = std::move(what)](const Call&) -> std::optional<absl::Status> {
@@ -136,7 +136,7 @@ TEST_CASE("the annotation is set, and its removal is told by the watch without d
   world.cluster.watch = [&](const CallContext&, const WatchParams& params, WatchSink<Node>& sink) {
     CHECK(world.Value() == "true");
     CHECK(params.resource_version == world.fake->node("n1")->resource_version);
-    CHECK(sink.OnChange(*world.fake->node("n2"), "99"));  // somebody else is not waited for
+    CHECK(sink.OnChange(*world.fake->node("n2"), "99"));  // other nodes do not matter
     CHECK(sink.OnBookmark("100"));
     world.Release();
     CHECK_FALSE(sink.OnChange(*world.fake->node("n1"), "101"));
@@ -167,7 +167,7 @@ TEST_CASE("the node is looked at within five seconds, also if no watch ever tell
   };
   CHECK(world.Run().ok());
   CHECK(world.clock->Now() - released <= absl::Seconds(5));
-  CHECK(world.log.size() == 2);  // a quiet watch is no trouble
+  CHECK(world.log.size() == 2);  // a quiet watch is not an error
 }
 
 TEST_CASE("a restart asks for it again, though the engine has let the driver go before") {
@@ -209,7 +209,7 @@ TEST_CASE("an API server that is away is waited for, told of once, and not asked
   CHECK(world.log == std::vector<std::string>{"the cluster does not answer", "the cluster answers again",
                                               "waiting until the node is evacuated", "the cluster does not answer",
                                               "the cluster answers again", "the driver may be loaded"});
-  // While it is away one request in five seconds.
+  // While the cluster is away, there is one request every five seconds.
   CHECK(world.fake->CallCount(Operation::kGetConfigMap) < 3600 / 5 + 5);
 }
 

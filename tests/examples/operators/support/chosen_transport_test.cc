@@ -12,7 +12,7 @@ namespace {
 
 using driverupgrade::KubeConfig;
 
-// $SSL_CERT_FILE after a transport was made, where it was `before`; null: not set.
+// Returns $SSL_CERT_FILE after a transport was created, if it was `before` (null: not set).
 std::string CertificatesAfter(const char* before, const KubeConfig& config) {
   unsetenv("SSL_CERT_FILE");
   if (before != nullptr) setenv("SSL_CERT_FILE", before, 1);

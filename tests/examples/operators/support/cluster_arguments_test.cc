@@ -13,7 +13,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// As a managed cluster hands it out.
+// In the form that a managed cluster provides.
 constexpr const char* kWithPlugin = R"({apiVersion: v1, kind: Config, current-context: c,
 clusters: [{name: k, cluster: {server: "https://h"}}],
 contexts: [{name: c, context: {cluster: k, user: u}}],

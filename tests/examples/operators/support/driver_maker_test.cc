@@ -94,7 +94,7 @@ examples::DriverPods ReadPods(const std::string& spec) {
                          .refused = {"spec.driver.repoConfig", "spec.gds.enabled"}});
 }
 
-// operatorDriverPodTolerations in pkg/state/state_ofed.go of github.com/Mellanox/network-operator.
+// Follows operatorDriverPodTolerations in pkg/state/state_ofed.go of github.com/Mellanox/network-operator.
 TEST_CASE("W32: driver pods are scheduled to nodes that are not ready or unreachable") {
   const rapidjson::Document set = *ParseJson(DaemonSetJson(Wish("1")));
   std::string shown;
@@ -168,7 +168,7 @@ TEST_CASE("a DaemonSet is made, changed with the version, and left alone when it
   CHECK(world.Keep(Wish("1")) == world.clock->Now() + absl::Seconds(30));
   CHECK(world.transport->lines.back() == "POST /apis/apps/v1/namespaces/gpu/daemonsets?fieldManager=op");
   world.Keep(Wish("1"));
-  CHECK(world.transport->requests.size() == 2);  // not before half a minute
+  CHECK(world.transport->requests.size() == 2);  // not earlier than half a minute
   world.transport->Answer(200, DaemonSetJson(Wish("1")));
   world.transport->Answer(200, DaemonSetJson(Wish("2")));
   world.Keep(Wish("2"));
@@ -251,7 +251,7 @@ TEST_CASE("W30: an image that no DaemonSet of the driver has is reported with th
   wish.driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}});
   wish.pods.refusal = absl::UnimplementedError("only Make needs what is refused");
   const absl::Time first = world.Keep(wish);
-  CHECK(first == world.clock->Now() + absl::Seconds(10));  // the other operator has this time
+  CHECK(first == world.clock->Now() + absl::Seconds(10));  // the time that the other operator gets
   CHECK(world.transport->requests.empty());
   world.clock->Advance(absl::Seconds(10));
   world.transport->Answer(200, ListOf("mirror.example.com/driver:1-ubuntu22.04"));

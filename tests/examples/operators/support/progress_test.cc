@@ -19,11 +19,11 @@ TEST_CASE("a rollout tells how far it is when more nodes are done, with the time
   CHECK(line(4, 60).empty());
   CHECK(line(7, 100) == "7 of 12 1m40s");
   CHECK(line(12, 200).empty());
-  // The next one has a pace of its own, and begins with nodes that are not known to be out of date yet.
+  // The next rollout has its own pace. It starts with nodes that are not yet known to be out of date.
   CHECK(line(11, 299).empty());
   CHECK(line(0, 300).empty());
   CHECK(line(6, 360) == "6 of 12 1m");
-  // So does another version in the middle, but not a node that is upgraded once more.
+  // The same is true of another version in the middle, but not of a node that is upgraded once more.
   CHECK(line(5, 361).empty());
   CHECK(line(6, 380) == "6 of 12 1m20s");
   CHECK(line(3, 381).empty());

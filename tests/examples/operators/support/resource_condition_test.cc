@@ -124,7 +124,7 @@ TEST_CASE("how far an upgrade is stands beside whether its policy is taken, in o
   CHECK(Text(conditions[2], {"status"}) == "False");
   CHECK(Text(conditions[2], {"reason"}) == "UnderWay");
   CHECK(Text(conditions[2], {"message"}) == "1 of 2 nodes done");
-  // Nothing known of it: it stays as it is.
+  // Without new information the condition stays as it is.
   const auto other = ConditionPatch(Policy(examples::ToText(conditions[2])), kWrong, kNow);
   REQUIRE(other);
   CHECK(other->find("1 of 2 nodes done") != std::string::npos);
@@ -249,7 +249,7 @@ TEST_CASE("W1: a reason that alternates with another one is written less and les
     report(second % 10 == 0 ? "UnderWay" : "Done");
   }
   CHECK(world.sent() == 3 + 4);
-  // When it has gone, the last reason is written.
+  // When that client stops, the last reason is written.
   CHECK(report("UnderWay") != absl::InfiniteFuture());
   world.clock->Advance(absl::Minutes(2));
   CHECK(report("UnderWay") == absl::InfiniteFuture());
@@ -272,7 +272,7 @@ TEST_CASE("where somebody else writes status.state as well, it is written every 
   report("7");
   REQUIRE(world.sent() == 1);
   CHECK(world.transport->requests[0].body.find(R"("state":"notReady","conditions":[)") != std::string::npos);
-  // The other's version says something else.
+  // The other writer's version has another state.
   CHECK(report("9") == world.clock->Now() + absl::Seconds(10));
   CHECK(world.sent() == 1);
   world.clock->Advance(absl::Seconds(10));

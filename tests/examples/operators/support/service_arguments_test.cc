@@ -68,7 +68,7 @@ TEST_CASE("dep-F19: the operator's own pod and node are told by options, or by t
   CHECK(OwnPod("").own_node == "n1");
   CHECK(OwnPod("--pod-name op-3 --node-name n2").own_pod->name == "op-3");
   CHECK(OwnPod("--pod-name op-3 --node-name n2").own_node == "n2");
-  // A namespace alone is that of the operator, which other options use as well.
+  // A namespace alone is the operator's own, which other options use as well.
   unsetenv("POD_NAME");
   CHECK_FALSE(OwnPod("").own_pod);
 }

@@ -1,4 +1,4 @@
-// An operator's program that finds its API server overloaded or away, over sockets.
+// Tests an operator's program whose API server is overloaded or away, over sockets.
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -26,7 +26,7 @@ using examples::AwaitServer;
 using testing::FakeClock;
 using testing::FakeCluster;
 
-/// Plays answers back before it lets the server behind it answer.
+/// Plays back responses before it lets the server behind it respond.
 class MoodyServer final : public HttpTransport {
  public:
   using Answers = std::deque<absl::StatusOr<HttpResponse>>;
@@ -60,7 +60,7 @@ class FixedDirector final : public Director {
 
 /// A cluster behind a socket, and a program that makes one pass over it.
 struct World {
-  // Ahead of the transports' clock, which is the machine's: their deadlines are no matter here.
+  // Ahead of the transports' clock, which is the machine's, so their deadlines do not matter here.
   absl::Time began = absl::Now() + absl::Hours(24);
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>(began);
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
@@ -169,7 +169,7 @@ TEST_CASE("What no waiting mends ends the program at the first answer") {
   CHECK_THAT(world.log[0], Catch::Contains("the cluster cannot be read") && Catch::Contains(std::to_string(status)));
 }
 
-/// A server's answers as a program waits for them.
+/// The responses of a server while a program waits for it.
 struct Wait {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   absl::Time began = clock->Now();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks tests/docs/operators.md and tests/docs/upgradectl.md. The tests that their rows name exist. Only the tests of the
-fourth column run on a control plane. The numbers have no gap.
+"""Checks tests/docs/operators.md and tests/docs/upgradectl.md. The tests that their rows name exist. Only the tests of
+the fourth column run on a control plane. The numbers have no gap.
 
     operators.py PAGE
 
@@ -22,7 +22,7 @@ ROW = re.compile(r"^\| (\d+)(?:\.(\d+))? \|(.*)\|$", re.M)
 
 
 def ctests():
-    """Yields the names of tests that are not in C++. A name with a variable stands for each value that a foreach sets."""
+    """Yields names of tests that are not in C++. A name with a variable stands for each value that a foreach sets."""
     for folder in ("deploy", "docs", "tools/upgradectl"):
         text = (documents.ROOT / "tests" / folder / "CMakeLists.txt").read_text(encoding="utf-8")
         values = {name: words.split() for name, words in re.findall(r"foreach\((\w+) ([\w ]+)\)", text)}

@@ -1,5 +1,6 @@
-// Runs scenarios and compares what they print: `scenarios [--until-failure] FILE...`. Exit code 1 if one differs or breaks
-// an invariant. With DRIVERUPGRADE_REWRITE=1, and never where CI is set, the files are rewritten; review the difference.
+// Runs scenarios and compares their output: `scenarios [--until-failure] FILE...`. Returns exit code 1 if the output of
+// one differs, or if it breaks an invariant. With DRIVERUPGRADE_REWRITE=1 it rewrites the files, except if CI is set.
+// Review the difference.
 #include <cstdio>
 #include <exception>
 #include <filesystem>

@@ -1,4 +1,4 @@
-/// The words after a command's name.
+/// Parses the words after a command's name.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_ARGUMENTS_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_ARGUMENTS_H_
 
@@ -14,16 +14,16 @@
 
 namespace driverupgrade::tests {
 
-/// Each accessor takes out what it returns; what is left over in the end is an error. All throw ScenarioError.
+/// Each accessor removes the words that it returns, and Finish fails if any are left. All throw ScenarioError.
 class Arguments {
  public:
   explicit Arguments(std::string_view line);
 
-  /// The next word, which must be there and must not be `name=value`.
+  /// The next word, which must exist and must not be `name=value`.
   std::string Word(std::string_view what);
-  /// All words up to the first that is in `keywords` or is `name=value`.
+  /// All words up to the first one that is in `keywords` or is `name=value`.
   std::vector<std::string> Words(const std::vector<std::string_view>& keywords);
-  /// Whether the word is there.
+  /// Whether the word is present.
   bool Flag(std::string_view word);
   /// The value of `name=value`.
   std::optional<std::string> Value(std::string_view name);
@@ -31,7 +31,7 @@ class Arguments {
   /// `30s`, `5m`, `inf`.
   std::optional<absl::Duration> Duration(std::string_view name);
   std::optional<LabelSelector> Selector(std::string_view name);
-  /// The pairs of `<word> key=value`, as often as it stands there.
+  /// The pairs of `<word> key=value`, for each occurrence of the word.
   std::vector<std::pair<std::string, std::string>> Pairs(std::string_view word);
   bool empty() const { return words_.empty(); }
   void Finish() const;

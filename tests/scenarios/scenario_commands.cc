@@ -7,7 +7,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Sets, or removes where it ends in `-`, one key of a map.
+// Sets one key of a map, or removes it if it ends with `-`.
 void EditMap(StringMap& map, const std::string& key, const std::optional<std::string>& value) {
   if (value) {
     map[key] = *value;
@@ -16,7 +16,7 @@ void EditMap(StringMap& map, const std::string& key, const std::optional<std::st
   }
 }
 
-// Whether all nodes of `driver` are in `wanted`, or the one before a colon in it.
+// Whether all nodes of `driver`, or the node before the colon in `wanted`, have reached the state in `wanted`.
 bool Reached(const std::string& wanted, testing::FakeCluster& cluster, const ScenarioDriver& driver) {
   const std::size_t colon = wanted.find(':');
   const std::string state = colon == std::string::npos ? wanted : wanted.substr(colon + 1);
@@ -28,7 +28,7 @@ bool Reached(const std::string& wanted, testing::FakeCluster& cluster, const Sce
   return true;
 }
 
-// `text` with `prefix` before each line.
+// Returns `text` with `prefix` before each line.
 std::string WithPrefix(const std::string& text, const std::string& prefix) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
@@ -105,7 +105,7 @@ std::string Scenario::Key(const std::string& text) {
   return fmt::format("nvidia.com/{}-driver-upgrade{}", driver, suffix);
 }
 
-// [image=IMAGE] [restarted-at=TEXT]; empty without an image.
+// [image=IMAGE] [restarted-at=TEXT]; returns an empty string without an image.
 std::string Scenario::TemplateJson(Arguments& arguments) {
   const auto image = arguments.Value("image");
   const auto restarted = arguments.Value("restarted-at");
@@ -124,8 +124,7 @@ std::string Scenario::Template(Arguments& arguments) {
   return {};
 }
 
-// crash hash=new [node=n1] | crash off
-// approve [TEXT]: the annotation of the DaemonSet; without a text it goes.
+// approve [TEXT]: sets the annotation of the DaemonSet, or removes it without a text.
 std::string Scenario::Approve(Arguments& arguments) {
   ScenarioDriver& driver = DriverOf(arguments);
   const std::vector<std::string> approvals = arguments.Words({});
@@ -143,6 +142,7 @@ std::string Scenario::Approve(Arguments& arguments) {
 
 std::string Scenario::Rollout(Arguments& arguments) { return RolloutText(DriverOf(arguments).last_plan); }
 
+// crash hash=new [node=n1] | crash off
 std::string Scenario::Crash(Arguments& arguments) {
   const std::string ns = DriverOf(arguments).ns;
   if (arguments.Flag("off")) {
@@ -238,14 +238,14 @@ std::string Scenario::Step(Arguments& arguments) {
   return result.ok() ? PassText(*result) : fmt::format("error: {}\n", result.status().ToString());
 }
 
-// The operator is being removed (dep-F9).
+// Releases all nodes, because the operator is being removed (dep-F9).
 std::string Scenario::Release(Arguments& arguments) {
   const absl::StatusOr<ReconcileResult> result = world_->Release(DriverOf(arguments));
   return result.ok() ? PassText(*result) : fmt::format("error: {}\n", result.status().ToString());
 }
 
-// run [for=10m] [until=[NODE:]STATE] [driver=NAME]: a pass each second until all is done. Of each driver that was named
-// so far, unless one is named here.
+// run [for=10m] [until=[NODE:]STATE] [driver=NAME]: makes a pass each second until all work is done, with every driver
+// named so far, or with the one named here.
 std::string Scenario::RunPasses(Arguments& arguments) {
   const absl::Time end = world_->clock()->Now() + arguments.Duration("for").value_or(absl::Minutes(30));
   const auto until = arguments.Value("until");
@@ -308,7 +308,7 @@ std::string Scenario::Maintenances(Arguments&) {
   return text.empty() ? "none\n" : text;
 }
 
-// The Events since the last time.
+// Prints the Events since the last call.
 std::string Scenario::Events(Arguments&) {
   const std::vector<RecordEventParams> events = cluster().events();
   std::string text;

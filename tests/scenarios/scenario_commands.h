@@ -19,16 +19,16 @@ class Scenario {
       : over_(std::move(over)),
         before_pass_(std::move(before_pass)),
         world_(std::make_unique<ScenarioWorld>(testing::FakeClusterOptions{}, over_, before_pass_)) {}
-  /// Runs one command; what it prints. Throws ScenarioError.
+  /// Runs one command and returns its output. Throws ScenarioError.
   std::string Run(const std::string& line);
-  /// What must hold in the end.
+  /// Checks the conditions that must hold in the end.
   void Finish() { world_->CheckLiveness(); }
 
  private:
   using Command = std::string (Scenario::*)(Arguments&);
   static const std::map<std::string_view, Command>& Commands();
 
-  // The world; scenario_setup.cc.
+  // Commands that set up the world; scenario_setup.cc.
   std::string Cluster(Arguments& arguments);
   std::string Policy(std::string_view text);
   std::string RefusedPolicy(std::string_view text);
@@ -42,7 +42,7 @@ class Scenario {
   std::string MaintenanceOperator(Arguments& arguments);
   std::string Maintenance(Arguments& arguments);
   std::string Fault(Arguments& arguments);
-  // What happens in it; scenario_commands.cc.
+  // Commands that make something happen; scenario_commands.cc.
   std::string Template(Arguments& arguments);
   std::string Approve(Arguments& arguments);
   std::string Rollout(Arguments& arguments);
@@ -61,9 +61,9 @@ class Scenario {
   std::string Events(Arguments& arguments);
   std::string ExpectStuck(Arguments& arguments);
 
-  /// The driver that `driver=` names; gpu if none.
+  /// The driver that `driver=` names (default: gpu).
   ScenarioDriver& DriverOf(Arguments& arguments);
-  /// `.stage` and `-state` stand for the gpu driver's keys, `ofed:.stage` for another's.
+  /// `.stage` and `-state` stand for the gpu driver's keys, `ofed:.stage` for another driver's keys.
   std::string Key(const std::string& text);
   testing::FakeCluster& cluster() { return world_->cluster(); }
 

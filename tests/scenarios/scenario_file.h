@@ -1,4 +1,4 @@
-/// A scenario: a text file with commands and what they print.
+/// A scenario: a text file with commands and their output.
 ///
 ///     # Why the scenario exists.
 ///
@@ -7,8 +7,8 @@
 ///     ----
 ///     ok
 ///
-/// Commands before a `----` are run one after the other; what they print together is compared with the lines up to the
-/// next empty line. Lines that begin with `#` are comments. See README.md for the commands.
+/// Commands before a `----` run in sequence. Their whole output is compared with the lines up to the next empty line.
+/// Lines that start with `#` are comments. See README.md for the commands.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_FILE_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_FILE_H_
 
@@ -18,7 +18,7 @@
 
 namespace driverupgrade::tests {
 
-/// Something is wrong with a scenario or with what it shows; for a person.
+/// An error in a scenario or in its result, with a message for its author.
 class ScenarioError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -42,9 +42,9 @@ struct ScenarioFile {
   std::vector<ScenarioBlock> blocks = {};
 };
 
-/// Throws ScenarioError: no comment on top, commands without `----`, nothing expected.
+/// Throws ScenarioError if the first line is not a comment, if commands lack a `----`, or if nothing is expected.
 ScenarioFile ParseScenario(const std::string& text);
-/// The file with its blocks' `expected` lines.
+/// Returns the file with the `expected` lines of its blocks.
 std::string FormatScenario(const ScenarioFile& file);
 
 }  // namespace driverupgrade::tests

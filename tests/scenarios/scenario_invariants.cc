@@ -25,14 +25,14 @@ const NodePlan* PlanOf(const PassRecord& pass, const std::string& node) {
 void CheckPath(const NodePlan& plan) {
   UpgradeState from = plan.from;
   for (const UpgradeState to : plan.path) {
-    if (to == UpgradeState::kUnknown) return;  // released, from wherever it is
+    if (to == UpgradeState::kUnknown) return;  // released, from whatever state
     if (!IsLegalEdge(from, to))
       Broken(fmt::format("{} -> {} is no transition", ToString(from), ToString(to)), plan.node);
     from = to;
   }
 }
 
-// Without a label by the other marks, as the decoder reads them.
+// Without a label, the other marks decide, in the way that the decoder reads them.
 std::optional<UpgradeState> StateByMarks(const Node& node, const DriverIdentity& identity) {
   const std::optional<UpgradeState> state = internal::StateOf(node, identity);
   const bool is_maintained =
@@ -40,7 +40,7 @@ std::optional<UpgradeState> StateByMarks(const Node& node, const DriverIdentity&
   return is_maintained ? UpgradeState::kNodeMaintenanceRequired : state;
 }
 
-// Its label, which another client removes, is written later.
+// Whether the node's label is written later, because another client removes it.
 bool WaitsForLabel(const PassRecord& pass, const std::string& node) {
   return std::any_of(pass.plan.findings.begin(), pass.plan.findings.end(), [&](const Finding& finding) {
     return finding.code == FindingCode::kLabelTakenAway && finding.node == node;
@@ -83,7 +83,7 @@ void CheckKeys(const StringMap& before, const StringMap& after, const DriverIden
   }
 }
 
-// Annotations that an upgrade of ours leaves on no node that it has done with.
+// Annotations that our upgrade must not leave on a node when it has finished with it.
 std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
   return {identity.StageAnnotation(),
           identity.FailedRevisionAnnotation(),
@@ -99,8 +99,8 @@ std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
 void CheckEnd(const NodeCommit& commit, const DriverIdentity& identity) {
   const std::string& name = commit.after.name;
   const auto from = StateByMarks(commit.before, identity);
-  // Until the upgrade starts a name in the cordon set says more than the annotation, which the Go library also writes
-  // for a cordon of ours.
+  // Until the upgrade starts, a name in the cordon set counts more than the annotation, because the Go library also
+  // writes the annotation for one of our own cordons.
   const bool decided =
       !from || IsInProgress(*from) || !commit.before.annotations.contains(std::string(kCordonedByAnnotation));
   if (decided && commit.before.annotations.contains(identity.InitiallyUnschedulableAnnotation()) &&
@@ -126,14 +126,14 @@ void CheckCommit(const PassRecord& pass, const NodeCommit& commit) {
   }
   const auto from = StateByMarks(commit.before, pass.identity);
   const auto to = StateByMarks(commit.after, pass.identity);
-  // Without a label the driver pods, too, decide from which state the node continues.
+  // Without a label, the driver pods also influence the state from which the node continues.
   const bool has_label = internal::HasState(commit.before, pass.identity);
   if (plan->path.empty() && (from == to || !has_label)) return;
   if ((has_label && from != plan->from) || to != plan->to()) Broken("the commit is not the plan's transition", name);
   CheckEnd(commit, pass.identity);
 }
 
-// Whether the policy lets pods be deleted that could not be evicted in time.
+// Whether the policy allows the deletion of pods that could not be evicted in time.
 bool MayDeletePods(const UpgradePolicy& policy) {
   return (policy.drain && policy.drain->on_timeout != OnTimeout::kFail) ||
          (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
@@ -145,8 +145,8 @@ void CheckPodEffects(const PassRecord& pass) {
     const auto node = pass.nodes.find(plan.node);
     if (node == pass.nodes.end()) Broken("pods of a node that does not exist", plan.node);
     if (!IsInProgress(plan.to())) Broken("pods are touched on a node that is not being upgraded", plan.node);
-    // arch-A12: an eviction needs a cordon that was read; a driver pod may go once the patch that cordons is
-    // acknowledged.
+    // arch-A12: an eviction needs a cordon that was read. A driver pod may be deleted once the patch that cordons has
+    // been acknowledged.
     const bool cordons = plan.evict.empty() && plan.patch && plan.patch->unschedulable == true;
     if (!node->second.unschedulable && !cordons) Broken("pods are touched on a node that is not cordoned", plan.node);
     const auto find = [&](const PodRef& ref) -> const Pod& {
@@ -175,7 +175,7 @@ bool IsHeldCordoned(UpgradeState state) {
   return kStates.contains(state);
 }
 
-// A node that could not be evacuated, and returned to service with its old driver.
+// Whether the node could not be evacuated, and returned to service with its old driver.
 bool IsGivenBack(const Node& node, const DriverIdentity& identity) {
   const auto failure = node.annotations.find(identity.FailureClassAnnotation());
   const auto names = node.annotations.find(std::string(kCordonedByAnnotation));
@@ -183,11 +183,11 @@ bool IsGivenBack(const Node& node, const DriverIdentity& identity) {
   return failure != node.annotations.end() && failure->second == "DrainBlocked" && !named;
 }
 
-// dep-F14: who holds a slot, by labels.
+// dep-F14: whether the node holds a slot, according to its labels.
 bool HoldsSlot(const Node& node, const PassRecord& pass) {
   const auto state = StateByMarks(node, pass.identity);
   if (state && !IsInProgress(*state)) return false;
-  // One that he uncordoned in the middle is cordoned again in our name.
+  // A node that an administrator uncordoned in the middle of its upgrade is cordoned again in our name.
   const bool kept = node.unschedulable || !state || !IsHeldCordoned(*state);
   const bool administrators = kept && node.annotations.contains(pass.identity.InitiallyUnschedulableAnnotation());
   if (pass.policy.cordoned_nodes == CordonedNodes::kProceed && administrators) return false;
@@ -199,7 +199,7 @@ bool HoldsSlot(const Node& node, const PassRecord& pass) {
   });
 }
 
-// A group that starts together holds one.
+// A group that starts together holds one slot.
 int CountSlots(const std::map<std::string, Node>& nodes, const PassRecord& pass) {
   const std::optional<RolloutPolicy>& rollout = pass.policy.rollout;
   const bool together = rollout && rollout->groups && rollout->groups->mode == GroupMode::kTogether;
@@ -212,7 +212,7 @@ int CountSlots(const std::map<std::string, Node>& nodes, const PassRecord& pass)
   return static_cast<int>(units.size());
 }
 
-// I1: nobody starts beyond the budgets. Counted commit by commit, so that no moment within the pass is missed.
+// I1: no node starts beyond the budgets. Counts commit by commit, so that no moment within the pass is missed.
 void CheckBudgets(const PassRecord& pass) {
   std::map<std::string, Node> nodes;
   for (const std::string& name : ManagedNodes(pass)) {
@@ -225,7 +225,7 @@ void CheckBudgets(const PassRecord& pass) {
       return static_cast<int>(
           std::count_if(nodes.begin(), nodes.end(), [&](const auto& n) { return predicate(n.second); }));
     };
-    // In requestor mode the maintenance operator has the budgets (T10).
+    // In requestor mode the maintenance operator enforces the budgets (T10).
     const bool starts = !HoldsSlot(commit.before, pass) && HoldsSlot(commit.after, pass) &&
                         StateByMarks(commit.after, pass.identity) != UpgradeState::kNodeMaintenanceRequired;
     const int slots = CountSlots(nodes, pass);

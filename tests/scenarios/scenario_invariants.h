@@ -1,4 +1,4 @@
-/// What must hold after every pass, whatever the scenario.
+/// Invariants that must hold after every pass of any scenario.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_INVARIANTS_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_INVARIANTS_H_
 
@@ -20,7 +20,7 @@ struct NodeCommit {
   Node after = {};
 };
 
-/// One pass: the world before it, what was planned, and what was written.
+/// One pass: the world before it, its plan, and its writes.
 struct PassRecord {
   const DriverIdentity& identity;
   const UpgradePolicy& policy;
@@ -32,24 +32,25 @@ struct PassRecord {
   std::vector<NodeCommit> commits = {};
 };
 
-/// The state by the node's label; nullopt if it is no state.
+/// The state in the node's label, or nullopt if the label is not a state.
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
-/// Names of the nodes that the upgrade is about: those with a driver pod or marks of an upgrade.
+/// Names of the nodes that the upgrade concerns: nodes with a driver pod or with marks of an upgrade.
 std::vector<std::string> ManagedNodes(const PassRecord& pass);
 
 /// Throws ScenarioError with the first invariant that does not hold:
-/// - each node has at most one plan and at most one gate; one that neither moves nor is done has exactly one gate;
-/// - only edges of the transition table, in plans and in what was committed;
+/// - each node has at most one plan and at most one gate, and a node that neither moves nor is done has exactly one
+///   gate;
+/// - plans and commits contain only edges of the transition table;
 /// - a patch changes nothing but our own keys, the cordon set and spec.unschedulable (I6);
-/// - an administrator's cordon is not lifted, and nothing of ours is left on a node that is done (dep-F6, dep-F7);
-/// - pods are only touched on cordoned nodes that are being upgraded; only the driver's own pods are deleted, unless
+/// - an administrator's cordon is not lifted, and none of our marks are left on a node that is done (dep-F6, dep-F7);
+/// - pods are only touched on cordoned nodes that are being upgraded, and only the driver's own pods are deleted unless
 ///   the policy has onTimeout: Delete;
 /// - no node starts beyond the budgets (I1);
-/// - totals are what the nodes' labels say, every node counted once (dep-F18).
+/// - totals match the nodes' labels, with every node counted once (dep-F18).
 void CheckInvariants(const PassRecord& pass);
 
-/// The same for a release (dep-F9): only patches, of our own keys, and nothing of ours is left on a node that was
-/// written; an administrator's cordon is not lifted, nor one that another driver's upgrade needs.
+/// Checks the same for a release (dep-F9): it only patches our own keys, and leaves none of our marks on a node that it
+/// wrote. It lifts neither an administrator's cordon nor one that another driver's upgrade needs.
 void CheckReleased(const PassRecord& pass);
 
 }  // namespace driverupgrade::tests

@@ -1,4 +1,4 @@
-// Commands that make the world.
+// Commands that set up the world.
 #include <algorithm>
 
 #include "base/status_macros.h"
@@ -104,7 +104,7 @@ std::string Scenario::Cluster(Arguments& arguments) {
   return {};
 }
 
-// The rest of the line is YAML; `driver=` may stand before it.
+// The rest of the line is YAML, with an optional `driver=` before it.
 std::string Scenario::Policy(std::string_view text) {
   std::string name = "gpu";
   if (text.starts_with("driver=")) {
@@ -116,12 +116,12 @@ std::string Scenario::Policy(std::string_view text) {
   if (!policy.ok()) throw ScenarioError(policy.status().ToString());
   ScenarioDriver& driver = world_->driver(name);
   driver.policy = *policy;
-  // The record of a rollout stands beside the grants.
+  // The record of a rollout is stored next to the grants.
   if (policy->rollout && !std::exchange(driver.has_ledger, true)) driver.engine = nullptr;
   return {};
 }
 
-// The policy before it stays in effect.
+// The previous policy stays in effect.
 std::string Scenario::RefusedPolicy(std::string_view text) {
   const absl::Status refused = ParseUpgradePolicy(fmt::format("{{{}}}", text)).status();
   if (refused.ok()) throw ScenarioError("the policy is accepted");
@@ -192,7 +192,7 @@ std::string Scenario::DriverDaemonSet(Arguments& arguments) {
   return {};
 }
 
-// Changes the driver pod of a node, or puts one there.
+// Changes the driver pod of a node, or creates one there.
 std::string Scenario::DriverPod(Arguments& arguments) {
   const ScenarioDriver& driver = DriverOf(arguments);
   const std::string node = arguments.Word("the node's name");
@@ -281,7 +281,8 @@ std::string Scenario::MaintenanceOperator(Arguments& arguments) {
   return {};
 }
 
-// An object that somebody else made. One that has a reason belongs to its node, as the operator has looked at it.
+// Adds an object that another client has created. With a reason it belongs to its node, because the maintenance
+// operator has already processed it.
 std::string Scenario::Maintenance(Arguments& arguments) {
   const std::string node_name = arguments.Word("the node's name");
   const std::string prefix = arguments.Value("prefix").value_or("nvidia-operator");

@@ -1,4 +1,4 @@
-/// How plans, nodes and pods look in a scenario.
+/// The form of plans, nodes and pods in a scenario.
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_TEXT_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_TEXT_H_
 
@@ -8,21 +8,22 @@
 
 namespace driverupgrade::tests {
 
-/// One line for each thing that a pass does or finds; several, indented, for a node's plan. Events are left out.
+/// Returns one line for each action or finding of a pass, and several indented lines for a node's plan. Leaves out
+/// Events.
 std::string PassText(const ReconcileResult& result);
-/// `t=1000 n1: drain-required -> pod-restart-required (drained)` for each node that enters a state, and
-/// the error of one that was not acknowledged.
+/// Returns `t=1000 n1: drain-required -> pod-restart-required (drained)` for each node that enters a state, and the
+/// error of each write that was not acknowledged.
 std::string TransitionsText(const ReconcileResult& result, absl::Time now);
-/// One line for each node that waits.
+/// Returns one line for each waiting node.
 std::string GatesText(const Plan& plan);
-/// The counts before the plan, and what the limits leave.
-/// Where the rollout stands.
+/// Returns the progress of the rollout.
 std::string RolloutText(const Plan& plan);
+/// Returns the counts before the plan, and the capacity that the limits leave.
 std::string TotalsText(const Plan& plan);
-/// State, cordon, and labels and annotations with one of our keys.
+/// Returns the state, the cordon, and the labels and annotations with one of our keys.
 std::string NodeText(const Node& node, const DriverIdentity& identity);
 std::string PodText(const Pod& pod);
-/// Name, requestors, the reason of the condition Ready, and RequestorFailed if it is True.
+/// Returns the name, the requestors, the reason of the condition Ready, and RequestorFailed if it is True.
 std::string MaintenanceText(const NodeMaintenance& maintenance);
 
 }  // namespace driverupgrade::tests

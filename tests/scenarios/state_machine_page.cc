@@ -16,8 +16,8 @@ namespace {
 using State = UpgradeState;
 using Edge = std::pair<State, State>;
 
-// What happens on an edge of the pictures, in as many lines as a picture with little room gives it. The conditions in
-// full are in the table.
+// The condition of an edge in the pictures, broken into lines that fit into little space. The table has the full
+// conditions.
 struct EdgeWords {
   State from;
   State to;
@@ -94,8 +94,8 @@ std::string Identifier(State state) {
   return text;
 }
 
-// The picture: one column from unknown to upgrade-done, upgrade-failed and requestor mode beside it, and lanes to the
-// left of it for edges that pass over states.
+// The layout of the picture: one column from unknown to upgrade-done, upgrade-failed and requestor mode next to it, and
+// lanes on its left for edges that skip states.
 constexpr int kColumnX = 610;
 constexpr int kBoxWidth = 220;
 constexpr int kBoxHeight = 40;
@@ -121,8 +121,8 @@ constexpr State kColumn[] = {State::kUnknown,
                              State::kUncordonRequired,
                              State::kDone};
 
-// An edge in a lane: 1 is the nearest to the column. `dy`: where it meets the boxes, from their middle;
-// for the label, from the middle of the lane.
+// An edge in a lane, where 1 is the nearest to the column. `dy` is the distance from the middle of the boxes to its
+// ends, and for the label the distance from the middle of the lane.
 struct LaneEdge {
   State from;
   State to;
@@ -143,7 +143,8 @@ constexpr LaneEdge kLaneEdges[] = {
     {State::kUnknown, State::kDone, 5, 0, 15, 0},
 };
 
-// An edge back to an earlier state, on the right of the column. `dy`: where it meets the boxes, from their middle.
+// An edge back to an earlier state, on the right of the column. `dy` is the distance from the middle of the boxes to
+// its ends.
 struct BackEdge {
   State from;
   State to;
@@ -223,7 +224,7 @@ class Picture {
         "<polyline points=\"{}\" fill=\"none\" stroke=\"#7a828e\" stroke-width=\"1.4\" marker-end=\"url(#head)\"/>\n",
         points);
   }
-  // What is said about the edge, one line below the other around the height `y`.
+  // Writes the lines of the edge's label, centred around the height `y`.
   void Label(int x, int y, std::string_view anchor, const Edge& edge) {
     const std::vector<std::string> lines = LinesOf(edge);
     y -= kLineHeight * (static_cast<int>(lines.size()) - 1) / 2;

@@ -16,7 +16,7 @@ namespace driverupgrade::tests {
 struct AdmissionDecision {
   // Index in the waiting nodes.
   std::size_t index = 0;
-  // nullopt: admitted. Otherwise why not, with the place in the queue.
+  // nullopt: admitted. Otherwise the reason, with the place in the queue.
   std::optional<Gate> gate = std::nullopt;
   friend bool operator==(const AdmissionDecision&, const AdmissionDecision&) = default;
 };

@@ -1,4 +1,4 @@
-// A GET over a socket, by nothing that the server is made of.
+// Sends a GET over a socket, without any code of the server under test.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_HTTP_GET_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_HTTP_GET_H_
 
@@ -15,13 +15,13 @@ namespace driverupgrade::tests {
 struct HttpGetOptions {
   /// Name or address of the server, for the header Host.
   std::string host = "localhost";
-  /// More lines of the head: `If-None-Match: "a"`.
+  /// Additional header lines: `If-None-Match: "a"`.
   std::string header = {};
-  /// Ends once the answer has this text. Empty: reads all of it.
+  /// Text at which reading stops. Empty: reads the whole response.
   std::string until = {};
 };
 
-/// The whole answer of 127.0.0.1:`port`, head included; empty if there is none.
+/// Returns the whole response of 127.0.0.1:`port`, including its head, or an empty string without a response.
 inline std::string HttpGet(int port, const std::string& path, const HttpGetOptions& options = {}) {
   const int connection = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};

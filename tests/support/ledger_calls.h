@@ -1,4 +1,4 @@
-// An AdmissionLedger whose requests are sent at once.
+// An AdmissionLedger whose requests are sent immediately.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_LEDGER_CALLS_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_LEDGER_CALLS_H_
 

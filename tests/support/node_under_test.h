@@ -1,4 +1,4 @@
-/// One node, judged by itself: what the tests of the state machine start from.
+/// One node that is judged alone. The tests of the state machine start from it.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_
 
@@ -15,12 +15,12 @@ namespace driverupgrade::tests {
 inline DriverIdentity Gpu() { return *DriverIdentity::Create("nvidia.com", "gpu"); }
 inline DriverIdentity Ofed() { return *DriverIdentity::Create("nvidia.com", "ofed"); }
 
-/// t=1000 s; the engine has been active for long.
+/// t=1000 s, long after the engine became active.
 inline const absl::Time kNow = absl::FromUnixSeconds(1000);
 
 inline LabelSelector Selector(std::string_view text) { return *LabelSelector::Parse(text); }
 
-/// A DaemonSet `driver` (UID ds) whose pods should have revision `wanted`.
+/// Facts with a DaemonSet `driver` (UID ds) whose target revision is `wanted`.
 inline DriverFacts Facts(std::string wanted) {
   DriverFacts facts;
   facts.daemon_sets["ds"] = {.daemon_set = {.ns = "drivers", .name = "driver", .uid = "ds"},
@@ -46,7 +46,7 @@ inline testing::PodBuilder WebPod(std::string name = "web") {
       .OwnedByReplicaSet("web", "rs");
 }
 
-/// A node n1 with one driver pod, `old` by default while `new` is wanted.
+/// A node n1 with one driver pod, by default of revision `old` while the target is `new`.
 struct NodeUnderTest {
   NodeView view = {};
   DriverFacts facts = Facts("new");
@@ -66,7 +66,7 @@ struct NodeUnderTest {
     view.node.unschedulable = true;
     return *this;
   }
-  /// As our own upgrade leaves it after the cordon.
+  /// The state in which our own upgrade leaves the node after the cordon.
   NodeUnderTest& CordonedByUs() {
     view.node.annotations[std::string(kCordonedByAnnotation)] = identity.Name();
     return Cordoned();
@@ -83,7 +83,7 @@ struct NodeUnderTest {
     view.driver_pods = std::move(pods);
     return *this;
   }
-  /// The pods have been read, and these are all.
+  /// Sets all pods of the node, which counts as read.
   NodeUnderTest& WithPods(std::vector<Pod> pods) {
     view.pods = std::move(pods);
     return *this;
@@ -93,13 +93,13 @@ struct NodeUnderTest {
         identity.StageAnnotation(),
         std::string(state) + "@" + std::to_string(absl::ToUnixSeconds(now - ago)) + "@" + std::string(revision));
   }
-  /// Of an operator in requestor mode; the NodeMaintenances have been read, and there is none.
+  /// The node of an operator in requestor mode. The NodeMaintenances have been read, and the list is empty.
   NodeUnderTest& Requesting() {
     options.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"};
     view.maintenances.emplace();
     return Annotated(identity.RequestorModeAnnotation(), "true");
   }
-  /// With a NodeMaintenance; `reason` is that of its condition Ready, empty: not looked at yet.
+  /// Adds a NodeMaintenance. `reason` is the reason of its condition Ready. Empty: no operator has processed it yet.
   NodeUnderTest& WithMaintenance(const std::string& reason, std::string requestor = "nvidia.gpu-operator",
                                  std::vector<std::string> additional = {}) {
     NodeMaintenance object{.ns = "maintenance",
@@ -123,20 +123,20 @@ struct NodeUnderTest {
   Verdict Judge(bool admitted = false) const {
     return Machine().Judge(view, facts, policy, now, active_since, admitted);
   }
-  /// The node after the verdict's patch.
+  /// Returns the node after the verdict's patch.
   Node After(const Verdict& verdict) const {
     return verdict.plan.patch ? Patched(view.node, *verdict.plan.patch) : view.node;
   }
 };
 
-/// `upgrade-required,cordon-required`: the states a plan enters.
+/// Returns the states that a plan enters, as `upgrade-required,cordon-required`.
 inline std::string Path(const NodePlan& plan) {
   std::string text;
   for (const UpgradeState state : plan.path) text += (text.empty() ? "" : ",") + std::string(ToString(state));
   return text;
 }
 
-/// The gate's reason, or empty.
+/// Returns the gate's reason, or an empty string.
 inline std::string GateOf(const Verdict& verdict) {
   return verdict.gate ? std::string(ToString(verdict.gate->reason)) : std::string();
 }

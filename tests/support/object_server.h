@@ -1,6 +1,6 @@
 /// The API server's side of one object with a resource version: compare-and-set, and nothing else.
 ///
-/// Defines ObjectServer and Patched. Tests put their faults around it. Not thread-safe.
+/// Defines ObjectServer and Patched. Tests wrap it with their faults. Not thread-safe.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_OBJECT_SERVER_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_OBJECT_SERVER_H_
 
@@ -44,7 +44,7 @@ class ObjectServer {
   int version_ = 0;
 };
 
-/// The object as the patch wants it, at the version that the patch is for: Update refuses any other.
+/// Returns the object after the patch, at the version that the patch is for: Update refuses any other.
 inline ConfigMap Patched(const ObjectServer<ConfigMap>& server, const PatchConfigMapParams& params) {
   ConfigMap object = server.object().value_or(ConfigMap{});
   object.resource_version = params.resource_version;

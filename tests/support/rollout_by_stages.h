@@ -19,16 +19,16 @@ inline RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView
   return AdvanceRollout(stored, view, RolloutCensus(rules.policy, view.nodes, stages), rules, now);
 }
 
-// Returns the number of slots that nodes in progress hold, by stage; a group that starts together holds one.
+// Returns the number of slots that nodes in progress hold, by stage. A group that starts together holds one slot.
 inline std::vector<int> SlotsUsed(const RolloutRules& rules, const RolloutView& view, const std::vector<int>& stages) {
   return RolloutCensus(rules.policy, view.nodes, stages).SlotsUsed();
 }
 
 struct RolloutVerdict {
   std::string node = {};
-  // In the view.
+  // Index in the view.
   std::size_t index = 0;
-  // nullopt: it starts.
+  // nullopt: the node starts.
   std::optional<Gate> gate = std::nullopt;
   friend bool operator==(const RolloutVerdict&, const RolloutVerdict&) = default;
 };

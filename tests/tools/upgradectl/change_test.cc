@@ -1,4 +1,4 @@
-// The verbs that write: what they refuse, what they would write, and when they ask.
+// Tests the verbs that write: their refusals, their writes, and their questions to the user.
 #include "upgradectl/change.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Answer Change(const Texts& arguments, const std::shared_ptr<DumpServer>& server,
   return RunIn(all, {.standard_input = typed, .interactive = interactive, .server = server});
 }
 
-// The one patch that the verb sends.
+// Returns the only patch that the verb sends.
 std::string Written(const Texts& arguments) {
   const auto server = Trouble();
   Texts all = arguments;
@@ -65,7 +65,7 @@ TEST_CASE("A pause is a patch of the custom resource, and a schema that drops th
   CHECK(dropped.err.find("the server dropped `paused`") != std::string::npos);
 }
 
-// What the approval of a stage writes, where the DaemonSet has these approvals.
+// Approves a stage of the rollout on `server`.
 Answer ApproveIn(const std::shared_ptr<DumpServer>& server, const std::string& stage) {
   return Change({"approve", stage, "--yes"}, server);
 }
@@ -143,7 +143,7 @@ TEST_CASE("A stage that the policy does not have is not approved, nor one twice"
   const auto without_rollout = Trouble();
   CHECK(ApproveIn(without_rollout, "rest").exit_code == kExitUsage);
   CHECK(without_rollout->writes().empty());
-  // A record that cannot be read halts, so that the one here is a good one.
+  // A valid record, because an unreadable one halts the rollout.
   const std::string record = R"({"version":1,"revision":"new","stages":"other","stage":"","waived":[],"durations":{}})";
   const auto approved = std::make_shared<DumpServer>(DumpOfRollout(record, "canary@new"));
   const Answer again = ApproveIn(approved, "canary");
@@ -152,7 +152,7 @@ TEST_CASE("A stage that the policy does not have is not approved, nor one twice"
 }
 
 TEST_CASE("W20: approvals of stages that need none are refused, and an early approval is reported as such") {
-  // A record that cannot be read halts, so that the one here is a good one.
+  // A valid record, because an unreadable one halts the rollout.
   const std::string record = R"({"version":1,"revision":"new","stages":"other","stage":"","waived":[],"durations":{}})";
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(record, ""));
   const Answer rest = ApproveIn(server, "rest");

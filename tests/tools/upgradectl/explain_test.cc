@@ -1,4 +1,4 @@
-// `upgradectl explain`: each kind of trouble has its true cause and the command that helps.
+// Tests `upgradectl explain`: it shows the true cause of each problem and the command that helps.
 #include "upgradectl/explain.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ TEST_CASE("Each trouble has its cause and the command that helps") {
 }
 
 TEST_CASE("A node that another driver has is explained by that one") {
-  // With a slot free: who has none waits for that first.
+  // With a free slot, because a node without a slot waits for that first.
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 9}");
   CheckNames(Explained("other", {"--policy", policy.path()}),
              {"OtherDriver: ", "nvidia.com/ofed is in drain-required", "upgradectl explain other --driver ofed\n"});
@@ -90,7 +90,7 @@ TEST_CASE("States of one second are told in the order in which they were written
                     .c_str());
     dump["items"].PushBack(event, dump.GetAllocator());
   };
-  // A list is by name, and the names of Events say nothing.
+  // A list is sorted by name, and the names of Events show no order.
   add("waiting.a", "101", "the third");
   add("waiting.b", "99", "the first");
   add("waiting.c", "100", "the second");
@@ -221,14 +221,14 @@ TEST_CASE("Every gate has an advice, and commands that name the node or the driv
     for (const std::string& command : help.commands) {
       const bool ours = command.starts_with("upgradectl ");
       CHECK((ours || command.starts_with("kubectl ")));
-      // What is ours says for which driver.
+      // Our own commands name the driver.
       CHECK((!ours || command.find("--driver") != std::string::npos ||
              traits.reason == driverupgrade::GateReason::kOtherDriver));
     }
   }
 }
 
-// The words of a command as a shell reads them.
+// Splits a command into words like a shell.
 Texts Words(const std::string& command) {
   Texts words(1);
   bool quoted = false;
@@ -256,7 +256,7 @@ Options Parsed(const Texts& words) {
   return std::get<Options>(parsed);
 }
 
-// Every command that any gate's help prints, after `explain n1` with these options.
+// Returns every command that any gate's help prints after `explain n1` with these options.
 std::vector<std::string> CommandsAfter(const Texts& given) {
   Texts words = {"upgradectl", "explain", "n1"};
   words.insert(words.end(), given.begin(), given.end());
@@ -291,7 +291,7 @@ TEST_CASE("Every command that is printed is about the same cluster, driver and p
     CHECK(options.source.kubeconfig == "it's.yaml");
     CHECK(options.source.context == "prod");
     CHECK(LoadDriver(options).ok());
-    if (options.domain == "example.org") continue;  // the other driver, elsewhere
+    if (options.domain == "example.org") continue;  // the other driver, which runs elsewhere
     CHECK(options.driver == "nic");
     CHECK(options.ns == "drivers");
     CHECK(options.driver_labels == "app in (a, b)");

@@ -1,4 +1,4 @@
-// What upgradectl makes of files and command lines that administrators get wrong.
+// Tests how upgradectl handles mistakes of administrators in files and on command lines.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Installs the component `upgradectl`, and uses what came of it as a person does.
+"""Installs the component `upgradectl`, and uses the installed files as a user does.
 
     installed.py CMAKE BUILD_FOLDER DUMP
 
-Completion is tried in each shell that there is.
+Tries completion in each shell that is available.
 """
 import os
 import pathlib
@@ -23,7 +23,7 @@ def output(command, **more):
 
 
 def on_terminal(command, **environment):
-    """What the command writes to a terminal."""
+    """Returns the command's output on a terminal."""
     inner, outer = pty.openpty()
     process = subprocess.Popen(command, stdin=outer, stdout=outer, stderr=outer,
                                env={**os.environ, "TERM": "xterm", **environment})
@@ -87,7 +87,7 @@ def check_kubectl(root):
 
 
 def check_zsh(root):
-    """The file is a function of fpath: the first call of it has to complete, not only to define itself."""
+    """The file is an autoloaded function: its first call must complete, and not only define it."""
     text = (root / "share/zsh/site-functions/_upgradectl").read_text()
     expect(text[:80], text.startswith("#compdef upgradectl kubectl-driverupgrade\n"))
     expect(text[-300:], '"$funcstack[1]" = "_upgradectl"' in text and '  _upgradectl "$@"\n' in text)

@@ -1,4 +1,4 @@
-// `upgradectl simulate`: why a rollout would not finish.
+// Tests `upgradectl simulate`: the reasons why a rollout would not finish.
 #include <string>
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// A budget of the web pods that needs as many of them, and more members of its spec.
+// Returns a budget of the web pods that needs `needed` of them, with more members of its spec.
 std::string Budget(const std::string& name, int needed = 9, const std::string& more = {}) {
   return fmt::format(
       R"(,{{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{{"namespace":"shop","name":"{}"}},

@@ -1,4 +1,4 @@
-// Where upgradectl finds a driver that the command line does not locate.
+// Tests how upgradectl finds a driver whose location is not on the command line.
 #include <memory>
 #include <string>
 #include <vector>

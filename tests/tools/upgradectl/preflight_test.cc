@@ -1,4 +1,4 @@
-// `upgradectl preflight`: each planted obstacle is found, and nothing where there is none.
+// Tests `upgradectl preflight`: it finds each planted obstacle, and nothing in a cluster without obstacles.
 #include <set>
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@ std::string Validator(std::string_view node) {
                      node);
 }
 
-// A cluster in which nothing is in the way, with places where an obstacle is planted.
+// A cluster without obstacles, with places to plant them.
 struct Scene {
   std::string policy = "{autoUpgrade: true, maxParallelUpgrades: 1, drain: {enable: true, timeoutSeconds: 300}}";
   std::string strategy = "OnDelete";
@@ -40,7 +40,7 @@ struct Scene {
   std::string driver_owner = std::string(kDriverOwner);
   std::string driver_labels = R"("app":"nvidia-driver-daemonset","controller-revision-hash":"old")";
   std::string driver_ready = "true";
-  /// The same of its pod web-1, which a drain evicts.
+  /// The same of the node's pod web-1, which a drain evicts.
   std::string pod_owner = std::string(kOwner);
   std::string pod_metadata = {};
   std::string pod_spec = {};
@@ -89,7 +89,7 @@ Answer Preflight(const Scene& scene, const Texts& more = {}) {
   return RunWith(arguments);
 }
 
-// The codes in the answer.
+// Returns the codes in the output.
 std::set<std::string> Codes(const Scene& scene, const Texts& more = {}) {
   Texts arguments = {"-o", "json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -259,7 +259,8 @@ TEST_CASE("Of a thousand budgets those are tried on a pod whose label it has, or
   CHECK(names == Texts{"any", "b7", "exists"});
 }
 
-// Nodes with a driver pod and `pods` others each, in workloads of ten with a budget that lets one go.
+// Returns nodes with a driver pod and `pods` other pods each. The other pods are in workloads of ten, with a budget
+// that lets one pod go.
 std::string BigCleanCluster(int nodes, int pods) {
   std::string items;
   for (int node = 0; node < nodes; ++node) {

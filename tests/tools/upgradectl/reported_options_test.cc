@@ -1,4 +1,4 @@
-// The options that operators report through their Leases, and how upgradectl uses them.
+// Tests the options that operators report through their Leases, and how upgradectl uses them.
 #include "upgradectl/reported_options.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ Answer OnServer(const std::shared_ptr<DumpServer>& server, const Texts& words) {
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// The driver of the rollout; an error text if the command fails.
+// Returns the driver of the rollout, or the error text if the command fails.
 std::string DriverFor(const std::string& leases, const Texts& more = {}) {
   Texts arguments = {"status", "-o", "json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -268,7 +268,7 @@ TEST_CASE("A server that refuses the list of Leases is reported only if the comm
   CHECK(known.exit_code == kExitDone);
   CHECK(known.err.empty());
   CHECK(OnServer(server, {"status"}).err.empty());
-  // A namespace of the Lease on the command line needs no permission on others.
+  // With the Lease's namespace on the command line, no permission for other namespaces is needed.
   CHECK(OnServer(server, {"status", "--lease-namespace", "fpga-operator"}).exit_code != kExitUsage);
 }
 

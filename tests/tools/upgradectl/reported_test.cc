@@ -1,4 +1,4 @@
-// The policy that an operator reports by its Lease, and what upgradectl makes of it.
+// Tests the policy that an operator reports through its Lease, and how upgradectl uses it.
 #include "upgradectl/reported.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::string LeaseJson(const std::string& policies, const std::string& holder = "
       name, annotation, holder, renewed);
 }
 
-// A rollout of four nodes, with a custom resource of the policy or without.
+// A rollout of four nodes, with or without a custom resource of the policy.
 std::string Dump(const std::string& leases, bool has_resource = false) {
   std::string dump = DumpOfRollout("");
   if (!has_resource)
@@ -69,7 +69,7 @@ TEST_CASE("Where neither a file nor a custom resource has the policy, it is the 
   const Answer plan = RunWith({"plan", "--cluster", file.path(), "--at", kAt});
   CHECK(plan.exit_code == kExitDone);
   CHECK(plan.err == "policy reported by operator-7 (Lease gpu-operator/nvidia-gpu-driver-upgrade, renewed 2s ago)\n");
-  // A custom resource is read first, a file before all.
+  // A custom resource takes precedence, and a file takes precedence over both.
   CHECK_FALSE(Has(StatusOf(Dump(LeaseJson(Three()), true)).out, "policy reported"));
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 4}");
   CHECK(Has(StatusOf(dump, {"--policy", policy.path()}).out, "slots 0 of 4,"));

@@ -1,4 +1,5 @@
-// What preflight asks for against what deploy/rbac gives, and what each verb asks for against rbac.yaml: both ways.
+// Compares the permissions that preflight needs with those in deploy/rbac, and the permissions that each verb needs
+// with rbac.yaml, in both directions.
 #include "upgradectl/rights.h"
 
 #include <filesystem>
@@ -76,7 +77,7 @@ TEST_CASE("preflight asks for rights to the Lease and the ledger that the operat
   CHECK_FALSE(rights.contains("update leases.coordination.k8s.io grants in fpga"));
 }
 
-// What the verbs ask of a server.
+// Returns the permissions that the verbs need on a server.
 Rights Asked(const std::vector<Texts>& verbs, const std::string& dump) {
   const auto rights = std::make_shared<Rights>();
   for (Texts verb : verbs) {
@@ -89,7 +90,7 @@ Rights Asked(const std::vector<Texts>& verbs, const std::string& dump) {
   return *rights;
 }
 
-// The role is for both drivers, and for requestor mode.
+// Removes the permissions for the other driver and for requestor mode, which the role contains as well.
 Rights OfGpu(Rights given) {
   std::erase_if(given, [](const Right& right) {
     return right.group == "mellanox.com" || right.group == "maintenance.nvidia.com";
@@ -97,7 +98,7 @@ Rights OfGpu(Rights given) {
   return given;
 }
 
-// Roles that are bound in all namespaces.
+// Returns the permissions of roles that are bound in all namespaces.
 Rights Anywhere(const Rights& rights) {
   Rights anywhere;
   for (Right right : rights) {

@@ -1,4 +1,4 @@
-// `upgradectl simulate`: the engine on the user's own cluster, before it is touched.
+// Tests `upgradectl simulate`: the engine runs on a copy of the user's cluster before the real one changes.
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// The pods of a fleet ask for no GPU: where those are deleted, as by default, no drain comes after that.
+// The pods of a fleet request no GPU. By default such pods are deleted, and then there is no drain.
 const Texts kDrained = {"--no-gpu-pods"};
 
 json::Document Simulated(const std::string& fleet, const Texts& policies, const Texts& more = {},
@@ -42,14 +42,14 @@ TEST_CASE("Two policies are compared: one node at a time takes as often the time
     CHECK(policy["blocked"].ObjectEmpty());
     CHECK(policy["evictions"].GetInt() >= 8);
   }
-  // Eight times, and twice, what one node takes: to evict, and to start the driver.
+  // Eight times, and twice, the time of one node: to evict, and to start the driver.
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() >= 8 * 120);
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() < 8 * 150);
   CHECK(answer[1]["makespanSecondsMedian"].GetInt() >= 2 * 120);
   CHECK(answer[1]["makespanSecondsMedian"].GetInt() < 2 * 150);
   CHECK(answer[0]["unavailablePeak"].GetInt() == 1);
   CHECK(answer[1]["unavailablePeak"].GetInt() == 4);
-  // A web pod on each node, and those that have come to it from others.
+  // A web pod on each node, and the pods that have moved there from other nodes.
   CHECK(answer[0]["podsUnavailablePeak"].GetInt() >= 1);
   CHECK(answer[1]["podsUnavailablePeak"].GetInt() >= 4);
   CHECK(answer[1]["podsUnavailablePeak"].GetInt() <= 8);
@@ -89,7 +89,7 @@ TEST_CASE("A budget that never allows an eviction fails its nodes in the simulat
   CHECK(answer[0]["done"].GetInt() == 0);
   CHECK(answer[0]["failed"].GetInt() == 1);  // it holds the only slot
   REQUIRE(answer[0]["blocked"].MemberCount() == 3);
-  // The drain is given up after its five minutes.
+  // The drain fails after its five minutes.
   const json::Value& failed = answer[0]["blocked"]["n0000"];
   CHECK(Text(failed, {"why"}).starts_with("Failed"));
   CHECK(failed["sinceSeconds"].GetInt() >= 300);
@@ -128,7 +128,8 @@ TEST_CASE("All nodes are looked at once, when the rollout may be over, however m
   CHECK(answer[0]["wholePlans"].GetInt() <= 2);
 }
 
-// One rollout of four nodes, all at once if the policy's rollout lets them, each in 120 s and a little.
+// Simulates one rollout of four nodes. All start at the same time if the policy's rollout allows it, and each takes
+// slightly more than 120 s.
 json::Document Staged(const std::string& rollout, const Texts& more = {}, int exit_code = kExitDone) {
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%, drain: {enable: true}, " +
                            ("rollout: " + rollout) + "}");
@@ -147,7 +148,7 @@ TEST_CASE("Stages follow one another in a simulation, and the soak between them 
 
 TEST_CASE("A simulation begins at --at and waits for the window of the rollout") {
   const std::string rollout = R"({windows: [{days: [Sat], start: "22:00", durationSeconds: 3600}]})";
-  // A Saturday.
+  // 2026-01-03 is a Saturday.
   const json::Document answer = Staged(rollout, {"--at", "2026-01-03T20:00:00Z"});
   CHECK(answer[0]["done"].GetInt() == 4);
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() >= 2 * 3600);
@@ -173,7 +174,7 @@ TEST_CASE("The same seeds are the same rollouts, and a person reads a table with
   CHECK(first.out == RunWith(arguments).out);
 }
 
-// Pods of a kind that were made at noon and ready so many seconds later.
+// Pods of one kind that were created at noon, and became ready after these numbers of seconds.
 std::string StartedPods(const std::string& ns, const std::string& app, const std::string& owner, const Texts& seconds) {
   std::string items;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
@@ -201,7 +202,7 @@ TEST_CASE("Times that nobody gives are those that the cluster's own pods took to
   CHECK(told({"--driver-start", "5s", "--pod-start", "1s"}).empty());
 }
 
-// Events of a node that entered states at these times, all at noon.
+// Events of a node that entered states at these minutes and seconds after noon.
 std::string Entered(const std::string& node, const std::vector<std::pair<std::string, std::string>>& states) {
   std::string items;
   for (const auto& [time, state] : states) {
@@ -216,7 +217,7 @@ std::string Entered(const std::string& node, const std::vector<std::pair<std::st
 
 TEST_CASE("How long evacuations and validations take is told by the Events of an upgrade") {
   std::string events;
-  const Texts drained = {"10:20", "10:30", "10:40", "15:00"};  // the last by a budget that held pods back
+  const Texts drained = {"10:20", "10:30", "10:40", "15:00"};  // a budget held back pods of the last one
   for (std::size_t i = 0; i < drained.size(); ++i) {
     events += Entered(fmt::format("n{:04}", i), {{"09:55", "pod-deletion-required"},
                                                  {"10:00", "drain-required"},
@@ -234,7 +235,7 @@ TEST_CASE("How long evacuations and validations take is told by the Events of an
 TEST_CASE("How long old driver pods take to end is told by Events, and by when the new ones were made") {
   std::string events;
   for (int i = 0; i < 3; ++i) {
-    // The driver pods were made at noon, and ready seconds later.
+    // The driver pods were created at noon, and became ready seconds later.
     for (const auto& [time, state] : {std::pair("11:59:53", "pod-restart-required"), {"12:01:00", "upgrade-done"}}) {
       events += fmt::format(R"(,
 {{"apiVersion":"v1","kind":"Event","metadata":{{"namespace":"default","name":"n{0:04}.{1}"}},"involvedObject":{{"kind":"Node","name":"n{0:04}"}},

@@ -1,4 +1,4 @@
-// `upgradectl status`: lines, colours, documents and exit codes, from a dump and from a server.
+// Tests `upgradectl status`: lines, colours, documents and exit codes, from a dump and from a server.
 #include "upgradectl/status.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::size_t WidestLine(const std::string& text) {
   return widest;
 }
 
-// A dump with one node in this state whose driver pod is of the wanted revision.
+// A dump with one node in this state whose driver pod has the target revision.
 std::string OneNode(const std::string& state, const std::string& labels = {}) {
   return fmt::format(
       R"({{"kind":"List","items":[
@@ -56,7 +56,7 @@ std::string OneNode(const std::string& state, const std::string& labels = {}) {
       state, labels);
 }
 
-// The record of the stage canary of DumpOfRollout, with these members beside.
+// The record of the stage canary of DumpOfRollout, with these additional members.
 std::string CanaryRecord(const std::string& more) {
   const auto policy =
       driverupgrade::ParseUpgradePolicy("rollout: {stages: [{name: canary, nodeSelector: pool=canary}]}");
@@ -294,7 +294,7 @@ TEST_CASE("With --watch a rollout that has failed ends with exit code 4 when not
   CHECK(has_ended(Phase::kFailed, UpgradeState::kDone, std::nullopt));
   CHECK(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kHalted));
   CHECK(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kMaxFailures));
-  CHECK(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kMaxParallel));  // the failed one's slot
+  CHECK(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kMaxParallel));  // the failed node's slot
   CHECK_FALSE(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kWindow));
   CHECK_FALSE(has_ended(Phase::kFailed, UpgradeState::kDrainRequired, std::nullopt));
   CHECK_FALSE(has_ended(Phase::kFailed, UpgradeState::kDrainRequired, GateReason::kPodsTerminating));
@@ -307,16 +307,16 @@ TEST_CASE("What is not watched is listed again when something has changed, every
   AwaitAll(*view);
   const Wanted wanted{.events = true, .budgets = true, .leases = true};
   const absl::Time begin = absl::UnixEpoch();
-  // How many requests a picture costs so many seconds after the first.
+  // Returns the number of requests for one picture, this many seconds after the first.
   const auto requests = [&](int seconds) {
     const std::size_t before = server->paths().size();
     std::vector<std::string> notes;
     REQUIRE(view->Read(wanted, begin + absl::Seconds(seconds), notes).ok());
-    CHECK(notes.size() <= 1);  // the ClusterPolicy, which is not there
+    CHECK(notes.size() <= 1);  // the ClusterPolicy, which does not exist
     return server->paths().size() - before;
   };
   const auto change = [&](const std::string& version, const std::string& node = "n1") {
-    REQUIRE(view->Await(absl::ZeroDuration()).ok());  // what has been seen already is no news
+    REQUIRE(view->Await(absl::ZeroDuration()).ok());  // waits for nothing already seen
     server->AddWatchLine(
         "/api/v1/nodes",
         fmt::format(
@@ -324,7 +324,7 @@ TEST_CASE("What is not watched is listed again when something has changed, every
             node, version));
     REQUIRE(view->Await(absl::Seconds(10)).ok());
   };
-  // Revisions, budgets, Leases, Deployments and the policy; and the pods of the node that is in progress.
+  // Revisions, budgets, Leases, Deployments and the policy, plus the pods of the node in progress.
   constexpr std::size_t kAll = 5;
   CHECK(requests(0) == kAll + 1);
   change("101");
@@ -334,8 +334,8 @@ TEST_CASE("What is not watched is listed again when something has changed, every
   change("102", "n2");
   CHECK(requests(31) == kAll + 2);
   change("103", "n3");
-  CHECK(requests(32) == 1);         // the pods of a node that has begun
-  CHECK(requests(92) == kAll + 3);  // nothing watched has changed, but a minute is over
+  CHECK(requests(32) == 1);         // the pods of a node that has started
+  CHECK(requests(92) == kAll + 3);  // no watched object has changed, but a minute has passed
 }
 
 TEST_CASE("An age has two units at most") {

@@ -1,4 +1,4 @@
-// `upgradectl timeline`: a rollout as a picture.
+// Tests `upgradectl timeline`: a rollout as a picture.
 #include "upgradectl/timeline.h"
 
 #include <string>
@@ -85,7 +85,7 @@ TEST_CASE("A simulation has a timeline with the gate of each node") {
   CHECK(text.find("MaxParallel: ") != std::string::npos);
 }
 
-// The names and the seconds of the bands.
+// Returns the names and the seconds of the bands.
 std::vector<std::string> Bands(const json::Value& bands) {
   std::vector<std::string> texts;
   for (const json::Value& band : bands.GetArray()) {
@@ -107,7 +107,7 @@ rollout:
   json::Document timeline;
   timeline.Parse(
       TimelineAs("json", {"--simulate", "--policy", policy.path(), "--jitter", "0", "--driver-start", "2m"}).c_str());
-  // 2026-01-02 is a Friday, and the rollout begins at 12:05.
+  // 2026-01-02 is a Friday, and the rollout starts at 12:05.
   const std::vector<std::string> closed = Bands(timeline["closed"]);
   REQUIRE_FALSE(closed.empty());
   CHECK(closed.front() == "no start 0 to 300");
@@ -116,7 +116,7 @@ rollout:
   CHECK(std::string(stages[0][0].GetString()) == "canary");
   CHECK(stages[0][1].GetInt64() >= 300'000);
   CHECK(std::string(stages[1][0].GetString()) == "the rest");
-  // It soaks for a minute.
+  // The stage soaks for a minute.
   CHECK(stages[1][1].GetInt64() >= stages[0][2].GetInt64() + 60'000);
   const std::string svg = TimelineAs("svg", {"--simulate", "--policy", policy.path()});
   CHECK(svg.find(">canary<") != std::string::npos);

@@ -1,4 +1,5 @@
-// What the tests of upgradectl share: the program on a command line, files, expected texts, and a server that has a dump.
+// Shared code of the tests of upgradectl: running the program with a command line, files, expected texts, and a server
+// with the objects of a dump.
 #ifndef DRIVERUPGRADE_TESTS_TOOLS_UPGRADECTL_UPGRADECTL_SUPPORT_H_
 #define DRIVERUPGRADE_TESTS_TOOLS_UPGRADECTL_UPGRADECTL_SUPPORT_H_
 
@@ -28,12 +29,12 @@ struct Answer {
   std::string err = {};
 };
 
-/// How the program is run beside its command line.
+/// The program's environment apart from its command line.
 struct Surroundings {
   std::string standard_input = {};
   Screen screen = {};
   bool interactive = false;
-  /// What every connection goes to.
+  /// The server behind every connection.
   std::shared_ptr<driverupgrade::HttpTransport> server = nullptr;
 };
 
@@ -58,32 +59,33 @@ class ScratchFile {
 /// A dump with nodes n0000, n0001 and so on, each with a driver pod and a web pod, and the items of `more`.
 std::string Fleet(int nodes, const std::string& more = {});
 
-/// With DRIVERUPGRADE_REWRITE=1 in the environment it writes the expected text instead.
+/// Compares the text with the expected one. With DRIVERUPGRADE_REWRITE=1 in the environment it writes the expected text
+/// instead.
 void CheckGolden(const std::string& name, const std::string& text);
 
-/// An API server with the objects of a dump. Lists know namespaces, `spec.nodeName` and `reason`; a patch is recorded and
-/// answered with its own body; a watch gives what it was told to, and then nothing until it is stopped.
-/// A dump of two canaries with the new driver and two others with the old one, whose rollout the ledger knows by this
-/// record, and whose DaemonSet has this text as approvals.
+/// A dump of two canaries with the new driver and two other nodes with the old one. The ledger contains `record` as the
+/// record of their rollout, and `approvals` is the annotation of their DaemonSet.
 std::string DumpOfRollout(const std::string& record, const std::string& approvals = {});
 
+/// An API server with the objects of a dump. Lists support namespaces, `spec.nodeName` and `reason`. A patch is
+/// recorded, and its response is its own body. A watch sends its scripted lines, and then nothing until it is stopped.
 class DumpServer final : public driverupgrade::HttpTransport {
  public:
   explicit DumpServer(std::string_view dump);
 
   static constexpr int kForEver = -1;
 
-  /// From now on paths that begin so are answered with 403.
+  /// From now on paths with this prefix get the response 403.
   void Forbid(std::string path) { forbidden_.push_back(std::move(path)); }
-  /// A review of rights whose text has this is answered with no, every other with yes.
+  /// Denies each access review whose text contains this, and allows all others.
   void Deny(std::string text) { denied_.push_back(std::move(text)); }
-  /// From now on requests of this path, with any verb, are answered with this.
+  /// From now on requests of this path, with any verb, get this response.
   void AnswerAt(std::string path, driverupgrade::HttpResponse answer) { answers_[std::move(path)] = std::move(answer); }
-  /// What patches are answered with; empty: their own body.
+  /// Body of the response to patches. Empty: the patch's own body.
   void AnswerPatches(std::string body) { patch_answer_ = std::move(body); }
-  /// A line of the watch of this path.
+  /// Adds a line to the watch of this path.
   void AddWatchLine(const std::string& path, std::string line);
-  /// From now on a path that begins so is not reached; so many times, or until it is told otherwise.
+  /// From now on the next `times` requests of paths with this prefix fail, by default all until Restore.
   void CutOff(std::string path, int times = kForEver);
   void Restore();
   std::vector<driverupgrade::HttpRequest> writes() const;
@@ -106,7 +108,7 @@ class DumpServer final : public driverupgrade::HttpTransport {
   std::string patch_answer_;
   std::map<std::string, driverupgrade::HttpResponse> answers_;
   std::map<std::string, std::vector<std::string>> lines_;
-  /// Whether a path is cut off; counts.
+  /// Whether a path is cut off. Counts the request.
   bool IsCutOff(const std::string& path);
 
   std::map<std::string, int> cut_off_;

@@ -1,4 +1,5 @@
-// upgradectl as a person or a script meets it: command line, dump and policy in; text and exit code out.
+// Tests upgradectl from the point of view of a user or a script: command line, dump and policy in, text and exit code
+// out.
 #include "upgradectl/upgradectl.h"
 
 #include <unistd.h>
@@ -39,7 +40,7 @@ std::vector<std::string> PlanOf(const std::string& cluster, const std::string& p
 std::string FleetPath() { return (kTestData / "fleet.json").string(); }
 std::string PolicyPath() { return (kTestData / "policy.yaml").string(); }
 
-// A dump with one node, its driver pod (revision `hash`; the wanted one is `new`) and what is in `more`.
+// A dump with one node, its driver pod (revision `hash`, target `new`) and the items in `more`.
 std::string Dump(std::string_view node_metadata, std::string_view node_spec = "{}", std::string_view hash = "old",
                  std::string_view more = "") {
   constexpr std::string_view kOwner =
@@ -70,7 +71,7 @@ std::string WorkloadPod(std::string_view name, std::string_view labels, std::str
       name, labels, resources);
 }
 
-// The one node in the answer.
+// The only node in the output.
 class OneNode {
  public:
   OneNode(const std::string& policy, const std::string& dump, std::initializer_list<std::string> more = {}) {
@@ -169,7 +170,7 @@ TEST_CASE("An admitted node has the path it takes and the patch that an engine w
   CHECK(std::string(patch["metadata"]["labels"]["nvidia.com/gpu-driver-upgrade-state"].GetString()) ==
         "drain-required");
   CHECK(patch["spec"]["unschedulable"].IsTrue());
-  // The dump's pods are from before the cordon (arch-A11).
+  // The dump's pods were read before the cordon (arch-A11).
   CHECK(node.Reason() == "PodsUnknown");
   CHECK(node.Texts("evict").empty());
 }
@@ -221,7 +222,7 @@ TEST_CASE("Deadlines are judged at --at, and --active-since gives an engine that
                R"(,"annotations":{"nvidia.com/gpu-driver-upgrade.stage":"drain-required@1767355200@new"})",
            R"({"unschedulable":true})", "old", WorkloadPod("web", "{}"));
   const std::string policy = "{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 300}}";
-  // The stage began at 12:00:00 and kFive says 12:05:00.
+  // The stage began at 12:00:00, and kFive is 12:05:00.
   CHECK(OneNode(policy, dump).Text("next") == "upgrade-failed");
   const OneNode young(policy, dump, {"--active-since", "2026-01-02T13:04:30.5+01:00"});
   CHECK(young.Text("next") == "drain-required");
@@ -297,7 +298,7 @@ TEST_CASE("Another driver and domain have labels of their own") {
   CHECK(answer.out.find(R"("example.com/ofed-driver-upgrade-state": "pod-restart-required")") != std::string::npos);
 }
 
-// The NodeMaintenance of n1 by the name that all requestors share.
+// The NodeMaintenance of n1 with the name that all requestors share.
 std::string Maintenance(std::string_view metadata, std::string_view spec, std::string_view reason = "Ready") {
   return fmt::format(
       R"(,{{"apiVersion":"maintenance.nvidia.com/v1alpha1","kind":"NodeMaintenance","metadata":{{"namespace":"default",
@@ -349,7 +350,7 @@ TEST_CASE("The calls of requestor mode are in the table too, and --requestor-nam
                                 dump);
   CHECK(answer.exit_code == 0);
   CHECK(answer.out.find("create NodeMaintenance maintenance/gpu-n1  ") != std::string::npos);
-  // Without the options the node is left alone: not known is not the same as in place.
+  // Without the options the node is left alone, because an unknown mode is not the same as in-place mode.
   CHECK(OneNode("autoUpgrade: true", dump).Reason() == "UnhandledState");
 }
 
@@ -393,7 +394,7 @@ TEST_CASE("An object of a dump that cannot be read is a finding, and the rest is
   document.Parse(answer.out.c_str());
   REQUIRE(document["nodes"].Size() == 2);
   const json::Value& n1 = document["nodes"][0];
-  // The pod may be on either node: it does not say.
+  // The unreadable pod may be on either node.
   CHECK(std::string(n1["gate"]["reason"].GetString()) == "PodsUnknown");
   CHECK(std::string(n1["findings"][0]["code"].GetString()) == "Unreadable");
   CHECK(std::string(n1["findings"][0]["message"].GetString()) ==
@@ -441,7 +442,7 @@ TEST_CASE("A dump that is too long is refused with what to do") {
   CHECK(kDumpBytesMax > 2 * std::size_t{930'000'000});
 }
 
-// `arguments` is a whole command line but for the dump and the policy; the error begins with `error`.
+// `arguments` is a whole command line without the dump and the policy. The error starts with `error`.
 struct Mistake {
   std::string option;
   std::string value;

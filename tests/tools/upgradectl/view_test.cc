@@ -1,4 +1,4 @@
-// What `status` and `explain` show of a rollout is what its operator has found (see-it), wherever that can be read.
+// The data in `status` and `explain` comes from the operator itself (see-it), wherever it can be read.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -31,7 +31,7 @@ std::string LeaseText(const std::string& renewed, const std::string& options = R
       options, renewed);
 }
 
-// Node n0000 is refused by a webhook, n0001 waits for a budget.
+// A webhook refuses node n0000, and n0001 waits for a budget.
 constexpr char kDocument[] =
     R"({"at":"2026-01-02T12:05:00Z","apiVersion":"driverupgrade/v1","kind":"Rollout","version":"0.1.0",
 "driver":{"domain":"nvidia.com","name":"gpu"},"leader":true,"replica":"op-1_42","lastPass":"2026-01-02T12:04:57Z",
@@ -126,7 +126,7 @@ TEST_CASE("A refusal that the node has moved on from is history") {
 }
 
 TEST_CASE("A failed request does not hide the gate, and is not told for hours") {
-  // Node n0001 waits for a budget; an eviction has failed once.
+  // Node n0001 waits for a budget, and an eviction has failed once.
   std::string document = kDocument;
   const std::string failed =
       R"("requests":[{"at":"2026-01-02T12:04:30Z","code":"UNAVAILABLE","message":"evict pod shop/web-1: 503"}],)";
@@ -215,7 +215,7 @@ TEST_CASE("Of several policies one is shown by its name, or all with their count
   CHECK(absl::IsNotFound(ParseOperatorView(document, "third").status()));
 }
 
-// `dashboard` in a thread, until it is stopped.
+// Runs `dashboard` in a thread until it is stopped.
 class Dashboard {
  public:
   explicit Dashboard(const std::shared_ptr<DumpServer>& server)
@@ -233,14 +233,14 @@ class Dashboard {
     if (thread_.joinable()) thread_.join();
     return exit_code_;
   }
-  // http://127.0.0.1:PORT/?key=KEY, once it is printed.
+  // Returns http://127.0.0.1:PORT/?key=KEY, once it is printed.
   std::string Address() {
     while (out_.str().find('\n') == std::string::npos) std::this_thread::yield();
     return out_.str().substr(0, out_.str().find('\n'));
   }
 
  private:
-  // Written by one thread, and read by another.
+  // One thread writes it, and another one reads it.
   class Shared final : public std::stringbuf {
    public:
     std::string Text() {

@@ -68,7 +68,7 @@ SOAK_GATE = gate("Soak", "Clock", detail="stage canary soaks until 12:12:34", no
 
 
 def make_node(number, count, state, finished=None):
-    """Returns a node of a rollout in which nodes start in the order of their names, and `finished` of them have ended."""
+    """Returns a node of a rollout that starts nodes in the order of their names, and has ended `finished` of them."""
     name = f"gpu-{number:0{max(3, len(str(count - 1)))}}"
     passed = state in ("upgrade-done", "upgrade-failed")
     since = 6800 * (1 - number / (finished or count)) + 20 if passed else (30 + number * 37 % 500 if state in IN_PROGRESS else 7100)
@@ -256,7 +256,7 @@ class PageBrowser(Browser):
         self.until(f"matchMedia('(prefers-color-scheme: dark)').matches === {str(dark).lower()}")
 
     def visit(self, operator, document, fragment=""):
-        """Also waits for the stream, because an earlier push would come only with the next poll, half a minute later."""
+        """Also waits for the stream, because an earlier push would come only with the next poll, 30 s later."""
         operator.is_down = False
         operator.show(document)
         begun = operator.streams_begun
@@ -528,7 +528,7 @@ def check_filters(browser, operator):
 
 
 def processor_ms(browser):
-    """Returns the processor time of script, style and layout so far. Unlike elapsed time, it hardly depends on other work."""
+    """Returns the processor time of script, style and layout so far, which hardly depends on other processes."""
     metrics = {metric["name"]: metric["value"] for metric in browser.call("Performance.getMetrics")["metrics"]}
     return 1000 * sum(metrics[name + "Duration"] for name in ("Script", "RecalcStyle", "Layout"))
 

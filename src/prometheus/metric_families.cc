@@ -86,7 +86,7 @@ struct Description {
   void (*add)(const MetricsSnapshot& from, Samples& to);
 };
 
-// docs/metrics.md has a row for each of these; a test reads both.
+// docs/monitoring.md has a row for each; a test reads both.
 constexpr Description kDescriptions[] = {
     {Type::kGauge, "driverupgrade_nodes", "Nodes with the driver, by the state of their upgrade.", AddNodes},
     {Type::kGauge, "driverupgrade_nodes_blocked", "Nodes that wait, by what they wait for.", AddBlocked},

@@ -1,4 +1,5 @@
-# Checks docs/metrics.md: it has one row with the type for every metric of the collector, and only for those.
+# Checks docs/monitoring.md: every metric of the collector has one row with its type, and every row describes a metric
+# that exists.
 #
 #   cmake -DPAGE=... -DSOURCE_DIR=... -P metrics_table.cmake
 cmake_minimum_required(VERSION 3.23)

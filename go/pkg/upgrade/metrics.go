@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What a Collector gives, as docs/metrics.md has it of the native operators.
+// The metrics of a Collector. docs/monitoring.md describes them for the native operators.
 var (
 	nodesMetric = prometheus.NewDesc("driverupgrade_nodes",
 		"Nodes that have a driver pod or a state label, by state; `unknown` for none.", []string{"driver", "state"}, nil)

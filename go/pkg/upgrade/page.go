@@ -36,7 +36,7 @@ type PageOptions struct {
 	Replica string
 }
 
-// Handler serves the page of the rollout at `/`, and at `/rollout` the document that it shows (docs/rollout-page.md). It sends nothing to
+// Handler serves the page of the rollout at `/`, and at `/rollout` the document that it shows (docs/monitoring.md). It sends nothing to
 // the cluster, and changes nothing. The caller must check who may read it: register it with AddMetricsServerExtraHandler at a metrics server
 // with controller-runtime's filters.WithAuthenticationAndAuthorization, or listen on a loopback address only.
 //

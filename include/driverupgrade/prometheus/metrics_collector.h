@@ -6,8 +6,8 @@
 ///                                {.aliases = GpuOperatorAliases("nvidia.com/gpu")});
 ///     server.Get("/metrics", [&] { return collector.Text(); });
 ///
-/// docs/metrics.md describes all metrics. One collector serves all drivers of a process, because a page may contain a name
-/// only once.
+/// docs/monitoring.md describes all metrics. One collector serves all drivers of a process, because a page may contain a
+/// name only once.
 ///
 /// Thread-safe if the sources are.
 #ifndef DRIVERUPGRADE_PROMETHEUS_METRICS_COLLECTOR_H_

@@ -104,9 +104,9 @@ struct ServiceOptions {
   /// free port, which the log names. Both may be the same. Empty: not served.
   std::string health_address = {};
   std::string metrics_address = {};
-  /// `host:port` of the page of the rollout, `/`, and of its document, `/rollout` (docs/rollout-page.md):
-  /// `127.0.0.1:8082`, which `kubectl port-forward` reaches. The host must be a loopback address, because readers need
-  /// no credentials. Empty: not served.
+  /// `host:port` of the page of the rollout, `/`, and of its document, `/rollout` (docs/monitoring.md): `127.0.0.1:8082`,
+  /// which `kubectl port-forward` reaches. The host must be a loopback address, because readers are asked for no
+  /// credentials. Empty: not served.
   std::string rollout_address = {};
   /// `host:port` of the same page for remote readers: `:8443`. It is served with TLS, with a self-signed certificate of
   /// the service, to readers that `rollout_readers` accepts. The leader reports the port in its Lease, where

@@ -17,8 +17,8 @@ TAG = re.compile(
     # In backquotes or quotes, such a name is part of an invariant's report.
     r"|(?<![\w`\"/-])[EILRS]\d{1,2}(?![\w%])"
 )
-# Pages for authors: the meaning of the tags, the evidence behind them, how to cite them, and the decisions and changes.
-FOR_AUTHORS = ("docs/evidence.md", "docs/adr/", "docs/README.md", "tests/", "CONTRIBUTING.md", "CHANGELOG.md")
+# Pages for authors: what tags mean, how to cite them, and what was decided or changed.
+FOR_AUTHORS = ("docs/adr/", "docs/README.md", "tests/", "CONTRIBUTING.md", "CHANGELOG.md")
 
 
 def without_code(text):

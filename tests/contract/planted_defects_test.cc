@@ -455,7 +455,7 @@ TEST_CASE("thirty defects in the seven operations are found in a facade of all o
   }
 }
 
-// The example in docs/writing-a-facade.md.
+// docs/the-parts.md shows it.
 TEST_CASE("the report on a facade of the seven operations begins with what is wrong with it") {
   const ContractReport report = ReportOn(Facade::kOfSeven, Thirty().back().plant);
   INFO(report.ToString());

@@ -214,8 +214,9 @@ absl::Duration InvariantChecker::Impl::EvictionTime(const std::optional<UpgradeS
   return of_drain ? drain : the_policy.pod_deletion.value_or(PodDeletionPolicy{}).timeout;
 }
 
-// Up to which revision the writer has read the node: in a list, in a watch, or in the answer to a patch. A facade's lists
-// have to be consistent (docs/writing-a-facade.md): who is given an old one goes by it, whatever he was answered before.
+// Returns the revision up to which the writer has read the node: in a list, in a watch, or in the response to a patch. A
+// facade's lists must be consistent (docs/the-parts.md): a caller that gets an old list relies on it, whatever earlier
+// responses contained.
 std::int64_t InvariantChecker::Impl::NodeRead(const std::string& node) const {
   const auto answered = writer->nodes_answered.find(node);
   return answered == writer->nodes_answered.end() ? writer->nodes_read : std::max(writer->nodes_read, answered->second);

@@ -1,4 +1,4 @@
-// docs/writing-a-facade.md
+// docs/the-parts.md
 #include "driverupgrade/cluster_facade.h"
 
 using namespace driverupgrade;

@@ -36,13 +36,12 @@ def schema_of(name):
 
 
 def policies_of_pages():
-    """Returns the valid policies of the pages. A wrong policy is followed by a block with its mistakes."""
+    """The examples of docs/policy.md, except for those with mistakes, which have a block of their mistakes below them."""
     right = []
-    for page in ("policy.md", "rollout-policies.md"):
-        blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / "docs" / page).read_text(), re.M | re.S)
-        for (language, text), following in zip(blocks, blocks[1:] + [("sh", "")]):
-            if language == "yaml" and following[0]:
-                right.append(text)
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / "docs/policy.md").read_text(), re.M | re.S)
+    for (language, text), following in zip(blocks, blocks[1:] + [("sh", "")]):
+        if language == "yaml" and following[0]:
+            right.append(text)
     return right
 
 

@@ -1,5 +1,5 @@
-// Tests the examples of docs/policy.md, each of which is a policy except for the one whose mistakes the page reports
-// below it. Each example of docs/rollout-policies.md is the policy of the scenario that shows it.
+// Tests the examples of docs/policy.md. Each is a valid policy, except for the example whose mistakes are listed below it.
+// Each policy to copy is the policy of the scenario that the page names.
 #include <cstddef>
 #include <fstream>
 #include <sstream>
@@ -17,11 +17,23 @@ struct Block {
   std::string text;
 };
 
-std::vector<Block> ReadBlocks(const char* page) {
-  std::ifstream file(page);
+// Returns the lines of the page, or of its section with this heading.
+std::string ReadPage(const std::string& heading = {}) {
+  std::ifstream file(DRIVERUPGRADE_POLICY_PAGE);
+  std::string text;
+  bool inside = heading.empty();
+  for (std::string line; std::getline(file, line);) {
+    if (!heading.empty() && line.rfind("## ", 0) == 0) inside = line == heading;
+    if (inside) text += line + "\n";
+  }
+  return text;
+}
+
+std::vector<Block> ReadBlocks(const std::string& page) {
+  std::istringstream lines(page);
   std::vector<Block> blocks;
   bool inside = false;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(lines, line);) {
     if (line.rfind("```", 0) == 0) {
       if (!inside) blocks.push_back({line.substr(3), ""});
       inside = !inside;
@@ -41,7 +53,7 @@ std::string Joined(const std::string& text) {
 }
 
 TEST_CASE("The policies of the page are policies, and the wrong one is told as the page says") {
-  const std::vector<Block> blocks = ReadBlocks(DRIVERUPGRADE_POLICY_PAGE);
+  const std::vector<Block> blocks = ReadBlocks(ReadPage());
   int right = 0;
   int wrong = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -60,12 +72,12 @@ TEST_CASE("The policies of the page are policies, and the wrong one is told as t
   CHECK(wrong > 0);
 }
 
-// Returns the scenarios that the page links to, in order.
-std::vector<std::string> ReadScenarioLinks(const char* page) {
-  std::ifstream file(page);
+// Returns the scenarios that the page links, in their order.
+std::vector<std::string> ReadScenarioLinks(const std::string& page) {
+  std::istringstream lines(page);
   const std::string before = "](../tests/scenarios/";
   std::vector<std::string> links;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(lines, line);) {
     const std::size_t begin = line.find(before);
     if (begin == std::string::npos) continue;
     const std::size_t name = begin + before.size();
@@ -85,8 +97,9 @@ std::string ReadPolicyOf(const std::string& scenario) {
 }
 
 TEST_CASE("Each policy to copy is the one of the scenario that shows it") {
-  const std::vector<Block> blocks = ReadBlocks(DRIVERUPGRADE_ROLLOUT_POLICIES_PAGE);
-  const std::vector<std::string> scenarios = ReadScenarioLinks(DRIVERUPGRADE_ROLLOUT_POLICIES_PAGE);
+  const std::string section = ReadPage("## Policies to copy");
+  const std::vector<Block> blocks = ReadBlocks(section);
+  const std::vector<std::string> scenarios = ReadScenarioLinks(section);
   REQUIRE(blocks.size() == 6);
   REQUIRE(scenarios.size() == blocks.size());
   for (std::size_t i = 0; i < blocks.size(); ++i) {

@@ -1,5 +1,5 @@
 // At which times nodes of a rollout may start: windows, closed days, and how long a node takes (I20). Written again
-// from docs/rollout-policies.md.
+// from docs/policy.md.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
 

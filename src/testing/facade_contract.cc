@@ -72,7 +72,7 @@ namespace {
 using internal::Need;
 using internal::NeededCase;
 
-// Passes everything on, and notes which hook the world does not have.
+// Forwards everything and records which hook the world lacks.
 class NotingWorld final : public ContractWorld {
  public:
   explicit NotingWorld(ContractWorld& world) : world_(world) {}
@@ -92,7 +92,7 @@ class NotingWorld final : public ContractWorld {
     return Note("MakeDaemonSet", world_.MakeDaemonSet(ns, name));
   }
 
-  /// The hook that is missing; empty if none was.
+  /// Name of the missing hook; empty if no call needed a missing hook.
   std::string_view missing() const { return missing_; }
 
  private:
@@ -115,7 +115,7 @@ bool SupportsOneOf(const ClusterFacade& facade, const Need& need) {
   return std::any_of(need.begin(), need.end(), [&](Operation operation) { return facade.Supports(operation); });
 }
 
-// Why the facade cannot be asked; empty if it can.
+// Names the operations that the facade lacks; empty if it supports all needs.
 std::string WhatIsMissing(const ClusterFacade& facade, const std::vector<Need>& needs) {
   std::vector<std::string> missing;
   for (const Need& need : needs) {
@@ -140,7 +140,7 @@ ContractResult RunCase(const NeededCase& one, ContractWorld& world) {
     result.reason = fmt::format("the world has no {}", noting.missing());
   } else {
     result.outcome = kBroken;
-    // Expectations are Unknown; what the facade or a hook answered says more by its code.
+    // Failed expectations are Unknown errors. The code of any other error is useful: the facade or a hook returned it.
     result.reason = absl::IsUnknown(status) ? std::string(driverupgrade::internal::Message(status)) : status.ToString();
   }
   return result;

@@ -1,4 +1,4 @@
-// What the files of the contract share.
+// Declarations shared by the files of the facade contract.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FACADE_CONTRACT_CASES_H_
 #define DRIVERUPGRADE_SRC_TESTING_FACADE_CONTRACT_CASES_H_
 
@@ -23,7 +23,7 @@ namespace driverupgrade::testing::internal {
 /// Operations of which the facade must support one.
 using Need = std::vector<Operation>;
 
-/// A case, and what the facade must support for it to make sense.
+/// A case, and the operations that the facade must support for the case to make sense.
 struct NeededCase {
   std::string_view name;
   std::vector<Need> needs;
@@ -62,13 +62,13 @@ inline std::string Describe(const std::vector<std::string>& names) {
 
 inline constexpr char kOtherUid[] = "00000000-0000-0000-0000-000000000000";
 
-/// Whether it is in the map, with that value.
+/// Returns true if the map contains the key with this value.
 inline bool Holds(const StringMap& map, const std::string& key, const std::string& value) {
   const auto found = map.find(key);
   return found != map.end() && found->second == value;
 }
 
-/// One namespace, one node and one pod on it.
+/// A namespace, a node, and a pod on this node.
 struct ContractScene {
   std::string ns;
   Node node;
@@ -76,15 +76,16 @@ struct ContractScene {
 };
 absl::StatusOr<ContractScene> MakeScene(ContractWorld& world);
 
-/// What a list without selectors says of it; NotFound if the list does not have it.
+/// Returns the object as a list without selectors contains it; NotFound if it is not listed.
 absl::StatusOr<Node> ListedNode(ContractWorld& world, const std::string& name);
 absl::StatusOr<Pod> ListedPod(ContractWorld& world, const PodRef& ref);
 
-/// The object by every way to read it that the facade supports. Unknown if get and list say different things.
+/// Reads the object in every way that the facade supports. Returns Unknown if get and list return different objects.
 absl::StatusOr<Node> ReadNode(ContractWorld& world, const std::string& name);
 absl::StatusOr<Pod> ReadPod(ContractWorld& world, const PodRef& ref);
 
-/// Patches the node at its present version. On a real cluster others write to it as well: tries a few times.
+/// Patches the node at its current version. Retries a few times, because other clients of a real cluster write to it as
+/// well.
 absl::StatusOr<Node> PatchNow(ContractWorld& world, PatchNodeParams patch);
 
 }  // namespace driverupgrade::testing::internal

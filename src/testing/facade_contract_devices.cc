@@ -1,4 +1,4 @@
-// The contract of the kinds of Dynamic Resource Allocation. The rules select the devices of a driver that does not exist.
+// The contract of the Dynamic Resource Allocation kinds. The rules select devices of a driver that does not exist.
 
 #include <algorithm>
 #include <optional>
@@ -34,7 +34,7 @@ absl::StatusOr<DeviceTaintRule> ReadRule(ContractWorld& world, const std::string
   return *found;
 }
 
-// Patches the rule at its present version: a controller writes its conditions meanwhile.
+// Patches the rule at its current version. Retries, because a controller may write its conditions in the meantime.
 absl::StatusOr<DeviceTaintRule> PatchRuleNow(ContractWorld& world, const std::string& name, DeviceTaintEffect effect) {
   absl::StatusOr<DeviceTaintRule> patched = absl::AbortedError("not tried");
   for (int i = 0; i < 5 && absl::IsAborted(patched.status()); ++i) {
@@ -45,7 +45,7 @@ absl::StatusOr<DeviceTaintRule> PatchRuleNow(ContractWorld& world, const std::st
   return patched;
 }
 
-// All that the server, and the controller, do not change.
+// Compares everything that neither the server nor the controller changes.
 bool HaveOneSpec(const DeviceTaintRule& a, const DeviceTaintRule& b) {
   return a.uid == b.uid && a.labels == b.labels && a.node_name == b.node_name && a.node_uid == b.node_uid &&
          a.driver == b.driver && a.pool == b.pool && a.key == b.key && a.value == b.value;
@@ -125,7 +125,7 @@ absl::Status RuleDeletionIsOfThatRuleOnly(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// Notes the changes of one rule, until it is deleted.
+// Records the changes of one rule until it is deleted.
 class RuleNotes final : public WatchSink<DeviceTaintRule> {
  public:
   explicit RuleNotes(std::string name) : name_(std::move(name)) {}
@@ -163,7 +163,7 @@ absl::Status RulesAreWatched(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// Ends with its list.
+// Stops after the initial list.
 template <class T>
 class ListNotes final : public WatchSink<T> {
  public:

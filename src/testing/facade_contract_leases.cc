@@ -71,7 +71,7 @@ absl::Status LeaseIsReplacedOnce(ContractWorld& world) {
   EXPECT_THAT(absl::IsInvalidArgument(blind), Describe(blind));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease after, world.facade().GetLease(world.context(), {made.ns, "leader"}));
   EXPECT_THAT(after == taken, after.holder);
-  // Nobody holds it any more.
+  // The holder releases the lease.
   mine = taken;
   mine.holder.clear();
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease freed, world.facade().UpdateLease(world.context(), mine));
@@ -79,7 +79,7 @@ absl::Status LeaseIsReplacedOnce(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// The API server would create a lease by PUT, but for the UID, which it takes for a precondition then.
+// With PUT, the API server would create a missing lease, but it treats the UID as a precondition.
 absl::Status MissingLeaseIsNotUpdated(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(Lease lease, MakeLease(world));
   lease.name = "none";
@@ -113,7 +113,7 @@ PatchConfigMapParams PatchOf(const ConfigMap& map) {
           .data = {{"new", "ü \"\n{}"}, {"plain", "2"}, {"odd", std::nullopt}, {"absent", std::nullopt}}};
 }
 
-// A config map has other users: whatever a patch does not name stays.
+// A config map has other users: a patch must not touch keys that it does not name.
 absl::Status ConfigMapIsPatchedKeyByKey(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(ConfigMap map, MakeConfigMap(world));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap patched, world.facade().PatchConfigMap(world.context(), PatchOf(map)));

@@ -1,4 +1,4 @@
-// The contract of lists and gets. What the engine does not see in a list, it takes for gone.
+// The contract of lists and gets. The engine treats an object that a list does not contain as deleted.
 
 #include <algorithm>
 
@@ -11,9 +11,9 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// More than a page of whoever reads by pages in a test.
+// More than one page for the tests that list in pages.
 constexpr int kMany = 5;
-// A replica that lags is not asked each time.
+// Number of reads after each step, because a lagging replica serves only some of the reads.
 constexpr int kLooks = 5;
 
 absl::StatusOr<Names> PodNames(ContractWorld& world, const ListPodsParams& params) {
@@ -148,7 +148,7 @@ absl::Status ListsOfPodsAreComplete(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// A list that is served by a cache, or by whichever replica answers, is as it was a moment ago.
+// Detects lists served from a cache or by an arbitrary replica, which may show an earlier state.
 absl::Status ListsOfNodesNeverGoBack(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a"}));
   DRIVERUPGRADE_RETURN_IF_ERROR(ListedNode(world, made.name).status());
@@ -179,7 +179,7 @@ absl::Status ListsOfPodsNeverGoBack(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-// Two evictions that are accepted say that the pod was there all the time between them.
+// If the evictions before and after the list are both accepted, the pod existed during the list.
 absl::Status PodsThatAreBeingDeletedAreListed(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   const EvictPodParams eviction{.pod = scene.pod.ref};

@@ -8,7 +8,7 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// A request in a namespace and for a node of its own.
+// Creates a request in its own namespace and for its own node.
 absl::StatusOr<NodeMaintenance> MakeMaintenance(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string ns, world.MakeNamespace());
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.MakeNode({.name = world.prefix() + "a"}));
@@ -30,7 +30,8 @@ absl::StatusOr<NodeMaintenance> ReadMaintenance(ContractWorld& world, const Node
   return world.facade().GetNodeMaintenance(world.context(), {object.ns, object.name});
 }
 
-// Patches the object at its present version. Where an operator runs, it writes to it as well: tries a few times.
+// Patches the object at its current version. Retries a few times, because a maintenance operator may write to it as
+// well.
 absl::StatusOr<NodeMaintenance> PatchMaintenanceNow(ContractWorld& world, PatchNodeMaintenanceParams patch) {
   absl::StatusOr<NodeMaintenance> patched = absl::AbortedError("not tried");
   for (int i = 0; i < 5 && absl::IsAborted(patched.status()); ++i) {

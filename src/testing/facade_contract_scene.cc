@@ -1,4 +1,4 @@
-// What the cases set up and how they read.
+// Sets up the scenes of the cases and reads their objects.
 
 #include <utility>
 
@@ -19,8 +19,8 @@ bool AreSame(const absl::StatusOr<T>& a, const absl::StatusOr<T>& b) {
   return a.ok() && b.ok() ? *a == *b : a.status().code() == b.status().code();
 }
 
-// Either may be null, but not both. On a real cluster others write as well, so a list is compared with a get only if
-// another get says that nobody has written meanwhile.
+// Either argument may be null, but not both. On a real cluster other clients write as well, so a list is compared with
+// a get only if a second get shows that the object has not changed in the meantime.
 template <class T>
 absl::StatusOr<T> ReadEveryWay(const Reading<T>& get, const Reading<T>& list) {
   if (!get) return list();
@@ -37,7 +37,7 @@ absl::StatusOr<T> ReadEveryWay(const Reading<T>& get, const Reading<T>& list) {
   return absl::UnknownError("every get says something else");
 }
 
-// The one of `objects` that `is` it; NotFound if there is none.
+// Returns the only one of `objects` for which `is` holds; NotFound if no object matches.
 template <class T, class Is>
 absl::StatusOr<T> TheOnly(const std::vector<T>& objects, const std::string& name, const Is& is) {
   const T* found = nullptr;

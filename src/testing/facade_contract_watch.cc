@@ -1,5 +1,5 @@
-// The contract of watches. On a real cluster others write to the objects as well: what is checked is the order of the
-// steps that the cases take themselves, each of which changes the label `step`.
+// The contract of watches. Other clients of a real cluster also write to the objects. The cases therefore check only
+// the order of their own steps, each of which changes the label `step`.
 
 #include <fmt/ranges.h>
 
@@ -29,8 +29,8 @@ const std::string& NameOf(const T& object) {
   return object.name;
 }
 
-// Notes what it sees until it has seen one of the lines `last`; `list` is any list. A change that leaves the object's
-// text as it was is somebody else's, and not noted.
+// Records changes until one of the lines in `last` appears; the line `list` stands for any list. Ignores a change that
+// does not alter the object's text, because another client made it.
 template <class T>
 class Notes final : public WatchSink<T> {
  public:
@@ -60,7 +60,7 @@ class Notes final : public WatchSink<T> {
     return true;
   }
 
-  /// What was seen before this watch.
+  /// Sets the text of an object that was seen before this watch.
   void Know(const std::string& name, const std::string& text) { texts_[name] = text; }
 
   void End() {
@@ -68,7 +68,7 @@ class Notes final : public WatchSink<T> {
     ended_ = true;
     noted_.notify_all();
   }
-  /// Until it has seen anything or the watch has ended.
+  /// Blocks until anything was recorded or the watch has ended.
   void AwaitFirst() {
     std::unique_lock lock(mutex_);
     noted_.wait(lock, [&] { return ended_ || !lines_.empty(); });
@@ -103,7 +103,7 @@ class Notes final : public WatchSink<T> {
   }
 
   const Lines last_;
-  /// By name; of the watch's thread.
+  /// Last text by object name. Used only by the watch's thread.
   std::map<std::string, std::string> texts_;
   mutable std::mutex mutex_;
   std::condition_variable noted_;
@@ -112,7 +112,7 @@ class Notes final : public WatchSink<T> {
   bool ended_ = false;
 };
 
-// Nodes that only one case knows of.
+// Nodes that only one case uses.
 struct Nodes {
   explicit Nodes(ContractWorld& the_world)
       : world(the_world),
@@ -126,7 +126,7 @@ struct Nodes {
   absl::Status Step(const std::string& letter, const std::string& step) {
     return PatchNow(world, {.name = prefix + letter, .labels = {{"step", step}}}).status();
   }
-  /// Whether the selector matches it.
+  /// Makes the selector match the node, or stop matching it.
   absl::Status Show(const std::string& letter, bool show) {
     return PatchNow(world, {.name = prefix + letter, .labels = {{"contract", show ? shown : "hidden"}}}).status();
   }
@@ -137,7 +137,7 @@ struct Nodes {
     return "change " + prefix + letter + "=" + step;
   }
   std::string Delete(const std::string& letter) const { return "delete " + prefix + letter; }
-  /// The version of now.
+  /// Returns the current resource version.
   absl::StatusOr<std::string> Version() {
     Notes<Node> notes({"list"});
     WatchParams params = Params();
@@ -154,7 +154,7 @@ struct Nodes {
   const LabelSelector selector;
 };
 
-// A watch of nodes on a thread of its own.
+// A watch of nodes on its own thread.
 class RunningWatch {
  public:
   RunningWatch(ContractWorld& world, WatchParams params, Notes<Node>& notes)

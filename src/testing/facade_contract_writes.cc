@@ -1,4 +1,4 @@
-// The contract of the writes that every engine makes, and of Events.
+// The contract of the writes that every engine performs, and of Events.
 
 #include <algorithm>
 #include <optional>
@@ -13,7 +13,7 @@ namespace driverupgrade::testing::internal {
 
 namespace {
 
-// OK if the pod is as it was; an eviction or deletion that does not apply must leave no trace.
+// Returns OK if the pod is unchanged: a rejected eviction or deletion must leave no trace.
 absl::Status ExpectUntouched(ContractWorld& world, const PodRef& ref) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Pod pod, ReadPod(world, ref));
   EXPECT_THAT(pod.ref.uid == ref.uid, pod.ref.uid);
@@ -21,7 +21,7 @@ absl::Status ExpectUntouched(ContractWorld& world, const PodRef& ref) {
   return absl::OkStatus();
 }
 
-// OK if the pod is being deleted, or gone.
+// Returns OK if the pod is being deleted or no longer exists.
 absl::Status ExpectDeletion(ContractWorld& world, const PodRef& ref) {
   const absl::StatusOr<Pod> pod = ReadPod(world, ref);
   if (absl::IsNotFound(pod.status())) return absl::OkStatus();
@@ -30,7 +30,7 @@ absl::Status ExpectDeletion(ContractWorld& world, const PodRef& ref) {
   return absl::OkStatus();
 }
 
-// What PatchChangesWhatItNames asks for.
+// Checks the result of the patch in PatchChangesWhatItNames.
 absl::Status ExpectPatched(const Node& node) {
   EXPECT_THAT(!node.labels.contains("old") && !node.labels.contains("absent"), Describe(node.labels));
   EXPECT_THAT(Holds(node.labels, "kept", "2") && Holds(node.labels, "new", "3"), Describe(node.labels));
@@ -52,7 +52,7 @@ absl::Status PatchChangesWhatItNames(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node patched, PatchNow(world, patch));
   EXPECT_THAT(patched.uid == made.uid, patched.uid);
   EXPECT_THAT(patched.resource_version != made.resource_version, patched.resource_version);
-  // The same patch without a change, and with the cordon lifted: the rest stays.
+  // Repeats the patch without a change, and with the cordon lifted: all else stays the same.
   const PatchNodeParams nothing{.name = made.name};
   const PatchNodeParams uncordon{.name = made.name, .unschedulable = false};
   Node answer = patched;
@@ -74,7 +74,7 @@ bool Has(const Node& node, const Taint& taint) {
   return std::find(node.taints.begin(), node.taints.end(), taint) != node.taints.end();
 }
 
-// Other clients, such as the controllers of Kubernetes, may add taints of their own.
+// Other clients, such as the controllers of Kubernetes, may add their own taints.
 absl::Status PatchSetsTaintsAsAWhole(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a"}));
   const Taint kept{.key = "example.com/kept", .value = "v", .effect = "NoSchedule"};
@@ -213,7 +213,7 @@ absl::Status RepeatedEventsAreTaken(ContractWorld& world) {
   params.time += absl::Seconds(60);
   params.message = "blocked by another one";
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
-  // The first of this series was never written, or is gone.
+  // The first Event of this series was never written, or no longer exists.
   params.series->first_time -= absl::Hours(2);
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
   params.pod = scene.pod.ref;

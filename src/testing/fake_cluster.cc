@@ -1,4 +1,4 @@
-// The world, the administrator, time and inspection. The facade's operations are in fake_cluster_calls.cc.
+// The world, the administrator, time, and inspection. The facade's operations are in fake_cluster_calls.cc.
 
 #include "driverupgrade/testing/fake_cluster.h"
 
@@ -11,7 +11,7 @@
 namespace driverupgrade::testing {
 namespace {
 
-// As the server knows an Event: all of a series have the name of the first.
+// Returns the name of the Event on the server: all Events of a series have the name of the first.
 std::string NameOfEvent(const RecordEventParams& event) {
   const std::string object = event.pod ? fmt::format("{}/{}", event.pod->ToString(), event.pod->uid)
                                        : fmt::format("{}/{}", event.node_name, event.node_uid);
@@ -178,7 +178,7 @@ absl::Time FakeCluster::NextEventTime() const {
 }
 
 void FakeCluster::RunUntil(absl::Time time) {
-  // One effect at a time, so that other threads and the observer see the clock at the time of each.
+  // Runs one effect at a time, so that other threads and the observer see the clock at the time of each effect.
   for (bool more = true; more;) {
     Impl::Section section(*impl_);
     const absl::Time next = impl_->model.NextEffectTime();

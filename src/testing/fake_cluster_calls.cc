@@ -1,4 +1,4 @@
-// The operations of the facade: faults, the model, the journal.
+// The operations of the facade, with faults, the model, and the journal.
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// The DaemonSet controller; what it does by itself with strategy RollingUpdate is in fake_cluster_rolling_update.cc.
+// The DaemonSet controller. Its strategy RollingUpdate is implemented in fake_cluster_rolling_update.cc.
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@ namespace driverupgrade::testing::internal {
 
 namespace {
 
-// What the controller stores: the patch that makes the template (R3).
+// Returns the data that the controller stores: the patch that produces the template (R3).
 std::string DataOf(const DaemonSetRecord& record, const std::string& hash) {
   auto given = record.templates.find(hash);
   const std::string& name = record.spec.name;
@@ -100,7 +100,7 @@ void Model::ObserveTemplate(DaemonSetRecord& record) {
     if (it->second.owner_uid == record.daemon_set.uid) newest = std::max(newest, it->second.revision);
   }
   auto existing = revisions_.find({spec.ns, name});
-  // R6: a template that comes back takes its old object, with the highest number.
+  // R6: if a template returns, the controller reuses its old revision object with the highest number.
   if (existing == revisions_.end() || existing->second.owner_uid != record.daemon_set.uid ||
       existing->second.revision < newest) {
     StringMap labels = spec.match_labels;
@@ -179,7 +179,7 @@ void Model::SyncDaemonSet(const Effect& effect) {
   if (found == daemon_sets_.end() || found->second.daemon_set.uid != effect.uid) return;
   const DaemonSetRecord& record = found->second;
   const Node* node = FindNode(effect.node_name);
-  // R17: neither a cordon nor a node that is not ready keeps a DaemonSet away.
+  // R17: DaemonSet pods run on cordoned nodes and on nodes that are not ready.
   const bool should_run = node != nullptr && HasLabels(node->labels, record.spec.node_selector);
   bool has_pod = false;
   std::vector<Key> unwanted;
@@ -197,7 +197,7 @@ void Model::SyncDaemonSet(const Effect& effect) {
     has_pod = true;
     if (!should_run) unwanted.push_back(key);
   }
-  // R16: while any pod object of it is left on the node, there is no successor.
+  // R16: no successor is created while any pod object of the DaemonSet is left on the node.
   if (should_run && !has_pod && !IsTerminating(effect.key.first)) {
     CreateDaemonSetPod(Actor::kCluster, record, effect.node_name, /*started=*/false);
   }

@@ -1,4 +1,4 @@
-// The members of FakeCluster about Dynamic Resource Allocation.
+// The members of FakeCluster for Dynamic Resource Allocation.
 
 #include <fmt/format.h>
 

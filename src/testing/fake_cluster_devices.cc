@@ -150,7 +150,7 @@ bool Devices::RemoveRule(Model& model, Actor actor, const std::string& name) {
   return true;
 }
 
-// In Kubernetes 1.37 its condition is False for every effect except NoExecute.
+// In Kubernetes 1.37 the condition of a rule is False for every effect except NoExecute.
 void Devices::StepRule(Model& model, const Effect& effect) {
   const auto found = rules_.find(effect.key.second);
   if (found == rules_.end() || found->second.rule.uid != effect.uid) return;
@@ -212,7 +212,7 @@ int Devices::Free(const Pool& pool) const {
   return free;
 }
 
-// A claim that is allocated is not looked at again, whatever taints its devices.
+// An allocated claim is not checked again, whatever taints its devices have.
 bool Devices::Fits(const Model& model, const Pod& pod, const std::string& node_name) const {
   return std::all_of(pod.resource_claims.begin(), pod.resource_claims.end(), [&](const std::string& name) {
     const auto found = claims_.find({pod.ref.ns, name});

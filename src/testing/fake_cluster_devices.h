@@ -1,6 +1,6 @@
-// Dynamic Resource Allocation in the model behind FakeCluster: what the API server, the scheduler, the controllers of claims
-// and of device taints, and the plugins do. A value that is copied with its Model, which every call that changes something
-// is given.
+// Dynamic Resource Allocation in the model behind FakeCluster: the API server, the scheduler, the controllers of claims
+// and of device taints, and the plugins. A value that is copied with its Model; every call that changes anything
+// receives this Model.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_DEVICES_H_
 
@@ -27,7 +27,7 @@ class Devices {
 
   // API server.
 
-  // NotFound where the cluster does not serve the kind. T is DeviceTaintRule, ResourceClaim or ResourceSlice.
+  // Returns NotFound if the cluster does not serve the kind. T is DeviceTaintRule, ResourceClaim or ResourceSlice.
   template <class T>
   absl::Status Served() const;
   template <class T>
@@ -45,24 +45,24 @@ class Devices {
 
   // Scheduler.
 
-  // Whether all claims of the pod are allocated on the node, or can be.
+  // Returns true if each claim of the pod is allocated on the node or can be allocated there.
   bool Fits(const Model& model, const Pod& pod, const std::string& node_name) const;
-  // Allocates what is not allocated yet, and reserves all claims for the pod.
+  // Allocates the claims that are not allocated yet, and reserves all claims for the pod.
   void Reserve(Model& model, const Pod& pod, const std::string& node_name);
 
   // Controllers.
 
-  // The pod is terminal, or gone.
+  // Reports that the pod is terminal or no longer exists.
   void PodIsOver(Model& model, const Pod& pod);
   // Removes the rules and slices that the node owns.
   void NodeIsGone(Model& model, const Node& node);
-  // The device-taint-eviction controller looks at a rule.
+  // Lets the device-taint-eviction controller process a rule.
   void StepRule(Model& model, const Effect& effect);
 
  private:
   struct RuleRecord {
     DeviceTaintRule rule = {};
-    absl::Time since = absl::InfiniteFuture();  // has the effect that taints
+    absl::Time since = absl::InfiniteFuture();  // time at which the effect started to taint
   };
   struct ClaimRecord {
     ResourceClaim claim = {};
@@ -75,14 +75,14 @@ class Devices {
   void Erase(Model& model, const Key& claim);
   void EraseSlice(Model& model, const Pool& pool);
   bool IsTainted(const Pool& pool, absl::Time now) const;
-  // Devices of the pool that no claim has for itself.
+  // Returns the number of devices in the pool that no claim has exclusively.
   int Free(const Pool& pool) const;
 
   DeviceOptions options_;
   std::map<std::string, RuleRecord> rules_;
   std::map<Key, ClaimRecord> claims_;
   std::map<Pool, ResourceSlice> slices_;
-  std::map<Pool, std::int64_t> generations_;  // the last ones, also of withdrawn pools
+  std::map<Pool, std::int64_t> generations_;  // last generations, including those of withdrawn pools
 };
 
 }  // namespace driverupgrade::testing::internal

@@ -1,4 +1,4 @@
-// Writes of the API server, and the disruption controller.
+// Eviction and other writes of the API server, and the disruption controller.
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ absl::Status CheckTaints(const std::string& node, const std::vector<Taint>& tain
   return absl::OkStatus();
 }
 
-// `pod` has that name now; nullptr if none has.
+// Returns the answer for a pod that no longer exists. `pod` is its successor with the same name, or nullptr.
 EvictionAnswer GoneAnswer(const PodRef& ref, const Pod* pod) {
   if (pod == nullptr) return {.gone = true, .message = fmt::format("pods \"{}\" not found", ref.name)};
   // E16.
@@ -41,7 +41,7 @@ EvictionAnswer GoneAnswer(const PodRef& ref, const Pod* pod) {
                                  ref.name, ref.uid, pod->ref.uid)};
 }
 
-// What the budget has against the eviction of one of its pods.
+// Returns the budget's refusal to evict one of its pods, or nullopt if it allows the eviction.
 std::optional<EvictionAnswer> RefusalBy(const DisruptionBudgetSpec& budget, const PodDisruptionBudget& status,
                                         bool pod_is_healthy) {
   // E8.
@@ -112,7 +112,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   if (ref.ns.empty() || ref.name.empty() || ref.uid.empty()) {
     return absl::InvalidArgumentError("evict pod: namespace, name and uid are needed");
   }
-  // Admission comes before the pod is looked for (E4, E19).
+  // The API server runs admission before it looks up the pod (E4, E19).
   if (IsTerminating(ref.ns)) {
     return EvictionAnswer{.refusal = Refusal::kNamespaceTerminating,
                           .message = fmt::format("pods \"{}\" is forbidden: unable to create new content in "
@@ -122,7 +122,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   const Key key(ref.ns, ref.name);
   const Pod* pod = FindPod(key);
   if (pod == nullptr || pod->ref.uid != ref.uid) return GoneAnswer(ref, pod);
-  // E5: these need no budget.
+  // E5: these pods need no budget.
   const bool is_exempt = !IsActive(*pod) || pod->phase == PodPhase::kPending;
   const std::vector<Key> budgets = is_exempt ? std::vector<Key>() : BudgetsOf(*pod);
   if (budgets.size() > 1) {
@@ -207,7 +207,7 @@ void Model::IndexBudget(const DisruptionBudgetSpec& spec, bool add) {
   for (const std::string& value : wanted->values) index(wanted->key, value);
 }
 
-// A namespace has as many budgets as it has workloads: not each is tried on each pod.
+// A namespace has as many budgets as workloads, so the index avoids matching every budget against every pod.
 std::vector<Key> Model::BudgetsOf(const Pod& pod) const {
   std::vector<Key> selecting;
   const auto add = [&](const std::string& key, const std::string& value) {
@@ -246,8 +246,8 @@ int Model::ExpectedPods(const BudgetRecord& budget) const {
     } else if (workload != workloads_.end()) {
       expected += workload->second.spec.replicas;
     } else if (!owner_uid.empty()) {
-      // The disruption controller asks the owner how many pods there should be. One that has no scale fails
-      // the whole budget; bare pods are left out.
+      // The disruption controller reads the expected number of pods from the owner. An owner without a scale fails the
+      // whole budget; bare pods do not count.
       return 0;
     }
   }

@@ -1,4 +1,4 @@
-// Which of the coming calls go wrong, and how.
+// Decides which future calls fail, and how.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_FAULTS_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_FAULTS_H_
 
@@ -15,9 +15,9 @@ namespace driverupgrade::testing::internal {
 
 struct Fault {
   absl::Status status = {};
-  /// Instead of the status, for kEvictPod.
+  /// Replaces the status for kEvictPod.
   std::optional<EvictionAnswer> eviction = {};
-  /// Whether the call is applied all the same.
+  /// True if the call is applied although it reports the fault.
   bool after_applying = false;
   int times = 1;
 };
@@ -26,7 +26,7 @@ struct Fault {
 class FaultQueue {
  public:
   void Add(Operation operation, Fault fault);
-  /// The fault of the next call of that operation; each Take uses up one time of it.
+  /// Returns the fault of the next call of the operation, and uses up one of its times.
   std::optional<Fault> Take(Operation operation);
   void SetSupported(Operation operation, bool supported);
   bool Supports(Operation operation) const { return unsupported_.count(operation) == 0; }
@@ -36,7 +36,7 @@ class FaultQueue {
   std::set<Operation> unsupported_;
 };
 
-/// How the contract of the facade has the answer to an eviction: 404 and 429 are answers, anything else is an
+/// Converts a status to the facade contract's result of an eviction: 404 and 429 are answers, anything else is an
 /// error.
 absl::StatusOr<EvictionAnswer> ToEvictionAnswer(const absl::Status& status);
 

@@ -1,4 +1,4 @@
-// What FakeCluster holds: the model under a lock, the clock, the faults, the watches, and the journal.
+// The state of a FakeCluster: the model under a lock, the clock, the faults, the watches, and the journal.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_IMPL_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_IMPL_H_
 
@@ -17,13 +17,13 @@
 namespace driverupgrade::testing {
 
 struct FakeCluster::Impl {
-  /// Null: none. Shared, so that they are called without the lock.
+  /// A null pointer means no hook. Shared, so that hooks are called without the lock.
   struct Hooks {
     std::shared_ptr<const FaultHook> before = {};
     std::shared_ptr<const FaultHook> after = {};
   };
 
-  /// Holds the lock, and rings the bell at its end if the model has changed.
+  /// Holds the lock. Its destructor rings the bell if the model has changed.
   class Section {
    public:
     explicit Section(Impl& impl) : impl_(impl), lock_(impl.mutex), revision_(impl.model.revision()) {}
@@ -44,7 +44,7 @@ struct FakeCluster::Impl {
         clock_listener(clock->OnMove([bell = bell] { bell->Ring(); })),
         model(the_options) {}
 
-  /// Lets happen what is due, then runs `use(model)` at the clock's time. Takes the lock.
+  /// Runs all effects that are due, then `use(model)` at the clock's time. Takes the lock.
   template <class F>
   auto With(F use) {
     Section section(*this);
@@ -52,25 +52,25 @@ struct FakeCluster::Impl {
     return use(model);
   }
 
-  /// One call through the facade, faults and journal included. `describe` gives object and parameters;
-  /// `apply` runs on the model. See fake_cluster_run.h.
+  /// Runs one call through the facade, including faults and the journal. `describe` returns the object and the
+  /// parameters; `apply` runs on the model. See fake_cluster_run.h.
   template <class T, class Describe, class Apply>
   absl::StatusOr<T> Run(const CallContext& context, Operation operation, Describe describe, Apply apply);
-  /// The same without what is between the hooks, which `body(call)` is then.
+  /// Same as Run, but calls `body(call)` between the hooks.
   template <class T, class Describe, class Body>
   absl::StatusOr<T> RunAround(const CallContext& context, Operation operation, Describe describe, Body body);
 
-  /// One watch, or a part of it. See fake_cluster_watch.cc.
+  /// A watch, or a part of it. See fake_cluster_watch.cc.
   template <class T>
   struct Feed;
   template <class T>
   struct Delivery;
   template <class T>
   absl::Status Watch(const CallContext& context, const WatchParams& params, bool follow, WatchSink<T>& sink);
-  /// What the watch ends with if it cannot begin. Takes the lock.
+  /// Returns the status that ends the watch if it cannot start, else nullopt. Takes the lock.
   template <class T>
   std::optional<absl::Status> BeginWatch(Feed<T>& feed, Call& call);
-  /// What the watch is given next. Takes the lock.
+  /// Returns the watch's next delivery. Takes the lock.
   template <class T>
   Delivery<T> Next(Feed<T>& feed);
   /// Needs the lock.
@@ -79,7 +79,7 @@ struct FakeCluster::Impl {
 
   /// Needs the lock.
   void Settle();
-  /// What keeps the call from the model; OK if nothing does. Counts and journals it. Takes the lock.
+  /// Counts and records the call. Returns the error that keeps the call from the model, or OK. Takes the lock.
   absl::Status Begin(const CallContext& context, Call& call);
   /// Takes the lock.
   void End(const Call& call);
@@ -97,7 +97,7 @@ struct FakeCluster::Impl {
   internal::FaultQueue faults;
   Hooks hooks;
   std::vector<RecordEventParams> events;
-  std::size_t expired_events = 0;  // of `events`, the first ones
+  std::size_t expired_events = 0;  // number of expired ones at the front of `events`
   std::vector<Call> journal;
   std::map<Operation, std::int64_t> call_counts;
   std::int64_t call_number = 0;

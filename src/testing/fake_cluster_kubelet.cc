@@ -1,4 +1,4 @@
-// Kubelets, and what becomes of the pods of a node that is gone.
+// Kubelets, and the pods of deleted nodes.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ bool Model::SetPodBehavior(const Key& key, const PodBehavior& behavior) {
   PodRecord& record = found->second;
   const bool was_stuck = record.behavior.stop_delay == absl::InfiniteDuration();
   record.behavior = behavior;
-  // The finalizer of a pod that was held for ever is taken away.
+  // Removes the finalizer of a pod that was held indefinitely.
   if (was_stuck && record.pod->deletion_timestamp.has_value()) {
     QueueForPod(behavior.stop_delay, EffectKind::kPodStopped, *record.pod);
   }
@@ -36,7 +36,7 @@ bool Model::MustCrash(const Pod& pod) {
 void Model::RunKubelet(const Effect& effect) {
   const Pod* found = FindPod(effect.key);
   if (found == nullptr || found->ref.uid != effect.uid) return;
-  // A lost node neither starts nor stops anything.
+  // A lost node starts and stops no containers.
   if (!NodeReady(found->node_name)) {
     held_effects_[found->node_name].push_back(effect);
     return;
@@ -58,7 +58,7 @@ void Model::RunKubelet(const Effect& effect) {
       container.ready = !crashes;
       if (effect.kind == EffectKind::kPodCrashed) ++container.restart_count;
     }
-    // Kubernetes writes whole seconds.
+    // Kubernetes stores whole seconds.
     pod.ready_since = crashes ? std::nullopt : std::optional(absl::FromUnixSeconds(absl::ToUnixSeconds(now_)));
   }
   const int restart_count = pod.container_statuses.empty() ? 0 : pod.container_statuses.front().restart_count;
@@ -71,7 +71,7 @@ void Model::RunKubelet(const Effect& effect) {
 }
 
 void Model::CollectPods(const std::string& node_name) {
-  // The node may have come back under its name; then the pods are its own again.
+  // If a node of the same name has been created again, the pods belong to it.
   if (nodes_.count(node_name) > 0) return;
   held_effects_.erase(node_name);
   const std::set<Key> keys = pods_by_node_[node_name];

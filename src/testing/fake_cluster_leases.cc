@@ -1,4 +1,4 @@
-// Leases and ConfigMaps: created once, then compared and set: Leases as a whole, ConfigMaps key by key.
+// Leases and ConfigMaps are created once, then compared and set: Leases as a whole, ConfigMaps key by key.
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 namespace driverupgrade::testing::internal {
 
-/// Where objects of a kind are, and what the API server calls them.
+/// Location of the objects of a kind in the model, and the name of their resource in the API.
 template <class T>
 struct Model::RecordKind {
   std::string_view resource;
@@ -22,7 +22,7 @@ absl::Status Conflict(std::string_view resource, const std::string& name, std::s
   return absl::AbortedError(fmt::format("Operation cannot be fulfilled on {} \"{}\": {}", resource, name, why));
 }
 
-// What the API has no room for.
+// Drops the precision that the API cannot store.
 Lease Rounded(Lease lease) {
   lease.duration = absl::Floor(lease.duration, absl::Seconds(1));
   for (absl::Time* time : {&lease.acquire_time, &lease.renew_time}) *time = absl::FromUnixMicros(ToUnixMicros(*time));

@@ -1,4 +1,4 @@
-// The history of one kind of objects, as watches read it.
+// The history of the objects of one kind, for watches.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_LOG_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_LOG_H_
 
@@ -11,10 +11,10 @@
 
 namespace driverupgrade::testing::internal {
 
-/// The version of an empty cluster, or one before it.
+/// Lowest revision of an empty cluster.
 inline constexpr std::int64_t kFirstRevision = 1000;
 
-/// One commit. `before` is null if it created the object, `after` if it removed it.
+/// One commit. `before` is null if the commit created the object, and `after` if it deleted the object.
 template <class T>
 struct LogEntry {
   std::int64_t revision = 0;
@@ -22,28 +22,28 @@ struct LogEntry {
   std::shared_ptr<const T> after = {};
 };
 
-/// In order of revision. Objects are shared with the store. Not thread-safe.
+/// Entries in order of revision. Shares the objects with the store. Not thread-safe.
 template <class T>
 class ObjectLog {
  public:
-  /// Drops the oldest entries if there are more than `limit`.
+  /// Appends the entry, then drops the oldest entries beyond `limit`.
   void Append(LogEntry<T> entry, std::size_t limit) {
     entries_.push_back(std::move(entry));
     while (entries_.size() > limit) DropFirst();
   }
 
-  /// Drops the entries up to `revision`; what was before is too old from now on.
+  /// Drops the entries up to `revision`. A watch can no longer start from an earlier revision.
   void Compact(std::int64_t revision) {
     while (!entries_.empty() && entries_.front().revision <= revision) DropFirst();
     compacted_ = std::max(compacted_, revision);
   }
 
-  /// Whether a watch may begin after `revision`.
+  /// Returns true if a watch can start after `revision`.
   bool CanBegin(std::int64_t revision) const { return revision >= compacted_; }
-  /// Whether nothing that came after `revision` has been dropped.
+  /// Returns true if no entry after `revision` has been dropped.
   bool CanGoOn(std::int64_t revision) const { return revision >= dropped_; }
 
-  /// The first entry after `revision`; null if there is none. Valid until the next Append or Compact.
+  /// Returns the first entry after `revision`, or null. Valid until the next Append or Compact.
   const LogEntry<T>* After(std::int64_t revision) const {
     auto found = std::upper_bound(entries_.begin(), entries_.end(), revision,
                                   [](std::int64_t left, const LogEntry<T>& right) { return left < right.revision; });
@@ -58,7 +58,7 @@ class ObjectLog {
   }
 
   std::deque<LogEntry<T>> entries_;
-  /// Revision of the last entry that was dropped.
+  /// Revision of the last dropped entry.
   std::int64_t dropped_ = kFirstRevision;
   std::int64_t compacted_ = kFirstRevision;
 };

@@ -1,4 +1,4 @@
-// NodeMaintenances: what the API server does with them.
+// NodeMaintenances in the API server.
 
 #include "testing/fake_cluster_maintenance.h"
 
@@ -34,7 +34,7 @@ bool HasDuplicates(const std::vector<T>& items, F key) {
   return std::any_of(items.begin(), items.end(), [&](const T& item) { return !seen.insert(key(item)).second; });
 }
 
-// What the schema says of the fields that can be wrong.
+// Validates the fields that can violate the schema.
 absl::Status CheckSchema(const NodeMaintenance& object) {
   const std::string& id = object.requestor_id;
   if (id.size() < 2 || id.size() > 63 || !driverupgrade::internal::IsDnsSubdomain(absl::AsciiStrToLower(id))) {
@@ -196,7 +196,7 @@ void Model::StartMaintenanceDeletion(Actor actor, const Key& key) {
   EditMaintenance(actor, record, [&](NodeMaintenance& object) { object.deletion_timestamp = now_; });
 }
 
-// Garbage collection: what a Node owns goes with it.
+// Garbage collection: the NodeMaintenances that a Node owns are deleted with it.
 void Model::CollectMaintenances(const std::string& node_uid) {
   std::vector<Key> keys;
   for (const auto& [key, record] : maintenances_) {

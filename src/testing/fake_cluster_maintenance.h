@@ -1,4 +1,4 @@
-// The states of a NodeMaintenance, as its conditions tell them (upstream-behaviour.md §4.1).
+// The states of a NodeMaintenance, encoded in its conditions (upstream-behaviour.md §4.1).
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MAINTENANCE_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MAINTENANCE_H_
 
@@ -13,7 +13,7 @@ namespace driverupgrade::testing::internal {
 inline constexpr char kReadyCondition[] = "Ready";
 inline constexpr char kFailedCondition[] = "RequestorFailed";
 
-// Reasons of the condition Ready: the states. None at all is the first of them.
+// Reasons of the condition Ready encode the states. A missing condition is the first state.
 inline constexpr char kPending[] = "Pending";
 inline constexpr char kScheduled[] = "Scheduled";
 inline constexpr char kCordon[] = "Cordon";

@@ -14,10 +14,10 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// The operator spares itself, whatever the drain's own selector says.
+// The operator never evicts its own pod, whatever the drain's selector is.
 constexpr char kNotTheOperator[] = "app.kubernetes.io/component!=maintenance-operator-controller-manager";
 
-// What kubectl's filters make of a pod, in their order (drain-D10).
+// Decides about a pod as kubectl's filters do, in their order (drain-D10).
 enum class Verdict : std::uint8_t { kDelete, kSpare, kError };
 
 Verdict Judge(const Pod& pod, const MaintenanceDrain& drain) {
@@ -45,7 +45,7 @@ void Model::StopMaintenanceOperator() {
   maintenance_operator_.reset();
   for (auto& [key, record] : maintenances_) {
     record.next_step = absl::InfiniteFuture();
-    // Drain requests are in its memory only.
+    // The operator keeps drain requests only in memory.
     record.drain_start.reset();
   }
 }
@@ -70,7 +70,7 @@ void Model::StepMaintenance(const Effect& effect) {
   auto found = maintenances_.find(effect.key);
   if (!maintenance_operator_.has_value() || found == maintenances_.end()) return;
   MaintenanceRecord& record = found->second;
-  // It has been woken earlier, and this step is done.
+  // The step was already done after an earlier wake-up.
   if (record.object.uid != effect.uid || record.next_step != now_) return;
   record.next_step = absl::InfiniteFuture();
   const Node* node = FindNode(record.object.node_name);
@@ -170,12 +170,12 @@ void Model::StepDraining(MaintenanceRecord& record) {
   for (const PodRef& ref : record.drain_pods) {
     const Pod* pod = FindPod({ref.ns, ref.name});
     if (pod == nullptr || pod->deletion_timestamp.has_value()) continue;
-    // Whatever the answer: it asks again.
+    // The result does not matter, because the operator retries.
     EvictPod(Actor::kCluster, ref).IgnoreError();
   }
 }
 
-// nullopt: some pod must not be deleted, or the selector is none; the drain does not begin.
+// Returns nullopt, and the drain does not start, if a pod must not be deleted or the selector is invalid.
 std::optional<std::vector<PodRef>> Model::PodsToDrain(const NodeMaintenance& object) const {
   const std::string& own = object.drain->pod_selector;
   const absl::StatusOr<LabelSelector> selector =
@@ -216,7 +216,7 @@ void Model::DropFinalizer(MaintenanceRecord& record) {
       Actor::kCluster, record, [](NodeMaintenance&) {}, /*metadata_changed=*/true);
 }
 
-// §4.3, without ranks: nodes that have an object past Pending take a slot each, and only one such object.
+// §4.3, without ranks: each node with an object past Pending takes a slot, and may have only one such object.
 bool Model::MaySchedule(const MaintenanceRecord& record) const {
   std::set<std::string> busy;
   for (const auto& [key, other] : maintenances_) {

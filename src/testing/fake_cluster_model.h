@@ -1,12 +1,11 @@
-// The model behind FakeCluster: not thread-safe, deterministic, without a clock of its own. Every effect of
-// the cluster itself is queued; RunNextEffect carries out the earliest.
+// The model behind FakeCluster: deterministic, not thread-safe, and without its own clock. Every effect of the cluster
+// itself is queued; RunNextEffect carries out the earliest.
 //
-// One class in several files, by who acts: fake_cluster_store.cc (what etcd and garbage collection do),
-// fake_cluster_eviction.cc (API server, disruption controller), fake_cluster_daemon_sets.cc,
-// fake_cluster_rolling_update.cc, fake_cluster_workloads.cc (ReplicaSets, StatefulSets, scheduler),
-// fake_cluster_kubelet.cc, fake_cluster_maintenance.cc (NodeMaintenances, the maintenance operator),
-// fake_cluster_leases.cc (Leases, ConfigMaps). Dynamic Resource Allocation has a class of its own
-// (fake_cluster_devices.h).
+// One class in several files, by component:
+// fake_cluster_store.cc (etcd, garbage collection), fake_cluster_eviction.cc (API server, disruption controller),
+// fake_cluster_daemon_sets.cc, fake_cluster_rolling_update.cc, fake_cluster_workloads.cc (ReplicaSets, StatefulSets,
+// scheduler), fake_cluster_kubelet.cc, fake_cluster_maintenance.cc (NodeMaintenances, the maintenance operator),
+// fake_cluster_leases.cc (Leases, ConfigMaps). Dynamic Resource Allocation has its own class (fake_cluster_devices.h).
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 
@@ -35,11 +34,11 @@ class Model {
  public:
   explicit Model(const FakeClusterOptions& options) : options_(options), devices_(options.devices) {}
 
-  /// The time at which whatever is called next happens.
+  /// Sets the time at which subsequent calls happen.
   void set_now(absl::Time now) { now_ = now; }
   absl::Time now() const { return now_; }
   absl::Time NextEffectTime() const;
-  /// Needs a queued effect.
+  /// Requires a queued effect.
   void RunNextEffect();
   void set_observer(ChangeObserver observer) { observer_ = std::move(observer); }
   std::int64_t revision() const { return revision_; }
@@ -48,7 +47,7 @@ class Model {
     return std::get<ObjectLog<T>>(logs_);
   }
   void CompactLog();
-  /// Nothing has happened since `backup`, but for the names that were given out.
+  /// Restores `backup`, except that names handed out since then stay used.
   void SetBackTo(const Model& backup);
 
   Node AddNode(Node node);
@@ -111,8 +110,8 @@ class Model {
  private:
   friend class Devices;
 
-  // Store: the only functions that change objects; each gives a new revision, tells the observer and everyone
-  // whom the change concerns. A change to an equal object is none.
+  // Store: only these functions change objects. Each creates a new revision, and notifies the observer and everything
+  // that the change concerns. Storing an equal object is not a change.
   void PutNode(Actor actor, Node node);
   void EraseNode(Actor actor, const std::string& name);
   void PutPod(Actor actor, Pod pod, const PodBehavior* behavior = nullptr);
@@ -120,20 +119,20 @@ class Model {
   void PutDaemonSet(Actor actor, DaemonSetRecord& record, DaemonSet daemon_set);
   void PutRevision(ControllerRevision revision);
   void EraseRevision(Actor actor, const Key& key);
-  /// `metadata_changed`: a new version even if the object stays as it is, for what only the record knows of.
+  /// `metadata_changed` forces a new version even if the object stays equal, for changes that only the record contains.
   void EditMaintenance(Actor actor, MaintenanceRecord& record, const std::function<void(NodeMaintenance&)>& edit,
                        bool metadata_changed = false);
   void EraseMaintenance(Actor actor, const Key& key);
 
   std::string NextVersion();
   std::string NewUid();
-  /// `<prefix>-<five characters>` that no pod has.
+  /// Returns `<prefix>-<five characters>`, which no pod has yet.
   std::string NewPodName(const std::string& ns, const std::string& prefix);
-  /// One UID for each owner that only pods speak of.
+  /// Returns the UID of an owner that exists only in the owner references of pods; one UID for each owner.
   std::string OwnerUid(const std::string& ns, const OwnerReference& owner);
   void IndexPod(const Pod& pod);
   void UnindexPod(const Pod& pod);
-  /// Records what NextVersion was called for.
+  /// Records the change for which NextVersion was called.
   template <class T>
   void Commit(Actor actor, Versions<T> Change::*kind, std::type_identity_t<std::shared_ptr<const T>> before,
               std::type_identity_t<std::shared_ptr<const T>> after);
@@ -142,7 +141,7 @@ class Model {
   void OnNodeChanged(const Node* before, const Node* after);
   void OnPodChanged(const Pod* before, const Pod* after);
 
-  // API server: objects that are replaced as a whole, of the resource that the kind names.
+  // API server: objects of the resource that the kind names, which are replaced as a whole.
   template <class T>
   struct RecordKind;
   template <class T>
@@ -156,7 +155,7 @@ class Model {
   void StartDeletion(Actor actor, const Key& key);
   int ExpectedPods(const BudgetRecord& budget) const;
   PodDisruptionBudget StatusOf(const BudgetRecord& budget) const;
-  /// The budgets that select the pod, by name.
+  /// Returns the budgets that select the pod, by name.
   std::vector<Key> BudgetsOf(const Pod& pod) const;
   void IndexBudget(const DisruptionBudgetSpec& spec, bool add);
   void CountPod(const Pod& pod, bool node_ready, int sign);
@@ -176,7 +175,7 @@ class Model {
   void CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const std::string& name, bool started);
   void SyncWorkload(const std::string& uid, Actor actor, bool started);
   void CountLoad(WorkloadRecord& record, const Pod& pod, int sign);
-  /// It takes pods from now on, or takes none any more.
+  /// Records that the node accepts pods from now on, or no longer accepts any.
   void OpenNode(const std::string& name, bool open);
   bool CanTakePods(const Node& node) const { return node.ready && !node.unschedulable; }
   std::string PickNode(const Pod& pod);
@@ -218,7 +217,7 @@ class Model {
   std::int64_t effect_count_ = 0;
 
   std::map<std::string, std::shared_ptr<const Node>> nodes_;
-  /// Those that can take pods.
+  /// Nodes that can take pods.
   std::set<std::string> open_nodes_;
   Openings openings_;
   /// Nodes without room for new pods of DaemonSets, with the message of the scheduler.
@@ -228,35 +227,36 @@ class Model {
   std::map<Key, DaemonSetRecord> daemon_sets_;
   std::map<Key, ControllerRevision> revisions_;
   std::map<Key, BudgetRecord> budgets_;
-  /// By namespace, and by a label with its value that their pods have to have; empty texts for those without such a label.
+  /// Budgets by namespace, and by a label and its value that their pods must have. Both are empty for budgets without
+  /// such a label.
   std::map<std::tuple<std::string, std::string, std::string>, std::set<Key>> budgets_by_label_;
-  /// By UID, which is in order of creation.
+  /// Workloads by UID, which is the order of creation.
   std::map<std::string, WorkloadRecord> workloads_;
   std::map<Key, MaintenanceRecord> maintenances_;
   Devices devices_;
   std::map<Key, std::shared_ptr<const Lease>> leases_;
   std::map<Key, std::shared_ptr<const ConfigMap>> config_maps_;
   std::int64_t maintenance_count_ = 0;
-  /// nullopt: it does not run.
+  /// nullopt if the operator does not run.
   std::optional<MaintenanceOperatorOptions> maintenance_operator_;
   std::set<std::string> terminating_namespaces_;
-  /// By namespace, kind and name.
+  /// UIDs by namespace, kind and name.
   std::map<std::tuple<std::string, std::string, std::string>, std::string> owner_uids_;
 
   std::map<std::string, std::set<Key>> pods_by_node_;
   std::map<std::string, std::set<Key>> pods_by_owner_;
   std::map<std::string, Key> daemon_set_by_uid_;
-  /// Pods that wait for the scheduler.
+  /// Pods that wait to be scheduled.
   std::set<Key> unbound_;
   bool schedule_queued_ = false;
 
-  /// In order of time, then of being queued.
+  /// Effects by time, then in the order in which they were queued.
   std::map<std::pair<absl::Time, std::int64_t>, Effect> effects_;
   /// Effects of the kubelets of nodes that are not ready.
   std::map<std::string, std::vector<Effect>> held_effects_;
 };
 
-/// Whether there is a watch of that kind, and so a log.
+/// True if the kind can be watched, and so has a log.
 template <class T>
 inline constexpr bool kIsWatched = !std::is_same_v<T, Lease> && !std::is_same_v<T, ConfigMap>;
 
@@ -278,11 +278,11 @@ std::shared_ptr<const std::remove_cvref_t<T>> Share(T&& object) {
   return std::make_shared<const std::remove_cvref_t<T>>(std::forward<T>(object));
 }
 
-/// Whether a controller counts the pod as one of its own that is there to stay.
+/// Returns true if a controller counts the pod as one of its pods that will stay.
 inline bool IsActive(const Pod& pod) { return !IsFinished(pod) && !pod.deletion_timestamp.has_value(); }
 inline Key KeyOf(const Pod& pod) { return {pod.ref.ns, pod.ref.name}; }
 bool HasLabels(const StringMap& labels, const StringMap& wanted);
-/// The one container of a pod that the model makes.
+/// Returns the status of the single container of a pod that the model creates.
 std::vector<ContainerStatus> OneContainer(const std::string& name, bool ready);
 
 }  // namespace driverupgrade::testing::internal

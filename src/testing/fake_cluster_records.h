@@ -1,4 +1,4 @@
-// What the model behind FakeCluster holds: objects with what is behind them, and what will happen to them.
+// The records of the model behind FakeCluster: the objects with their hidden state, and the queued effects.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_RECORDS_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_RECORDS_H_
 
@@ -37,12 +37,12 @@ struct CrashRule {
 struct DaemonSetRecord {
   DaemonSet daemon_set = {};
   DaemonSetSpec spec = {};
-  /// What new pods are made from: lags behind spec.hash until the controller has observed the template.
+  /// Hash of the template for new pods. Lags behind spec.hash until the controller has observed the template.
   std::string observed_hash = {};
   std::vector<CrashRule> crash_rules = {};
-  /// Pod templates by hash, as JSON, where they were given.
+  /// Pod templates by hash, as JSON; only templates that were given.
   std::map<std::string, std::string> templates = {};
-  /// RollingUpdate: there may be pods of an earlier template, and whether the controller will look at them.
+  /// For RollingUpdate: whether pods of an earlier template may exist, and whether a check by the controller is queued.
   bool rolling = false;
   bool roll_queued = false;
 };
@@ -52,17 +52,18 @@ struct WorkloadRecord {
   std::string uid = {};
   /// Pod names of a StatefulSet.
   std::set<std::string> identities = {};
-  /// Its pods that count towards the replicas.
+  /// Number of its pods that count towards the replicas.
   int active = 0;
-  /// Its pods by node, and those of these nodes that can take more, ordered by that number.
+  /// Number of its pods by node, and the nodes among them that can take more pods, ordered by this number.
   std::map<std::string, int> pods_on_node = {};
   std::set<std::pair<int, std::string>> nodes_by_load = {};
-  /// No open node before this one that fits is without a pod of it, but those that were opened after `openings_seen`.
+  /// Every open node with a smaller name that fits has a pod of the workload, except for nodes opened after
+  /// `openings_seen`.
   std::string free_from = {};
   std::size_t openings_seen = 0;
 };
 
-/// Nodes that have been opened, in order: of those since any of them, the first by name.
+/// The sequence of opened nodes. Finds the smallest name among the nodes opened since a given point.
 class Openings {
  public:
   void Note(const std::string& node) {
@@ -71,7 +72,7 @@ class Openings {
     smallest_.emplace_back(count_, node);
   }
   std::size_t count() const { return count_; }
-  /// nullptr: none has been opened since there were `seen`.
+  /// Returns nullptr if no node has been opened since the first `seen` openings.
   const std::string* SmallestSince(std::size_t seen) const {
     const auto found = std::upper_bound(smallest_.begin(), smallest_.end(), seen,
                                         [](std::size_t number, const auto& opening) { return number < opening.first; });
@@ -80,34 +81,35 @@ class Openings {
 
  private:
   std::size_t count_ = 0;
-  /// With its number; each is smaller by name than all that came after it.
+  /// Openings with their numbers. Each name is smaller than all later ones.
   std::vector<std::pair<std::size_t, std::string>> smallest_;
 };
 
 struct BudgetRecord {
   DisruptionBudgetSpec spec = {};
   std::string uid = {};
-  /// Matching pods that are ready, not being deleted, and on a ready node.
+  /// Number of matching pods that are ready, not being deleted, and on a ready node.
   int healthy = 0;
-  /// Matching pods by UID of the controller; empty for none.
+  /// Number of matching pods by UID of their controller; the key is empty for pods without a controller.
   std::map<std::string, int> pods_by_owner = {};
 };
 
-/// A NodeMaintenance, and what else the operator keeps in it.
+/// A NodeMaintenance, and the state that the operator stores in its metadata or in memory.
 struct MaintenanceRecord {
   NodeMaintenance object = {};
   /// Order of creation.
   std::int64_t number = 0;
   std::int64_t generation = 1;
   bool has_finalizer = false;
-  /// Annotations: what the node was when it was to be cordoned; when the wait began; that it was Ready.
+  /// Annotations: whether the node was unschedulable before the cordon, when the wait started, and that the object was
+  /// Ready.
   std::optional<bool> initially_unschedulable = {};
   std::optional<absl::Time> wait_start = {};
   bool ready_stamped = false;
-  /// The drain request, if there is one: since when, and the pods that were to be evicted.
+  /// The drain request, if one exists: its start, and the pods to evict.
   std::optional<absl::Time> drain_start = {};
   std::vector<PodRef> drain_pods = {};
-  /// When the operator looks at the object next.
+  /// Time of the operator's next step for the object.
   absl::Time next_step = absl::InfiniteFuture();
 };
 
@@ -126,7 +128,7 @@ enum class EffectKind : std::uint8_t {
   kStepDeviceTaintRule,
 };
 
-/// Something that the cluster will do. What it is about may be gone by then: the UID tells.
+/// A queued effect of the cluster. Its object may be deleted before the effect is due, so the UID is compared.
 struct Effect {
   EffectKind kind = EffectKind::kSchedule;
   /// Pod, DaemonSet, NodeMaintenance or DeviceTaintRule.

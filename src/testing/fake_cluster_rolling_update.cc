@@ -7,7 +7,7 @@
 
 namespace driverupgrade::testing::internal {
 
-// Whenever a node or a pod has changed, until there is nothing left of an earlier template.
+// Queues a check after each change of a node or pod, until no pod of an earlier template is left.
 void Model::QueueRoll(DaemonSetRecord& record) {
   if (!record.rolling || record.roll_queued) return;
   record.roll_queued = true;
@@ -16,7 +16,7 @@ void Model::QueueRoll(DaemonSetRecord& record) {
         {.kind = EffectKind::kRollDaemonSet, .key = {daemon_set.ns, daemon_set.name}, .uid = daemon_set.uid});
 }
 
-// Pods of an earlier template that do not serve go at once, one that serves when every other node is served.
+// Deletes all old pods that do not serve, and one old pod that serves if every node is served.
 void Model::RollDaemonSet(const Effect& effect) {
   const auto found = daemon_sets_.find(effect.key);
   if (found == daemon_sets_.end() || found->second.daemon_set.uid != effect.uid) return;

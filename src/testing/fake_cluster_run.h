@@ -1,4 +1,4 @@
-// What surrounds every call through the facade: hooks, faults and the journal.
+// The steps around every call through the facade: hooks, faults and the journal.
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_RUN_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_RUN_H_
 
@@ -23,10 +23,10 @@ inline std::string SelectorText(const LabelSelector& selector) {
   return selector.empty() ? std::string() : fmt::format("labels({})", selector.ToString());
 }
 
-/// The result of an operation that has none.
+/// The result of an operation that returns no value.
 struct Done {};
 
-/// What a fault makes of the answer.
+/// Converts a fault to the result of the call.
 template <class T>
 absl::StatusOr<T> Answer(const absl::Status& status) {
   if constexpr (std::is_same_v<T, EvictionAnswer>) {

@@ -1,4 +1,4 @@
-// Objects, revisions, indexes, and who hears of a change.
+// Objects, revisions, indexes, and the notification of changes.
 
 #include <fmt/format.h>
 
@@ -11,11 +11,10 @@ namespace driverupgrade::testing::internal {
 
 namespace {
 
-// As Kubernetes' names: no vowels, so that no words come out.
+// Same alphabet as Kubernetes: without vowels, so that names do not form words.
 constexpr std::string_view kNameAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 constexpr std::int64_t kNameCount = std::int64_t{27} * 27 * 27 * 27 * 27;
-// Has no divisor in common with kNameCount, so that no name comes twice; large, so that neighbours look
-// different.
+// Coprime to kNameCount, so that no name repeats; large, so that consecutive names look different.
 constexpr std::int64_t kNameStride = 9973111;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Watches: each reads the log of its kind, on its own thread, and waits for the bell when it has seen all of it.
-// An end that was asked for or imposed comes first, a timeout after all there is.
+// Watches: each reads the log of its kind on its own thread, and waits for the bell when it has read everything. A
+// requested or injected end comes first; a timeout comes after all pending changes.
 
 #include <fmt/format.h>
 
@@ -84,7 +84,7 @@ constexpr Operation WatchOperation() {
   }
 }
 
-// A deletion has a version of its own, which the last state is given with (api-A6).
+// A deletion has its own version, with which the last state of the object is delivered (api-A6).
 template <class T>
 T WithVersion(T object, const std::string& version) {
   if constexpr (requires { object.resource_version; }) object.resource_version = version;
@@ -110,13 +110,13 @@ template <class T>
 struct FakeCluster::Impl::Feed {
   CallContext context = {};
   WatchParams params = {};
-  /// Up to here everything has been given, or concerned others.
+  /// Everything up to this revision has been delivered or does not concern this watch.
   std::int64_t revision = 0;
-  /// False: ends with `last` when all there is has been given.
+  /// If false, the watch ends with `last` after everything has been delivered.
   bool follow = true;
   absl::Status last = {};
   bool must_list = false;
-  /// By the virtual clock.
+  /// Times of the virtual clock.
   absl::Time end = absl::InfiniteFuture();
   absl::Time next_bookmark = absl::InfiniteFuture();
   std::int64_t bookmark_number = 0;
@@ -130,12 +130,12 @@ struct FakeCluster::Impl::Delivery {
   std::string version = {};
   std::vector<T> list = {};
   std::shared_ptr<const T> object = {};
-  /// Of the end.
+  /// The status of kEnd.
   absl::Status status = {};
 
   static Delivery End(absl::Status status) { return {.kind = Kind::kEnd, .status = std::move(status)}; }
 
-  /// Whether the sink wants more.
+  /// Returns true if the sink wants more.
   bool GiveTo(WatchSink<T>& sink) {
     switch (kind) {
       case Kind::kNothingYet:
@@ -175,8 +175,8 @@ std::optional<absl::Status> FakeCluster::Impl::BeginWatch(Feed<T>& feed, Call& c
   if (error != std::errc() || rest != version.data() + version.size()) {
     return absl::InvalidArgumentError(fmt::format("invalid resource version: \"{}\"", version));
   }
-  // A real server accepts a version that it has not reached and is silent (ADR 0007). A poll, which no restore can break
-  // off, hears here that the server has been away.
+  // A real server accepts a version that it has not reached yet, and stays silent (ADR 0007). A poll cannot be
+  // interrupted by a restore, so this error reports that the server's state was restored from a backup.
   if (feed.revision > model.revision() && !feed.follow) {
     return absl::UnavailableError(
         fmt::format("too large resource version: {}, current: {}", version, model.revision()));

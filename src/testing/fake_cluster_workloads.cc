@@ -115,15 +115,15 @@ void Model::CountLoad(WorkloadRecord& record, const Pod& pod, int sign) {
   int& count = record.pods_on_node[node_name];
   record.nodes_by_load.erase({count, node_name});
   count += sign;
-  // Pods may stand on nodes that are not there, or take no others.
+  // A node with pods may not exist, or may not accept more pods.
   if (count > 0 && open_nodes_.count(node_name) > 0) record.nodes_by_load.emplace(count, node_name);
   if (count > 0) return;
   record.pods_on_node.erase(node_name);
-  // One that takes none is noted when it is opened.
+  // A node that does not accept pods is added when it is opened.
   if (open_nodes_.contains(node_name)) record.free_from = std::min(record.free_from, node_name);
 }
 
-// Looks at the workloads that have pods there alone: a cluster has as many workloads as it has nodes.
+// Updates only the workloads with pods on the node, because a cluster has as many workloads as nodes.
 void Model::OpenNode(const std::string& name, bool open) {
   if (open) {
     open_nodes_.insert(name);
@@ -144,8 +144,8 @@ void Model::OpenNode(const std::string& name, bool open) {
   }
 }
 
-// A cluster with as many pods as nodes would be filled by as many looks at all nodes: those that are known to have one are
-// passed over.
+// Starts at `free_from`, before which every node is known to have a pod. Otherwise each of N pods would check all N
+// nodes.
 std::string Model::FirstFreeNode(WorkloadRecord& record) {
   const std::string* opened = openings_.SmallestSince(record.openings_seen);
   if (opened != nullptr) record.free_from = std::min(record.free_from, *opened);
@@ -161,7 +161,7 @@ std::string Model::FirstFreeNode(WorkloadRecord& record) {
 }
 
 std::string Model::PickNode(const Pod& pod) {
-  // Such a pod stays unbound until SetNodeFull, or a test that edits it, lets it in.
+  // Such a pod stays unbound until SetNodeFull, or a test that edits the pod, clears the message.
   if (!pod.unscheduled_message.empty()) return "";
   if (!pod.affinity_node_name.empty()) return nodes_.contains(pod.affinity_node_name) ? pod.affinity_node_name : "";
   if (!pod.resource_claims.empty()) return FirstNodeWithDevices(pod);

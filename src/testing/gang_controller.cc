@@ -21,8 +21,8 @@ std::size_t NumberBelow(std::uint32_t end, std::mt19937& random) {
   }
 }
 
-// Does what std::shuffle of libstdc++ does with fewer than 65,536 elements. Other libraries have other algorithms, and a seed must give
-// the same simulation everywhere.
+// Same algorithm as std::shuffle of libstdc++ for fewer than 65,536 elements. Other libraries use other algorithms, but
+// a seed must produce the same simulation everywhere.
 void Shuffle(std::vector<std::string>& names, std::mt19937& random) {
   std::size_t i = 1;
   if (names.size() % 2 == 0 && !names.empty()) std::swap(names[i++], names[NumberBelow(2, random)]);
@@ -75,13 +75,13 @@ void GangController::Interrupt(const std::string& name, Gang& gang) {
 }
 
 void GangController::Start(Gang& gang) {
-  std::map<std::string, std::string> next;  // node, by the one before
+  std::map<std::string, std::string> next;  // new node by previous node
   for (const Pod& pod : gang.pods) next[pod.node_name] = "";
   std::set<std::string> avoided;
   std::vector<std::string> free = FreeNodes(avoided);
   if (free.size() < next.size()) return;
   Shuffle(free, random_);
-  // As the scheduler does: nodes that should be avoided are a last resort.
+  // Like the scheduler, uses nodes that should be avoided only as a last resort.
   std::stable_partition(free.begin(), free.end(), [&](const std::string& node) { return !avoided.contains(node); });
   auto chosen = free.begin();
   for (auto& [before, node] : next) node = *chosen++;

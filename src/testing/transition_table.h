@@ -1,5 +1,5 @@
-// Every transition that the state machine makes, as data: docs/state-machine.md, its diagrams and the checks of the
-// scenario tests come from here. The transition functions of walk.h do not read it; the tests hold them to it.
+// Every transition of the state machine, as data. docs/state-machine.md, its diagrams, and the checks of the scenario
+// tests use this table. The transition functions of walk.h do not read it; tests compare them with it.
 #ifndef DRIVERUPGRADE_SRC_TESTING_TRANSITION_TABLE_H_
 #define DRIVERUPGRADE_SRC_TESTING_TRANSITION_TABLE_H_
 
@@ -15,13 +15,13 @@ struct Transition {
   UpgradeState to = UpgradeState::kUnknown;
   // The rules of upstream-behaviour.md §5.2 and the departures from them.
   std::string_view rules = {};
-  // When, in one sentence without a full stop.
+  // The condition of the transition, as one sentence without a full stop.
   std::string_view condition = {};
-  // What else the same patch does, or what is done beside it.
+  // Other effects of the same patch, and actions that accompany it.
   std::string_view effect = {};
 };
 
-// In the order of the states left; a pair of states may stand here more than once, for different reasons.
+// Ordered by the state left. A pair of states appears once for each reason.
 inline constexpr std::array kTransitions = {
     Transition{UpgradeState::kUnknown, UpgradeState::kUpgradeRequired, "T1, dep-F7",
                "the driver pod is out of date, or waits to be loaded, or an upgrade is requested",
@@ -122,7 +122,7 @@ inline constexpr std::array kTransitions = {
                "the same on a node that an administrator had cordoned", "leaves the cordon; removes our annotations"},
 };
 
-// Whether a node may go from the one to the other in one transition.
+// Returns true if a node can go from one state to the other in a single transition.
 bool IsLegalEdge(UpgradeState from, UpgradeState to);
 
 }  // namespace driverupgrade

@@ -1,4 +1,4 @@
-// Wakes watches when there may be something to see.
+// Wakes watches when there may be new changes.
 #ifndef DRIVERUPGRADE_SRC_TESTING_WATCH_BELL_H_
 #define DRIVERUPGRADE_SRC_TESTING_WATCH_BELL_H_
 
@@ -9,12 +9,13 @@
 
 namespace driverupgrade::testing::internal {
 
-/// Counts how often it was rung, and knows how many watches have found nothing more since. Thread-safe; calls nothing
-/// while it holds its lock, so it may be rung with any other lock held.
+/// Counts the rings, and the watches that have found nothing new since the last ring. Thread-safe. Calls nothing while
+/// it holds its lock, so it may be rung with any other lock held.
 class WatchBell {
  public:
   void Ring();
-  /// Returns once at least `count` watches run and all that run wait. Whoever rings meanwhile makes it wait longer.
+  /// Returns once at least `count` watches are running and all running watches wait. Each ring in the meantime prolongs
+  /// the call.
   void AwaitIdle(int count);
 
   /// One running watch, on its own thread:
@@ -44,7 +45,7 @@ class WatchBell {
   // Guarded by mutex_.
   std::uint64_t rings_ = 0;
   int running_ = 0;
-  /// How many of them wait for the next ring.
+  /// Number of running watches that wait for the next ring.
   int idle_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The budgets: what the nodes count for, and whether one more may start (I1).
+// The budgets: how nodes count, and whether one more node may start (I1).
 #include <algorithm>
 #include <variant>
 
@@ -14,7 +14,7 @@ using internal::NodeTruth;
 
 namespace {
 
-// Changes of the number of nodes with the driver: what a sender has read is seldom older.
+// Number of kept changes of the number of nodes with the driver. A sender's data is seldom older.
 constexpr std::size_t kDriverNodesKept = 256;
 
 }  // namespace
@@ -40,7 +40,7 @@ void InvariantChecker::Impl::CountNode(const NodeTruth& truth, int sign) {
   open_ += truth.has_label && truth.state != UpgradeState::kDone ? sign : 0;
 }
 
-// What the node counts for the budgets now, and since when.
+// Records how the node counts for the budgets, and since when.
 void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int64_t revision, absl::Time time,
                                         NodeTruth& truth) {
   truth.revision = revision;
@@ -67,7 +67,7 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
       ours || after.unschedulable || !after.ready || !driverupgrade::internal::WhyLeaving(after).empty();
   if (unavailable && !truth.unavailable) {
     truth.unavailable_since = revision;
-    // A start of a node that is unavailable already takes no room: since when others know is still what counts.
+    // The start of a node that is already unavailable takes no room: the revision since which others know still counts.
     truth.unavailable_by_engine = maker == Maker::kEngine;
   }
   truth.unavailable = unavailable;
@@ -80,7 +80,8 @@ void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
   slots_ = 0;
   for (auto& [name, truth] : nodes) {
     const std::optional<std::int64_t> since = internal::SlotSince(truth.history, *policy);
-    // A slot that only the new policy sees was asked of nobody: who is to count it has to have read it.
+    // No client requested a slot that exists only under the new policy, so it counts only for clients that have read
+    // it.
     if (since) {
       truth.slot_by_engine = truth.slot && truth.slot_by_engine && *since <= truth.slot_since;
       truth.slot_since = *since;
@@ -91,14 +92,15 @@ void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
   }
 }
 
-// I1. What others did counts if the writer knew of it before he first asked for this start: a request that was not
-// answered clearly is repeated with the slot that it had, and no earlier request can be for this version of the node.
+// I1. Nodes started by other clients count if the writer knew of them before it first requested this start. A request
+// with an unclear result is repeated with the slot that it had, and no earlier request can be for this version of the
+// node.
 void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) {
-  // The maintenance operator has its own. Where its object is ready already the node goes on in the same write.
+  // The maintenance operator has its own budget. If its object is already ready, the node continues in the same write.
   if (after.annotations.contains(options.identity.RequestorModeAnnotation())) return;
   std::string why = WhyOverBudget(PolicyOf(writer), before, after);
   const Attempt* first = FirstAttempt(before);
-  // The slot may be one that the policy of the first try gave.
+  // The policy of the first attempt may have granted the slot.
   if (!why.empty() && first != nullptr && *first->policy != PolicyOf(writer)) {
     why = WhyOverBudget(*first->policy, before, after);
   }
@@ -112,7 +114,7 @@ const InvariantChecker::Impl::Attempt* InvariantChecker::Impl::FirstAttempt(cons
   return attempt->second.resource_version == started.resource_version ? &attempt->second : nullptr;
 }
 
-// Empty: the policy allows one more.
+// Returns an empty string if the policy allows one more node.
 std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_policy, const Node& before,
                                                   const Node& after) const {
   if (the_policy.max_parallel && !internal::HoldsSlot(internal::FactsOf(before, keys), the_policy) &&
@@ -128,7 +130,7 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
   const bool limits = the_policy.max_unavailable && !NeverLimits(*the_policy.max_unavailable);
   if (limits && !before.unschedulable && !repairs) {
     const int limit = UnavailableLimit(*the_policy.max_unavailable, NodesWithDriver(Known(before)));
-    // Only where there are too many it matters who knew what.
+    // It matters which client knew what only if too many nodes are unavailable.
     const int itself = before.ready ? 1 : 0;
     const int unavailable = (unavailable_ - itself < limit ? unavailable_ : UnavailableKnown(before)) - itself;
     if (unavailable >= limit) {
@@ -138,19 +140,20 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
   return "";
 }
 
-// Up to which revision of the nodes the start was decided by.
+// Returns the revision of the nodes on which the start was based.
 std::int64_t InvariantChecker::Impl::Known(const Node& started) const {
   if (const Attempt* first = FirstAttempt(started)) return first->nodes_read;
-  // Who does not tell of his requests may have sent one as soon as there was this version.
+  // A writer that does not report its requests may have sent one as soon as this version existed.
   std::int64_t version = 0;
   if (!absl::SimpleAtoi(started.resource_version, &version) || writer == nullptr) return 0;
   return std::min(version, writer->nodes_read);
 }
 
-// With the node that is started.
+// Includes the node that is started.
 int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const {
   const bool in_force = the_policy == *policy;
-  // Under the policy in force no more than the count: only where it is too high does it matter who knew what.
+  // Under the current policy the result is at most `slots_`. Only if that is too high does it matter which client knew
+  // what.
   if (in_force && slots_ <= the_policy.max_parallel.value_or(slots_)) return slots_;
   const std::int64_t known = Known(started);
   int slots = 1;
@@ -159,7 +162,7 @@ int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const No
     if (in_force) {
       slots += truth.slot && (truth.slot_by_engine || truth.slot_since <= known);
     } else {
-      // Starts under the policy in force may have come after this one was asked for.
+      // Nodes may have started under the current policy after this start was requested.
       const std::optional<std::int64_t> since = internal::SlotSince(truth.history, the_policy);
       slots += since && *since <= known;
     }
@@ -172,14 +175,14 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
   int count = 0;
   for (const auto& [name, truth] : nodes) {
     if (!truth.unavailable || !truth.has_label) continue;
-    // A node that is unavailable anyway needs room, but takes none: what is started beside it may come first.
+    // A node that is already unavailable needs room but takes none, so nodes started alongside it may come first.
     count += truth.unavailable_since <= known || (truth.unavailable_by_engine && started.ready);
   }
   return count;
 }
 
-// Those that had failed when the start was decided, and have not been anything else since: one that recovers may do so
-// in the same pass.
+// Counts the nodes that had failed when the start was decided and have stayed failed since. A node that recovers may do
+// so in the same pass.
 int InvariantChecker::Impl::FailedKnown(const Node& started, std::optional<FailureClass> failure) const {
   const std::int64_t known = Known(started);
   const auto counts = [&](const internal::NodeFacts& facts) {
@@ -189,7 +192,7 @@ int InvariantChecker::Impl::FailedKnown(const Node& started, std::optional<Failu
   for (const auto& [name, truth] : nodes) {
     if (!counts(truth.history.back()) || !truth.has_label) continue;
     const auto other = std::find_if_not(truth.history.rbegin(), truth.history.rend(), counts);
-    // What was never seen to fail was failed before anybody looked.
+    // The node counts if its current failure started no later than `known`.
     count += other == truth.history.rbegin() || std::prev(other)->since <= known;
   }
   return count;
@@ -210,7 +213,7 @@ std::optional<FailureClass> InvariantChecker::Impl::ClassPastFailures(const Upgr
   return std::nullopt;
 }
 
-// I8, and I20 of one class. As in JudgeBudget the policy of the first try may have allowed it.
+// I8, and I20 for a single class. As in JudgeBudget, the policy of the first attempt may have allowed the start.
 void InvariantChecker::Impl::JudgeFailures(const Node& started) {
   const Attempt* first = FirstAttempt(started);
   if (IsPastFailures(PolicyOf(writer), started) && (first == nullptr || IsPastFailures(*first->policy, started))) {
@@ -222,7 +225,7 @@ void InvariantChecker::Impl::JudgeFailures(const Node& started) {
                           FailedKnown(started, failure), ToString(*failure)));
 }
 
-// What a node counts for is read from it and its pods; a reader who has not read the last changes counts another number.
+// A reader counts the nodes that it has read with their pods. Without the last changes, it gets a different number.
 int InvariantChecker::Impl::NodesWithDriver(std::int64_t known) const {
   int count = 0;
   for (auto it = driver_nodes_.rbegin(); it != driver_nodes_.rend(); ++it) {

@@ -1,4 +1,5 @@
-// The state of an InvariantChecker: checker.cc keeps it, commits.cc and budgets.cc judge changes of nodes, requests.cc what is asked.
+// The state of an InvariantChecker: checker.cc keeps it, commits.cc and budgets.cc judge changes of nodes, and
+// requests.cc judges requests.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 
@@ -21,15 +22,15 @@
 
 namespace driverupgrade::testing {
 
-// What a percentage is of so many nodes: rounded up, as in the Go library.
+// Returns the limit for this number of nodes. A percentage is rounded up, as in the Go library.
 int UnavailableLimit(const CountOrPercent& limit, int nodes);
-// 100 % or more: all nodes may be unavailable. Whoever counts nodes may count some that others do not.
+// Returns true for 100 % or more: all nodes may be unavailable, even if clients count different numbers of nodes.
 bool NeverLimits(const CountOrPercent& limit);
-// As many failed nodes let none start: rounded down, to 1 at least.
+// Returns the number of failed nodes at which no more nodes start. A percentage is rounded down, but to at least 1.
 int FailedLimit(const CountOrPercent& limit, int nodes);
 
-// How long a fault may be felt: a watch that broke begins again half a minute later by a slow clock, when its replica
-// next looks.
+// How long a fault can have effects: on a slow clock, a broken watch restarts half a minute later, at the next check by
+// its replica.
 inline constexpr absl::Duration kAftermath = absl::Minutes(1);
 
 class InvariantChecker::Impl {
@@ -42,37 +43,38 @@ class InvariantChecker::Impl {
 
   // Commits.
   void OnChange(const Change& change);
-  // One of the driver's, which tells a restart that changes the driver from one that does not.
+  // Records a revision of the driver. It shows whether a restart changes the driver.
   void NoteRevision(const ControllerRevision& revision);
 
-  // Requests, before they are applied. `writer`: who asks.
+  // Requests, before they are applied. `writer` is their sender.
   void CheckPatch(const PatchNodeParams& params);
   void CheckEviction(const EvictPodParams& params);
   void CheckDeletion(const DeletePodParams& params);
   void CheckMaintenance(const std::string& name, const std::string& uid);
   void CheckVersion(const char* kind, const std::string& name, const std::string& resource_version);
 
-  // nullopt: the answer does not say why the pod stays.
+  // `refusal` is nullopt if the response does not show why the pod stays.
   void NoteEvictionAnswer(const std::string& sender, const std::string& pod_uid, std::optional<Refusal> refusal) {
     eviction_answers_[{sender, pod_uid}] = refusal;
   }
-  // An eviction or a deletion of the pod, as it was before, that was not refused. `accepted`: it is known to be so.
+  // Records an eviction or a deletion that was not refused, with the pod before it. `accepted`: the request is known to
+  // be accepted.
   void NoteRemoval(const Pod& pod, bool accepted);
-  // What a replica says, who has read everything as it is now.
+  // Checks the plan of a replica that has read the current state of all objects.
   void CheckGates(const Writer& who, const Plan& plan);
   void CheckTotals(const Tally& totals);
-  // Whether some node carries a label, and is not done.
+  // Returns true if a node carries a label and is not done.
   bool AnyOpen() const { return open_ > 0; }
-  // Of the last change of anything that engines follow.
+  // Revision of the last change of any object that engines follow.
   std::int64_t revision() const { return revision_; }
-  // Of the last change of a NodeMaintenance.
+  // Revision of the last change of a NodeMaintenance.
   std::int64_t maintenance_revision() const { return maintenance_revision_; }
 
   void NoteSent(const Writer& sender, const PatchNodeParams& params);
   void NoteSent(const Writer& sender, const PatchNodeMaintenanceParams& params);
-  // Whether something was sent that the node's next patch has to wait for.
+  // Returns true if the node's next patch must wait for the result of an earlier request.
   bool HasSent(const Writer& sender, const Node& node) const;
-  // What a plan says about a node at one of its versions.
+  // Records a plan's path for a node at one of its versions.
   void NotePath(const NodePlan& plan);
 
   const UpgradePolicy& PolicyOf(const Writer* writer) const;
@@ -81,12 +83,12 @@ class InvariantChecker::Impl {
   const InvariantOptions options;
   const internal::Keys keys;
   std::shared_ptr<const UpgradePolicy> policy;
-  // Who makes the request that is being applied; nullptr: nobody that is guarded.
+  // Sender of the request that is being applied; nullptr if the sender is not guarded.
   const Writer* writer = nullptr;
   bool rival_acts = false;
   bool disturbed = false;
   absl::Time last_fault = absl::InfinitePast();
-  // When clocks of several leaders were last a minute apart.
+  // Time at which the clocks of several leaders last differed by a minute.
   absl::Time clocks_apart = absl::InfinitePast();
   std::optional<Violation> violation;
   std::int64_t upgrades = 0;
@@ -125,7 +127,7 @@ class InvariantChecker::Impl {
                          const std::string& revision) const;
   bool KeepsMaintenance(const Node& node, absl::Time asked) const;
   std::string WhyNotStarted(const RolloutPolicy& rollout, const Node& node, absl::Time asked) const;
-  // What a node takes, by the records in force since `time`.
+  // Returns the shortest and the longest duration of a node by the records in force since `time`.
   absl::Duration ShortestSince(const RolloutPolicy& rollout, absl::Time time) const;
   absl::Duration LongestSince(const RolloutPolicy& rollout, absl::Time time) const;
   bool IsLeftOut(const Node& node) const;
@@ -151,19 +153,19 @@ class InvariantChecker::Impl {
   struct Attempt;
   void JudgeBudget(const Node& before, const Node& after);
   std::string WhyOverBudget(const UpgradePolicy& the_policy, const Node& before, const Node& after) const;
-  // What the writer first sent to this version of the node; nullptr: nothing.
+  // Returns the writer's first request for this version of the node, or nullptr.
   const Attempt* FirstAttempt(const Node& started) const;
-  // The most that a reader may have counted who has read up to `known` or further.
+  // Returns the highest number that a reader may have counted after it has read up to `known` or further.
   int NodesWithDriver(std::int64_t known) const;
   void CountDriverNode(const std::string& node, std::int64_t revision);
   std::int64_t Known(const Node& started) const;
   int SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const;
   int UnavailableKnown(const Node& started) const;
-  // `failure`: of that class alone.
+  // `failure` restricts the count to this class.
   int FailedKnown(const Node& started, std::optional<FailureClass> failure = std::nullopt) const;
   bool FailuresAreOut(const UpgradePolicy& the_policy) const;
   bool IsPastFailures(const UpgradePolicy& the_policy, const Node& started) const;
-  // The class of `failurePolicy.byClass` that is used up; nullopt: none.
+  // Returns a class whose budget in `failurePolicy.byClass` is used up, or nullopt.
   std::optional<FailureClass> ClassPastFailures(const UpgradePolicy& the_policy, const Node& started) const;
   void JudgeFailures(const Node& started);
   // I19: hands.cc.
@@ -205,82 +207,84 @@ class InvariantChecker::Impl {
   std::int64_t CordonRead(const std::string& node) const;
   bool MayGoByOldLabels(const Pod& pod) const;
   bool Asked(const Writer& who, const Pod& pod) const;
-  // Whether the pod is still there although it was asked to go, and by budgets or by something else.
+  // Returns true if an eviction of the pod may have been refused: by disruption budgets if `by_budget`, else for
+  // another reason.
   bool MayBeRefused(const Writer& who, const Pod& pod, bool by_budget) const;
-  // UIDs of nodes that might be under way by what a replica has sent or was granted.
+  // UIDs of nodes that might be in progress, because a replica has sent a request or received a grant.
   using Uids = std::set<std::string>;
   Uids MayBeUnderWay(const Plan& plan) const;
   bool BudgetIsOut(const Writer& who, GateReason reason, const Uids& more) const;
-  // `uids`, and the others of the group with which the node starts.
+  // Returns `uids` and the other nodes of the group with which the node starts.
   Uids WithItsGroup(const UpgradePolicy& the_policy, const Node& node, Uids uids) const;
   std::vector<Pod> DriverPodsOn(const Node& node) const;
   bool HasToGo(const Node& node, const Pod& driver_pod) const;
   bool RevisionIsUnknown(const Node& node) const;
-  // Requestor mode: the maintenance operator has to do with the node.
+  // Requestor mode: returns true if the maintenance operator is involved with the node.
   bool IsMaintained(const Node& node) const;
   bool IsForeignCordon(const Node& node) const;
   bool IsTrue(const Writer& who, const Node& node, const Gate& gate, const Uids& more) const;
 
-  // Nodes that the driver is on or was, how many there have been since which revision, and driver pods by node.
+  // Nodes that belong to the driver, their number by revision, and the number of driver pods by node.
   std::set<std::string> with_driver_;
   std::deque<std::pair<std::int64_t, int>> driver_nodes_;
   std::unordered_map<std::string, int> driver_pods_;
-  // Nodes that hold a slot; labelled nodes that are unavailable, failed, and not done.
+  // Numbers of nodes: with a slot; labelled and unavailable; failed; labelled and not done.
   int slots_ = 0;
   int unavailable_ = 0;
   int failed_ = 0;
   int open_ = 0;
-  // I19: nodes in the hands of engines.
+  // I19: number of nodes in the hands of engines.
   int in_hands_ = 0;
-  // Driver pods that are bound to no node.
+  // Adds the node to these numbers, or removes it if `sign` is -1.
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;
   std::int64_t maintenance_revision_ = 0;
-  // What stands in the ledger: lines; and all that have stood there.
+  // Lines that are in the ledger now.
   std::set<std::string> granted_;
   // Revision at which each line was first stored.
   std::map<std::string, std::int64_t> granted_ever_;
-  // What the writer was last answered, by its name and the UID of the pod that was to be evicted.
+  // Last response to an eviction, by the sender's name and the UID of the pod.
   std::map<std::pair<std::string, std::string>, std::optional<Refusal>> eviction_answers_;
-  // When the Lease was last written.
+  // Time of the last write of the Lease.
   absl::Time lease_written_ = absl::InfinitePast();
-  // The driver's ControllerRevisions by their hash, those that are gone included.
+  // ControllerRevisions of the driver by hash, including deleted ones.
   std::map<std::string, ControllerRevision, std::less<>> revisions_;
-  // Of the newest one.
+  // Hash, number and owner of the newest revision, and the number of templates so far.
   std::string newest_hash_;
   std::int64_t newest_ = 0;
   std::string newest_owner_;
   int templates_ = 0;
-  // Revision at which a pod was bound, by its UID.
+  // Revision at which a pod was bound, orphaned or relabelled, by its UID.
   std::unordered_map<std::string, std::int64_t> bound_;
   // UIDs of pods whose labels have changed since they were bound.
   std::unordered_set<std::string> relabelled_;
-  // By UID of the node: the last few.
+  // Last few paths by UID of the node.
   std::unordered_map<std::string, std::deque<Path>> paths_;
-  // The first patch at the node's version, or the first that starts it, by sender and UID.
+  // First patch at the node's version, or the first patch that starts the node, by sender and UID.
   struct Attempt {
     std::string resource_version = {};
     bool starts = false;
     std::shared_ptr<const UpgradePolicy> policy = {};
-    // Up to which version the sender had read nodes then.
+    // Revision of the nodes up to which the sender had read.
     std::int64_t nodes_read = 0;
     absl::Time time = absl::InfinitePast();
   };
   std::map<std::pair<std::string, std::string>, Attempt> attempts_;
-  // What the ledger has said of the rollout, and since when; the last few.
+  // Last few records of the rollout in the ledger, and the time since which each was stored.
   std::deque<std::pair<absl::Time, driverupgrade::internal::RolloutRecord>> records_;
-  // Of a policy with `rollout`: each node, and when it was last seen to have ended: to be done, failed or left out.
+  // Under a policy with `rollout`: each node, and the time at which it was last seen done, failed or left out.
   struct RolloutMember {
     Node node = {};
     absl::Time ended = absl::InfinitePast();
-    // Since when it has been failed; InfiniteFuture: it is not.
+    // Start of its failure; InfiniteFuture if it has not failed.
     absl::Time failed = absl::InfiniteFuture();
-    // When the node was removed, and when it last came into another stage or group by its labels.
+    // Time at which the node was removed, and at which its labels last moved it to another stage or group.
     absl::Time gone = absl::InfiniteFuture();
     absl::Time moved = absl::InfinitePast();
   };
   std::map<std::string, RolloutMember> members_;
-  // The nodes that waited when the first of a group that starts together did, at these versions; in order of time.
+  // Nodes that waited, at these versions, when the first node of a group that starts together was started. In order of
+  // time.
   struct StartedGroup {
     struct Waiting {
       std::string name = {};
@@ -292,22 +296,22 @@ class InvariantChecker::Impl {
     std::vector<Waiting> waiting = {};
   };
   std::deque<StartedGroup> started_groups_;
-  // Nodes in progress by an engine's start, by UID; and tries that have ended well, the newest last.
+  // Start times of nodes in progress that an engine started, by UID. Then the successful attempts, newest last.
   struct Try {
     absl::Time began = absl::InfinitePast();
     absl::Time ended = absl::InfinitePast();
-    // By then an engine has stored it.
+    // Time by which an engine has stored it.
     absl::Time known_until = absl::InfinitePast();
   };
   std::map<std::string, absl::Time> tries_began_;
   std::vector<Try> tries_;
-  // Who stored the record last.
+  // Client that stored the record last.
   std::string stored_by_;
-  // What a DaemonSet has approved, and until when.
+  // Approvals on DaemonSets, and the time until which each was valid.
   std::map<std::string, absl::Time> approvals_;
-  // NodeMaintenances that were patched, by sender and name. A node's patch may rely on one.
+  // NodeMaintenances that were patched, by sender and name. A patch of a node may rely on one.
   std::set<std::pair<std::string, std::string>> maintenance_attempts_;
-  // UIDs of NodeMaintenances, whoever asked for them, by node.
+  // UIDs of NodeMaintenances of all requestors, by node.
   std::map<std::string, std::set<std::string>> maintained_;
   // NodeMaintenances that we claim, by node and then by UID.
   struct Claim {
@@ -317,7 +321,7 @@ class InvariantChecker::Impl {
     bool released = false;
   };
   std::map<std::string, std::map<std::string, Claim>> claims_;
-  // When the writer last asked for the pod, by its name and the pod's UID.
+  // Time of the writer's last eviction request for the pod, by the writer's name and the pod's UID.
   std::map<std::pair<std::string, std::string>, absl::Time> asked_;
 };
 

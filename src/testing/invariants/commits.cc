@@ -1,4 +1,4 @@
-// Commits: what may become of a node (I3, I6-I8, I10, I13).
+// Commits: the changes that a node may undergo (I3, I6-I8, I10, I13).
 #include <algorithm>
 #include <utility>
 
@@ -16,13 +16,13 @@ using internal::StateOf;
 
 namespace {
 
-// A timer on a node may have been written by a replica whose clock is late.
+// Allowance for timers that a replica with a slow clock wrote.
 constexpr absl::Duration kTimerSkewMax = absl::Minutes(5);
 
-// Whether some driver's name stands on the node's cordon.
+// Returns true if the name of some driver is on the node's cordon.
 bool IsShared(const Node& node) { return node.annotations.contains(std::string(kCordonedByAnnotation)); }
 
-// Everything by which drivers of this library tell whose a cordon is, but for the set of names.
+// Returns all marks by which drivers of this library decide whose a cordon is, except for the set of names.
 StringMap MarksOf(const Node& node) {
   StringMap marks;
   for (const auto& [key, value] : node.labels) {
@@ -70,7 +70,7 @@ void InvariantChecker::Impl::OnPod(const Change& change) {
     relabelled_.erase(change.pod.before->ref.uid);
   } else if (!after->node_name.empty()) {
     bound_.try_emplace(after->ref.uid, change.revision);
-    // One that its DaemonSet has lost, or that got other labels, is another kind of pod from then on.
+    // A pod that its DaemonSet has lost, or whose labels have changed, counts as a new pod from then on.
     const Pod* before = change.pod.before;
     const bool orphaned = before != nullptr && !before->owners.empty() && after->owners.empty();
     const bool relabelled = before != nullptr && before->labels != after->labels;
@@ -85,7 +85,7 @@ void InvariantChecker::Impl::NoteRevision(const ControllerRevision& revision) {
   if (hash != revision.labels.end()) revisions_.insert_or_assign(hash->second, revision);
 }
 
-// The ledger, and the revision that the driver pods are to have.
+// Follows the Lease, the ledger, the DaemonSets of the driver, and the target revision of the driver pods.
 void InvariantChecker::Impl::OnOther(const Change& change) {
   const bool lease = change.lease.before != nullptr || change.lease.after != nullptr;
   const ConfigMap* config_map = change.config_map.after != nullptr ? change.config_map.after : change.config_map.before;
@@ -116,7 +116,7 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
   if (hash != made->labels.end()) newest_hash_ = hash->second;
 }
 
-// With the grants goes what whoever has not read a node knew of it.
+// If the grants are lost, clients that have not read a node no longer know of its slot.
 void InvariantChecker::Impl::OnLedgerLost() {
   for (auto& [name, truth] : nodes) {
     truth.slot_by_engine = truth.unavailable_by_engine = false;
@@ -124,7 +124,7 @@ void InvariantChecker::Impl::OnLedgerLost() {
   }
 }
 
-// arch-A12: no more grants than fit.
+// arch-A12: the ledger limits the number of grants.
 void InvariantChecker::Impl::OnGrants(const ConfigMap* ledger) {
   granted_.clear();
   if (ledger == nullptr) return OnLedgerLost();
@@ -139,7 +139,8 @@ void InvariantChecker::Impl::OnGrants(const ConfigMap* ledger) {
   for (const std::string& line : granted_) granted_ever_.try_emplace(line, revision_);
 }
 
-// I9: nobody takes a Lease over before its time is over since it was last renewed; clocks run a third slower or faster.
+// I9: a replica takes a Lease over only after it has expired since the last renewal. Clocks run up to a third slower or
+// faster.
 void InvariantChecker::Impl::OnLease(const Lease& before, const Lease& after) {
   if (after.ns != options.driver_ns) return;
   const absl::Time written = std::exchange(lease_written_, cluster->Now());
@@ -177,7 +178,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     in_hands_ -= truth.in_hand;
     CountNode(truth, -1);
     truth = {.uid = after->uid, .created = change.time};
-    // What was asked for an earlier node of the name is still there.
+    // Requests for an earlier node of this name still exist.
     if (claims_.contains(after->name)) truth.claimed_until = absl::InfiniteFuture();
     if (after->unschedulable) {
       truth.cordon = Maker::kAdministrator;
@@ -198,7 +199,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   if (before != nullptr && !before->ready && after->ready) truth.ready_at = change.revision;
   truth.selected = options.node_selector.Matches(after->labels);
   Node counted = *after;
-  // On a node that is not the operator's the label says nothing.
+  // The label is meaningless on a node that does not belong to the operator.
   if (!truth.selected) {
     counted.labels.erase(keys.state);
     counted.annotations.clear();
@@ -211,7 +212,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   NoteMember(*after);
 }
 
-// Whose cordon the node carries now, as far as anybody can tell.
+// Records whose cordon the node carries now, as far as this can be known.
 void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, Maker maker, NodeTruth& truth) {
   if (before == nullptr) return;
   const bool by_upgrade = maker == Maker::kEngine || maker == Maker::kPeer;
@@ -231,12 +232,12 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
     }
   }
   if (!before->unschedulable && after.unschedulable) {
-    // Who of them is done last lifts it.
+    // The last of these drivers to finish lifts the cordon.
     truth.cordon = by_upgrade ? Maker::kEngine : maker;
-    // Somebody who cordons a node that still says that an upgrade did leaves no trace.
+    // A client leaves no trace if it cordons a node whose marks still show an upgrade.
     const bool says_so = internal::IsBusy(StateOf(*before, keys)) || !internal::LiveName(after, keys).empty();
-    // The maintenance operator does on a node in progress, and that is no secret; but if no driver on the node asked for
-    // it, a driver that is about to cordon the node by itself takes such a cordon for its own (ADR 0004).
+    // The maintenance operator also cordons nodes in progress, which is visible. But if no driver on the node requested
+    // it, a driver that is about to cordon the node treats such a cordon as its own (ADR 0004).
     const bool joins = options.requestor_id.empty() && StateOf(*before, keys) == UpgradeState::kCordonRequired &&
                        internal::WhoRelies(after, keys).empty();
     const bool claimed = internal::IsMarked(after, keys) || joins || (maker != Maker::kOperator && says_so);
@@ -245,7 +246,8 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
     truth.cordon = Maker::kNobody;
   }
   const auto state = StateOf(after, keys);
-  // What Release leaves to a driver that relies on it without a name is no upgrade's of this library any more.
+  // Release leaves the cordon to a driver that relies on it without a name. From then on it belongs to no upgrade of
+  // this library.
   const bool released_now = maker == Maker::kEngine && writer != nullptr && writer->releases;
   if (released_now && after.unschedulable && internal::OtherDriverAtWork(after, keys) && !IsShared(after)) {
     truth.cordon = Maker::kRival;
@@ -271,12 +273,12 @@ void InvariantChecker::Impl::Judge(const Node& before, const Node& after, NodeTr
   }
 }
 
-// I7: the labels are the ends of a path of transitions that some plan for this version announced.
+// I7: the labels before and after are the ends of a path of transitions that some plan for this version announced.
 void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
   if (from == to) return;
-  // A node is released in any state; in the middle of a rollout only if no DaemonSet wants it.
+  // Release takes a node out of any state. Otherwise the engine releases only nodes without a driver pod.
   if (to == UpgradeState::kUnknown && writer != nullptr && (writer->releases || !driver_pods_.contains(after.name)))
     return;
   // The engine restores a label that another client removed. The state may then also depend on the driver pods.
@@ -307,7 +309,7 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   if (one_state && announced->path.size() > 1) bad("several states in one write, although the policy says one");
 }
 
-// The node was idle, and is in progress now.
+// Judges the start of a node that was idle.
 void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   const UpgradePolicy& its_policy = PolicyOf(writer);
   const auto skip = before.labels.find(keys.skip);
@@ -321,11 +323,12 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   JudgeRollout(before);
 }
 
-// arch-A12: the very version that is patched was granted. A node that an unclear patch may have started asks no more.
+// arch-A12: the exact version that is patched was granted. If an unclear patch may have started the node, the engine
+// requests no other grant.
 void InvariantChecker::Impl::JudgeGrant(const Node& before) {
   if (options.grants_max == 0 || !options.requestor_id.empty()) return;
   if (granted_ever_.contains(before.uid + " " + before.resource_version)) return;
-  // By the policy of now, or by that of a first try, which may have been carried out.
+  // Either the current policy applies, or the policy of the first attempt, which may have been carried out.
   const Attempt* first = FirstAttempt(before);
   const bool may_be_outside = PolicyOf(writer).cordoned_nodes == CordonedNodes::kProceed ||
                               (first != nullptr && first->policy->cordoned_nodes == CordonedNodes::kProceed);
@@ -333,7 +336,7 @@ void InvariantChecker::Impl::JudgeGrant(const Node& before) {
   Fail("I1", fmt::format("node {} was started without a grant in the ledger", before.name));
 }
 
-// Whether the patch takes the node out of upgrade-required, by what was announced.
+// Returns true if the patch takes the node out of upgrade-required, according to the announced paths.
 bool InvariantChecker::Impl::Starts(const Node& before, const Node& after) const {
   const auto from = StateOf(before, keys);
   if (from == UpgradeState::kUpgradeRequired) return true;
@@ -347,8 +350,9 @@ bool InvariantChecker::Impl::Starts(const Node& before, const Node& after) const
   });
 }
 
-// I3, before the change is noted. A patch is a compare-and-set: what the node said then decides, whoever wrote it; and
-// where nobody else has touched the marks, who made the cordon, whatever they say.
+// I3, before the change is recorded. A patch is a compare-and-set: the marks on the node at that time decide, whichever
+// client wrote them. If no other client has touched the marks, the maker of the cordon also decides, whatever the marks
+// show.
 void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, const NodeTruth& truth) {
   if (!before.unschedulable || after.unschedulable) return;
   if (std::string why = internal::WhyCordonStays(before, keys, Starts(before, after)); !why.empty()) {
@@ -364,7 +368,7 @@ void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, 
   }
 }
 
-// A state was left: what an upgrade that ends leaves behind (I3).
+// Judges a node that has left its state: what a finished upgrade leaves behind (I3).
 void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, const NodeTruth& truth) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
@@ -372,8 +376,8 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
   if (to != UpgradeState::kDone && !gives_back) return;
   const bool ours_by_marks =
       before.unschedulable && internal::WhyCordonStays(before, keys, Starts(before, after)).empty();
-  // In requestor mode a cordon without our name is not ours to lift (dep-F13), whoever made it: it has gone over to a
-  // driver without a name that will lift it by itself (dep-F8).
+  // In requestor mode a cordon without our name is not ours to lift (dep-F13), whichever client made it. It now belongs
+  // to a driver without a name that will lift it (dep-F8).
   const bool is_left = before.annotations.contains(keys.requestor_mode) && !internal::IsMarked(before, keys) &&
                        internal::UnnamedDriverMadeCordon(before, keys);
   const bool ours =

@@ -1,4 +1,4 @@
-// How long nodes take, as the record of a rollout says, held against what the checker has seen (I22).
+// The durations of nodes in the record of a rollout, compared with those that the checker has observed (I22).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -16,16 +16,16 @@ using internal::StateOf;
 
 namespace {
 
-// Within which what an engine has measured is stored.
+// Time within which an engine stores its measurements.
 constexpr absl::Duration kStored = absl::Minutes(10);
-// An engine measures from one answer to the other.
+// Tolerance: an engine measures from one response to another.
 constexpr absl::Duration kAnswersTake = absl::Seconds(5);
 
 bool IsAtWork(const std::optional<UpgradeState>& state) { return IsBusy(state) && state != UpgradeState::kFailed; }
 
 }  // namespace
 
-// From its start to its end, both by the engine; one that fails says nothing.
+// Records an attempt from its start to its end, both by the engine. Failed attempts do not count.
 void InvariantChecker::Impl::NoteTry(const Node& before, const Node& after) {
   const std::optional<UpgradeState> state = StateOf(after, keys);
   const absl::Time now = cluster->Now();
@@ -48,15 +48,16 @@ void InvariantChecker::Impl::ForgetTries() {
   std::erase_if(tries_, [now = cluster->Now()](const Try& one) { return one.known_until < now; });
 }
 
-// What had ended by then may only be stored once the server answers again.
+// Measurements that were complete by then may be stored only after the server responds again.
 void InvariantChecker::Impl::NoteFault() {
   last_fault = cluster->Now();
   ForgetTries();
   for (Try& one : tries_) one.known_until = last_fault + kStored;
 }
 
-// Each step that has come is one try that took so long, up to a fifth less. Not where a try met a fault: then the engine
-// measures until it has got over that. Nor of who leads anew, and may store what he measured when he led before.
+// Each new count in the sketch must belong to an attempt that took as long, or up to a fifth less. Does not judge
+// attempts that met a fault, because the engine then measures until it has recovered. Nor a new leader, which may store
+// measurements of its earlier term.
 void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const DurationSketch& after) {
   const std::string sender = writer == nullptr ? "" : writer->name;
   const bool leads_anew = std::exchange(stored_by_, sender) != sender;

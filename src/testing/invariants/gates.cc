@@ -1,5 +1,5 @@
-// What a replica says of the nodes: that each which is not done has one reason for it, a true one (L5), and the totals
-// (L6).
+// The report of a replica about the nodes: each node that is not done has exactly one reason, which is true (L5), and
+// the totals are correct (L6).
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -29,14 +29,15 @@ bool HasRules(const FakeCluster& cluster, const Node& node) {
   return std::any_of(rules.begin(), rules.end(), [&](const auto& rule) { return rule.node_name == node.name; });
 }
 
-// One that keeps no name on the cordon made it, or relies on it; of those that do, each lifts it for all.
+// Returns true if a driver without a name on the cordon made it or relies on it. Each driver with a name on it lifts
+// the cordon for all.
 bool OtherDriverHolds(const Node& node, const internal::Keys& keys) {
   return node.unschedulable &&
          (internal::UnnamedDriverMadeCordon(node, keys) || internal::UnnamedDriverIsMaintained(node, keys) ||
           internal::FactsOf(node, keys).unnamed_driver_relies);
 }
 
-// Beside that of the policy, and by the same gate.
+// Such a limit applies in addition to the limit of the policy, and reports the same gate.
 bool SomeStageHasALimit(const UpgradePolicy& policy) {
   const auto has_limit = [](const RolloutStage& stage) { return stage.max_parallel.has_value(); };
   return policy.rollout && std::any_of(policy.rollout->stages.begin(), policy.rollout->stages.end(), has_limit);
@@ -48,7 +49,7 @@ bool StartTogether(const UpgradePolicy& policy) {
 
 bool HasGangs(const UpgradePolicy& policy) { return policy.rollout && policy.rollout->gangs; }
 
-// From where a try goes.
+// Returns true if an attempt can start from this state.
 bool MayBegin(const std::optional<UpgradeState>& state) { return !IsBusy(state) || state == UpgradeState::kFailed; }
 
 std::string LabelOf(const Node& node, const std::string& key) {
@@ -56,8 +57,8 @@ std::string LabelOf(const Node& node, const std::string& key) {
   return label == node.labels.end() ? "" : label->second;
 }
 
-// Whether a node that stands before another one in the queue may not, by what stands on both. How many pods are in the way
-// of a node changes without a trace in the queue: what the order says behind it is not looked at.
+// Returns true if the labels and names show that `first` must not precede `second` in the queue. The number of pods in
+// the way changes without a trace in the queue, so any order after such a criterion is ignored.
 bool IsOutOfOrder(const Node& first, const Node& second, const std::vector<RolloutOrder>& order) {
   for (const RolloutOrder& by : order) {
     if (by.by == OrderBy::kIdle || by.by == OrderBy::kFewestPods) return false;
@@ -68,7 +69,7 @@ bool IsOutOfOrder(const Node& first, const Node& second, const std::vector<Rollo
     if (by.by == OrderBy::kTopology) return of_first.empty() || (!of_second.empty() && of_second < of_first);
     std::int64_t priority_of_first = 0;
     std::int64_t priority_of_second = 0;
-    // What is no number is 0.
+    // A text that is not a number counts as 0.
     if (!absl::SimpleAtoi(of_first, &priority_of_first)) priority_of_first = 0;
     if (!absl::SimpleAtoi(of_second, &priority_of_second)) priority_of_second = 0;
     if (priority_of_first != priority_of_second) return priority_of_first < priority_of_second;
@@ -80,7 +81,7 @@ bool IsDone(const std::optional<UpgradeState>& state) { return state == UpgradeS
 
 }  // namespace
 
-// Whether the writer has asked the pod to go.
+// Returns true if the writer has requested an eviction of the pod.
 bool InvariantChecker::Impl::Asked(const Writer& who, const Pod& pod) const {
   return asked_.contains({who.name, pod.ref.uid});
 }
@@ -91,8 +92,8 @@ bool InvariantChecker::Impl::MayBeRefused(const Writer& who, const Pod& pod, boo
   return by_budget == (answer->second == Refusal::kDisruptionBudget || answer->second == Refusal::kSeveralBudgets);
 }
 
-// Beside those of which everybody can see it: nodes that were granted a slot, those that a plan is about to bring on, and
-// those that had a slot and lack a grant.
+// Returns nodes that may be in progress although their state does not show it yet: nodes that were granted a slot,
+// nodes that a plan is about to start, and nodes that had a slot and lack a grant.
 InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& plan) const {
   Uids result;
   for (const std::string& line : granted_) result.insert(line.substr(0, line.find(' ')));
@@ -106,7 +107,7 @@ InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& p
   return result;
 }
 
-// Why a node that could start does not: so many others are under way, or might be. Each node counts once.
+// Returns true if a node cannot start because of the nodes that are or may be in progress. Each node counts once.
 bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, const Uids& more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
   Uids taken = more;
@@ -124,7 +125,7 @@ bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, c
          UnavailableLimit(*its_policy.max_unavailable, static_cast<int>(with_driver_.size()));
 }
 
-// Nodes that start together are refused if not all of them have room: all but one may be in the way of that one.
+// Nodes that start together are refused unless all of them have room, so all others of the group may block this one.
 InvariantChecker::Impl::Uids InvariantChecker::Impl::WithItsGroup(const UpgradePolicy& the_policy, const Node& node,
                                                                   Uids uids) const {
   if (!StartTogether(the_policy)) return uids;
@@ -157,7 +158,7 @@ std::vector<Pod> InvariantChecker::Impl::DriverPodsOn(const Node& node) const {
   return pods;
 }
 
-// Whether the driver pod is on its way out, or has to be.
+// Returns true if the driver pod is terminating or must be replaced.
 bool InvariantChecker::Impl::HasToGo(const Node& node, const Pod& driver_pod) const {
   const auto restart = node.annotations.find(keys.restart_pod);
   const bool asked_for = restart != node.annotations.end() && restart->second == driver_pod.ref.uid;
@@ -183,22 +184,22 @@ bool InvariantChecker::Impl::IsMaintained(const Node& node) const {
          node.annotations.contains(keys.requestor_mode) || claims_.contains(node.name);
 }
 
-// By neither us nor the maintenance operator. Whose cordon it is stands on the node (dep-F7): where a person has taken our
-// name off, nothing tells that it was ours.
+// Returns true if the cordon was made by neither us nor the maintenance operator. The node shows whose cordon it is
+// (dep-F7): after an administrator has removed our name, nothing shows that it was ours.
 bool InvariantChecker::Impl::IsForeignCordon(const Node& node) const {
   const internal::NodeTruth& truth = nodes.at(node.name);
   if (!node.unschedulable || truth.cordon == internal::Maker::kOperator) return false;
   return truth.cordon != internal::Maker::kEngine || (truth.uncertain && !internal::IsMarked(node, keys));
 }
 
-// Whether it is so at the server, as far as anything there shows it.
+// Returns true if the gate is correct, as far as the objects on the server show it.
 bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const Gate& gate, const Uids& more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
   const std::optional<UpgradeState> state = StateOf(node, keys);
   const auto label = node.labels.find(keys.skip);
   switch (gate.reason) {
     case GateReason::kMaxParallel: return BudgetIsOut(who, gate.reason, more) || SomeStageHasALimit(its_policy);
-    // How many nodes a gang needs at once, its pods show only to the engine.
+    // The number of nodes that a gang needs together follows from its pods, which only the engine reads.
     case GateReason::kMaxUnavailable:
       return HasGangs(its_policy) || BudgetIsOut(who, gate.reason, WithItsGroup(its_policy, node, more));
     case GateReason::kMaxFailures: return FailuresAreOut(its_policy);
@@ -212,29 +213,30 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kGangRuns: return HasGangs(its_policy);
     case GateReason::kPaused: return its_policy.paused;
     case GateReason::kFrozen: return !its_policy.auto_upgrade;
-    // It waits for another try if the ledger could not be read or written.
+    // If the ledger could not be read or written, the node waits for another attempt.
     case GateReason::kLedger: return gate.not_before || !granted_.contains(node.uid + " " + node.resource_version);
     case GateReason::kSkipLabel: return label != node.labels.end() && label->second == "true";
     case GateReason::kCordoned: return its_policy.cordoned_nodes == CordonedNodes::kIgnore && IsForeignCordon(node);
     case GateReason::kNodeNotReady: return !node.ready;
     case GateReason::kNodeLeaves: return !::driverupgrade::internal::WhyLeaving(node).empty();
     case GateReason::kMachineConfig: return !::driverupgrade::internal::WhyMachineConfig(node).empty();
-    // Another requestor, too: a NodeMaintenance that we have released stays until he has done with it.
+    // The other driver may be a requestor: a NodeMaintenance that we have released stays until that requestor releases
+    // it.
     case GateReason::kOtherDriver: return OtherDriverHolds(node, keys) || claims_.contains(node.name);
     case GateReason::kUnsettled: return HasSent(who, node);
     case GateReason::kUnknownState: return !state;
     case GateReason::kUnreadable: return !node.unreadable.empty();
-    // As far as the operator is a requestor, it knows what to do with them.
+    // Only an operator that is a requestor can handle the other states of maintenance.
     case GateReason::kUnhandledState:
       return state == UpgradeState::kPostMaintenanceRequired || (options.requestor_id.empty() && IsMaintained(node));
     case GateReason::kMaintenance: return !options.requestor_id.empty() && IsMaintained(node);
-    // One is asked before a node starts, the other of its pods.
+    // The restart-only hook is called before a node starts, the uses-driver hook for its pods.
     case GateReason::kHook:
       return (state == UpgradeState::kUpgradeRequired ? options.restart_only != nullptr
                                                       : options.uses_driver != nullptr);
     case GateReason::kSafeLoad: return node.annotations.contains(keys.safe_load);
     case GateReason::kFailed: return state == UpgradeState::kFailed;
-    // Before a node starts only nodes that start together wait for each other's pods to be read.
+    // Before a node starts, only nodes that start together, or have gangs, wait until the pods of all of them are read.
     case GateReason::kPodsUnknown:
       return internal::WillBeCordoned(state) ||
              ((StartTogether(its_policy) || HasGangs(its_policy)) && MayBegin(state));
@@ -245,12 +247,12 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kPodsTerminating:
       return Any(cluster->pods_on(node.name),
                  [&](const Pod& pod) { return pod.deletion_timestamp || Asked(who, pod); });
-    // What the server answered then may be otherwise by now: nobody follows budgets.
+    // The server's response may be outdated, because engines do not follow budgets.
     case GateReason::kDisruptionBudget:
     case GateReason::kSeveralBudgets:
       return Any(cluster->pods_on(node.name),
                  [&](const Pod& pod) { return pod.deletion_timestamp || MayBeRefused(who, pod, /*by_budget=*/true); });
-    // It may have been refused on its way.
+    // Something other than a budget may have refused the eviction.
     case GateReason::kEvictionRefused:
       return Any(cluster->pods_on(node.name), [&](const Pod& pod) {
         return MayBeRefused(who, pod, /*by_budget=*/false) &&
@@ -260,7 +262,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
       return Any(cluster->pods_on(node.name), [&](const Pod& pod) {
         return !Stays(pod) && !IsFinished(pod) && !WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty();
       });
-    // A node keeps its rules, and waits for their end, also after a change of the policy.
+    // After a change of the policy, a node still keeps its rules and waits for their end.
     case GateReason::kDevicesTainted:
       return its_policy.isolation.scope != IsolationScope::kNode || HasRules(*cluster, node);
     case GateReason::kDevicesUnfit: return its_policy.isolation.scope != IsolationScope::kNode;
@@ -294,19 +296,19 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     const auto gate = gates.find(name);
     if (moving.contains(name) || (gate == gates.end() && IsDone(truth.state))) continue;
     if (gate == gates.end()) {
-      // One that carries no label yet may not be ours at all.
+      // A node without a label may not belong to the operator at all.
       if (truth.has_label) Fail("L5", fmt::format("node {} is not done, and nothing says why", name));
       continue;
     }
     const std::optional<Node> node = cluster->node(name);
-    // In requestor mode one that keeps its NodeMaintenance is under way, and before all others.
+    // In requestor mode a node that keeps its NodeMaintenance is in progress, and comes before all others.
     const bool is_under_way = more.contains(truth.uid) || truth.claimed_until == absl::InfiniteFuture();
     if (const int place = gate->second->gate.place; place > 0 && !is_under_way) queue[place] = *node;
     if (IsTrue(who, *node, gate->second->gate, more)) continue;
     Fail("L5", fmt::format("node {} is said to wait for {} ({}), which is not so", name,
                            ToString(gate->second->gate.reason), gate->second->gate.detail));
   }
-  // The node that the operator itself runs on is the last.
+  // The node on which the operator itself runs is the last.
   const std::optional<Pod> own =
       options.own_pod ? cluster->pod(options.own_pod->ns, options.own_pod->name) : std::nullopt;
   if (own && !PolicyOf(&who).rollout && !queue.empty()) {
@@ -317,7 +319,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
       }
     }
   }
-  // Groups that start together go by the first of their nodes.
+  // The first node of a group that starts together determines the group's place.
   const std::optional<RolloutPolicy>& rollout = PolicyOf(&who).rollout;
   if (!rollout || options.own_pod || rollout->gangs || StartTogether(PolicyOf(&who))) return;
   const auto wrong = std::adjacent_find(queue.begin(), queue.end(), [&](const auto& first, const auto& second) {

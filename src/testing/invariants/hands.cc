@@ -23,7 +23,7 @@ bool ChangesOurAnnotations(const Node& before, const Node& after, const internal
                      [&](const std::string& key) { return value(before, key) != value(after, key); });
 }
 
-// Whether another client sets the state label to a value of its own. Removing the label does not count.
+// Returns true if another client sets the state label to its own value. Removing the label does not count.
 bool SetsState(const Node& before, const Node& after, const internal::Keys& keys) {
   const auto label = after.labels.find(keys.state);
   if (label == after.labels.end()) return false;
@@ -33,7 +33,8 @@ bool SetsState(const Node& before, const Node& after, const internal::Keys& keys
 
 }  // namespace
 
-// Returns how many nodes may be in hand by the policy: failed nodes keep their slots, unless `failurePolicy` counts them apart.
+// Returns how many nodes may be in hand under the policy: failed nodes keep their slots, unless `failurePolicy` counts
+// them separately.
 int InvariantChecker::Impl::HandsAllowed(const UpgradePolicy& the_policy, const Node& started) const {
   if (!the_policy.max_parallel) return kNoLimit;
   if (!the_policy.failure_policy) return *the_policy.max_parallel;
@@ -51,7 +52,7 @@ void InvariantChecker::Impl::CountHand(NodeTruth& truth) {
 }
 
 void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Maker maker, NodeTruth& truth) {
-  // With a label the rules of slots decide (dep-F8).
+  // If the node has a label, the rules for slots decide (dep-F8).
   truth.unlabelled_mark = internal::IsMarked(after, keys) && !internal::HasLabel(after, keys);
   truth.cordoned = after.unschedulable;
   CountHand(truth);
@@ -64,14 +65,14 @@ void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Ma
     return;
   }
   if (writer != nullptr && writer->releases) return LetGo(truth);
-  // A failed node that waits for another attempt has given its slot back.
+  // A failed node that waits for another attempt has released its slot.
   if (from == UpgradeState::kFailed && to == UpgradeState::kUpgradeRequired) return LetGo(truth);
-  // Its driver was proved. In uncordon-required the node waits for another driver, without a slot (dep-F8).
+  // The new driver works. In uncordon-required the node waits for another driver, without a slot (dep-F8).
   const bool is_over = to == UpgradeState::kDone || to == UpgradeState::kUncordonRequired;
   if (is_over && !truth.driver_taken) return LetGo(truth);
   if (internal::IsBusy(from) || !internal::IsBusy(to)) return;
-  // Another client removed the label in the middle of an upgrade, and the engine writes it again. It also continues a node
-  // on which somebody else wrote our name, or a label that is not a state.
+  // Another client removed the label during an upgrade, and the engine writes it again. The engine also continues a
+  // node on which another client wrote our name, or a label that is not a state.
   const bool is_marked = internal::IsMarked(before, keys);
   if (is_marked && (truth.hands_allowed || !internal::HasLabel(before, keys))) return;
   if (truth.hands_allowed && truth.driver_taken) return;
@@ -120,8 +121,8 @@ void InvariantChecker::Impl::NoteDriverRemoved() {
   }
 }
 
-// `allowed`: by the policy that started the node. The largest limit of all nodes in hand counts: a policy that allows
-// fewer lets them continue.
+// `allowed` is the limit of the policy that started the node. The largest limit of all nodes in hand counts, because a
+// policy with a lower limit lets them continue.
 void InvariantChecker::Impl::JudgeHands(const std::string& taken, int allowed) {
   if (in_hands_ <= allowed || !options.check_budget || !options.requestor_id.empty()) return;
   std::string names;

@@ -1,4 +1,4 @@
-// Requestor mode: a node goes on when it is evacuated, and is done when what was asked for is given back (dep-F13).
+// Requestor mode: a node continues once it is evacuated, and is done once its NodeMaintenance is released (dep-F13).
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -52,8 +52,8 @@ void InvariantChecker::Impl::OnMaintenance(const Change& change) {
   if (claims.empty()) claims_.erase(object.node_name);
 }
 
-// The maintenance operator lifts its cordon before it lets the object go. Of an object that somebody has taken away it
-// knows nothing, and nothing on the node tells that the cordon was not an upgrade's.
+// The maintenance operator lifts its cordon before it releases the object. If another client has deleted the object,
+// the operator does not notice, and nothing on the node shows that the cordon was not an upgrade's.
 void InvariantChecker::Impl::NoteMaintained(const NodeMaintenance& object, bool is_there) {
   auto& objects = maintained_[object.node_name];
   if (is_there) {
@@ -67,7 +67,7 @@ void InvariantChecker::Impl::NoteMaintained(const NodeMaintenance& object, bool 
   if (node != nodes.end() && node->second.cordon == internal::Maker::kOperator) node->second.uncertain = true;
 }
 
-// T35 and T50, by what the writer may know: claims that came after he read are none to him.
+// T35 and T50, according to the data that the writer may have read: later claims do not count.
 void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& after, NodeTruth& truth) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
@@ -82,7 +82,7 @@ void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& af
   const bool starts = !internal::IsBusy(from) && !internal::MayGoOn(before, keys) &&
                       after.annotations.contains(options.identity.RequestorModeAnnotation());
   if (from != UpgradeState::kNodeMaintenanceRequired && !starts) return;
-  // Without a label, a node whose driver is there has nothing to be evacuated for.
+  // Without a label, a node on which the driver runs does not need an evacuation.
   const bool is_proved = !internal::HasLabel(before, keys) && !truth.ready_drivers.empty();
   if (to == UpgradeState::kPodRestartRequired && !truth.evacuated && !is_proved) {
     Fail("I2", fmt::format("node {} went on before the maintenance operator was ready", after.name));

@@ -13,10 +13,10 @@ constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
 constexpr std::string_view kMarkInfix = "-driver-upgrade";
 constexpr std::string_view kRequestorSuffix = "-driver-upgrade-requestor-mode";
 constexpr std::string_view kInitialSuffix = "-driver-upgrade.node-initial-state.unschedulable";
-// Of one node. What a sender has read is seldom older than a few changes.
+// Number of entries kept for one node. A sender's data is seldom older than a few changes.
 constexpr std::size_t kHistoryMax = 16;
 
-// The names in a comma-separated set.
+// Returns the names in a comma-separated set.
 std::vector<std::string_view> Names(std::string_view text) {
   std::vector<std::string_view> names;
   while (!text.empty()) {
@@ -35,7 +35,7 @@ std::vector<std::string_view> CordonNames(const Node& node, const Keys& keys) {
   return found == node.annotations.end() ? std::vector<std::string_view>{} : Names(found->second);
 }
 
-// Whether another driver is past its cordon and keeps no name on it; `counts(name, state)` may leave some out.
+// Returns true if another driver is past its cordon and keeps no name on it. `counts(name, state)` can exclude drivers.
 template <class F>
 bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
   const std::vector<std::string_view> names = CordonNames(node, keys);
@@ -49,8 +49,8 @@ bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
   });
 }
 
-// Another driver in a state in which it, or the maintenance operator for it, relies on the cordon, and that keeps no name
-// on it.
+// Returns true if another driver that keeps no name on the cordon relies on it, or the maintenance operator does so for
+// it.
 bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
   return AnyUnnamedDriver(node, keys, [&](const std::string& driver, UpgradeState state) {
     return node.annotations.contains(driver + std::string(kRequestorSuffix)) ||
@@ -58,7 +58,7 @@ bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
   });
 }
 
-// The state that the timer of the driver names, if it is one that has a timer.
+// Returns the state in the driver's timer, if it is a state with a timer.
 std::optional<UpgradeState> StateOfTimer(const Node& node, std::string_view driver) {
   const auto found = node.annotations.find(std::string(driver) + std::string(kMarkInfix) + ".stage");
   if (found == node.annotations.end()) return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<UpgradeState> StateOfTimer(const Node& node, std::string_view driv
   return is_timed ? state : std::nullopt;
 }
 
-// Whether marks other than its name show that an upgrade of the driver was admitted.
+// Returns true if marks other than its name show that an upgrade of the driver was admitted.
 bool WasAdmitted(const Node& node, std::string_view driver) {
   const auto has = [&](std::string_view suffix) {
     return node.annotations.contains(std::string(driver) + std::string(kMarkInfix) + std::string(suffix));
@@ -82,11 +82,11 @@ bool WasAdmitted(const Node& node, std::string_view driver) {
   return StateOfTimer(node, driver) || has(".restart-pod") || has(".restart-only") || has(".failed-revision");
 }
 
-// What a name on the cordon says of its driver's upgrade.
+// The state of a driver's upgrade, according to its name on the cordon.
 enum class Named : std::uint8_t { kUnderWay, kWithoutState, kEnded };
 
 Named ReadName(const Node& node, std::string_view name) {
-  if (name.find('/') == std::string_view::npos) return Named::kEnded;  // no driver is called so
+  if (name.find('/') == std::string_view::npos) return Named::kEnded;  // not the name of a driver
   const auto label = node.labels.find(std::string(name) + std::string(kStateSuffix));
   if (label == node.labels.end() || label->second.empty()) {
     return node.unschedulable && WasAdmitted(node, name) ? Named::kUnderWay : Named::kWithoutState;
@@ -98,7 +98,7 @@ bool IsSteering(const Taint& taint, const Keys& keys) {
   return taint.key == keys.taint && taint.effect == "PreferNoSchedule";
 }
 
-// The first key whose value differs and that `allowed(key, removed)` does not let pass.
+// Returns the first key whose value differs and for which `allowed(key, removed)` is false.
 template <class F>
 std::string FirstDifference(const StringMap& before, const StringMap& after, F allowed) {
   auto a = before.begin();
@@ -171,7 +171,7 @@ bool IsBusy(const std::optional<UpgradeState>& state) {
 }
 
 bool IsEvacuating(const std::optional<UpgradeState>& state) {
-  // In the last two, pods that have come since go before the driver is touched.
+  // In the last two states, newly arrived pods must go before the driver is touched.
   return state == UpgradeState::kPodDeletionRequired || state == UpgradeState::kDrainRequired ||
          state == UpgradeState::kPodRestartRequired || state == UpgradeState::kValidationRequired;
 }
@@ -184,7 +184,7 @@ bool WillBeCordoned(const std::optional<UpgradeState>& state) {
 
 namespace {
 
-// What the node failed of; nullopt: it has not failed, or of nothing that has a class.
+// Returns the class of the node's failure; nullopt if the node has not failed or its failure has no class.
 std::optional<FailureClass> FailureOf(const Node& node, const Keys& keys) {
   const auto found = node.annotations.find(keys.failure_class);
   if (found == node.annotations.end() || StateOf(node, keys) != UpgradeState::kFailed) return std::nullopt;
@@ -212,10 +212,10 @@ NodeFacts FactsOf(const Node& node, const Keys& keys) {
 bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy) {
   if (!IsBusy(node.state)) return false;
   if (node.state == UpgradeState::kFailed && (policy.failure_policy || node.given_back)) return false;
-  // dep-F14: an administrator's node stays outside for as long as his cordon is there.
+  // dep-F14: a node that an administrator cordoned does not count while that cordon is on it.
   const bool outside = policy.cordoned_nodes == CordonedNodes::kProceed && node.noted;
   if (outside && (node.unschedulable || !WillBeCordoned(node.state))) return false;
-  // dep-F8: only a node that is cordoned keeps another driver's cordon in place.
+  // dep-F8: only a cordoned node keeps another driver's cordon in place.
   const bool keeps_cordon = node.state == UpgradeState::kUncordonRequired && node.unschedulable;
   return !keeps_cordon || !node.unnamed_driver_relies;
 }
@@ -296,17 +296,17 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   if (std::string who = WhoRelies(node, keys); !who.empty()) return who + " relies on it";
   const std::optional<UpgradeState> state = StateOf(node, keys);
   if (node.annotations.contains(keys.requestor_mode)) {
-    // What was noted at the start went when the state became uncordon-required: somebody wrote it since. From a state that
-    // somebody erased a node ends without a step in which the note could go.
+    // The note from the start was removed when the state became uncordon-required, so another client has written it
+    // since. If another client erased the state, the upgrade ends without a step that could remove the note.
     const bool noted_since = node.annotations.contains(keys.initial) &&
                              (state == UpgradeState::kUncordonRequired || state == UpgradeState::kUnknown);
     if (noted_since) return "it is noted as an administrator's";
     return IsMarked(node, keys) ? "" : "it is the maintenance operator's";
   }
-  // The patch that leaves upgrade-required notes anew whose cordon it is (dep-F7).
+  // The patch that leaves upgrade-required notes again whose cordon it is (dep-F7).
   const bool noted = node.annotations.contains(keys.initial) && !starts;
   if (noted) return "it is an administrator's";
-  // A try that has failed says nothing any more of whose the cordon is that the next one finds.
+  // After a failed attempt, nothing shows whose cordon the next attempt finds.
   if (state && IsBusy(state) && !starts && (HasLabel(node, keys) || IsMarked(node, keys))) return "";
   if (UnnamedDriverMadeCordon(node, keys)) return "a driver without a name on it made it";
   return AnUpgradesNameIsOn(node, keys) ? "" : "it is an administrator's";
@@ -314,7 +314,7 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
 
 namespace {
 
-// The taints that are not ours, in their order.
+// Returns the taints that are not ours, in their order.
 std::vector<Taint> ForeignTaints(const Node& node, const Keys& keys) {
   std::vector<Taint> taints = node.taints;
   std::erase_if(taints, [&](const Taint& taint) { return IsSteering(taint, keys); });

@@ -1,5 +1,5 @@
-// What the checker remembers of a node, and how it reads one. Written anew from docs/state-machine.md, not taken from
-// the library, so that a mistake there is no mistake here.
+// The checker's record of a node, and how it reads nodes. Implemented again from docs/state-machine.md, independently
+// of the library, so that it does not share the library's mistakes.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_
 
@@ -19,7 +19,7 @@
 
 namespace driverupgrade::testing::internal {
 
-// The identity's keys, made once.
+// The keys of the identity, computed once.
 struct Keys {
   explicit Keys(const DriverIdentity& identity);
   std::string name;
@@ -40,66 +40,72 @@ struct Keys {
   std::vector<std::string> removed;
 };
 
-// Returns the state that the label names, or without a label the state that the marks on a cordoned node show. nullopt: the
-// label has another value.
+// Returns the state in the label. Without a label, returns the state that the marks on a cordoned node show. nullopt if
+// the label has another value.
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys);
 bool HasLabel(const Node& node, const Keys& keys);
-// Whether the node has the taint by which we steer gangs to other nodes.
+// Returns true if the node has the taint by which we steer gangs to other nodes.
 bool Steers(const Node& node, const Keys& keys);
-// Whether more than the node decides if its upgrade continues, because it has no label: its driver pods if it has our name
-// and is no longer cordoned, and NodeMaintenances in requestor mode.
+// Returns true if the node has no label, so that other objects also decide whether the upgrade continues. These are its
+// driver pods if it has our name and is no longer cordoned, and NodeMaintenances in requestor mode.
 bool MayGoOn(const Node& node, const Keys& keys);
 bool IsBusy(const std::optional<UpgradeState>& state);
-// What decides whether a node holds a slot and whether pods may go from it, and since which revision it has been so.
+// The facts that decide whether a node holds a slot and whether pods may be removed from it, and the revision since
+// which they hold.
 struct NodeFacts {
   std::int64_t since = 0;
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
   bool unschedulable = false;
-  // An administrator's cordon was noted when the upgrade began.
+  // An administrator's cordon was noted when the upgrade started.
   bool noted = false;
-  // Another driver, which keeps no name on the cordon, relies on it.
+  // Another driver relies on the cordon, and keeps no name on it.
   bool unnamed_driver_relies = false;
-  // When its present state began, by its timer.
+  // Start of its current state, according to its timer.
   std::optional<absl::Time> stage_began = std::nullopt;
-  // Of a failed node, by what stands on it.
+  // Class of its failure, according to its annotation; nullopt if it has not failed.
   std::optional<FailureClass> failure_class = std::nullopt;
-  // It failed because it could not be evacuated, and returned to service with its old driver (OnFailure::kGiveBack).
+  // The node failed because it could not be evacuated, and returned to service with its old driver
+  // (OnFailure::kGiveBack).
   bool given_back = false;
-  // Another client has removed the label; the marks tell the state.
+  // Another client has removed the label; the marks show the state.
   bool unlabelled = false;
 
   bool operator==(const NodeFacts&) const = default;
 };
-// Without `since`.
+// Returns the facts without `since`.
 NodeFacts FactsOf(const Node& node, const Keys& keys);
-// Whether the node counts for maxParallel.
+// Returns true if the node counts for maxParallel.
 bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy);
-// Whether workloads may be asked to go from a node in that state.
+// Returns true if workloads may be evicted from a node in that state.
 bool IsEvacuating(const std::optional<UpgradeState>& state);
-// Whether an upgrade of ours will cordon the node in any case.
+// Returns true if an upgrade of ours will certainly cordon a node in that state.
 bool WillBeCordoned(const std::optional<UpgradeState>& state);
-// Whether our name stands on the node's cordon.
+// Returns true if our name is on the node's cordon.
 bool IsMarked(const Node& node, const Keys& keys);
-// Another driver that is named on the cordon, or is at work without a name.
+// Returns true if another driver is named on the cordon, or is active without a name on it.
 bool OtherDriverAtWork(const Node& node, const Keys& keys);
-// Another driver whose name on the cordon is live. Empty: none.
+// Returns another driver whose name on the cordon is live, or an empty string.
 std::string LiveName(const Node& node, const Keys& keys);
-// All of these.
+// Returns all such drivers.
 std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys);
-// Another driver that relies on the cordon: its name on it is live, or it is at work without one. Empty: none.
+// Returns another driver that relies on the cordon: its name on it is live, or it is active without a name. Empty if no
+// driver does.
 std::string WhoRelies(const Node& node, const Keys& keys);
-// Another driver without a name on the cordon that did not find the cordon there, and that will lift it (dep-F8).
+// Returns true if another driver without a name on the cordon started before the node was cordoned, and will lift the
+// cordon (dep-F8).
 bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys);
-// Another driver without a name on the cordon for which the maintenance operator has the node.
+// Returns true if the maintenance operator has the node for another driver, which has no name on the cordon.
 bool UnnamedDriverIsMaintained(const Node& node, const Keys& keys);
-// Whether the cordon names a driver whose upgrade has not ended, as one that was broken off leaves its name.
+// Returns true if the cordon names a driver whose upgrade has not ended. An interrupted upgrade leaves its name there.
 bool AnUpgradesNameIsOn(const Node& node, const Keys& keys);
-// Why an upgrade of ours that ends has to leave the cordon on the node, by what the node says (dep-F7, dep-F8, dep-F13).
-// Empty: it has to be lifted. `starts`: the patch that ends it leaves upgrade-required, too.
+// Returns why an upgrade of ours that ends must leave the cordon on the node, according to the node's marks (dep-F7,
+// dep-F8, dep-F13). Empty if the cordon must be lifted. `starts`: the patch that ends the upgrade also leaves
+// upgrade-required.
 std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts);
-// What differs that is not ours to change; empty if nothing does.
+// Returns the first difference that is not ours to make, or an empty string.
 std::string ForeignChange(const Node& before, const Node& after, const Keys& keys);
-// When the stage that the annotation tells of began, whichever it is; and the same if it is that of the node's state.
+// Returns the start of the stage in the annotation. PresentStageBegan returns it only for the stage of the node's
+// state.
 std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
 std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys);
 
@@ -111,47 +117,48 @@ struct NodeTruth {
   absl::Time created = absl::UnixEpoch();
   std::int64_t revision = 0;
   bool changed_by_engine = false;
-  // By the operator.
+  // The operator selects the node.
   bool selected = true;
   Maker cordon = Maker::kNobody;
-  // At which revision the node was last cordoned.
+  // Revision at which the node was last cordoned.
   std::int64_t cordoned_at = 0;
-  // At which it last became ready.
+  // Revision at which it last became ready.
   std::int64_t ready_at = 0;
-  // Somebody else has touched our marks, or has cordoned a node that carried them: nobody can tell whose cordon it is.
+  // Another client has touched our marks, or has cordoned a node that carried them, so the owner of the cordon is
+  // unknown.
   bool uncertain = false;
-  // It is the driver's, by its label or by our name on its cordon.
+  // The node belongs to the driver, by its label or by our name on its cordon.
   bool has_label = false;
-  // Its driver pods decide if an upgrade of it continues.
+  // Other objects also decide whether its upgrade continues (see MayGoOn).
   bool may_go_on = false;
   bool unavailable = false;
-  // It was our doing that it became unavailable: it counts whatever a reader knows.
+  // We made the node unavailable, so it counts whatever a reader knows.
   bool unavailable_by_engine = false;
   std::int64_t unavailable_since = 0;
   bool slot = false;
-  // The slot was asked for: it counts whatever a reader knows.
+  // An engine requested the slot, so it counts whatever a reader knows.
   bool slot_by_engine = false;
   std::int64_t slot_since = 0;
-  // The last few, the newest last. Never empty once the node has been seen.
+  // Last few facts, newest last. Never empty once the node has been seen.
   std::vector<NodeFacts> history = {};
-  // When the last upgrade of it began.
+  // Whether an upgrade is in progress, and the start of the last one.
   bool busy = false;
   absl::Time busy_since = absl::UnixEpoch();
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
-  // Until when a NodeMaintenance that we claim, and have not released, has been there.
+  // Time until which a NodeMaintenance existed that we claim and have not released.
   absl::Time claimed_until = absl::InfinitePast();
   // A NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
   bool evacuated = false;
-  // Of the present try, or since the last one: patches, deletions and evictions that the server was asked for; pods
-  // that a removal made go; changes by others; and when the first request came.
+  // During the current attempt, or since the last one: patches, deletions and evictions sent to the server; pods
+  // removed as a consequence; changes by others; and the time of the first request.
   int writes = 0;
   int pods_gone = 0;
   int meddled = 0;
   absl::Time first_write = absl::InfinitePast();
-  // How many templates there had been when the try began.
+  // Number of templates at the start of the attempt.
   int templates = 0;
-  // I19: as many nodes as the policy allowed in the hands of engines when one of them last started this node; nullopt: it
-  // is in no engine's hands.
+  // I19: number of nodes that the policy allowed in the hands of engines when one of them last started this node;
+  // nullopt if the node is not in an engine's hands.
   std::optional<int> hands_allowed = std::nullopt;
   // An engine has deleted a driver pod, and none has been Ready on the node since.
   bool driver_taken = false;
@@ -160,15 +167,16 @@ struct NodeTruth {
   // Another client has removed the label of a node that carries our name.
   bool unlabelled_mark = false;
   bool cordoned = false;
-  // The node is among those that are counted.
+  // The node is counted among the nodes in hand.
   bool in_hand = false;
 };
 
-// Adds what the node is like from `revision` on.
+// Adds the facts that hold from `revision` on.
 void Remember(NodeFacts facts, std::int64_t revision, std::vector<NodeFacts>& history);
-// What the node was like at `revision`: the last entry that is as old. The first one if all are younger.
+// Returns the index of the last entry that is not newer than `revision`, or of the first entry if all are newer.
 std::size_t IndexAt(const std::vector<NodeFacts>& history, std::int64_t revision);
-// Since when the node has held a slot without a break, by this policy; nullopt: it holds none.
+// Returns the revision since which the node has held a slot without a break under this policy; nullopt if it holds no
+// slot.
 std::optional<std::int64_t> SlotSince(const std::vector<NodeFacts>& history, const UpgradePolicy& policy);
 
 }  // namespace driverupgrade::testing::internal

@@ -1,5 +1,5 @@
-// Requests, looked at before they are applied: preconditions (I5), what is removed and how (I2, I4), and a policy that
-// forbids it (I8).
+// Requests, judged before they are applied: preconditions (I5), what is removed and how (I2, I4), and a policy that
+// forbids the request (I8).
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -12,40 +12,41 @@ using internal::StateOf;
 
 namespace {
 
-// The same request of the same sender about the same pod comes no sooner, by a clock of half or double rate.
+// Minimum time between equal requests of one sender for one pod, on clocks at half or double rate.
 constexpr absl::Duration kPodRequestsApart = absl::Seconds(2);
-// How many times more an upgrade may cost.
+// Factor for the requests of an upgrade that met faults.
 constexpr int kWithFaults = 3;
-// Where a timer that one leader has noted is nobody's for the next.
+// Factor for clocks that are apart, because the next leader may ignore a timer of the last one.
 constexpr int kWithClocksApart = 2;
-// A new template in the midst: another driver pod goes, and another timer is written.
+// Number of additional requests for a new template during an upgrade: another driver pod is deleted, and another timer
+// is written.
 constexpr int kForTemplate = 2;
 
-// dep-F11: one second after its grace, of which Kubernetes tells whole seconds.
+// dep-F11: a pod is lost one second after its grace period, which Kubernetes reports in whole seconds.
 bool IsLost(const Pod& pod, bool node_ready, absl::Time now) {
   if (!pod.deletion_timestamp || node_ready) return false;
   return absl::FromUnixSeconds(absl::ToUnixSeconds(*pod.deletion_timestamp)) + absl::Seconds(1) <= now;
 }
 
-// Returns whether the policy forbids evicting the pod, so that pod deletion cannot evacuate its node. It is about pods that
-// pod deletion selects and that are not terminating.
+// Returns true if the policy forbids evicting the pod, so that pod deletion cannot evacuate its node. Applies to pods
+// that pod deletion selects and that are not terminating.
 bool BlocksDeletion(const Pod& pod, const PodDeletionPolicy& deletion) {
   return (pod.has_empty_dir && !deletion.delete_empty_dir) || (ControllerOf(pod) == nullptr && !deletion.force);
 }
 
 }  // namespace
 
-// dep-F9: a frozen cluster is left alone, but by who gives it back.
+// dep-F9: only an engine that releases its nodes may change a frozen cluster.
 void InvariantChecker::Impl::JudgePolicy(const std::string& object) {
   if (writer != nullptr && writer->releases) return;
   if (!PolicyOf(writer).auto_upgrade) Fail("I8", fmt::format("{}: a write although autoUpgrade is off", object));
 }
 
-// I13. Others make work: pods that have to go, and changes of the node. With faults requests are repeated.
+// I13. Other clients cause work: pods that must go, and changes of the node. After faults, requests are repeated.
 void InvariantChecker::Impl::CountRequest(const std::string& node) {
   const auto found = nodes.find(node);
   if (found == nodes.end() || options.writes_per_upgrade_max <= 0) return;
-  // What arrives late was given up by its sender, who has repeated it.
+  // The sender has given up a late request, and has repeated it.
   if (writer != nullptr && writer->late) return;
   NodeTruth& truth = found->second;
   if (truth.writes == 0) {
@@ -63,7 +64,7 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
                           truth.writes, allowed));
 }
 
-// An upgrade's own part is the driver pod; how many others there are is not its doing.
+// An upgrade always deletes the driver pod; the number of other pods does not depend on it.
 void InvariantChecker::Impl::NoteRemoval(const Pod& pod, bool accepted) {
   const bool goes = accepted && !pod.deletion_timestamp && !IsDriverPod(pod);
   if (const auto found = nodes.find(pod.node_name); found != nodes.end()) found->second.pods_gone += goes;
@@ -111,20 +112,21 @@ bool InvariantChecker::Impl::IsDriverPod(const Pod& pod) const {
   return pod.ref.ns == options.driver_ns && options.driver_labels.Matches(pod.labels);
 }
 
-// What the writer's clock showed when he decided, at the latest.
+// Returns the latest time that the writer's clock can have shown when the writer decided.
 absl::Time InvariantChecker::Impl::WritersTime() const {
   const auto ahead = writer == nullptr ? std::nullopt : writer->clock_ahead;
   return cluster->Now() + ahead.value_or(options.clock_skew_max);
 }
 
-// Up to which revision the writer has read the node's pods.
+// Returns the revision up to which the writer has read the node's pods.
 std::int64_t InvariantChecker::Impl::PodsRead(const std::string& node) const {
   const auto listed = writer->pods_read.find(node);
   return std::max(listed == writer->pods_read.end() ? 0 : listed->second, writer->pods_followed);
 }
 
-// Whether the writer has to know that the pod is on its node: pods are read after the node was cordoned (arch-A11), so
-// that one that was there by then is known, read or not. What was sent before the last cordon relies on an earlier one.
+// Returns true if the writer must know that the pod is on its node. Pods are read after the node was cordoned
+// (arch-A11), so a pod that was there by then is known. A request sent before the last cordon relies on an earlier
+// cordon.
 bool InvariantChecker::Impl::IsKnown(const Pod& pod) const {
   const auto bound = bound_.find(pod.ref.uid);
   if (bound == bound_.end() || writer == nullptr) return true;
@@ -133,7 +135,7 @@ bool InvariantChecker::Impl::IsKnown(const Pod& pod) const {
   return bound->second <= std::max(PodsRead(pod.node_name), cordoned);
 }
 
-// When the node got the cordon that the writer knows it by. 0: it knows of none.
+// Returns the revision of the cordon that the writer knows; 0 if it knows of no cordon.
 std::int64_t InvariantChecker::Impl::CordonRead(const std::string& node) const {
   const auto truth = nodes.find(node);
   if (truth == nodes.end()) return 0;
@@ -146,7 +148,8 @@ std::int64_t InvariantChecker::Impl::CordonRead(const std::string& node) const {
   return cordoned;
 }
 
-// Whether the writer may still go by labels that the pod has no more: it need not have read the pod since.
+// Returns true if the writer may still use labels that the pod no longer has, because it need not have read the pod
+// since.
 bool InvariantChecker::Impl::MayGoByOldLabels(const Pod& pod) const {
   if (!relabelled_.contains(pod.ref.uid) || writer == nullptr) return false;
   const std::int64_t cordoned = writer->late ? 0 : CordonRead(pod.node_name);
@@ -167,7 +170,8 @@ bool InvariantChecker::Impl::Uses(const Pod& pod, const UpgradePolicy& the_polic
   return deletion && !deletion->pod_selector.empty() && deletion->pod_selector.Matches(pod.labels);
 }
 
-// Empty: some section of the policy allows it. `by_deletion`: past a section's deadline, without the eviction API.
+// Returns why the pod must stay, or an empty string if a section of the policy allows the removal. `by_deletion`:
+// without the eviction API, after a section's deadline.
 std::string InvariantChecker::Impl::WhyNotToRemove(const Pod& pod, const UpgradePolicy& the_policy,
                                                    bool by_deletion) const {
   if (Stays(pod)) return "it belongs to a DaemonSet, to the node or to the operator";
@@ -206,7 +210,7 @@ bool InvariantChecker::Impl::DeletesPods(const UpgradePolicy& the_policy) const 
   return options.uses_driver || (the_policy.pod_deletion && !the_policy.pod_deletion->pod_selector.empty());
 }
 
-// How long pods are asked to go before they may be deleted.
+// Returns how long pods are evicted before they may be deleted.
 absl::Duration InvariantChecker::Impl::EvictionTime(const std::optional<UpgradeState>& state,
                                                     const UpgradePolicy& the_policy) const {
   const absl::Duration drain = the_policy.drain ? the_policy.drain->timeout : absl::InfiniteDuration();
@@ -214,17 +218,17 @@ absl::Duration InvariantChecker::Impl::EvictionTime(const std::optional<UpgradeS
   return of_drain ? drain : the_policy.pod_deletion.value_or(PodDeletionPolicy{}).timeout;
 }
 
-// Returns the revision up to which the writer has read the node: in a list, in a watch, or in the response to a patch. A
-// facade's lists must be consistent (docs/the-parts.md): a caller that gets an old list relies on it, whatever earlier
-// responses contained.
+// Returns the revision up to which the writer has read the node: in a list, in a watch, or in the response to a patch.
+// A facade's lists must be consistent (docs/writing-a-facade.md): a client that receives an old list uses it, whatever
+// earlier responses contained.
 std::int64_t InvariantChecker::Impl::NodeRead(const std::string& node) const {
   const auto answered = writer->nodes_answered.find(node);
   return answered == writer->nodes_answered.end() ? writer->nodes_read : std::max(writer->nodes_read, answered->second);
 }
 
-// Pods go from a node that was read cordoned (arch-A11: pods that came before are known then), and that was in a state
-// for it when it was read or has been brought into one since. Of a node that has been made anew since it was read, nobody
-// remembers what was read.
+// Pods go from a node that was read as cordoned (arch-A11: earlier pods are known then). When it was read or since
+// then, it was in a state that allows this. If a node was created again since it was read, the checker does not know
+// what was read.
 std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolicy& the_policy, bool by_deletion) const {
   const auto node = nodes.find(pod.node_name);
   if (node == nodes.end() || writer == nullptr) return "";
@@ -234,7 +238,7 @@ std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolic
   const auto read = history.begin() + static_cast<std::ptrdiff_t>(internal::IndexAt(history, known));
   if (!read->unschedulable) return fmt::format("its node was not cordoned when it was read, at {}", known);
   const auto evacuates = [](const internal::NodeFacts& facts) {
-    // A state without a timer leaves no mark of its own: such a node passes the earlier ones again.
+    // Only a state with a timer leaves a mark. In any other state, an unlabelled node repeats the earlier states.
     return internal::IsEvacuating(facts.state) || (facts.unlabelled && internal::IsBusy(facts.state));
   };
   if (std::none_of(read, history.end(), evacuates)) return "its node is in no state for it";
@@ -244,7 +248,7 @@ std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolic
   return over ? "" : "the time for its eviction was not over";
 }
 
-// Whether the patch takes the node out of wait-for-jobs-required, by what was announced.
+// Returns true if the patch takes the node out of wait-for-jobs-required, according to the announced paths.
 bool InvariantChecker::Impl::EndsWait(const Node& node, const PatchNodeParams& params) const {
   const auto label = params.labels.find(keys.state);
   const auto announced = paths_.find(node.uid);
@@ -257,8 +261,8 @@ bool InvariantChecker::Impl::EndsWait(const Node& node, const PatchNodeParams& p
   });
 }
 
-// The wait for jobs ends when none of those that the writer has to know of is at work any more, or when its time is
-// over: from then on they are pods as any other.
+// The wait for jobs ends when no job that the writer must know of is active, or when its time has expired. From then
+// on, jobs are treated like other pods.
 void InvariantChecker::Impl::JudgeEndOfWait(const PatchNodeParams& params) {
   const auto& jobs = PolicyOf(writer).wait_for_completion;
   if (!jobs || jobs->pod_selector.empty()) return;
@@ -285,7 +289,7 @@ void InvariantChecker::Impl::CheckEviction(const EvictPodParams& params) {
   if (writer->late) return;
   const absl::Time now = cluster->Now();
   const auto [last, first] = asked_.try_emplace({writer->name, pod->ref.uid}, now);
-  // An upgrade that begins anew asks anew.
+  // An upgrade that starts again repeats its requests.
   const auto truth = nodes.find(pod->node_name);
   const bool anew = truth != nodes.end() && truth->second.busy_since > last->second;
   if (options.check_pacing && !first && !anew && now - last->second < kPodRequestsApart) {
@@ -304,8 +308,8 @@ void InvariantChecker::Impl::CheckDeletion(const DeletePodParams& params) {
   JudgeRemoval(*pod, /*by_deletion=*/true, "deleted");
 }
 
-// The pods that have to be gone before the driver is touched: those that use it, or, where a drain takes over or is all
-// there is, those that it selects.
+// Returns the pods that must be gone before the driver is touched: its users. If a drain takes over, or is the only
+// step, these are all pods that the drain selects.
 std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>& pods,
                                                           const UpgradePolicy& the_policy) const {
   const PodDeletionPolicy deletion = the_policy.pod_deletion.value_or(PodDeletionPolicy{});
@@ -342,11 +346,11 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
     const std::string target = only->second.substr(only->second.rfind('@') + 1);
     if (!options.restart_only || MayOnlyRestart(driver_pod, target)) return;
   }
-  // Whether a drain has to take over is decided by what is known, too.
+  // The pods that the writer knows also decide whether a drain must take over.
   std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
-  // By old labels some pod may have been in the way of pod deletion, so that the drain took over.
+  // With its old labels, a pod may have blocked pod deletion, so that the drain took over.
   const PodDeletionPolicy deletion = its_policy.pod_deletion.value_or(PodDeletionPolicy{});
-  // So it may have been before another client deleted it.
+  // It may also have done so before another client deleted it.
   const auto may_block = [&](const Pod& pod) {
     return (MayGoByOldLabels(pod) || pod.deletion_timestamp) && BlocksDeletion(pod, deletion);
   };

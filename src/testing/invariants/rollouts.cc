@@ -1,4 +1,4 @@
-// Rollouts: the record reaches the next stage only when the previous one is done, soaked and approved (I14), and a node
+// Rollouts: the record reaches the next stage only when the previous one is done, soaked and approved (I14). A node
 // starts only if the record and the windows (I20), the limit of its stage and the rules for its group (I21) allow it.
 #include <algorithm>
 #include <set>
@@ -19,12 +19,12 @@ using internal::StateOf;
 
 namespace {
 
-// A pass takes two minutes at most, by a clock that may run at half rate, and what it decides by was read before. So
-// long what has been true counts as true.
+// Facts count as known for this long: a pass takes at most two minutes, by a clock that may run at half rate, and its
+// data was read earlier.
 constexpr absl::Duration kKnown = absl::Minutes(5);
 constexpr std::size_t kRecordsKept = 64;
 
-// The number of the stage of that name; nothing recorded is the first.
+// Returns the number of the stage with that name. An empty name is the first stage.
 std::size_t StageNamed(const RolloutPolicy& rollout, std::string_view name) {
   if (name.empty()) return 0;
   const auto found = std::find_if(rollout.stages.begin(), rollout.stages.end(),
@@ -32,7 +32,7 @@ std::size_t StageNamed(const RolloutPolicy& rollout, std::string_view name) {
   return static_cast<std::size_t>(found - rollout.stages.begin());
 }
 
-// By selectors alone.
+// Considers only stages by selectors.
 bool IsIn(const RolloutStage& stage, const Node& node) {
   const LabelSelector* selector = std::get_if<LabelSelector>(&stage.nodes);
   return selector != nullptr && selector->Matches(node.labels);
@@ -47,7 +47,7 @@ bool StartsTogether(const RolloutPolicy& rollout) {
   return rollout.groups && rollout.groups->mode == GroupMode::kTogether;
 }
 
-// A node without the label is a group by itself, and no label's value has a slash.
+// A node without the label forms its own group. Label values contain no slash.
 std::string GroupOf(const Node& node, const NodeGroups& groups) {
   const auto label = node.labels.find(groups.by);
   return label == node.labels.end() ? "/" + node.name : label->second;
@@ -67,12 +67,12 @@ bool InvariantChecker::Impl::IsLeftOut(const Node& node) const {
          !driverupgrade::internal::WhyLeaving(node).empty();
 }
 
-// Nodes that nobody waits for, by an administrator's wish, count as ended, too. Here nobody may ask the cluster, in whose
-// commit this runs.
+// A node also counts as ended if an administrator has excluded it from the rollout. Must not query the cluster, because
+// this runs during its commit.
 void InvariantChecker::Impl::NoteMember(const Node& after) {
   if (!policy->rollout) return;
   const std::optional<UpgradeState> state = StateOf(after, keys);
-  // A node without a label may be found done when it gets one.
+  // A node without a label may be found done when it receives one.
   const bool ended = state == UpgradeState::kDone || state == UpgradeState::kFailed ||
                      state == UpgradeState::kUnknown || (IsLeftOut(after) && !internal::IsBusy(state));
   RolloutMember& member = members_[after.name];
@@ -112,7 +112,8 @@ void InvariantChecker::Impl::OnLedger(const ConfigMap* ledger) {
   if (records_.size() > kRecordsKept) records_.pop_front();
 }
 
-// Of stages by selectors: the nodes, and those that have failed at the revision for so long that everybody knows.
+// For stages by selectors: the number of nodes. FailedForLong counts those that failed at the revision so long ago that
+// every client knows.
 int InvariantChecker::Impl::SizeOf(const RolloutStage& stage) const {
   return static_cast<int>(std::count_if(members_.begin(), members_.end(), [&](const auto& member) {
     const bool may_be_in = IsIn(stage, member.second.node) || HasJustMoved(member.second);
@@ -130,7 +131,7 @@ int InvariantChecker::Impl::FailedForLong(const RolloutStage& stage, const std::
   }));
 }
 
-// Whether no window is open, as far as everybody's clock can tell.
+// Returns true if no window is open, as far as the clocks of all clients show it.
 bool InvariantChecker::Impl::MayBeClosed(const RolloutPolicy& rollout) const {
   if (rollout.finish_by || options.clock_skew_max > absl::ZeroDuration() || !options.check_pacing) return true;
   const absl::Time now = cluster->Now();
@@ -138,7 +139,7 @@ bool InvariantChecker::Impl::MayBeClosed(const RolloutPolicy& rollout) const {
          !MayStartAt(rollout, absl::ZeroDuration(), now - absl::Seconds(2));
 }
 
-// What keeps the rollout from having come past the stage; empty: nothing.
+// Returns why the rollout cannot have passed the stage, or an empty string.
 std::string InvariantChecker::Impl::WhyNotPast(const RolloutStage& stage, const RolloutRecord& before,
                                                const std::string& revision) const {
   const absl::Time now = cluster->Now();
@@ -173,7 +174,7 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
     Fail("I14", fmt::format("stage {} began after {} although the rollout is halted: {}", after.stage,
                             before.stage.empty() ? "none" : before.stage, after.halt->reason));
   }
-  // Stages by number are judged by what is independent of who is in them.
+  // Stages by number are judged only by conditions that do not depend on their members.
   for (std::size_t i = from; i < to; ++i) {
     const std::string why =
         WhyNotPast(rollout->stages[i], same && i == from ? before : RolloutRecord(), after.revision);
@@ -181,19 +182,19 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
   }
 }
 
-// Whoever starts nodes now may not know yet where it stands by its labels.
+// A client that starts nodes now may not know the node's new stage or group yet.
 bool InvariantChecker::Impl::HasJustMoved(const RolloutMember& member) const {
   return member.moved >= cluster->Now() - kKnown;
 }
 
-// Any node that has moved may have been in a group, which is in the first stage that has one of its nodes.
+// A moved node may have been in any group, and the group is in the first stage that contains one of its nodes.
 bool InvariantChecker::Impl::CanTellStages(const RolloutPolicy& rollout) const {
   if (!IsBySelectors(rollout)) return false;
   return !StartsTogether(rollout) || std::none_of(members_.begin(), members_.end(),
                                                   [&](const auto& member) { return HasJustMoved(member.second); });
 }
 
-// A group that starts together is in the first stage that has one of its nodes.
+// A group that starts together is in the first stage that contains one of its nodes.
 std::size_t InvariantChecker::Impl::StageOf(const RolloutPolicy& rollout, const Node& node) const {
   std::size_t stage = StageByLabels(rollout, node);
   if (!StartsTogether(rollout)) return stage;
@@ -205,7 +206,7 @@ std::size_t InvariantChecker::Impl::StageOf(const RolloutPolicy& rollout, const 
   return stage;
 }
 
-// As far as the writer may have read it.
+// Returns true if the node kept its NodeMaintenance, as far as the writer may have read it.
 bool InvariantChecker::Impl::KeepsMaintenance(const Node& node, absl::Time asked) const {
   const auto truth = nodes.find(node.name);
   return truth != nodes.end() && truth->second.claimed_until >= asked - kKnown;
@@ -217,7 +218,8 @@ std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, 
   const absl::Time last = cluster->Now() + options.clock_skew_max;
   if (!MayStart(rollout, absl::ZeroDuration(), first, last)) return "no window is open";
   if (!MayStart(rollout, ShortestSince(rollout, asked - kKnown), first, last)) return "it could not be done in time";
-  // A node that an upgrade before has left cordoned waits for no stage, nor does one that keeps its NodeMaintenance.
+  // A node that an earlier upgrade left cordoned does not wait for a stage, nor does a node that keeps its
+  // NodeMaintenance.
   const bool out_of_service = (node.unschedulable && internal::IsMarked(node, keys)) || KeepsMaintenance(node, asked);
   const std::size_t stage = CanTellStages(rollout) && !out_of_service ? StageOf(rollout, node) : 0;
   std::string why = "no record allows it";
@@ -236,10 +238,11 @@ std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, 
   return why;
 }
 
-// Nodes that the writer had to count, as they were in progress when it decided on this start (see JudgeBudget). What was
-// started since had a grant, which everybody reads who starts. A failed node has ended, though it may hold a slot.
+// Returns the nodes that the writer had to count, because they were in progress when it decided on this start (see
+// JudgeBudget). Nodes started since then had a grant, which every client reads before it starts a node. A failed node
+// has ended, even if it holds a slot.
 std::vector<const Node*> InvariantChecker::Impl::UnderWay(const UpgradePolicy& the_policy, const Node& started) const {
-  // A node counts as in progress once its grant is stored: what other clients did later does not matter.
+  // A node counts as in progress once its grant is stored, so later actions of other clients do not matter.
   const auto grant = granted_ever_.find(started.uid + " " + started.resource_version);
   const std::int64_t known = std::min(Known(started), grant == granted_ever_.end() ? revision_ : grant->second);
   const bool in_force = the_policy == *policy;
@@ -283,7 +286,7 @@ std::string InvariantChecker::Impl::WhyNotBeside(const NodeGroups& groups, const
     return other == under_way.end() ? "" : fmt::format("node {} of another group is in progress", (*other)->name);
   }
   if (groups.mode != GroupMode::kSpread) return "";
-  // As many as the writer may have read.
+  // Largest size that the writer may have read.
   int size = 0;
   for (const auto& [name, member] : members_) {
     size += (is_of_it(&member.node) || HasJustMoved(member)) && member.gone >= cluster->Now() - kKnown;
@@ -293,7 +296,7 @@ std::string InvariantChecker::Impl::WhyNotBeside(const NodeGroups& groups, const
   return fmt::format("{} of the {} nodes of its group are in progress", of_it, size);
 }
 
-// The first node of a group that starts together: those that wait with it have to be asked, too, before long.
+// Called for the first node of a group that starts together. Requests must soon follow for the nodes that wait with it.
 void InvariantChecker::Impl::ExpectWholeGroup(const UpgradePolicy& the_policy, const Node& started) {
   const NodeGroups& groups = *the_policy.rollout->groups;
   const std::string group = GroupOf(started, groups);
@@ -313,7 +316,7 @@ void InvariantChecker::Impl::ExpectWholeGroup(const UpgradePolicy& the_policy, c
   if (!expected.waiting.empty()) started_groups_.push_back(std::move(expected));
 }
 
-// Where a fault, a halt, another policy or the end of a window came between, the rest of the group may wait.
+// The rest of the group may wait after a fault, a halt, a change of the policy, or the end of a window.
 bool InvariantChecker::Impl::IsHindered(const StartedGroup& group) const {
   if (group.policy != policy || last_fault >= group.time - kKnown) return true;
   const absl::Duration takes = LongestSince(*policy->rollout, group.time);
@@ -345,7 +348,7 @@ void InvariantChecker::Impl::JudgeStartedGroups() {
   }
 }
 
-// By the policy of the first request for this version of the node, and at some time since it.
+// Uses the policy of the first request for this version of the node, and allows any time since that request.
 void InvariantChecker::Impl::JudgeRollout(const Node& before) {
   const Attempt* first = FirstAttempt(before);
   const UpgradePolicy& its_policy = first != nullptr ? *first->policy : PolicyOf(writer);
@@ -356,12 +359,12 @@ void InvariantChecker::Impl::JudgeRollout(const Node& before) {
     return Fail("I20", fmt::format("node {} was started, but {}", before.name, why));
   }
   if (!options.check_budget) return;
-  // Who holds a slot of the maintenance operator is under way: others may wait for that slot.
+  // A node that holds a slot of the maintenance operator is in progress: others may wait for that slot.
   const bool is_under_way = KeepsMaintenance(before, asked);
   const std::vector<const Node*> under_way = is_under_way ? std::vector<const Node*>() : UnderWay(its_policy, before);
   std::string why = WhyBeyondStage(rollout, before, under_way);
   if (why.empty() && rollout.groups) why = WhyNotBeside(*rollout.groups, before, under_way);
-  // A node that an earlier upgrade left cordoned may hold the room for all others if no other node is in progress.
+  // A node that an earlier upgrade left cordoned may take all the room if no other node is in progress.
   const bool may_go_alone = before.unschedulable && internal::IsMarked(before, keys) && under_way.empty();
   if (StartsTogether(rollout) && !may_go_alone) ExpectWholeGroup(its_policy, before);
   if (!why.empty()) Fail("I21", fmt::format("node {} was started, but {}", before.name, why));

@@ -14,7 +14,7 @@ bool IsClosed(const RolloutPolicy& rollout, absl::CivilDay day) {
                      [&](const ClosedDays& days) { return days.first <= day && day <= days.last; });
 }
 
-// From `time` until the first closed day, or `end`.
+// Returns the start of the first closed day after `time`, or `end` if that is earlier. `time` itself may be closed.
 absl::Time UntilClosed(const RolloutPolicy& rollout, const TimeZoneTable& zone, absl::Time time, absl::Time end) {
   if (IsClosed(rollout, zone.DayAt(time))) return time;
   for (const ClosedDays& days : rollout.closed) {
@@ -24,14 +24,15 @@ absl::Time UntilClosed(const RolloutPolicy& rollout, const TimeZoneTable& zone, 
   return end;
 }
 
-// A window of whole days ends by the clock.
+// A window of whole days ends at the same time of day, even if the clocks change.
 absl::Time EndOf(const RolloutWindow& window, absl::Time begins) {
   if (window.duration % absl::Hours(24) != absl::ZeroDuration()) return begins + window.duration;
   const absl::CivilSecond clock = window.time_zone.ClockAt(begins);
   return window.time_zone.FirstTime(clock + absl::ToInt64Seconds(window.duration));
 }
 
-// Until when nodes may start from `time` on without a break; at least what is asked for if it is longer than `enough`.
+// Returns the time until which nodes may start without a break from `time` on. Stops early once this is longer than
+// `enough`.
 absl::Time OpenUntil(const RolloutPolicy& rollout, absl::Time time, absl::Duration enough) {
   if (rollout.windows.empty()) {
     return UntilClosed(rollout, rollout.closed_time_zone.value_or(TimeZoneTable()), time, absl::InfiniteFuture());
@@ -55,7 +56,7 @@ absl::Duration LongestOf(int step) {
   return *DurationSketch::FromCounts({{step, DurationSketch::kSamplesMin}}).Quantile(100);
 }
 
-// Fewer tries say nothing.
+// Fewer attempts are not meaningful.
 std::optional<absl::Duration> MostTake(const DurationSketch& durations) {
   int tries = 0;
   for (const auto& [step, count] : durations.counts()) tries += count;
@@ -77,7 +78,7 @@ bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time t
   return OpenUntil(rollout, time, takes) > time + takes;
 }
 
-// The most time is left as soon as a window begins, or the day after a closed one.
+// The remaining time is longest at the start of a window, or right after closed days.
 bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time first, absl::Time last) {
   std::set<absl::Time> times = {first};
   const auto add_ends_of_closed = [&](const TimeZoneTable& zone) {

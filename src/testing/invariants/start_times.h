@@ -1,5 +1,5 @@
-// At which times nodes of a rollout may start: windows, closed days, and how long a node takes (I20). Written again
-// from docs/policy.md.
+// The times at which nodes of a rollout may start: windows, closed days, and the duration of a node (I20). Implemented
+// again from docs/rollout-policies.md.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
 
@@ -12,26 +12,28 @@
 
 namespace driverupgrade::testing {
 
-// What whoever reads the record takes a step of its sketch for.
+// Returns the duration that readers of the record assume for a step of its sketch.
 absl::Duration LongestOf(int step);
 
-// What 95 of 100 nodes have not exceeded, by a rollout's record; nullopt: too few have been measured.
+// Returns the duration that 95 of 100 nodes have not exceeded, according to a rollout's record; nullopt if too few were
+// measured.
 std::optional<absl::Duration> MostTake(const driverupgrade::internal::DurationSketch& durations);
 
-// What a node takes by the record; without `finishBy` nobody asks.
+// Returns the expected duration of a node according to the record. Zero if `finishBy` is not set, because only that
+// limit uses it.
 absl::Duration TakesBy(const driverupgrade::internal::DurationSketch& durations, const RolloutPolicy& rollout);
 
-// Whether a node that takes so long may start then.
+// Returns true if a node with this duration may start at that time.
 bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time time);
 
-// Whether such a node may start at some time from `first` to `last`.
+// Returns true if such a node may start at some time from `first` to `last`.
 bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time first, absl::Time last);
 
-// Calls `visit(begins, window)` for each window that begins on a day from a week before `first` up to `last`.
+// Calls `visit(begins, window)` for each window that starts on a day from a week before `first` up to `last`.
 template <class F>
 void ForEachWindow(const RolloutPolicy& rollout, absl::Time first, absl::Time last, F visit) {
   for (const RolloutWindow& window : rollout.windows) {
-    // A window may be a week long.
+    // A window can be a week long.
     const absl::CivilDay end = window.time_zone.DayAt(last);
     for (absl::CivilDay day = window.time_zone.DayAt(first) - 8; day <= end; ++day) {
       if (!window.days.empty() && !window.days.contains(absl::GetWeekday(day))) continue;

@@ -18,11 +18,11 @@ int FailuresOf(const Node& node, const std::string& key) {
 
 }  // namespace
 
-// An administrator may also put a failed node back for another try. Only the engine ends an upgrade, or puts a node back in
-// the queue whose driver a new template has made out of date at the end.
+// An administrator can also put a failed node back for another attempt. Only the engine ends an upgrade, or queues a
+// node again at the end because a new template has made its driver out of date.
 bool BeginsAnotherTry(const TryChange& change, const Keys& keys, const DriverIdentity& identity) {
   const std::string& failures = identity.FailuresAnnotation();
-  // A try that begins and fails in one patch leaves the state as it is.
+  // An attempt that starts and fails in one patch does not change the state.
   if (change.by_engine && FailuresOf(change.after, failures) > FailuresOf(change.before, failures)) return true;
   const std::optional<UpgradeState> from = StateOf(change.before, keys);
   const std::optional<UpgradeState> to = StateOf(change.after, keys);

@@ -28,7 +28,7 @@ using driverupgrade::Pod;
 using driverupgrade::UpgradeState;
 using driverupgrade::internal::NodeMarks;
 
-// What one verb does to one node: the patch, or a note that there is nothing to do.
+// The result of a verb for one node: a patch, or a note that there is nothing to do.
 struct NodeChange {
   std::optional<PatchNodeParams> patch = std::nullopt;
   std::string what = {};
@@ -98,7 +98,8 @@ absl::StatusOr<NodeChange> RequestUpgrade(const Request& request, const Node& no
   return SetAnnotation(node, request.question.identity.UpgradeRequestedAnnotation(), "true");
 }
 
-// Pods that a driver must not be loaded under: those that use it, or all that can leave if nobody can tell.
+// Returns the pods that must be gone before the driver loads: the pods that use it, or all pods that can leave if its
+// users are not known.
 std::vector<std::string> PodsAtRisk(const Request& request, const Node& node) {
   std::vector<std::string> pods;
   for (const Pod& pod : request.question.cluster.pods) {
@@ -172,7 +173,7 @@ std::string PolicyPatch(const PolicyResource& resource, const PolicyObject& poli
   for (auto name = resource.path.rbegin(); name != resource.path.rend(); ++name) {
     patch = fmt::format(R"({{"{}":{}}})", *name, patch);
   }
-  // As in a node's patch: another version, or another object of that name, is refused.
+  // Same as in a node's patch: the server refuses a changed object, or another object of that name.
   return fmt::format(R"({{"metadata":{{"uid":"{}","resourceVersion":"{}"}},{})", policy.uid, policy.resource_version,
                      patch.substr(1));
 }
@@ -208,7 +209,7 @@ bool IsStage(const driverupgrade::RolloutPolicy& rollout, const std::string& nam
                                                           [&](const auto& stage) { return stage.name == name; });
 }
 
-// The driver may have several, as one for each kernel; an approval on any of them counts. By name.
+// The driver may have several DaemonSets, such as one per kernel; an approval on any of them counts. Sorted by name.
 std::vector<const driverupgrade::DaemonSet*> DriverDaemonSets(const Request& request) {
   std::vector<const driverupgrade::DaemonSet*> found;
   for (const driverupgrade::DaemonSet& set : request.question.cluster.daemon_sets) {
@@ -219,7 +220,7 @@ std::vector<const driverupgrade::DaemonSet*> DriverDaemonSets(const Request& req
   return found;
 }
 
-// As the annotation has them.
+// Returns the approvals in the DaemonSet's annotation.
 std::string ApprovalsOn(const driverupgrade::DaemonSet& set, const Request& request) {
   const auto annotation = set.annotations.find(request.question.identity.ApprovedAnnotation());
   return annotation == set.annotations.end() ? "" : annotation->second;
@@ -264,7 +265,7 @@ Patch PatchOfApprovals(const Request& request, const driverupgrade::DaemonSet& s
 Patch Give(const Request& request, const driverupgrade::DaemonSet& set, const std::string& approval) {
   const std::string before = ApprovalsOn(set, request);
   std::vector<std::string> approvals = ApprovalsIn(before);
-  // Approvals of other revisions have no effect, and would pile up.
+  // Approvals of other revisions have no effect, and would accumulate.
   const std::string revision = approval.substr(approval.rfind('@'));
   std::erase_if(approvals, [&](const std::string& one) { return !one.ends_with(revision); });
   approvals.push_back(approval);
@@ -284,7 +285,7 @@ const driverupgrade::RolloutStage* FindStage(const driverupgrade::RolloutPolicy&
   return stage == rollout.stages.end() ? nullptr : &*stage;
 }
 
-// While the rollout is not halted, only a stage with approval: Manual waits for an administrator.
+// If the rollout is not halted, only a stage with `approval: Manual` waits for an administrator.
 absl::Status WhyNotWaitedFor(const driverupgrade::RolloutPolicy& rollout, const std::string& name) {
   const driverupgrade::RolloutStage* stage = FindStage(rollout, name);
   if (stage == nullptr) {

@@ -1,4 +1,4 @@
-// What an administrator writes by hand, as verbs: from the verb and the cluster to patches.
+// Verbs for the changes that administrators would make by hand: from the verb and the cluster to patches.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_CHANGE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_CHANGE_H_
 
@@ -12,35 +12,35 @@
 
 namespace upgradectl {
 
-/// One merge patch, which the server refuses if the object is another than was read.
+/// A merge patch. The server refuses it if the object has changed since it was read, or is another object.
 struct Patch {
   /// "/api/v1/nodes/gpu-7".
   std::string path = {};
   std::string body = {};
-  /// What changes, for a person; printable.
+  /// Description of the change for the user; printable.
   std::string line = {};
-  /// The policy has to have this field afterwards, with this value; empty: nothing to check. A schema that does not know a
-  /// field drops it without a word.
+  /// After the patch, the policy must have this field with this value; empty if nothing must be checked. A schema that
+  /// does not know a field drops it silently.
   std::string expected_field = {};
 };
 
 struct Change {
   std::vector<Patch> patches = {};
-  /// What is so already; printable.
+  /// Changes that have already been made; printable.
   std::vector<std::string> notes = {};
 };
 
-/// `approve`: of this stage, at the revision that is being rolled out. FailedPrecondition for a policy without such a
-/// stage; an approval that was there before a halt is taken back first, as it does not lift it.
+/// Approves a stage at the revision that is being rolled out. Returns FailedPrecondition if the policy has no such
+/// stage. Withdraws an approval given before a halt first, because it does not lift the halt.
 [[nodiscard]] absl::StatusOr<Change> Approve(const Request& request, const std::string& stage);
 
-/// `verb`: pause, resume, skip, unskip, retry, request or release. Nothing that would harm: FailedPrecondition then,
-/// with what is possible instead; nothing is written for the other nodes either. NotFound for a node that is none of
-/// the rollout's, or a policy that is in no custom resource.
+/// `verb`: pause, resume, skip, unskip, retry, request or release. Refuses harmful changes with FailedPrecondition and
+/// a possible alternative, and then changes no other node either. Returns NotFound if a node is not part of the
+/// rollout, or if no custom resource contains the policy.
 [[nodiscard]] absl::StatusOr<Change> ChangeOf(std::string_view verb, const Request& request,
                                               const std::vector<std::string>& nodes);
 
-/// Whether `answer`, the object as the server has it now, is what the patch wanted.
+/// Checks that `answer`, the object now on the server, is the result that the patch requested.
 [[nodiscard]] absl::Status CheckAnswer(const Patch& patch, const PolicyResource& resource, std::string_view answer);
 
 }  // namespace upgradectl

@@ -23,8 +23,8 @@ void Show(const Change& change, std::ostream& out) {
   for (const Patch& patch : change.patches) out << patch.line << "\n";
 }
 
-// What a verb reads beside nodes, it decides by. That there is no such custom resource, the verb says
-// itself.
+// The verb decides by all objects that it reads in addition to nodes. The verb itself reports a missing custom
+// resource.
 absl::Status RefuseUnread(const Options& options, const Request& request) {
   for (const std::string& note : request.notes) {
     const bool is_missing = note.find(": 404: ") != std::string::npos;
@@ -36,7 +36,7 @@ absl::Status RefuseUnread(const Options& options, const Request& request) {
   return absl::OkStatus();
 }
 
-// Drops a policy that the verb does not need. Only `approve` does; `pause` and `resume` write the custom resource.
+// Drops the policy if the verb does not need it. Only `approve` does; `pause` and `resume` write the custom resource.
 absl::StatusOr<Options> WithoutPolicy(Options options) {
   if (options.verb == "approve") return options;
   const bool writes_policy = options.verb == "pause" || options.verb == "resume";
@@ -48,7 +48,7 @@ absl::StatusOr<Options> WithoutPolicy(Options options) {
   return options;
 }
 
-// Whether to write: the command line says so, or the person.
+// Returns true if the command line or the user allows writing.
 absl::StatusOr<bool> MayWrite(const Options& options, const Streams& streams) {
   if (options.yes || options.dry_run == "server") return true;
   if (!streams.interactive) {
@@ -110,7 +110,7 @@ absl::StatusOr<int> RunChange(const Options& options, const Streams& streams) {
       approves ? Approve(*request, options.stage) : ChangeOf(options.verb, *request, options.nodes);
   if (!change.ok()) return change.status();
   if (approves) TellReporter(*request, streams);
-  // Any client that may write Leases can report, so the user sees what the change is based on.
+  // Any client with permission to write Leases can report, so the user sees the source of the change.
   if (!request->options_source.empty()) {
     streams.err << Printable(fmt::format("driver {} as {} reports it", request->question.identity.Name(),
                                          request->options_source))

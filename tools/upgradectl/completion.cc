@@ -1,4 +1,4 @@
-// Completion scripts and the manual page, from the command line itself, so that they cannot differ from it.
+// Completion scripts and the manual page, generated from the command line itself so that they cannot differ from it.
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@
 namespace upgradectl {
 namespace {
 
-// Options of groups belong to the verb. An option whose group has no name is hidden.
+// Options in groups belong to the verb. An option in a group without a name is hidden.
 void Collect(const CLI::App& app, std::vector<const CLI::Option*>& options) {
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_group().empty()) options.push_back(option);
@@ -60,7 +60,7 @@ std::string Names(const std::vector<Verb>& verbs) {
   return names;
 }
 
-// What bash and zsh have in common: the words after each verb.
+// Returns the part that bash and zsh share: the words after each verb.
 std::string Cases(const std::vector<Verb>& verbs) {
   std::string text;
   for (const Verb& verb : verbs) text += fmt::format("    {}) words=\"{}\" ;;\n", verb.name, LongNames(verb));
@@ -80,7 +80,7 @@ complete -o default -F _upgradectl upgradectl kubectl-driverupgrade
                      Cases(verbs), Names(verbs));
 }
 
-// zsh's own: $words are those of the line, so that ours have another name.
+// In zsh, $words contains the words of the line, so ours has another name.
 std::string Zsh(const std::vector<Verb>& verbs) {
   return fmt::format(R"(#compdef upgradectl kubectl-driverupgrade
 _upgradectl() {{
@@ -101,8 +101,8 @@ fi
                      Replaced(Cases(verbs), ") words=", ") candidates="), Names(verbs));
 }
 
-// kubectl runs it with the words after `driverupgrade`, the last of which is being typed, and reads a candidate a line
-// and then a directive; 0: files are offered where there is no candidate.
+// kubectl runs the script with the words after `driverupgrade`; the last one is being typed. It reads one candidate per
+// line and then a directive. Directive 0 offers files if there are no candidates.
 std::string Kubectl(const std::vector<Verb>& verbs) {
   return fmt::format(R"(#!/bin/sh
 words=""
@@ -138,7 +138,7 @@ std::string Fish(const std::vector<Verb>& verbs) {
 }
 
 std::string Manual(const std::string& description, const std::vector<Verb>& verbs) {
-  // A line that begins with a dot or a quote is a command of roff, and a hyphen would be typeset.
+  // In roff, a line that starts with a dot or a quote is a command, and a hyphen would be typeset.
   const auto plain = [](const std::string& text) {
     return Replaced(Replaced(Replaced(text, "\\", "\\e"), "-", "\\-"), "\n", "\n.br\n");
   };

@@ -1,4 +1,5 @@
-// The page of a rollout on this machine, for users with a kubeconfig: its data come from the operator, as those of `status`.
+// Serves the page of a rollout on this machine, for users with a kubeconfig. Its data comes from the operator, as in
+// `status`.
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -27,9 +28,9 @@ using driverupgrade::internal::Page;
 using driverupgrade::internal::PageRequest;
 using driverupgrade::internal::WebServer;
 
-// Who leads is looked up anew after that.
+// Time after which the leader is looked up again.
 constexpr absl::Duration kLeaderKnown = absl::Seconds(10);
-// Between two looks of a stream.
+// Interval at which a stream checks for changes.
 constexpr std::chrono::seconds kLookAgainAfter{2};
 
 std::string Secret() {
@@ -37,12 +38,12 @@ std::string Secret() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
 }
 
-// Lets in the browser that opened the printed address first, and nobody else on this machine. Thread-safe.
+// Admits only the browser that opened the printed address first, and no other user of this machine. Thread-safe.
 class Admission {
  public:
   const std::string& key() const { return key_; }
 
-  // nullopt: the request is answered.
+  // Returns the response to a refused or redirected request; nullopt if the request is admitted.
   std::optional<Page> Check(const PageRequest& request) {
     if (!driverupgrade::internal::IsLoopbackHost(request.host)) return Refused();
     const std::string cookie = fmt::format("driverupgrade={}", session_);
@@ -70,7 +71,7 @@ class Admission {
   bool key_spent_ = false;
 };
 
-// The operator that leads, whichever it is now. Thread-safe.
+// Client of the current leader among the operators. Thread-safe.
 class Leader {
  public:
   Leader(std::shared_ptr<driverupgrade::HttpTransport> transport, driverupgrade::DriverIdentity identity,
@@ -84,7 +85,7 @@ class Leader {
     }
     absl::StatusOr<driverupgrade::HttpResponse> answer = door_.Get(identity_, *lease_, "/rollout");
     if (answer.ok()) return std::move(answer->body);
-    lease_.reset();  // another one may lead
+    lease_.reset();  // another operator may lead now
     return answer.status();
   }
 
@@ -110,7 +111,7 @@ class Leader {
   absl::Time found_at_ = absl::InfinitePast();
 };
 
-// Without the time at its beginning, which always differs.
+// Returns the document without the time at its start, which always differs.
 std::string_view Content(const std::string& document) {
   const std::size_t end = document.find(',');
   return std::string_view(document).substr(end == std::string::npos ? 0 : end);
@@ -154,7 +155,7 @@ absl::StatusOr<int> RunDashboard(const Options& typed, const Streams& streams) {
   const absl::StatusOr<Request> driver = LoadDriver(*options);
   if (!driver.ok()) return driver.status();
   Leader leader(*std::move(transport), driver->question.identity, driver->place);
-  // What is wrong is said here, not by an empty page.
+  // Report errors here instead of serving an empty page.
   if (const absl::StatusOr<std::string> first = leader.Document(); !first.ok()) return first.status();
   Admission admission;
   const auto guard = [&admission](const PageRequest& request) { return admission.Check(request); };

@@ -1,4 +1,4 @@
-// The text of a dump, as programs of several systems write it.
+// The text of a dump, as programs on several systems write it.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_DUMP_TEXT_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_DUMP_TEXT_H_
 
@@ -9,8 +9,8 @@
 
 namespace upgradectl {
 
-/// Returns the text without a byte order mark. Errors, which begin with `name` and state what to do: InvalidArgument for
-/// UTF-16, and for what kubectl prints without `-o json`.
+/// Returns the text without a byte order mark. Errors start with `name` and name a remedy: InvalidArgument for UTF-16,
+/// and for the output of kubectl without `-o json`.
 [[nodiscard]] absl::StatusOr<std::string> DumpText(std::string_view name, std::string text);
 
 }  // namespace upgradectl

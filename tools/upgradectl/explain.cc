@@ -118,7 +118,7 @@ std::string Owner(const Pod& pod) {
   return owner == nullptr ? "no controller: nobody replaces it" : fmt::format("{} {}", owner->kind, owner->name);
 }
 
-// Who else counts in the budget.
+// Names the other pods that count in the budget.
 std::string Sharing(const Request& request, const Pod& pod, const PodDisruptionBudget& budget) {
   std::size_t others = 0;
   std::string names;
@@ -174,7 +174,7 @@ bool IsDriverPod(const Request& request, const Pod& pod) {
   return pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
 }
 
-// The pods that an evacuation waits for: all but those that stay anyway. The gate's own pod first.
+// Returns the pods that an evacuation waits for: all pods that do not stay anyway. The gate's own pod comes first.
 std::vector<const Pod*> PodsInTheWay(const Request& request, const NodeStatus& node) {
   std::vector<const Pod*> pods;
   for (const Pod& pod : request.question.cluster.pods) {
@@ -201,7 +201,7 @@ Section PodsOf(const Request& request, const NodeStatus& node) {
   return section;
 }
 
-// When the driver pod of the node was first to be replaced, as far as the Events go back.
+// Returns the time of the first attempt to replace the node's driver pod, as far back as the Events go.
 absl::Time RestartBegan(const Request& request, const NodeStatus& node) {
   absl::Time began = absl::InfinitePast();
   for (const EventFact& event : request.facts.events) {
@@ -211,7 +211,8 @@ absl::Time RestartBegan(const Request& request, const NodeStatus& node) {
   return began;
 }
 
-// How many pods of the driver's DaemonSet came to the node since then, this one included: each was replaced by the next.
+// Adds the number of pods of the driver's DaemonSet on the node since then, including this one: each was replaced by
+// the next.
 void AddReplacements(const Request& request, const NodeStatus& node, const Pod& pod, std::vector<std::string>& lines) {
   const driverupgrade::OwnerReference* owner = driverupgrade::ControllerOf(pod);
   const absl::Time began = RestartBegan(request, node);
@@ -260,7 +261,7 @@ Section MaintenancesOf(const Request& request, const NodeStatus& node) {
   return section;
 }
 
-// Answers of the API server to the operator.
+// Failed requests of the operator to the API server.
 Section FailedRequestsOf(const Request& request, const NodeStatus& node) {
   Section section{.title = "Failed requests of the operator"};
   const NodeView* seen = request.view ? request.view->Find(node.name) : nullptr;
@@ -271,7 +272,7 @@ Section FailedRequestsOf(const Request& request, const NodeStatus& node) {
   return section;
 }
 
-// Adds the transitions that the operator remembers: Events are deleted after an hour.
+// Adds the transitions that the operator remembers, because Events are deleted after an hour.
 void AddTransitions(const Request& request, const NodeStatus& node, std::vector<std::string>& lines) {
   const NodeView* seen = request.view ? request.view->Find(node.name) : nullptr;
   if (seen == nullptr) return;

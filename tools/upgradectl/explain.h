@@ -1,4 +1,5 @@
-// The whole truth about one node: its gate, what stands behind it in the cluster, its history, and the command that helps.
+// Explains one node completely: its gate, the objects in the cluster that cause it, its history, and the command that
+// helps.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_EXPLAIN_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_EXPLAIN_H_
 
@@ -27,11 +28,11 @@ struct Explanation {
   driverupgrade::internal::Advice help = {};
 };
 
-/// `status` is that of the request. Errors: NotFound if the rollout has no such node.
+/// `status` must belong to the request. Errors: NotFound if the rollout has no such node.
 [[nodiscard]] absl::StatusOr<Explanation> ExplainNode(const Request& request, const RolloutStatus& status,
                                                       std::string_view node);
 
-/// Returns what helps this node.
+/// Returns advice for this node.
 driverupgrade::internal::Advice HelpFor(const Request& request, const NodeStatus& node);
 
 std::string FormatExplanation(const Explanation& explanation, const Screen& screen);

@@ -7,7 +7,7 @@
 namespace upgradectl {
 
 absl::StatusOr<int> RunExplain(const Options& options, const Streams& streams) {
-  // Who shares a budget is on other nodes, so all pods are read; from a dump they are there anyway.
+  // A budget also covers pods on other nodes, so all pods are read; a dump contains them anyway.
   const Wanted wanted{
       .all_pods = true, .events = true, .assignments = true, .budgets = true, .leases = true, .view = true};
   const absl::StatusOr<Request> request = Read(options, wanted, streams);

@@ -56,7 +56,7 @@ LeaseFact ReadLease(const json::Value& lease) {
   return facts;
 }
 
-// By name and group: a resource does not tell its kind.
+// Compares name and group only, because the object does not contain its resource.
 bool IsPolicy(const json::Value& item, const PolicyResource& policy) {
   return Text(item, {"apiVersion"}) == policy.group_version && Text(item, {"metadata", "name"}) == policy.name &&
          Find(item, {"spec"}) != nullptr;

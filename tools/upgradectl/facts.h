@@ -1,5 +1,5 @@
-// Facts about the operator of a driver and about its policy, which only the command line needs. All other facts about a cluster
-// are in whatif/cluster_facts.h.
+// Facts about the operator of a driver and its policy, which only the command line needs. All other facts about a
+// cluster are in whatif/cluster_facts.h.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_FACTS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_FACTS_H_
 
@@ -25,7 +25,7 @@ struct LeaseFact {
   std::string name = {};
   std::string holder = {};
   absl::Time renewed = absl::InfinitePast();
-  /// For how long it lasts without a renewal.
+  /// Time that it lasts without a renewal.
   absl::Duration duration = absl::ZeroDuration();
   std::map<std::string, std::string, std::less<>> annotations = {};
 };
@@ -33,11 +33,11 @@ struct LeaseFact {
 struct DeploymentFact {
   std::string ns = {};
   std::string name = {};
-  /// Its label app.kubernetes.io/version, or the tag of its first container's image; empty if neither tells.
+  /// Its label app.kubernetes.io/version, or the tag of its first container's image; empty if neither exists.
   std::string version = {};
 };
 
-/// Where a driver's policy stands in the cluster.
+/// Location of a driver's policy in the cluster.
 struct PolicyResource {
   /// "nvidia.com/v1".
   std::string group_version = {};
@@ -46,31 +46,31 @@ struct PolicyResource {
   std::string name = {};
   /// {"spec", "driver", "upgradePolicy"}.
   std::vector<std::string> path = {};
-  /// `kubectl`'s word for it: clusterpolicies.nvidia.com/cluster-policy.
+  /// Returns kubectl's name for it: clusterpolicies.nvidia.com/cluster-policy.
   std::string ToString() const;
 };
 
-/// The custom resource as it was read.
+/// The custom resource that was read.
 struct PolicyObject {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// The section; empty if it is absent.
+  /// The section as JSON; empty if it is missing.
   std::string section_json = {};
 };
 
 struct Facts : driverupgrade::whatif::ClusterFacts {
   std::vector<LeaseFact> leases = {};
-  /// Of DaemonSets, by `namespace/name`.
+  /// Resource versions of DaemonSets, by `namespace/name`.
   std::map<std::string, std::string, std::less<>> resource_versions = {};
   std::vector<DeploymentFact> deployments = {};
-  /// Whether a GPU is allocated to a ResourceClaim, by `namespace/name`.
+  /// True for ResourceClaims with an allocated GPU, by `namespace/name`.
   std::map<std::string, bool, std::less<>> gpu_claims = {};
   std::optional<PolicyObject> policy = std::nullopt;
 };
 
-/// `event_reason`: DriverIdentity::EventReason. `policy`: the custom resource to look for; nullopt: none. `dump` has
-/// been read by ParseMixedList already, so its depth is bounded.
+/// `event_reason`: DriverIdentity::EventReason. `policy`: the custom resource to look for, if any. `dump` must have
+/// been parsed by ParseMixedList, which bounds its depth.
 [[nodiscard]] absl::StatusOr<Facts> ReadFacts(std::string_view dump, std::string_view event_reason,
                                               const std::optional<PolicyResource>& policy);
 

@@ -22,12 +22,12 @@ using driverupgrade::internal::Advice;
 using driverupgrade::internal::AdviceFor;
 using driverupgrade::internal::CommandMaker;
 
-// nullptr: the gate is about something else.
+// Returns nullptr if the gate has another subject.
 const GateSubject* SubjectOf(const Gate& gate, GateSubjectKind kind) {
   return gate.subject && gate.subject->kind == kind ? &*gate.subject : nullptr;
 }
 
-// As a shell reads it; without a value it is a flag.
+// Quotes the value for a shell. An option without a value is a flag.
 std::string WithValue(const std::string& option, const std::optional<std::string>& given) {
   if (!given) return " " + option;
   const std::string& value = *given;
@@ -40,7 +40,7 @@ std::string WithValue(const std::string& option, const std::optional<std::string
   return fmt::format(" {} '{}'", option, quoted);
 }
 
-// Makes commands with the places and names of this cluster.
+// Creates commands with the locations and names of this cluster.
 class Commands final : public CommandMaker {
  public:
   Commands(const Request& request, const NodeStatus& node)
@@ -90,8 +90,8 @@ bool NamesCluster(const std::string& option) {
   return option == "--kubeconfig" || option == "--context" || option == "--in-cluster" || option == "--allow-exec";
 }
 
-// Returns the options for the driver that the gate is about. upgradectl finds usual drivers, and drivers whose operators report
-// their options. The user must fill in the place of other drivers.
+// Returns the options for the driver that the gate names. upgradectl finds usual drivers, and drivers whose operators
+// report their options. The user must fill in the location of other drivers.
 std::string OtherDriver(const Request& request, const Gate& gate) {
   const GateSubject* driver_of_gate = SubjectOf(gate, GateSubjectKind::kDriver);
   const std::string name = driver_of_gate == nullptr ? "" : driver_of_gate->name;
@@ -111,7 +111,7 @@ std::string OtherDriver(const Request& request, const Gate& gate) {
   return text;
 }
 
-// kubectl calls them the same.
+// kubectl uses the same names.
 std::string OptionsOfKubectl(const Request& request) {
   std::string text;
   for (const auto& [option, value] : request.options) {
@@ -120,7 +120,7 @@ std::string OptionsOfKubectl(const Request& request) {
   return text;
 }
 
-// Advises on containers that waiting does not help; nullopt: none of them is known to have such a problem.
+// Advises on containers that will not recover on their own; nullopt if no such problem is known.
 std::optional<Advice> OfStuckContainer(const PodFacts& facts, const Commands& commands) {
   for (const WaitingContainer& waiting : facts.waiting) {
     if (waiting.reason == "CrashLoopBackOff") {
@@ -141,7 +141,7 @@ std::optional<Advice> OfStuckContainer(const PodFacts& facts, const Commands& co
   return std::nullopt;
 }
 
-// Waiting does not help either.
+// This does not resolve itself by waiting, either.
 Advice OfFailedRequest(const NodeStatus& node) {
   return {.text = fmt::format("The operator's last request failed: {}. If it is refused, a webhook, an admission "
                               "policy or a missing right is the "
@@ -152,7 +152,7 @@ Advice OfFailedRequest(const NodeStatus& node) {
           .page = "docs/operations.md#a-node-does-not-move"};
 }
 
-// Nothing replaces the driver pod of a node that is done: it is up to date.
+// The driver pod of a node that is done is up to date, so nothing replaces it.
 Advice OfDone(const Commands& commands, const NodeStatus& node) {
   if (node.moves) return {.text = "Nothing is needed: the next pass of the operator moves the node."};
   if (node.state != driverupgrade::UpgradeState::kDone || node.pod.empty() || node.pod_ready) {
@@ -165,7 +165,7 @@ Advice OfDone(const Commands& commands, const NodeStatus& node) {
                        commands.OnNode("request"), commands.LabelState("upgrade-required")}};
 }
 
-// A deadline that is near leaves time for one decision.
+// If a deadline is near, there is time for only one decision.
 void AddDeadline(const Request& request, const Gate& gate, Advice& help) {
   if (!gate.fails_at || *gate.fails_at <= request.question.at) return;
   const absl::Duration left = *gate.fails_at - request.question.at;
@@ -174,7 +174,7 @@ void AddDeadline(const Request& request, const Gate& gate, Advice& help) {
                            Age(left));
 }
 
-// Other advice helps only once an operator runs. `any`: there is other advice.
+// Other advice helps only once an operator runs. `any` is true if there is other advice.
 void AddOperator(const Request& request, const Commands& commands, bool any, Advice& help) {
   const std::string trouble = OperatorTrouble(request);
   if (trouble.empty()) return;
@@ -183,7 +183,7 @@ void AddOperator(const Request& request, const Commands& commands, bool any, Adv
   help.commands.insert(help.commands.begin(), commands.Operator());
 }
 
-// The cause may be in the driver pod rather than in the gate.
+// The cause may be the driver pod rather than the gate.
 std::optional<Advice> OfDriverPod(const Request& request, const NodeStatus& node, const Commands& commands) {
   const auto facts = request.facts.pods.find(node.pod);
   const bool is_not_ready = node.gate->reason == GateReason::kDriverPodNotReady;

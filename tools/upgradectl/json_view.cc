@@ -13,7 +13,7 @@ bool IsBranch(const json::Value& value) {
 
 void AppendYaml(const json::Value& value, int indent, std::string& text);
 
-// What stands after `key:` or `-`.
+// Appends the text after `key:` or `-`.
 void AppendChild(const json::Value& value, int indent, bool in_list, std::string& text) {
   if (!IsBranch(value)) {
     text += " " + Compact(value) + "\n";
@@ -29,7 +29,7 @@ void AppendChild(const json::Value& value, int indent, bool in_list, std::string
   text += " " + child.substr(static_cast<std::size_t>(indent));
 }
 
-// Recurses: for documents of our own.
+// Recursive, because it formats only our own documents.
 void AppendYaml(const json::Value& value, int indent, std::string& text) {
   if (value.IsArray()) {
     for (const json::Value& item : value.GetArray()) {

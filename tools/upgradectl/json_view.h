@@ -19,7 +19,8 @@ using driverupgrade::whatif::Text;
 using driverupgrade::whatif::TimeAt;
 using driverupgrade::whatif::ToPrettyJson;
 
-/// The same document in YAML, every text in double quotes; for what people and scripts read, two spaces an indent.
+/// Formats the same document as YAML for users and scripts, with all texts in double quotes and an indentation of two
+/// spaces.
 std::string ToYaml(const json::Value& value);
 
 }  // namespace upgradectl

@@ -15,21 +15,21 @@ namespace upgradectl {
 using driverupgrade::ApiObject;
 using driverupgrade::ObjectKind;
 
-// One watch and what it has given.
+// A watch and its results.
 struct LiveView::Followed {
   ObjectKind of = {};
   std::string kind = {};
   std::string ns = {};
   std::string labels = {};
-  /// Of the one object; empty: all.
+  /// Name of the single object to watch; empty to watch all.
   std::string name = {};
-  /// If it may not be watched, it is listed with what is not followed.
+  /// If this kind may not be watched, it is listed with the kinds that are not watched.
   bool optional = false;
   bool refused = false;
-  /// Only objects with this text are kept; empty: all.
+  /// Keeps only objects with this text; empty to keep all.
   std::string keep = {};
   bool listed = false;
-  /// What its last attempt failed with; empty: nothing since it last gave something.
+  /// Error of its last attempt; empty if the watch has delivered something since.
   std::string trouble = {};
   std::map<std::string, std::string> objects = {};
 };
@@ -155,7 +155,7 @@ void LiveView::Follow(Followed& followed, std::stop_token stop) {
   }
 }
 
-// A watch that goes on from where it was gives no list.
+// A watch that resumes delivers no list.
 void LiveView::Recovered(Followed& followed) {
   if (std::exchange(followed.trouble, {}).empty()) return;
   news_ = true;

@@ -1,4 +1,4 @@
-// The objects of a rollout as watches keep them: what `status -w` shows anew whenever something changes.
+// The objects of a rollout, kept up to date by watches. `status -w` shows them again after each change.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_LIVE_VIEW_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_LIVE_VIEW_H_
 
@@ -23,37 +23,37 @@
 
 namespace upgradectl {
 
-/// Follows nodes, the driver's pods and DaemonSets, the Events of its upgrade and the ledger, each in a thread of its
-/// own. What else a status shows is listed when something of these has changed, at most every kListedAtMost; and every
-/// kListedAtLeast, as much of it changes alone.
+/// Watches nodes, the driver's pods and DaemonSets, the Events of its upgrade, and the ledger, each on its own thread.
+/// Lists the other objects of a status after a change, at most every kListedAtMost, and at least every kListedAtLeast
+/// because they can change on their own.
 class LiveView {
  public:
   static constexpr absl::Duration kListedAtMost = absl::Seconds(10);
   static constexpr absl::Duration kListedAtLeast = absl::Minutes(1);
 
-  /// `pause`: between two attempts at a watch that fails.
+  /// `pause`: the time between two attempts at a failing watch.
   LiveView(std::shared_ptr<driverupgrade::HttpTransport> transport, driverupgrade::DriverIdentity identity,
            DriverPlace place, absl::Duration pause = absl::Seconds(1));
   ~LiveView();
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
-  /// Waits until all has been listed and something has changed since the last call, or a watch has begun to fail, or
-  /// `patience` is over; none of these is an error. Errors: of a watch that no waiting helps.
+  /// Blocks until everything has been listed and anything has changed since the last call, or a watch has started to
+  /// fail, or `patience` has passed. None of these is an error. Returns the error of a watch that cannot recover.
   [[nodiscard]] absl::Status Await(absl::Duration patience);
-  /// All has been listed: before that, there is nothing to show.
+  /// Returns true once everything has been listed; there is nothing to show before.
   bool Complete() const;
-  /// What goes wrong with the watches now, one text each; those without an answer yet, too.
+  /// Returns the current problem of each watch, including watches without a response yet.
   std::vector<std::string> Troubles() const;
-  /// As ReadLive; `now` counts for what is listed beside the watches. From one thread at a time. After an error it may
-  /// be called again.
+  /// Same as ReadLive; `now` is the time for the objects that are listed in addition to the watches. Must be called
+  /// from one thread at a time. May be called again after an error.
   [[nodiscard]] absl::StatusOr<std::string> Read(const Wanted& wanted, absl::Time now, std::vector<std::string>& notes);
 
  private:
   struct Followed;
   class Sink;
   void Follow(Followed& followed, std::stop_token stop);
-  /// Under the lock.
+  /// Requires the lock.
   void Recovered(Followed& followed);
   static absl::Status WatchOnce(const driverupgrade::ObjectClient& objects, const Followed& followed,
                                 const driverupgrade::WatchParams& params, const std::stop_token& stop, Sink& sink);
@@ -65,24 +65,24 @@ class LiveView {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool news_ = false;
-  std::set<std::string> gone_;  // of all watches, since Read last looked
-  /// Of the followed objects, ever.
+  std::set<std::string> gone_;  // deleted objects of all watches since the last Read
+  /// Number of all changes of the watched objects so far.
   std::int64_t changes_ = 0;
   absl::Status failure_ = absl::OkStatus();
   std::vector<std::unique_ptr<Followed>> followed_;
-  /// What Read has listed, when, and after how many changes. Of Read alone.
+  /// Results of the lists that Read made, with their time and the number of changes before. Only Read uses this.
   struct Listed {
     absl::Time at = absl::InfinitePast();
     std::int64_t changes = 0;
     MixedList beside = {};
     std::vector<std::string> notes = {};
-    /// By node.
+    /// Pods by node.
     std::map<std::string, MixedList> pods = {};
-    /// What a watch has said to be gone since: it may still be among the pods of a node.
+    /// Objects that watches reported as deleted since then: a node's pods may still contain them.
     std::set<std::string> gone = {};
   };
   Listed listed_;
-  std::vector<std::jthread> threads_;  // last: they use the rest
+  std::vector<std::jthread> threads_;  // last, because they use the other members
 };
 
 }  // namespace upgradectl

@@ -1,4 +1,4 @@
-// Shows where an upgrade stands and what it would do, and does what an administrator does by hand.
+// Shows the progress of an upgrade and predicts its next steps, and performs the manual actions of administrators.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// As kubectl finds it; of several files in KUBECONFIG, the first.
+// Finds the file as kubectl does; if KUBECONFIG names several files, uses the first.
 std::string KubeconfigFile() {
   const std::string named = Environment("KUBECONFIG");
   if (!named.empty()) return named.substr(0, named.find(':'));

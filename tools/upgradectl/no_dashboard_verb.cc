@@ -1,4 +1,4 @@
-// `dashboard` of a build without the service, which has the page.
+// The verb `dashboard` in a build without the service, which contains the page.
 #include "absl/status/status.h"
 #include "upgradectl/verbs.h"
 

@@ -10,7 +10,7 @@
 
 namespace upgradectl {
 
-/// Several lines for each obstacle, with its first objects.
+/// Formats several lines for each obstacle, with its first objects.
 std::string FormatObstacles(const std::vector<driverupgrade::whatif::Obstacle>& obstacles, const Screen& screen);
 
 }  // namespace upgradectl

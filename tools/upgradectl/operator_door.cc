@@ -19,11 +19,11 @@ using driverupgrade::HttpResponse;
 using driverupgrade::HttpVerb;
 
 constexpr absl::Duration kPatience = absl::Seconds(5);
-// The shortest that Kubernetes allows.
+// Shortest lifetime that Kubernetes allows.
 constexpr absl::Duration kTokenLasts = absl::Minutes(10);
 constexpr char kTokenHeader[] = "X-Driver-Upgrade-Token";
 
-// 0: the operator reports none.
+// Returns 0 if the operator does not report a port.
 int PortOf(const driverupgrade::DriverIdentity& identity, const LeaseFact& lease) {
   const auto options = lease.annotations.find(driverupgrade::OptionsAnnotation(identity));
   driverupgrade::internal::JsonDocument document;
@@ -34,7 +34,7 @@ int PortOf(const driverupgrade::DriverIdentity& identity, const LeaseFact& lease
   return port.Int();
 }
 
-// A holder is the name of its pod, which may be followed by `_` and a random part.
+// The holder is the name of its pod, which may be followed by `_` and a random part.
 std::string PodOf(const LeaseFact& lease) { return lease.holder.substr(0, lease.holder.find('_')); }
 
 absl::Status Refusal(std::string_view attempted, const HttpResponse& answer) {

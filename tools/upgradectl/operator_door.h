@@ -1,4 +1,4 @@
-// Reads the page of a rollout from the operator that leads, through the API server.
+// Reads the page of a rollout from the leading operator, through the API server.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_DOOR_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_DOOR_H_
 
@@ -15,14 +15,16 @@
 
 namespace upgradectl {
 
-/// The API server passes requests on to the operator's pod, but removes the user's credentials. So the requests have a token of the
-/// ServiceAccount `LEASE-viewer` (deploy/rbac/viewer), which may do nothing but read the page. Not thread-safe.
+/// The API server forwards requests to the operator's pod, but removes the user's credentials. The requests therefore
+/// carry a token of the ServiceAccount `LEASE-viewer` (deploy/rbac/viewer), which may only read the page. Not
+/// thread-safe.
 class OperatorDoor {
  public:
   explicit OperatorDoor(std::shared_ptr<driverupgrade::HttpTransport> transport) : transport_(std::move(transport)) {}
 
-  /// What the operator that holds the Lease answers to GET `path`, such as `/rollout`. Errors, one line each: NotFound if nobody holds the
-  /// Lease, or if the operator does not report a port; PermissionDenied for a user who may not take this way; else Unavailable.
+  /// Returns the response of the Lease's holder to GET `path`, such as `/rollout`. Errors have one line: NotFound if
+  /// the Lease has no holder, or if the operator does not report a port. PermissionDenied if the user may not use this
+  /// way. Otherwise Unavailable.
   [[nodiscard]] absl::StatusOr<driverupgrade::HttpResponse> Get(const driverupgrade::DriverIdentity& identity,
                                                                 const LeaseFact& lease, const std::string& path);
 

@@ -11,7 +11,7 @@
 namespace upgradectl {
 namespace {
 
-// Difference between the clocks of this machine and of the operator's that is tolerated.
+// Tolerated difference between the clocks of this machine and of the operator.
 constexpr absl::Duration kSkewMax = absl::Minutes(1);
 
 bool IsSilent(const LeaseFact& lease, absl::Time at) { return HasRunOut(lease, at - kSkewMax); }
@@ -32,7 +32,7 @@ std::string OperatorTrouble(const Request& request) {
     }
     return "";
   }
-  // An operator whose Lease has another name, such as NVIDIA's own, may be the one.
+  // An operator whose Lease has another name, such as NVIDIA's own, may be in charge.
   const bool any_works =
       std::any_of(request.facts.leases.begin(), request.facts.leases.end(),
                   [&](const LeaseFact& lease) { return lease.ns == request.place.lease_ns && !IsSilent(lease, at); });

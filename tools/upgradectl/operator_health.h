@@ -1,4 +1,4 @@
-// Judges by the Leases of a namespace whether its operator runs.
+// Determines from the Leases of a namespace whether its operator runs.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_HEALTH_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_HEALTH_H_
 
@@ -8,7 +8,8 @@
 
 namespace upgradectl {
 
-/// Returns why nothing will happen, as one sentence; empty if an operator renews its Lease, or if the Leases were not read.
+/// Returns one sentence that explains why nothing will happen. Empty if an operator renews its Lease, or if the Leases
+/// were not read.
 std::string OperatorTrouble(const Request& request);
 
 }  // namespace upgradectl

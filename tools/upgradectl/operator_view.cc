@@ -22,7 +22,7 @@ using driverupgrade::UpgradeBudget;
 using driverupgrade::internal::JsonField;
 using driverupgrade::internal::ReadTime;
 
-// The value of an enumeration whose values count from 0 to `last`, by the name that ToString gives it.
+// Returns the value with this ToString name. The enumeration must have the values from 0 to `last`.
 template <typename T>
 T ValueOf(const JsonField& field, T last) {
   const std::string name = field.String();
@@ -135,7 +135,7 @@ std::optional<driverupgrade::RolloutStatus> RolloutOf(const JsonField& pool) {
   const std::string open = StringAt(field, "stage");
   const auto found = std::find_if(rollout.stages.begin(), rollout.stages.end(),
                                   [&](const driverupgrade::RolloutStageStatus& stage) { return stage.name == open; });
-  // Without an open stage all have ended.
+  // If no stage is open, all stages have ended.
   rollout.open = static_cast<int>(found - rollout.stages.begin());
   rollout.next = GateAt(field, "waitsFor");
   rollout.halted = GateAt(field, "halted");
@@ -166,7 +166,7 @@ std::vector<Finding> FindingsOf(const JsonField& pool) {
   return findings;
 }
 
-// Adds what can be added.
+// Adds the counts, which are the fields that can be added.
 void Add(const Tally& tally, Tally& sum) {
   for (int Tally::*count : {&Tally::total, &Tally::pending, &Tally::in_progress, &Tally::failed, &Tally::done,
                             &Tally::not_ready, &Tally::slots, &Tally::unavailable}) {

@@ -1,4 +1,4 @@
-// What the leading operator itself has found: the document of its rollout (docs/rollout.schema.json), as values.
+// The leading operator's own view: the document of its rollout (docs/rollout.schema.json), as values.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_VIEW_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_VIEW_H_
 
@@ -25,33 +25,33 @@ struct TransitionSeen {
   std::string reason = {};
 };
 
-/// A node, with what the operator remembers of it.
+/// A node, and the operator's record of it.
 struct NodeView {
   driverupgrade::NodeStatus status = {};
-  /// Since when the operator has seen its gate.
+  /// Time since which the operator has seen its gate.
   std::optional<absl::Time> gate_since = std::nullopt;
-  /// The last ones, oldest first.
+  /// Last transitions, oldest first.
   std::vector<TransitionSeen> transitions = {};
   std::vector<FailedRequest> failed_requests = {};
 };
 
 struct OperatorView {
-  /// When the operator gave it, by its clock.
+  /// Time of the document, by the operator's clock.
   absl::Time at = {};
   bool leads = false;
   std::optional<absl::Time> last_pass = std::nullopt;
   /// The error of the last pass; empty if it succeeded.
   std::string last_error = {};
-  /// Without `nodes`. Of several pools, limits and rollout are left out.
+  /// Without `nodes`. For several pools, the limits and the rollout are empty.
   driverupgrade::FleetStatus fleet = {};
   std::vector<NodeView> nodes = {};
 
-  /// nullptr: the operator does not know the node.
+  /// Returns nullptr if the operator does not know the node.
   const NodeView* Find(std::string_view node) const;
 };
 
-/// `pool`: the name of one policy; empty: all. Errors: InvalidArgument for what is no such document, or has values that a newer operator
-/// has introduced; NotFound if it has no such pool.
+/// `pool`: the name of one policy; empty for all. Errors: InvalidArgument if the text is not such a document, or
+/// contains values that only a newer operator knows; NotFound if the document has no such pool.
 [[nodiscard]] absl::StatusOr<OperatorView> ParseOperatorView(std::string_view document, const std::string& pool);
 
 }  // namespace upgradectl

@@ -12,7 +12,7 @@
 namespace upgradectl {
 namespace {
 
-// A subcommand with an example under its help.
+// Adds a subcommand with an example below its help.
 CLI::App& Add(CLI::App& app, const std::string& name, const std::string& what, const std::string& example) {
   CLI::App* verb = app.add_subcommand(name, what);
   verb->footer("Example:\n  " + example);
@@ -153,7 +153,8 @@ void AddDashboard(CLI::App& app, Options& options) {
       ->check(CLI::Range(0, 65535));
 }
 
-// Makes the verb accept options of other verbs, so that the same options suit every verb. The help does not list them.
+// Makes the verb accept options that only other verbs need, so that the same options suit every verb. The help does not
+// list them.
 void Accept(CLI::App& verb, Options& options, std::initializer_list<void (*)(CLI::App&, Options&)> others) {
   CLI::App& group = *verb.add_option_group("Not needed");
   for (const auto add : others) add(group, options);
@@ -254,7 +255,7 @@ void AddTimeline(CLI::App& app, Options& options) {
   AddReading(timeline, options);
   timeline.add_flag("--simulate", options.simulated, "what would happen, instead of what did");
   AddDurations(timeline, options);
-  // `output` has the default of the other verbs, which is no kind of picture.
+  // `output` has the default of the other verbs, which is not a picture format.
   timeline.add_option("-o,--output", options.output, "html if absent")->check(CLI::IsMember({"html", "svg", "json"}));
 }
 

@@ -17,7 +17,7 @@ class App;
 
 namespace upgradectl {
 
-/// As they were typed; Load (request.h) says what they mean.
+/// The options as typed; Load (request.h) interprets them.
 struct Options {
   /// The subcommand.
   std::string verb = {};
@@ -36,9 +36,9 @@ struct Options {
   std::string ledger_name = {};
   std::string at = {};
   std::string active_since = {};
-  /// Absent: as the driver's usual operator.
+  /// Not set: same as the driver's usual operator.
   std::optional<std::string> validation_selector = std::nullopt;
-  /// Empty: as the driver's usual operator.
+  /// Empty: same as the driver's usual operator.
   std::string early_validation = {};
   std::optional<bool> gpu_pods = std::nullopt;
   /// Pods that request one of these resources use the driver.
@@ -48,17 +48,17 @@ struct Options {
   bool watch = false;
   /// `approve`.
   std::string stage = {};
-  /// `explain`, `skip` and their like.
+  /// Nodes of `explain`, `skip` and similar verbs.
   std::vector<std::string> nodes = {};
   bool yes = false;
   std::string dry_run = "none";
-  /// `preflight`: the least severity that fails it.
+  /// `preflight`: the lowest severity that counts as a failure.
   std::string fail_on = "error";
-  /// `preflight`: whose rights are looked at; empty: nobody's.
+  /// `preflight`: the account whose permissions are checked; empty to check none.
   std::string rights = {};
-  /// `simulate`: one column of the answer each.
+  /// `simulate`: policies to compare, one column each.
   std::vector<std::string> policies = {};
-  /// Empty: measured.
+  /// Empty: use the measured duration.
   std::string driver_start = {};
   std::string driver_stop = {};
   std::string pod_start = {};
@@ -66,21 +66,21 @@ struct Options {
   std::string pod_stop = {};
   double jitter = 0.2;
   int seeds = 5;
-  /// `timeline`: of a simulation.
+  /// `timeline`: show a simulation.
   bool simulated = false;
-  /// `dashboard`: 0 takes any port that is free.
+  /// `dashboard`: 0 selects any free port.
   int port = 0;
   std::string shell = {};
-  /// True if the command line names the driver, or the domain.
+  /// True if the command line names the driver or the domain.
   bool driver_named = false;
   bool domain_named = false;
-  /// Names of the options above that are not from the command line, but from the report of an operator.
+  /// Names of the options above whose values come from an operator's report instead of the command line.
   std::set<std::string> reported = {};
-  /// Drivers with such a report, as `example.com/fpga`.
+  /// Drivers with such a report, such as `example.com/fpga`.
   std::set<std::string> reporting_drivers = {};
 };
 
-/// The program ends with the command line: help, version, or what is wrong with it.
+/// The program exits after parsing the command line: help, version, or an error in the command line.
 struct Ending {
   bool failed = false;
   std::string text = {};
@@ -88,10 +88,11 @@ struct Ending {
 
 std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv);
 
-/// Whether the verb needs an option of this name, which begins with its dashes. Verbs accept options that they do not need.
+/// Returns true if the verb needs an option of this name, which includes its dashes. Verbs accept options that they do
+/// not need.
 bool TakesOption(const std::string& verb, const std::string& name);
 
-/// The command line itself, for completion and the manual page. `options` must outlive `app`.
+/// Describes the command line itself, for completion and the manual page. `options` must outlive `app`.
 void Describe(CLI::App& app, Options& options);
 
 }  // namespace upgradectl

@@ -1,4 +1,4 @@
-// A report as a table for people.
+// A report as a table.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORT_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORT_H_
 
@@ -8,7 +8,7 @@
 
 namespace upgradectl {
 
-/// NODE STATE NEXT ACTIONS GATE, then the findings and the totals.
+/// Formats the columns NODE STATE NEXT ACTIONS GATE, then the findings and the totals.
 std::string FormatTable(const driverupgrade::whatif::Report& report);
 
 }  // namespace upgradectl

@@ -1,4 +1,4 @@
-// The policy that an operator reports: its leader writes it to the Lease, with each renewal.
+// The policy that an operator reports: its leader writes it to the Lease with each renewal.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_H_
 
@@ -15,30 +15,31 @@
 
 namespace upgradectl {
 
-/// `live`, or `live:ENGINE`: the name of the engine, empty for the only one. nullopt: a file is named.
+/// Returns the name of the engine from `live` or `live:ENGINE`; empty for the only engine. nullopt if `policy` names a
+/// file.
 std::optional<std::string> EngineOfLive(std::string_view policy);
 
 struct ReportedPolicy {
   driverupgrade::UpgradePolicy policy = {};
-  /// Of whom it is.
+  /// Lease of the operator that reports it.
   LeaseFact lease = {};
 };
 
-/// The Lease of the driver's operator: the one that is named, or the one with its policies, or the one by whose name it can
-/// be told; of several the last that was renewed.
+/// Returns the Lease of the driver's operator: the named Lease, or a Lease with its policies, or a Lease whose name
+/// identifies it. Of several Leases, returns the last one renewed.
 std::optional<LeaseFact> LeaseOf(const driverupgrade::DriverIdentity& identity, const DriverPlace& place,
                                  const Facts& facts);
 
-/// `engine`: of an operator that has several; empty: it has one. Errors: NotFound if nobody reports such a policy;
-/// InvalidArgument for what cannot be read, and if it has to be said which.
+/// `engine`: one of several engines of the operator; empty if it has only one. Errors: NotFound if no operator reports
+/// such a policy; InvalidArgument if the report cannot be read, or if the engine must be named.
 [[nodiscard]] absl::StatusOr<ReportedPolicy> ReadReported(const driverupgrade::DriverIdentity& identity,
                                                           const DriverPlace& place, const Facts& facts,
                                                           const std::string& engine);
 
-/// The holder may not lead any more: it has not renewed the Lease in time, or has given it up.
+/// Returns true if the holder may no longer lead: it has not renewed the Lease in time, or has released it.
 bool HasRunOut(const LeaseFact& lease, absl::Time at);
 
-/// "policy reported by operator-7 (Lease gpu-operator/gpu-driver-upgrade, renewed 2s ago)", for people.
+/// Returns, for example, "policy reported by operator-7 (Lease gpu-operator/gpu-driver-upgrade, renewed 2s ago)".
 std::string DescribeReport(const LeaseFact& lease, absl::Time at);
 
 }  // namespace upgradectl

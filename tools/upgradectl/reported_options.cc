@@ -26,7 +26,7 @@ using driverupgrade::internal::JsonField;
 
 constexpr std::string_view kKeyEnd = "-driver-upgrade.options";
 
-// The driver whose operator writes an annotation with this key; nullopt: the annotation is not a report.
+// Returns the driver whose operator writes an annotation with this key; nullopt if the annotation is not a report.
 std::optional<DriverIdentity> ReportingDriver(std::string_view key) {
   const std::size_t slash = key.find('/');
   if (!key.ends_with(kKeyEnd) || slash == std::string_view::npos) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<DriverIdentity> ReportingDriver(std::string_view key) {
   return identity.ok() ? std::optional(*identity) : std::nullopt;
 }
 
-// Names become parts of paths and of commands that are printed, and any client that may write Leases chooses them.
+// Names become parts of paths and of printed commands, and any client that may write Leases chooses them.
 absl::Status CheckNames(const Options& reported) {
   for (const std::string& name : {reported.ns.value_or("x"), reported.ledger_ns, reported.ledger_name}) {
     if (!name.empty() && !driverupgrade::internal::IsDnsSubdomain(name)) {
@@ -64,7 +64,7 @@ absl::Status CheckWords(const Options& reported) {
   return absl::InvalidArgumentError(fmt::format("defaults: `{}` is not known", reported.defaults));
 }
 
-// Returns OK if the options are valid ones of a command line.
+// Returns OK if the options would be valid on a command line.
 absl::Status Check(const Options& reported) {
   if (const absl::Status status = CheckNames(reported); !status.ok()) return status;
   if (const absl::Status status = CheckWords(reported); !status.ok()) return status;
@@ -93,7 +93,7 @@ absl::StatusOr<Options> ParseReport(const DriverIdentity& identity, const LeaseF
   read(root.Member("driverLabels"), reported.driver_labels);
   read(ledger.Member("namespace"), reported.ledger_ns);
   read(ledger.Member("name"), reported.ledger_name);
-  // The operator knows its validation pods, so an absent member means that it waits for no pods.
+  // The operator knows its validation pods, so a missing member means that it does not wait for pods.
   reported.validation_selector = validation.Member("selector").String();
   read(validation.Member("early"), reported.early_validation);
   read(requestor.Member("id"), reported.requestor.id);
@@ -115,11 +115,11 @@ struct Reported {
   std::string Lease() const { return options.lease_ns + "/" + options.lease_name; }
 };
 
-// Returns whether the report is about the driver and the Lease that the command line names.
+// Returns true if the report is about the driver and the Lease that the command line names.
 bool Applies(const Options& options, const DriverIdentity& identity, const LeaseFact& lease) {
   if (!options.lease_ns.empty() && lease.ns != options.lease_ns) return false;
   if (!options.lease_name.empty() && lease.name != options.lease_name) return false;
-  // Labels alone are about the usual driver.
+  // Labels without a driver or domain refer to the usual driver.
   const bool is_named = options.driver_labels && !options.driver_named && !options.domain_named;
   if ((options.driver_named || is_named) && identity.driver() != options.driver) return false;
   return (!options.domain_named && !is_named) || identity.domain() == options.domain;
@@ -152,7 +152,7 @@ std::set<std::string> Distinct(const std::vector<Reported>& reports, F name) {
   return names;
 }
 
-// Returns whether some DaemonSet is not of a driver that is reported.
+// Returns true if a DaemonSet does not belong to any reported driver.
 bool IsOfAnother(const std::vector<DaemonSet>& daemon_sets, const std::vector<Reported>& reports) {
   return std::any_of(daemon_sets.begin(), daemon_sets.end(), [&](const DaemonSet& set) {
     return std::none_of(reports.begin(), reports.end(), [&](const Reported& report) {
@@ -162,7 +162,7 @@ bool IsOfAnother(const std::vector<DaemonSet>& daemon_sets, const std::vector<Re
   });
 }
 
-// The report to use; nullopt: none.
+// Returns the report to use, or nullopt.
 absl::StatusOr<std::optional<Reported>> Choose(std::vector<Reported> reports, const Options& options,
                                                const ListUsualSets& usual_daemon_sets) {
   const std::string usual = options.domain + "/" + options.driver;
@@ -183,7 +183,7 @@ absl::StatusOr<std::optional<Reported>> Choose(std::vector<Reported> reports, co
         fmt::format("--lease-namespace: Leases of several namespaces report the options of {}, name one: {}",
                     reports.front().Driver(), absl::StrJoin(Distinct(reports, &Reported::Lease), ", ")));
   }
-  // An operator that was renamed leaves its Lease behind.
+  // A renamed operator leaves its old Lease behind.
   return *std::max_element(reports.begin(), reports.end(),
                            [](const Reported& a, const Reported& b) { return a.renewed < b.renewed; });
 }

@@ -1,5 +1,5 @@
-// Options that operators report through annotations of their Leases (OptionsAnnotation in service/upgrade_service.h). They apply where
-// the command line leaves an option open.
+// Options that operators report in annotations of their Leases (OptionsAnnotation in service/upgrade_service.h). They
+// apply to options that the command line does not set.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_OPTIONS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_OPTIONS_H_
 
@@ -15,15 +15,15 @@
 
 namespace upgradectl {
 
-/// Returns whether the text, such as a dump, may contain such an annotation.
+/// Returns true if the text, such as a dump, may contain such an annotation.
 bool MayReportOptions(std::string_view text);
 
 using ListUsualSets = std::function<std::vector<driverupgrade::DaemonSet>()>;
 
 /// Returns the options of the command line, completed by the report of one driver's operator.
 /// - The command line can name the driver, the domain, the namespace or the Lease. Other reports do not apply then.
-/// - Otherwise the driver is gpu of nvidia.com if it is reported, if nothing is reported, or if it has DaemonSets that are
-///   not of a reported driver. `usual_daemon_sets` returns them. Else it is the only driver that is reported.
+/// - Otherwise the driver is gpu of nvidia.com if it is reported, if nothing is reported, or if it has DaemonSets that
+///   do not belong to a reported driver. `usual_daemon_sets` returns them. Else it is the only reported driver.
 /// An annotation that cannot be read adds a line to `notes`. Errors: InvalidArgument if several drivers, or Leases in
 /// several namespaces, are left.
 [[nodiscard]] absl::StatusOr<Options> WithReported(Options options, const std::vector<LeaseFact>& leases,

@@ -36,7 +36,7 @@ absl::Status Named(std::string_view what, const absl::Status& status) {
 absl::StatusOr<absl::Time> ReadTime(std::string_view option, const std::string& text) {
   absl::Time time;
   std::string error;
-  // The first character: ParseTime knows infinite times and leading spaces as well.
+  // Checks the first character, because ParseTime also accepts infinite times and leading spaces.
   const bool digit = !text.empty() && text[0] >= '0' && text[0] <= '9';
   if (digit && absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return time;
   return absl::InvalidArgumentError(
@@ -68,10 +68,10 @@ std::string ValidationSelector(const Options& options) {
   return options.validation_selector.value_or(usual == nullptr ? "" : std::string(usual->validation_selector));
 }
 
-// Of the options as they were typed, what another command needs to be about the same.
+// Returns the typed options that another command needs to refer to the same objects.
 std::vector<std::pair<std::string, std::optional<std::string>>> OptionsAgain(const Options& options) {
   const Options silent;
-  // Without the name the command could be about another driver that reports its options.
+  // Without the name, the command could refer to another driver that reports its options.
   const bool is_named = options.driver_named && !options.reporting_drivers.empty();
   std::vector<std::pair<std::string, std::optional<std::string>>> again;
   const auto text = [&](const char* name, const std::string& value, const std::string& otherwise = {}) {
@@ -197,7 +197,7 @@ absl::Status LoadPlace(const Options& options, Request& request) {
   return absl::OkStatus();
 }
 
-// The snapshot and the state machine have the same, as in an engine.
+// The snapshot and the state machine have the same requestor, as in an engine.
 absl::Status LoadRequestor(const Options& options, Question& request) {
   absl::StatusOr<std::optional<RequestorOptions>> requestor = examples::ReadRequestorArguments(options.requestor);
   if (!requestor.ok()) return requestor.status();
@@ -216,7 +216,7 @@ absl::Status LoadReported(const std::string& engine, Request& request) {
   return absl::OkStatus();
 }
 
-// Same as gpu_operator::GpuPodFilter: a claim that was not read counts.
+// Same as gpu_operator::GpuPodFilter: a claim that was not read counts as using a GPU.
 driverupgrade::PodFilter GpuPodFilter(std::map<std::string, bool, std::less<>> gpu_claims) {
   return [gpu_claims = std::move(gpu_claims)](const driverupgrade::CallContext&, const driverupgrade::Pod& pod) {
     if (IsFinished(pod)) return false;
@@ -228,7 +228,7 @@ driverupgrade::PodFilter GpuPodFilter(std::map<std::string, bool, std::less<>> g
   };
 }
 
-// Returns a filter of the pods that use the driver; null if the operator cannot tell.
+// Returns a filter for the pods that use the driver; null if the operator cannot identify them.
 driverupgrade::PodFilter UsersOf(const Options& options, const Facts& facts) {
   const driverupgrade::PodFilter gpu_pods = GpuPods(options) ? GpuPodFilter(facts.gpu_claims) : nullptr;
   if (options.resources.empty()) return gpu_pods;
@@ -250,7 +250,7 @@ absl::StatusOr<bool> LoadsSameGpuDriver(const driverupgrade::CallContext&, const
   return gpu_operator::LoadsSameDriver(running, wanted);
 }
 
-// The default values of policies of this driver.
+// Returns the default values for policies of this driver.
 PolicyDefaults DefaultsOf(const Options& options) {
   std::string_view name = options.defaults;
   const UsualDriver* usual = UsualDriverOf(options);
@@ -262,7 +262,7 @@ PolicyDefaults DefaultsOf(const Options& options) {
 
 bool IsPolicyFile(const Options& options) { return !options.policy.empty() && !EngineOfLive(options.policy); }
 
-// The file's, the custom resource's, or what the operator reports.
+// Loads the policy from the file, from the custom resource, or from the operator's report.
 absl::Status LoadPolicy(const Options& options, Request& request) {
   const PolicyDefaults& defaults = request.defaults;
   Question& question = request.question;
@@ -364,7 +364,7 @@ absl::StatusOr<Request> LoadDriver(const Options& options) {
   Request request{.question = {.identity = *std::move(identity)}};
   request.defaults = DefaultsOf(options);
   Question& question = request.question;
-  // As in an engine: pods that use the driver are evicted if the operator can tell which they are.
+  // Same as in an engine: pods that use the driver are evicted if the operator can identify them.
   question.snapshot.uses_driver = UsersOf(options, request.facts);
   if (const absl::Status status = LoadPlace(options, request); !status.ok()) return status;
   if (const absl::Status status = LoadValidation(options, question.machine); !status.ok()) return status;
@@ -379,7 +379,7 @@ absl::StatusOr<Request> LoadDriver(const Options& options) {
 
 namespace {
 
-// Follows devices if the policy isolates them. Whether it does.
+// Includes devices if the policy isolates them. Returns true if it does.
 bool FollowDevices(Request& request) {
   const driverupgrade::IsolationPolicy& isolation = request.question.policy.isolation;
   const bool isolates = isolation.scope != driverupgrade::IsolationScope::kNode;
@@ -393,7 +393,7 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
   absl::StatusOr<Request> request = LoadDriver(options);
   if (!request.ok()) return request;
   Wanted first = wanted;
-  // A file with mistakes is refused before a cluster is read.
+  // Reject an invalid file before reading the cluster.
   if (IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
     first.devices = FollowDevices(*request);
@@ -402,7 +402,7 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
   if (!IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
     if (!FollowDevices(*request) || options.source.IsDump()) return request;
-    // The policy has come with the objects. Devices are many, so they are read only now.
+    // The policy was read with the objects. Because devices are numerous, they are read only now.
     first.devices = true;
     if (const absl::Status status = LoadObjects(options, first, read, *request); !status.ok()) return status;
   }

@@ -1,4 +1,4 @@
-// What the options name, read and checked.
+// Reads and checks the input that the options name.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_REQUEST_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_REQUEST_H_
 
@@ -23,7 +23,7 @@
 
 namespace upgradectl {
 
-/// Gives the cluster's objects as one list: ReadDump or ReadLive.
+/// Returns the cluster's objects as one list: ReadDump or ReadLive.
 using ReadObjects =
     std::function<absl::StatusOr<std::string>(const driverupgrade::DriverIdentity& identity, const DriverPlace& place,
                                               const Wanted& wanted, std::vector<std::string>& notes)>;
@@ -31,45 +31,46 @@ using ReadObjects =
 struct Request {
   driverupgrade::whatif::Question question;
   Facts facts = {};
-  /// The time that the Leases are compared with; nullopt: they were not read. Of a dump without `--at` it is the newest time
-  /// that the dump has, as it may be old.
+  /// Time with which the Leases are compared; nullopt if they were not read. For a dump without `--at`, the newest time
+  /// in the dump, because the dump may be old.
   std::optional<absl::Time> leases_at = std::nullopt;
   DriverPlace place = {};
-  /// Where the policy is from: a file, the custom resource, or the Lease of an operator that reports it. Empty: nobody
-  /// knows it, and the question has one that says no more than autoUpgrade.
+  /// Source of the policy: a file, the custom resource, or the Lease of an operator that reports it. Empty if the
+  /// policy is unknown; the question then contains a policy with only autoUpgrade.
   std::string policy_source = {};
-  /// Whose Lease that is; nullopt: it is from elsewhere.
+  /// Lease of the operator that reports the policy; nullopt for other sources.
   std::optional<LeaseFact> policy_reporter = std::nullopt;
-  /// The options that say which cluster, driver and policy this is about, with their values, flags without, for other commands about
-  /// the same. Those that say nothing new are left out, and a dump, which commands do not act on.
+  /// The options that identify this cluster, driver and policy, for other commands about the same. Flags have no
+  /// values. Redundant options are left out, and so is a dump, because commands do not act on a dump.
   std::vector<std::pair<std::string, std::optional<std::string>>> options = {};
   /// Default values of policies.
   driverupgrade::PolicyDefaults defaults = {};
-  /// Lease with the report that completes the command line; empty: none does.
+  /// Lease whose report completes the command line; empty if no report is used.
   std::string options_source = {};
-  /// Drivers whose operators report their options, as `example.com/fpga`.
+  /// Drivers whose operators report their options, such as `example.com/fpga`.
   std::set<std::string> reporting_drivers = {};
-  /// The document of the operator that leads; nullopt: it was not asked, or gave no answer.
+  /// Document of the leading operator; nullopt if it was not requested, or if the operator did not return it.
   std::optional<OperatorView> view = std::nullopt;
-  /// The reason why it gave none; empty if it was not asked.
+  /// Reason why the document is missing; empty if it was not requested.
   std::string view_trouble = {};
-  /// What could not be read, for people.
+  /// Objects that could not be read, for the user.
   std::vector<std::string> notes = {};
 };
 
 /// Returns the input of a preflight and of a simulation. It refers to the request.
 driverupgrade::whatif::Situation SituationOf(const Request& request);
 
-/// Which driver, and where its objects are; without the cluster's objects. Errors: one line that begins with the option.
+/// Determines the driver and the location of its objects, without reading the objects. Errors have one line that starts
+/// with the option.
 [[nodiscard]] absl::StatusOr<Request> LoadDriver(const Options& options);
 
-/// Everything. Errors: one line that begins with the option or the file it is about.
+/// Loads everything. Errors have one line that starts with the option or the file.
 [[nodiscard]] absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const ReadObjects& read);
 
-/// Whether upgradectl knows where the objects of this driver are usually.
+/// Returns true if upgradectl knows the usual location of this driver's objects.
 bool HasUsualPlace(const std::string& domain, const std::string& driver);
 
-/// A file with a policy, as Load reads it.
+/// Reads a policy file as Load does.
 [[nodiscard]] absl::StatusOr<driverupgrade::UpgradePolicy> LoadPolicyFile(
     const std::string& path, const driverupgrade::PolicyDefaults& defaults,
     const driverupgrade::DriverIdentity& identity);

@@ -18,7 +18,7 @@ using driverupgrade::OnTimeout;
 // One rule of a role.
 struct Rule {
   std::string_view group;
-  // With its subresource: "pods/eviction".
+  // Including the subresource: "pods/eviction".
   std::initializer_list<std::string_view> resources;
   std::initializer_list<std::string_view> verbs;
   std::string name = {};
@@ -38,7 +38,8 @@ void Add(const std::string& ns, const Rule& rule, std::vector<NeededRight>& righ
   }
 }
 
-// A Lease whose name is not known has the name of the ledger. If the operator reports nothing, neither name may be known.
+// A Lease whose name is not known has the name of the ledger. If the operator reports nothing, both names may be
+// unknown.
 void AddOperatorNamespace(const DriverPlace& place, std::vector<NeededRight>& rights) {
   const std::string& lease = place.lease.empty() ? place.ledger : place.lease;
   const std::string& lease_ns = place.lease.empty() ? place.ledger_ns : place.lease_ns;
@@ -60,14 +61,14 @@ void AddBase(const DriverPlace& place, std::vector<NeededRight>& rights) {
   AddOperatorNamespace(place, rights);
 }
 
-// Beside base: base for claims, and deploy/rbac/cluster-policy.
+// Adds to base: base for claims, and deploy/rbac/cluster-policy.
 void AddGpu(std::vector<NeededRight>& rights) {
   Add("", {"resource.k8s.io", {"resourceclaims"}, {"get"}}, rights);
   Add("", {"nvidia.com", {"clusterpolicies", "nvidiadrivers"}, {"list", "watch"}}, rights);
   Add("", {"nvidia.com", {"clusterpolicies/status", "nvidiadrivers/status"}, {"patch"}}, rights);
 }
 
-// Beside base: deploy/rbac/ofed.
+// Adds to base: deploy/rbac/ofed.
 void AddOfed(const DriverPlace& place, std::vector<NeededRight>& rights) {
   Add("", {"mellanox.com", {"nicclusterpolicies", "nicnodepolicies"}, {"list", "watch"}}, rights);
   Add("", {"mellanox.com", {"nicclusterpolicies/status", "nicnodepolicies/status"}, {"patch"}}, rights);

@@ -1,4 +1,4 @@
-// What the operator of a driver has to be allowed, and whether it is: the API server is asked.
+// The permissions that the operator of a driver needs, and a check of them by the API server.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_RIGHTS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_RIGHTS_H_
 
@@ -14,33 +14,33 @@
 namespace upgradectl {
 
 struct NeededRight {
-  /// Empty: in all namespaces.
+  /// Empty for all namespaces.
   std::string ns = {};
   std::string group = {};
   std::string resource = {};
   std::string subresource = {};
   std::string verb = {};
-  /// Of the one object that it is about; empty: of all.
+  /// Name of the only object it covers; empty for all objects.
   std::string name = {};
   /// "patch nodes", "get configmaps/nvidia-gpu-driver-upgrade in gpu-operator".
   std::string ToString() const;
 };
 
-/// What the roles of deploy/rbac give to the operator of this driver, for this policy and this mode: base, and for `gpu` and
-/// `ofed` of nvidia.com what their operators need beside that.
+/// Returns the permissions in the roles of deploy/rbac for the operator of this driver, with this policy and mode.
+/// These are base and, for `gpu` and `ofed` of nvidia.com, the additional permissions of their operators.
 std::vector<NeededRight> RightsNeeded(const Request& request);
 
-/// Whose rights: of whoever asks ("self"), or of a ServiceAccount ("NAMESPACE/NAME").
+/// The account whose permissions are checked: the user of the command ("self"), or a ServiceAccount ("NAMESPACE/NAME").
 struct Account {
   std::string ns = {};
   std::string name = {};
   bool IsSelf() const { return name.empty(); }
 };
-/// Errors: InvalidArgument, a line that begins with the option.
+/// Errors: InvalidArgument with a line that starts with the option.
 [[nodiscard]] absl::StatusOr<Account> ParseAccount(std::string_view text);
 
-/// Those of `needed` that the account does not have, as text, by one review each. Errors: those of the transport;
-/// PermissionDenied if the server answers no such question.
+/// Returns the permissions in `needed` that the account does not have, as text. Sends one review for each. Errors: the
+/// errors of the transport, or PermissionDenied if the server refuses such reviews.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> RightsMissing(driverupgrade::HttpTransport& transport,
                                                                      const std::vector<NeededRight>& needed,
                                                                      const Account& account);

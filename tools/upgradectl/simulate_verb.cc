@@ -50,7 +50,8 @@ absl::StatusOr<Policies> PoliciesOf(const Options& options, const Request& reque
   return policies;
 }
 
-// Returns a text about the nodes that a simulation leaves out although the driver's label is set on them; empty if it leaves out no node.
+// Returns a text about the nodes that a simulation leaves out although they carry the driver's label; empty if it
+// leaves out none.
 std::string LeftOut(const Request& request) {
   std::set<std::string> with_driver;
   for (const driverupgrade::Pod& pod : request.question.cluster.pods) {

@@ -68,7 +68,7 @@ absl::Status List(HttpTransport& transport, const Collection& collection, MixedL
       for (json::Value& item : page["items"].GetArray())
         list.Add(item, collection.kind, collection.api_version, page.GetAllocator());
     } else {
-      list.Add(page, collection.kind, collection.api_version, page.GetAllocator());  // one object
+      list.Add(page, collection.kind, collection.api_version, page.GetAllocator());  // a single object
     }
     next = Text(page, {"metadata", "continue"});
   } while (!next.empty());
@@ -79,7 +79,7 @@ std::string Namespaced(std::string_view group, const std::string& ns, std::strin
   return fmt::format("{}/namespaces/{}/{}", group, ns, resource);
 }
 
-// Without these there is nothing to show; a LiveView follows them.
+// Returns the collections that every display needs; a LiveView watches them.
 std::vector<Collection> Followed(const DriverPlace& place, const Wanted& wanted) {
   const std::pair<std::string, std::string> selected = {"labelSelector", place.labels};
   const Collection pods = wanted.all_pods
@@ -96,7 +96,7 @@ Collection Leases(const std::string& ns) {
   return {Namespaced(fmt::format("/apis/{}", kLeaseGroup), ns, "leases"), kLeaseGroup, "Lease", {}};
 }
 
-// Whether the custom resource is in the list, with the section of the policy.
+// Returns true if the list contains the custom resource with the section of the policy.
 bool HasPolicy(const MixedList& list, const DriverPlace& place) {
   const absl::StatusOr<Facts> facts = ReadFacts(list.Text(), "", place.policy);
   return facts.ok() && facts->policy && !facts->policy->section_json.empty();
@@ -126,7 +126,7 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
       extras.push_back({fmt::format("/apis/{}/{}", group, resource), group, kind, {}});
     }
   }
-  // By a list: one that is not there is no trouble.
+  // Listed rather than read by name, because a missing ledger is not an error.
   if (!place.ledger.empty() && wanted.ledger) {
     extras.push_back({Namespaced("/api/v1", place.ledger_ns, "configmaps"),
                       "v1",
@@ -147,7 +147,7 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
 void MixedList::Add(json::Value& item, const std::string& kind, const std::string& api_version,
                     json::Document::AllocatorType& allocator) {
   if (!item.IsObject()) return;
-  // The name stands for the kind: a resource that is read alone says its kind itself.
+  // `kind` can be the name of a resource, because an object that is read alone contains its own kind.
   const std::string key = kind + "/" + upgradectl::Text(item, {"metadata", "namespace"}) + "/" +
                           upgradectl::Text(item, {"metadata", "name"});
   if (known_.contains(key)) return;
@@ -290,7 +290,7 @@ absl::StatusOr<std::string> ListDaemonSets(HttpTransport& transport, const std::
 }
 
 absl::StatusOr<std::string> ListLeases(HttpTransport& transport, const std::string& ns) {
-  // Every node renews a Lease of its own in kube-node-lease.
+  // Every node renews its own Lease in kube-node-lease.
   const Collection all{fmt::format("/apis/{}/leases", kLeaseGroup),
                        kLeaseGroup,
                        "Lease",
@@ -334,7 +334,7 @@ absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list, con
     const auto label = node.labels.find(identity.StateLabel());
     const auto state =
         label == node.labels.end() ? std::nullopt : driverupgrade::ParseUpgradeState(std::string(label->second));
-    // Of a node that is cordoned already the pods count in its first pass.
+    // The pods of a node that is already cordoned matter in its first pass.
     const bool named = std::find(wanted.nodes.begin(), wanted.nodes.end(), node.name) != wanted.nodes.end();
     if (named || node.unschedulable || (state && driverupgrade::IsInProgress(*state))) names.insert(node.name);
   }

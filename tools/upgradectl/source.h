@@ -1,5 +1,5 @@
-// Where the cluster's objects come from: a dump in a file, or the API server. Both are one text, so that what is done with
-// them is the same.
+// The source of the cluster's objects: a dump in a file, or the API server. Both provide one text, so that all further
+// steps are the same.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_SOURCE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_SOURCE_H_
 
@@ -21,14 +21,14 @@
 
 namespace upgradectl {
 
-/// More is no dump, but a mistake that would fill the memory. 5,000 nodes with 150,000 pods of 6.2 kB, as running pods
-/// are, make 1.0 GB.
+/// A longer text is a mistake rather than a dump, and would fill the memory. 5,000 nodes with 150,000 running pods of
+/// 6.2 kB need 1.0 GB.
 inline constexpr std::size_t kDumpBytesMax = std::size_t{2} << 30;
 inline constexpr std::size_t kPolicyBytesMax = std::size_t{1} << 20;
 
-/// Which cluster, as it was typed; with nothing of it, `default_kubeconfig`.
+/// The cluster, as typed; `default_kubeconfig` if all fields are empty.
 struct SourceOptions {
-  /// A dump; `-` is standard input.
+  /// File with a dump; `-` is standard input.
   std::string cluster = {};
   std::string kubeconfig = {};
   std::string context = {};
@@ -37,112 +37,112 @@ struct SourceOptions {
   bool IsDump() const { return !cluster.empty(); }
 };
 
-/// What a verb looks at.
+/// The objects that a verb reads.
 struct Wanted {
-  /// All pods; otherwise the driver's, and those of nodes in progress.
+  /// Read all pods; otherwise only the driver's pods and the pods on nodes in progress.
   bool all_pods = false;
-  /// The pods of these nodes, too.
+  /// Nodes whose pods are read in addition.
   std::vector<std::string> nodes = {};
   bool events = false;
-  /// Events of the scheduler about pods of the driver's namespace.
+  /// Events of the scheduler for pods in the driver's namespace.
   bool assignments = false;
   bool budgets = false;
-  /// With the Deployments beside them, which tell the operator's version.
+  /// Includes the Deployments, which contain the operator's version.
   bool leases = false;
   bool webhooks = false;
-  /// The custom resource with the policy; of no use to who has been given a file.
+  /// The custom resource with the policy. Not needed if the user has named a file.
   bool policy = true;
-  /// Where that has no policy, the Leases, of which one has what the operator reports.
+  /// If it contains no policy, the Leases, one of which contains the operator's report.
   bool reported = true;
-  /// With the record of the rollout.
+  /// Includes the record of the rollout.
   bool ledger = true;
-  /// ResourceClaims, if a pod that was read has one.
+  /// ResourceClaims, if a pod has one.
   bool claims = false;
-  /// DeviceTaintRules, ResourceClaims and ResourceSlices of the cluster, for a policy that isolates devices.
+  /// DeviceTaintRules, ResourceClaims and ResourceSlices of the cluster, if the policy isolates devices.
   bool devices = false;
-  /// The document of the operator that leads (OperatorView).
+  /// Document of the leading operator (OperatorView).
   bool view = false;
 };
 
-/// What selects the driver's objects on the server.
+/// The selectors of the driver's objects on the server.
 struct DriverPlace {
   std::string ns = {};
   std::string labels = {};
   std::string lease_ns = {};
-  /// The operator's; empty: what it has and what its name ends in tells.
+  /// Name of the operator's Lease; if empty, the content and the end of the name identify the Lease.
   std::string lease = {};
-  /// The ConfigMap of the grants, which has the record of a rollout, too; empty: it is not read.
+  /// ConfigMap of the grants, which also contains the record of a rollout; empty if it is not read.
   std::string ledger_ns = {};
   std::string ledger = {};
   std::optional<PolicyResource> policy = std::nullopt;
-  /// Of the NodeMaintenances; empty: they are not read.
+  /// Namespace of the NodeMaintenances; empty if they are not read.
   std::string requestor_ns = {};
 };
 
-/// Objects of several kinds as one `List`; of an object that is added twice, the first.
+/// Objects of several kinds as one `List`. If an object is added twice, only the first one counts.
 class MixedList {
  public:
-  /// `item` is changed: it gets a kind and an apiVersion if it has none, as the items of a server's list.
+  /// Adds `item`. Sets its kind and apiVersion if they are missing, as in the items of a server's list.
   void Add(json::Value& item, const std::string& kind, const std::string& api_version,
            json::Document::AllocatorType& allocator);
-  /// One object as its JSON text; what is none is left out.
+  /// Adds an object as JSON text. Ignores any other text.
   void AddText(const std::string& object, const std::string& kind, const std::string& api_version);
-  /// What the other list has, in its order, but for what `without` names: `Pod/NAMESPACE/NAME`.
+  /// Adds the objects of the other list in their order, except for those named in `without`: `Pod/NAMESPACE/NAME`.
   void AddAll(const MixedList& other, const std::set<std::string>& without = {});
-  /// Whether the text of some object contains `text`.
+  /// Returns true if the text of an object contains `text`.
   bool Contains(std::string_view text) const;
-  /// The whole text.
+  /// Returns the whole list as text.
   std::string Text() const;
 
  private:
   void Add(const std::string& key, std::string text);
 
-  /// Keys and texts.
+  /// Keys and texts of the objects.
   std::vector<std::pair<std::string, std::string>> items_;
   std::set<std::string> known_;
 };
 
-/// All of `in`. Errors, beginning with `name`: Unavailable; ResourceExhausted beyond `bytes_max`.
+/// Returns all of `in`. Errors start with `name`: Unavailable, or ResourceExhausted beyond `bytes_max`.
 [[nodiscard]] absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std::size_t bytes_max);
-/// As ReadAll; NotFound if it cannot be opened.
+/// Same as ReadAll; NotFound if the file cannot be opened.
 [[nodiscard]] absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t bytes_max);
-/// What the options name. Errors: as ReadFile; of a dump that is too long with what to do.
+/// Returns the dump that the options name. Errors: same as ReadFile; if the dump is too long, the error names a remedy.
 [[nodiscard]] absl::StatusOr<std::string> ReadDump(const SourceOptions& options, std::istream& in,
                                                    std::size_t bytes_max = kDumpBytesMax);
 
-/// Opens no connection. `default_kubeconfig`: the file if the options name none. Errors: those of KubeConfig and of the
-/// backend.
+/// Does not open a connection. `default_kubeconfig` is the file to use if the options name none. Returns the errors of
+/// KubeConfig and of the backend.
 [[nodiscard]] absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> Connect(
     const SourceOptions& options, const std::string& default_kubeconfig);
 
-/// A `List` of the objects that are wanted, as `kubectl get -o json` would print it. What is only there for explanations
-/// (Events, budgets, leases, webhooks, the policy, NodeMaintenances) may be missing or forbidden: `notes` gets a line
-/// then. Errors: `list nodes: 403: ...`.
+/// Returns a `List` of the wanted objects, as `kubectl get -o json` prints it. Objects that only explanations need
+/// (Events, budgets, leases, webhooks, the policy, NodeMaintenances) may be missing or forbidden: this adds a line to
+/// `notes`. Errors: `list nodes: 403: ...`.
 [[nodiscard]] absl::StatusOr<std::string> ReadLive(driverupgrade::HttpTransport& transport,
                                                    const driverupgrade::DriverIdentity& identity,
                                                    const DriverPlace& place, const Wanted& wanted,
                                                    std::vector<std::string>& notes);
 
-/// A `List` of the DaemonSets of all namespaces that have these labels. Errors: as ReadLive.
+/// Returns a `List` of the DaemonSets in all namespaces with these labels. Errors: same as ReadLive.
 [[nodiscard]] absl::StatusOr<std::string> ListDaemonSets(driverupgrade::HttpTransport& transport,
                                                          const std::string& labels);
 
-/// A `List` of the Leases of the namespace, or, if that is empty, of all namespaces except for the nodes' own. Errors: as
-/// ReadLive.
+/// Returns a `List` of the Leases in the namespace. If it is empty, lists all namespaces except for the namespace of
+/// the nodes' own Leases. Errors: same as ReadLive.
 [[nodiscard]] absl::StatusOr<std::string> ListLeases(driverupgrade::HttpTransport& transport, const std::string& ns);
 
-/// What ReadLive reads beside the nodes, the driver's pods and DaemonSets, and the Events: revisions, and what is only
-/// there for explanations. Notes and errors as ReadLive.
+/// Reads the objects of ReadLive except for the nodes, the driver's pods and DaemonSets, and the Events: revisions, and
+/// objects that only explanations need. Notes and errors: same as ReadLive.
 [[nodiscard]] absl::StatusOr<MixedList> ReadBeside(driverupgrade::HttpTransport& transport, const DriverPlace& place,
                                                    const Wanted& wanted, std::vector<std::string>& notes);
 
-/// The nodes of the list whose other pods matter.
+/// Returns the nodes of the list whose other pods matter.
 [[nodiscard]] absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list,
                                                                     const driverupgrade::DriverIdentity& identity,
                                                                     const Wanted& wanted);
-/// Adds the ResourceClaims of the cluster to the list if a pod in it has one. `notes` gets a line if they cannot be read.
+/// Adds the cluster's ResourceClaims to the list if a pod in it has one. `notes` gets a line if they cannot be read.
 void AddClaims(driverupgrade::HttpTransport& transport, MixedList& list, std::vector<std::string>& notes);
-/// All pods of a node.
+/// Returns all pods of a node.
 [[nodiscard]] absl::StatusOr<MixedList> ReadPodsOf(driverupgrade::HttpTransport& transport, const std::string& node);
 
 }  // namespace upgradectl

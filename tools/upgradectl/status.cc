@@ -31,17 +31,17 @@ using driverupgrade::whatif::EnteredState;
 using driverupgrade::whatif::NodeReport;
 using driverupgrade::whatif::Report;
 
-// History of each node that exists, by its Events. Events of a node that was deleted stay for an hour.
+// The history of each existing node, from its Events. Events of a deleted node remain for an hour.
 struct History {
   std::map<std::string, std::map<UpgradeState, absl::Time>> entered = {};
-  // When each node was last cordoned for an upgrade.
+  // Time at which each node was last cordoned for an upgrade.
   std::map<std::string, absl::Time> started = {};
-  // Durations of nodes that this rollout has upgraded, and when its first node was cordoned.
+  // Durations of the nodes that this rollout has upgraded, and the time at which its first node was cordoned.
   std::vector<absl::Duration> took = {};
   std::optional<absl::Time> began = std::nullopt;
 };
 
-// A node that waits, or is done with an old driver pod, was upgraded by an earlier rollout.
+// A node that waits, or that is done with an old driver pod, was upgraded by an earlier rollout.
 bool IsOfThisRollout(const NodeReport& node) {
   const UpgradeState state = node.plan.from;
   if (state == UpgradeState::kUnknown || state == UpgradeState::kUpgradeRequired) return false;
@@ -86,7 +86,7 @@ std::optional<absl::Time> Since(const Node& node, UpgradeState state, const Requ
 }
 
 std::optional<Remaining> RemainingOf(const RolloutStatus& status, const std::vector<absl::Duration>& took) {
-  // Of fewer nodes a spread says nothing.
+  // The spread of fewer nodes is not meaningful.
   constexpr std::size_t kEnough = 3;
   const int nodes = status.totals.total - status.totals.done - status.totals.not_ready - status.totals.failed;
   const bool stands = status.frozen || status.paused || status.budget.Halted();
@@ -99,7 +99,8 @@ std::optional<Remaining> RemainingOf(const RolloutStatus& status, const std::vec
       .low = quantile(10), .middle = quantile(50), .high = quantile(90), .measured = static_cast<int>(took.size())};
 }
 
-// A holder begins with the name of its pod, and that with the name of the Deployment; of several the longest.
+// A holder starts with the name of its pod, which starts with the name of the Deployment. If several match, returns the
+// longest.
 std::string VersionOf(const LeaseFact& leader, const Facts& facts) {
   const DeploymentFact* found = nullptr;
   for (const DeploymentFact& deployment : facts.deployments) {
@@ -114,7 +115,7 @@ Phase PhaseOf(const Tally& totals) {
   return totals.pending + totals.in_progress + totals.not_ready > 0 ? Phase::kUnderWay : Phase::kDone;
 }
 
-// Nodes that have no label yet, or that are done and have an old pod, wait as well.
+// Nodes without a label, and nodes that are done but have an old pod, wait as well.
 Phase PhaseOf(const RolloutStatus& status) {
   const bool waits = std::any_of(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
     return node.moves || (node.gate && !driverupgrade::TraitsOf(node.gate->reason).ends_rollout);
@@ -163,10 +164,11 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
   return rows;
 }
 
-// Returns the failure of the last request about the node, while nothing else says why the node does not move; empty if it has moved
-// since. The times are whole seconds: of a request and a transition in one second the transition counts.
+// Returns the failure of the last request about the node, if nothing else explains why the node does not move. Empty if
+// it has moved since. The times are whole seconds: if a request and a transition have the same second, the transition
+// counts.
 std::string FailureOf(const NodeView& node, absl::Time at) {
-  // No pause between two attempts is that long: after it, another request has succeeded.
+  // Pauses between two attempts are shorter. After this time, another request has succeeded.
   constexpr absl::Duration kRecent = absl::Minutes(15);
   const std::optional<Gate>& gate = node.status.gate;
   if (node.failed_requests.empty() || (gate && gate->reason != GateReason::kUnsettled)) return "";
@@ -175,7 +177,7 @@ std::string FailureOf(const NodeView& node, absl::Time at) {
   return has_moved || at - last.at > kRecent ? "" : last.message;
 }
 
-// Adds the facts that a pass of our own does not have.
+// Adds the facts that upgradectl's own pass does not have.
 void AddView(const OperatorView& view, RolloutStatus& status) {
   status.frozen = !view.fleet.auto_upgrade;
   status.paused = view.fleet.paused;
@@ -189,7 +191,7 @@ void AddView(const OperatorView& view, RolloutStatus& status) {
   }
 }
 
-// The clock of the engine that wrote the record may be ahead.
+// The clock of the engine that wrote the record may be fast.
 std::optional<absl::Time> BeganOf(const Request& request, const Report& report, const History& history) {
   if (!report.rollout || !report.rollout->began) return history.began;
   return std::min(*report.rollout->began, request.question.at);
@@ -230,7 +232,7 @@ bool HasEnded(const RolloutStatus& status) {
     if (node.moves) return false;
     if (!node.gate) return node.state == UpgradeState::kDone && (node.pod.empty() || node.pod_ready);
     const driverupgrade::GateTraits& traits = driverupgrade::TraitsOf(node.gate->reason);
-    // A turn comes by a node that moves, which is one of the others here.
+    // A node gets its turn from a node that moves, which is one of the others here.
     const bool waits_for_turn = node.gate->reason == GateReason::kMaxParallel ||
                                 node.gate->reason == GateReason::kMaxUnavailable ||
                                 node.gate->reason == GateReason::kStage || node.gate->reason == GateReason::kGroup;
@@ -299,7 +301,7 @@ RolloutStatus StatusOf(const Request& request, const Report& report) {
     status.findings.push_back(*std::move(none));
     status.phase = Phase::kFailed;
   }
-  // Notes from a server that refuses the ledger say so already.
+  // Notes from a server that refuses the ledger already report this.
   const bool is_told = std::any_of(status.notes.begin(), status.notes.end(), [](const std::string& note) {
     return note.find("/configmaps: ") != std::string::npos;
   });

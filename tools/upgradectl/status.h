@@ -1,4 +1,4 @@
-// Where a rollout stands: from the objects of the cluster to lines.
+// The progress of a rollout: from the objects of the cluster to lines.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_STATUS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_STATUS_H_
 
@@ -26,15 +26,15 @@ struct NodeStatus {
   driverupgrade::UpgradeState state = driverupgrade::UpgradeState::kUnknown;
   std::optional<absl::Time> since = std::nullopt;
   std::optional<driverupgrade::Gate> gate = std::nullopt;
-  /// It waits for nothing but the next pass of an operator, as far as a pass of upgradectl's own can tell.
+  /// The node waits only for the next pass of an operator, as far as upgradectl's own pass can determine.
   bool moves = false;
-  /// Of the driver pod; empty without one.
+  /// Revision of the driver pod; empty if there is no pod.
   std::string revision = {};
   std::string pod = {};
   bool pod_ready = false;
   bool cordoned = false;
   bool ready = true;
-  /// Cause of the failure, from the annotation on a failed node; empty without one.
+  /// Cause of the failure, from the annotation on a failed node; empty if it is not set.
   std::string failure_cause = {};
   /// The failure of the operator's last request about the node, if no other cause holds the node. Empty if no request
   /// failed, or if the operator was not queried.
@@ -44,16 +44,16 @@ struct NodeStatus {
 enum class Phase : std::uint8_t { kDone, kUnderWay, kFailed };
 std::string_view ToString(Phase phase);
 
-/// How long it will take yet, by what the nodes that are done took.
+/// Estimate of the remaining time, from the durations of the nodes that are done.
 struct Remaining {
   absl::Duration low = {};
   absl::Duration middle = {};
   absl::Duration high = {};
-  /// How many nodes it is drawn from.
+  /// Number of nodes on which the estimate is based.
   int measured = 0;
 };
 
-/// As the operator tells it.
+/// A pass as the operator reports it.
 struct OperatorPass {
   absl::Duration age = {};
   /// Empty if the pass succeeded.
@@ -62,9 +62,9 @@ struct OperatorPass {
 
 struct RolloutStatus {
   std::string driver = {};
-  /// Empty: nobody knows the policy, and then nothing below that comes from it is shown.
+  /// Empty if the policy is unknown; all fields below that depend on it are not shown then.
   std::string policy_source = {};
-  /// Whose Lease that is; nullopt: it is from elsewhere.
+  /// Lease of the operator that reports the policy; nullopt for other sources.
   std::optional<LeaseFact> policy_reporter = std::nullopt;
   absl::Time at = absl::UnixEpoch();
   Phase phase = Phase::kDone;
@@ -72,55 +72,58 @@ struct RolloutStatus {
   bool paused = false;
   driverupgrade::Tally totals = {};
   driverupgrade::UpgradeBudget budget = {};
-  /// nullopt: the policy has no rollout.
+  /// nullopt if the policy has no rollout.
   std::optional<driverupgrade::RolloutStatus> rollout = std::nullopt;
-  /// When this rollout began, by its record; without a record, when its first node was cordoned, as far back as Events go.
+  /// Start of this rollout, from its record. Without a record, the time at which its first node was cordoned, as far
+  /// back as Events go.
   std::optional<absl::Time> began = std::nullopt;
   std::optional<Remaining> remaining = std::nullopt;
   std::optional<LeaseFact> leader = std::nullopt;
   /// Result of OperatorTrouble.
   std::string operator_trouble = {};
-  /// The operator's last pass; nullopt: what is shown is a pass of upgradectl's own.
+  /// The operator's last pass; nullopt if the result of upgradectl's own pass is shown.
   std::optional<OperatorPass> operator_pass = std::nullopt;
-  /// The reason why the operator's own view is missing; empty if it is shown, or was not asked for.
+  /// Reason why the operator's own view is missing; empty if it is shown, or was not requested.
   std::string view_trouble = {};
-  /// Of the Deployment that the leader's pod is of; empty: it cannot be told.
+  /// Version of the Deployment that the leader's pod belongs to; empty if unknown.
   std::string leader_version = {};
   std::vector<NodeStatus> nodes = {};
   std::vector<driverupgrade::Finding> findings = {};
   std::vector<std::string> notes = {};
 };
 
-/// Returns the operator's view, as if a pass of our own had found it.
+/// Returns the operator's view in the form of a pass of our own.
 driverupgrade::whatif::Report ReportOf(const OperatorView& view);
 
-/// `report`: the answer to the request's question, or ReportOf its view.
+/// `report` is the result for the request's question, or ReportOf its view.
 RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Report& report);
 
-/// Nothing moves any more: all nodes are done; or some have failed, and nobody else moves without a person. A rollout
-/// without failures that waits for a person goes on, for that person is expected.
+/// Returns true if nothing moves any longer: all nodes are done, or some have failed and all others wait for an
+/// administrator. A rollout without failures that waits for an administrator continues, because that action is
+/// expected.
 bool HasEnded(const RolloutStatus& status);
 
 /// Returns the finding NoDaemonSet if the cluster has neither a node nor a DaemonSet of the driver.
 std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, const driverupgrade::Tally& totals);
 
-/// States that the record of the rollout is missing, and where it was expected.
+/// Returns a text that the record of the rollout is missing, with its expected location.
 std::string NoRecord(const Request& request);
 
-/// The gate of a node, with what the server would answer to its evictions: the plan of a pass cannot know that.
+/// Returns the gate of a node. Considers the server's response to its evictions, which the plan of a pass cannot know.
 std::optional<driverupgrade::Gate> TrueGate(const Request& request, const driverupgrade::whatif::NodeReport& report);
 
-/// Lines that come before all else: no operator works, what is shown is not what the operator finds, its last pass failed. Usually empty.
+/// Returns the lines that come first: no operator works, the output does not show the operator's view, or its last pass
+/// failed. Usually empty.
 std::string FormatWarnings(const RolloutStatus& status, const Screen& screen);
 
-/// `wide`: with times, pods and driver revisions.
+/// `wide` adds times, pods and driver revisions.
 std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& screen);
-/// Members are listed in tools/upgradectl/README.md.
+/// The members are listed in tools/upgradectl/README.md.
 std::string FormatStatusJson(const RolloutStatus& status);
 std::string FormatStatusYaml(const RolloutStatus& status);
 
-/// "3 gangs, 2 groups of nodes that start together: 3 interruptions; in the order of names there would be 7; so far 2 interruptions of 2 gangs".
-/// Empty without gangs.
+/// Returns, for example, "3 gangs, 2 groups of nodes that start together: 3 interruptions; in the order of names there
+/// would be 7; so far 2 interruptions of 2 gangs". Empty if there are no gangs.
 std::string GangsText(const driverupgrade::RolloutStatus& rollout);
 
 }  // namespace upgradectl

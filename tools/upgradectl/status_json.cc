@@ -14,7 +14,7 @@ using driverupgrade::Finding;
 using driverupgrade::Gate;
 using driverupgrade::whatif::TimeText;
 
-// The document of FormatStatusJson.
+// Builds the document of FormatStatusJson.
 class StatusDocument {
  public:
   explicit StatusDocument(const RolloutStatus& status) {

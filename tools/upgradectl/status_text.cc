@@ -21,7 +21,7 @@ Colour ColourOf(UpgradeState state) {
   return driverupgrade::IsInProgress(state) ? Colour::kYellow : Colour::kNone;
 }
 
-// Who waits for a person is not to be overlooked.
+// Highlights the gates that need an administrator.
 Colour ColourOf(const Gate& gate) {
   const driverupgrade::GateTraits& traits = driverupgrade::TraitsOf(gate.reason);
   if (traits.is_wish) return Colour::kCyan;
@@ -30,7 +30,7 @@ Colour ColourOf(const Gate& gate) {
 
 std::string Left(std::optional<int> max) { return max ? fmt::format(" of {}", *max) : ""; }
 
-// "-required" is in most names and tells nothing in a narrow column.
+// Most names contain "-required", which is not useful in a narrow column.
 std::string ShortState(UpgradeState state) {
   std::string text(driverupgrade::ToString(state));
   if (const std::size_t at = text.find("-required");
@@ -40,7 +40,7 @@ std::string ShortState(UpgradeState state) {
   return text;
 }
 
-// Shows `failure_cause` instead of the detail of the gate: administrators need to know what to repair.
+// Shows `failure_cause` instead of the detail of the gate, because administrators need to know what to repair.
 std::string GateCell(const std::optional<Gate>& gate, absl::Time at, bool wide, const std::string& failure_cause = {}) {
   if (!gate) return "-";
   std::string text(driverupgrade::ToString(gate->reason));
@@ -112,7 +112,7 @@ std::string Limits(const RolloutStatus& status, const Screen& screen) {
   return text + "\n";
 }
 
-// "canary, 1 of 3: 2 of 2 done; Soak 35m: stage canary soaks for 1h".
+// Returns, for example, "canary, 1 of 3: 2 of 2 done; Soak 35m: stage canary soaks for 1h".
 std::string StageLine(const driverupgrade::RolloutStatus& rollout, absl::Time at) {
   const auto open = static_cast<std::size_t>(rollout.open);
   if (rollout.stages.size() < 2 || open >= rollout.stages.size()) return "";

@@ -33,18 +33,18 @@ std::string Formatted(const RolloutStatus& status, const Options& options, const
 }
 
 const Wanted kWanted{.events = true, .budgets = true, .leases = true, .view = true};
-// Ages and times grow although nothing changes.
+// Refresh interval: ages and times grow although nothing changes.
 constexpr absl::Duration kPatience = absl::Seconds(10);
-// Until it is said that there is nothing to show yet.
+// Time after which a notice reports that there is nothing to show yet.
 constexpr absl::Duration kPatienceAtFirst = absl::Seconds(3);
 
-// On a terminal each picture takes the place of the one before.
+// On a terminal, each picture replaces the previous one.
 std::string Picture(const RolloutStatus& status, const Options& options, const Screen& screen) {
   const std::string text = Formatted(status, options, screen);
   return screen.columns > 0 ? "\x1b[H\x1b[2J" + text : text;
 }
 
-// What keeps a picture from being new, said once. An empty text says nothing.
+// Reports each reason for an outdated picture once. An empty text reports nothing.
 class Complaints {
  public:
   explicit Complaints(std::ostream& err) : err_(err) {}
@@ -58,14 +58,14 @@ class Complaints {
   std::string last_;
 };
 
-// A server that is away fails all watches, by the same words.
+// If the server is unavailable, all watches fail with the same text.
 std::string Shortened(const std::vector<std::string>& troubles) {
   if (troubles.empty()) return "";
   if (troubles.size() == 1) return troubles.front();
   return fmt::format("{}, and {} more like that", troubles.front(), troubles.size() - 1);
 }
 
-// Waiting may help.
+// Returns true if the error may pass.
 bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status) ||
          absl::IsResourceExhausted(status) || absl::IsInternal(status);
@@ -105,7 +105,7 @@ absl::StatusOr<int> Watch(const Options& typed, const Streams& streams) {
     if (picture != last) streams.out << picture << std::flush;
     last = std::move(picture);
     if (HasEnded(*status)) return ExitCodeOf(status->phase);
-    // A fleet changes all the time, and nobody reads faster.
+    // A large fleet changes all the time; limit the rate to a readable one.
     absl::SleepFor(streams.between_pictures);
   }
   return kExitOutput;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kNarrow = 12;
-// The name of a gate fits.
+// Wide enough for the name of a gate.
 constexpr std::size_t kLastAtLeast = 16;
 
 std::vector<std::size_t> Widths(const std::vector<TableRow>& rows) {
@@ -27,7 +27,7 @@ std::size_t BeforeLast(const std::vector<std::size_t>& widths) {
   return sum;
 }
 
-// The last column first, then the widest of the others.
+// Shrinks the last column first, then the widest of the others.
 void FitInto(std::size_t columns, std::vector<std::size_t>& widths) {
   if (columns == 0 || widths.empty()) return;
   const std::size_t before = BeforeLast(widths);
@@ -39,7 +39,7 @@ void FitInto(std::size_t columns, std::vector<std::size_t>& widths) {
   }
 }
 
-// The first `columns` characters of UTF-8 text.
+// Returns the first `columns` characters of UTF-8 text.
 std::string_view Head(std::string_view text, std::size_t columns) {
   std::size_t end = 0;
   for (std::size_t taken = 0; end < text.size(); ++end) {
@@ -83,7 +83,7 @@ std::string FormatRows(const std::vector<TableRow>& rows, const Screen& screen) 
       const bool is_last = i + 1 == widths.size();
       const std::string cell = is_last ? CutTo(row[i].text, widths[i]) : CutMiddle(row[i].text, widths[i]);
       text += Paint(cell, row[i].colour, screen);
-      // The last column is not padded: no line ends in spaces.
+      // The last column is not padded, so that no line ends in spaces.
       if (i + 1 < row.size()) text += std::string(widths[i] - Width(cell) + kGap, ' ');
     }
     text += "\n";

@@ -12,9 +12,9 @@ namespace upgradectl {
 
 enum class Colour : std::uint8_t { kNone, kGreen, kYellow, kRed, kCyan, kBold };
 
-/// What the answer is written to.
+/// The output that results are written to.
 struct Screen {
-  /// 0: no terminal, so nothing is cut.
+  /// 0 if the output is not a terminal, so that nothing is cut.
   std::size_t columns = 0;
   bool colour = false;
 };
@@ -26,18 +26,19 @@ struct Cell {
 };
 using TableRow = std::vector<Cell>;
 
-/// `text`, coloured if the screen has colours.
+/// Returns `text`, coloured if the screen has colours.
 std::string Paint(std::string_view text, Colour colour, const Screen& screen);
 
-/// At most `columns` wide; what is cut ends in `…`. 0: whole.
+/// Cuts the text to at most `columns`, with `…` at its end. 0 does not cut.
 std::string CutTo(std::string_view text, std::size_t columns);
 
-/// At most `columns` wide, with `…` in place of its middle: names of nodes often differ at their end. 0: whole.
+/// Cuts the text to at most `columns`, with `…` in its middle, because node names often differ at their ends. 0 does
+/// not cut.
 std::string CutMiddle(std::string_view text, std::size_t columns);
 
-/// Formats the rows, the first of which is the header, in columns with two spaces between. If a line is wider than the
-/// screen, the last column is cut at its end, to 16 columns at least. Then the widest of the other columns are cut in their
-/// middle, to 12 columns at least. No line ends in spaces.
+/// Formats the rows in columns with two spaces between them; the first row is the header. If a line is wider than the
+/// screen, the last column is cut at its end, to at least 16 columns. Then the widest of the other columns are cut in
+/// their middle, to at least 12 columns. No line ends in spaces.
 std::string FormatRows(const std::vector<TableRow>& rows, const Screen& screen);
 
 }  // namespace upgradectl

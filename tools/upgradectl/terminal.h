@@ -1,4 +1,4 @@
-// What the process writes to.
+// The output of the process.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TERMINAL_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TERMINAL_H_
 
@@ -6,7 +6,8 @@
 
 namespace upgradectl {
 
-/// The terminal of the standard output, coloured unless NO_COLOR or TERM say otherwise; no screen if it is none.
+/// Returns the terminal of the standard output, in colour unless NO_COLOR or TERM prevents this. Has no width if the
+/// output is not a terminal.
 Screen ScreenOfOutput();
 
 }  // namespace upgradectl

@@ -1,4 +1,4 @@
-// Text for people.
+// Text for users.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TEXT_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TEXT_H_
 
@@ -10,15 +10,16 @@
 
 namespace upgradectl {
 
-/// Debian's absl::string_view is a type of its own.
+/// Debian's absl::string_view is a separate type.
 inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }
 
-/// Control characters as \xNN: a dump is foreign text and must neither begin a new line nor reach a terminal.
+/// Replaces control characters by \xNN: the text of a dump is untrusted and must neither start a new line nor control
+/// the terminal.
 std::string Printable(std::string_view text);
 
-/// How many columns UTF-8 text takes on a terminal, for scripts with one column a character.
+/// Returns the number of columns that UTF-8 text occupies on a terminal, for scripts with one column per character.
 std::size_t Width(std::string_view text);
 
 }  // namespace upgradectl

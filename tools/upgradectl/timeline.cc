@@ -18,12 +18,12 @@ namespace {
 
 using driverupgrade::UpgradeState;
 
-// By UpgradeState: what waits is grey, what fails is red. Told apart without red and green as well.
+// Indexed by UpgradeState: waiting is grey, failed is red. Distinguishable without red and green as well.
 constexpr std::array<std::string_view, driverupgrade::kAllUpgradeStates.size()> kColours = {
     "#8a8f98", "#b8bec8", "#7fb2e5", "#b58bd9", "#e8a33d", "#d9772b", "#8d6e63",
     "#a1887f", "#2f6fbd", "#17a2a2", "#8ecf9b", "#4caf6a", "#d62839"};
 
-// Of stages, by turns: they stand under their names.
+// Background colours of the stages, in turn. The names of the stages are written on them.
 constexpr std::array<std::string_view, 3> kStageColours = {"#f0d9a8", "#cfe3c4", "#d9cdea"};
 
 std::string NameOf(UpgradeState state) {
@@ -35,7 +35,7 @@ Timeline Empty(const Request& request) {
   return {.driver = request.question.identity.Name(), .failed_hold_slots = !policy.failure_policy};
 }
 
-// A percentage is one of these nodes. Without a known policy there is nothing to draw.
+// A percentage refers to these nodes. If the policy is unknown, there is nothing to draw.
 void AddPolicy(const Request& request, bool policy_known, absl::Time began, Timeline& timeline) {
   if (!policy_known) return;
   timeline.stages = StageBands(request, timeline.nodes);
@@ -141,7 +141,7 @@ std::string Escaped(std::string text) {
   return text;
 }
 
-// Where things are in the picture.
+// Coordinates in the picture.
 struct Canvas {
   static constexpr double kLeft = 160;
   static constexpr double kWidth = 800;
@@ -190,7 +190,7 @@ std::string StagesOf(const Timeline& timeline, const Canvas& canvas) {
     const double width = std::max(1.0, canvas.X(stage.end) - x);
     svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\" fill=\"{}\"/>\n", x,
                        Canvas::kStagesTop, width, Canvas::kStagesHeight, kStageColours[i % kStageColours.size()]);
-    // Seven units a letter.
+    // A letter is seven units wide.
     const auto letters = static_cast<std::size_t>(width / 7);
     if (letters < 3) continue;
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\">{}</text>\n", x + 3, baseline,
@@ -280,7 +280,7 @@ std::string FormatTimelineJson(const Timeline& timeline) { return ToPrettyJson(T
 
 std::string FormatTimelineHtml(const Timeline& timeline) {
   std::string data = Compact(ToJson(timeline));
-  // No text of the cluster ends the element that it stands in.
+  // Texts from the cluster must not close the element that contains them.
   ReplaceAll(data, "<", "\\u003c");
   std::string page = kTimelinePage;
   constexpr std::string_view kPlace = "{{TIMELINE}}";
@@ -289,7 +289,7 @@ std::string FormatTimelineHtml(const Timeline& timeline) {
 }
 
 std::string FormatTimelineSvg(const Timeline& timeline) {
-  // Names are readable up to some hundred nodes; more are rows without names.
+  // Names are readable for up to a few hundred nodes; beyond that, rows have no names.
   const bool named = timeline.nodes.size() <= 200;
   const Canvas canvas{.length = timeline.length,
                       .row_height = named ? 14 : std::max(0.2, 2000.0 / static_cast<double>(timeline.nodes.size()))};

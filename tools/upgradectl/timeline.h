@@ -1,5 +1,5 @@
-// A rollout as a picture: a bar for each node, coloured by state, under the slots that were taken, the stages of the rollout
-// and the times in which no node may start.
+// A rollout as a picture: a bar for each node, coloured by state. Above the bars are the slots taken, the stages of the
+// rollout, and the times in which no node may start.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_H_
 
@@ -16,46 +16,46 @@
 
 namespace upgradectl {
 
-/// All times are since the beginning.
+/// All times are relative to the start.
 struct Timeline {
   /// "nvidia.com/gpu".
   std::string driver = {};
   /// "simulated" or "from Events".
   std::string origin = {};
-  /// nullopt: in virtual time.
+  /// nullopt for virtual time.
   std::optional<absl::Time> began = std::nullopt;
   absl::Duration length = {};
-  /// nullopt: no limit, or nobody knows it.
+  /// nullopt if there is no limit, or if it is unknown.
   std::optional<int> slots_max = std::nullopt;
-  /// A failed node holds its slot.
+  /// True if a failed node holds its slot.
   bool failed_hold_slots = true;
-  /// In the order in which they began.
+  /// Nodes in the order in which they started.
   std::vector<NodeHistory> nodes = {};
-  /// See timeline_bands.h; empty if nobody knows the policy.
+  /// See timeline_bands.h; empty if the policy is unknown.
   std::vector<Band> stages = {};
   std::vector<Band> closed = {};
 };
 
-/// From the Events of the request, and the labels of nodes whose Events are gone.
+/// Creates a timeline from the Events of the request, and from the labels of nodes whose Events no longer exist.
 Timeline TimelineOf(const Request& request);
-/// From a simulation with the request's policy.
+/// Creates a timeline from a simulation with the request's policy.
 Timeline TimelineOf(const Request& request, driverupgrade::whatif::Rollout rollout);
 
-/// How many nodes are in progress from `at` on.
+/// Number of nodes in progress from `at` on.
 struct SlotsTaken {
   absl::Duration at = {};
   int slots = 0;
 };
-/// By time, without repetitions. Nodes that an administrator had cordoned are among them.
+/// Returns the numbers by time, without repetitions. They include nodes that an administrator had cordoned.
 std::vector<SlotsTaken> SlotsOver(const Timeline& timeline);
 
-/// Members are listed in tools/upgradectl/README.md.
+/// The members are listed in tools/upgradectl/README.md.
 std::string FormatTimelineJson(const Timeline& timeline);
-/// One file that asks for no other.
+/// Returns a single file that loads no other files.
 std::string FormatTimelineHtml(const Timeline& timeline);
 std::string FormatTimelineSvg(const Timeline& timeline);
 
-/// The page around the JSON, from timeline.html.
+/// The page that contains the JSON, from timeline.html.
 extern const char kTimelinePage[];
 
 }  // namespace upgradectl

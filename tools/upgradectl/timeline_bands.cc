@@ -14,10 +14,11 @@ namespace {
 using driverupgrade::internal::NodeProgress;
 using driverupgrade::internal::RolloutNode;
 
-// A window that opens and closes each minute, of a rollout that takes a year: nobody could see more of them.
+// Limit for a window that opens and closes each minute, in a rollout that takes a year; more bands would not be
+// visible.
 constexpr std::size_t kBandsMax = 2000;
 
-// The number of the stage of each node, by name.
+// Returns the number of each node's stage, by the node's name.
 std::map<std::string, std::size_t> StagesOf(const Request& request, const driverupgrade::RolloutPolicy& rollout,
                                             const std::vector<NodeHistory>& histories) {
   std::map<std::string, const driverupgrade::Node*> by_name;
@@ -37,7 +38,7 @@ std::map<std::string, std::size_t> StagesOf(const Request& request, const driver
   return of_node;
 }
 
-// From the node's start until it rests; nullopt: it has not begun.
+// Returns the time from the node's start to its end; nullopt if it has not started.
 std::optional<Span> UnderWay(const NodeHistory& node) {
   std::optional<Span> under_way;
   for (const Span& span : node.spans) {

@@ -1,5 +1,5 @@
-// What stands above the bars of a timeline, by the policy: which stage of the rollout is under way, and when no node may
-// start.
+// The bands above the bars of a timeline, from the policy: the current stage of the rollout, and the times when no node
+// may start.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_BANDS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_BANDS_H_
 
@@ -16,18 +16,18 @@ using driverupgrade::whatif::NodeHistory;
 using driverupgrade::whatif::Note;
 using driverupgrade::whatif::Span;
 
-/// A stretch of time with a name; times are since the beginning.
+/// A named interval; times are relative to the start.
 struct Band {
   std::string name = {};
   absl::Duration begin = {};
   absl::Duration end = {};
 };
 
-/// One for each stage of which a node has begun: from its first node's start until its last node rests. In the order of the
-/// policy, the nodes that no stage names last. Empty without `rollout`.
+/// Returns one band for each stage with a started node: from the start of its first node to the end of its last. The
+/// order follows the policy; nodes outside of all stages come last. Empty without `rollout`.
 std::vector<Band> StageBands(const Request& request, const std::vector<NodeHistory>& nodes);
 
-/// When no node may start, by windows and closed days, within `length` from `began` on.
+/// Returns the times when no node may start, because of windows and closed days, within `length` from `began` on.
 std::vector<Band> ClosedBands(const Request& request, absl::Time began, absl::Duration length);
 
 }  // namespace upgradectl

@@ -33,7 +33,7 @@ std::string Summary(const Trial& trial) {
                      unfinished, trial.rollouts.size(), shown.nodes - shown.done, shown.nodes);
 }
 
-// Returns a table of the reasons that nodes are not done; empty if all nodes are done.
+// Returns a table of the reasons why nodes are not done; empty if all nodes are done.
 std::string FormatBlockages(const Trial& trial, const Screen& screen) {
   const std::vector<Blockage> blockages = BlockagesOf(Shown(trial));
   if (blockages.empty()) return "";

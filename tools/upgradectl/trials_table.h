@@ -10,7 +10,7 @@
 
 namespace upgradectl {
 
-/// A column for each policy, and below the columns what blocks nodes.
+/// Formats a column for each policy, and below them the reasons that block nodes.
 std::string FormatTrials(const std::vector<driverupgrade::whatif::Trial>& trials, const Screen& screen);
 
 }  // namespace upgradectl

@@ -53,7 +53,7 @@ const std::map<std::string, Verb>& Verbs() {
 }
 
 int Refuse(std::string_view what, const Streams& streams) {
-  // Printable: what is wrong may be quoted from the dump, and the answer is one line.
+  // Printable, because the error may quote the dump and must be a single line.
   streams.err << "upgradectl: " << Printable(what) << "\n";
   return kExitUsage;
 }
@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<LeaseFact>> LeasesIn(const std::string& list) {
   return std::move(facts->leases);
 }
 
-// Parses the dump only if it may have a report: large dumps take seconds.
+// Parses the dump only if it may contain a report, because a large dump takes seconds.
 absl::StatusOr<Options> CompleteFromDump(const Options& options, const std::string& dump, const Streams& streams) {
   if (!MayReportOptions(dump)) return options;
   const absl::StatusOr<std::vector<LeaseFact>> leases = LeasesIn(dump);

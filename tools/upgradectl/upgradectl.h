@@ -1,4 +1,4 @@
-// The program without its process: what main calls, and the tests.
+// The program without its process, for main and the tests.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_UPGRADECTL_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_UPGRADECTL_H_
 
@@ -18,31 +18,31 @@ namespace upgradectl {
 
 /// Exit codes of the program.
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitOutput = 1;    // the answer could not be written
+inline constexpr int kExitOutput = 1;    // the result could not be written
 inline constexpr int kExitUsage = 2;     // the command line, the cluster or the policy
-inline constexpr int kExitUnderWay = 3;  // `status`: the rollout goes on
+inline constexpr int kExitUnderWay = 3;  // `status`: the rollout continues
 inline constexpr int kExitFailed =
-    4;  // `status`: nodes have failed; `preflight`: it found something; `simulate`: a rollout does not finish; no driver
+    4;  // `status`: nodes failed; `preflight`: it found something; `simulate`: a rollout does not finish; no driver
 
 struct Streams {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
-  /// What `out` is.
+  /// Properties of `out`.
   Screen screen = {};
-  /// A person sits at `in`, who can be asked.
+  /// True if `in` is a terminal where a user can answer.
   bool interactive = false;
-  /// The kubeconfig if the command line names no cluster; empty: none.
+  /// Kubeconfig to use if the command line names no cluster; empty to use no kubeconfig.
   std::string kubeconfig = {};
-  /// `status -w` shows no two pictures in less.
+  /// Minimum time between two pictures of `status -w`.
   absl::Duration between_pictures = absl::Seconds(1);
-  /// Ends `dashboard`, which otherwise runs until its process ends.
+  /// Stops `dashboard`, which otherwise runs until its process ends.
   std::stop_token stop = {};
-  /// How a cluster is reached; null: Connect.
+  /// Connects to a cluster; null to use Connect.
   std::function<absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>>(const SourceOptions&)> connect = {};
 };
 
-/// Returns the exit code. What is wrong is one line on `err`, and then `out` has nothing.
+/// Returns the exit code. An error is one line on `err`, and `out` then stays empty.
 int Run(int argc, const char* const* argv, const Streams& streams);
 
 }  // namespace upgradectl

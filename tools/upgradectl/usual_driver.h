@@ -1,4 +1,5 @@
-// What NVIDIA's operators have where the command line says nothing, and where else they put their drivers.
+// The defaults of NVIDIA's operators for options that the command line leaves open, and other usual locations of their
+// drivers.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_USUAL_DRIVER_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_USUAL_DRIVER_H_
 
@@ -24,20 +25,20 @@ struct UsualDriver {
   bool gpu_pods = false;
 };
 
-/// nullptr: upgradectl does not know this driver.
+/// Returns nullptr if upgradectl does not know this driver.
 const UsualDriver* UsualDriverOf(const std::string& domain, const std::string& driver);
 const UsualDriver* UsualDriverOf(const Options& options);
 
-/// Sets the namespace and the labels of the driver if the command line leaves them open and the driver's DaemonSets are not
-/// in the usual place. OpenShift, NVIDIADriver resources and precompiled drivers have other names and labels. The labels
-/// that select most DaemonSets win.
+/// Sets the namespace and the labels of the driver if the command line leaves them open and the driver's DaemonSets are
+/// not in the usual location. OpenShift, NVIDIADriver resources and precompiled drivers use other names and labels. The
+/// labels that select most DaemonSets win.
 void Locate(const std::vector<driverupgrade::DaemonSet>& daemon_sets, Options& options);
-/// Returns the DaemonSets, in any namespace, with labels that are usual for the driver of the options. The list of a cluster
-/// is empty if the server refuses it.
+/// Returns the DaemonSets, in any namespace, with labels that are usual for the driver of the options. The list for a
+/// cluster is empty if the server refuses it.
 std::vector<driverupgrade::DaemonSet> SelectUsual(const std::vector<driverupgrade::DaemonSet>& daemon_sets,
                                                   const Options& options);
 std::vector<driverupgrade::DaemonSet> ListUsual(driverupgrade::HttpTransport& transport, const Options& options);
-/// The same as Locate for a cluster, of which the DaemonSets are listed. A list that is refused changes nothing.
+/// Same as Locate, but lists the DaemonSets of a cluster. If the server refuses the list, nothing changes.
 void LocateLive(driverupgrade::HttpTransport& transport, Options& options);
 
 }  // namespace upgradectl

@@ -1,4 +1,4 @@
-// Each verb with its edges: reads, asks the pure part, writes what it said.
+// The verbs with their input and output: each reads, calls the pure part, and writes its result.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_VERBS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_VERBS_H_
 
@@ -15,8 +15,8 @@
 
 namespace upgradectl {
 
-/// The exit code. Errors: one line, which is exit code kExitUsage; then nothing has been written to
-/// `streams.out`, unless it says otherwise.
+/// Returns the exit code. Errors have one line and mean exit code kExitUsage; nothing has been written to `streams.out`
+/// then, unless documented otherwise.
 [[nodiscard]] absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunStatus(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunExplain(const Options& options, const Streams& streams);
@@ -25,33 +25,33 @@ namespace upgradectl {
 [[nodiscard]] absl::StatusOr<int> RunCompletion(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunSimulate(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunTimeline(const Options& options, const Streams& streams);
-/// approve, pause, resume, skip, unskip, retry, request and release. An error may come after some of several nodes: what was
-/// written is on `streams.out`.
+/// Runs approve, pause, resume, skip, unskip, retry, request and release. With several nodes, an error may come after
+/// some of them: `streams.out` lists the changes made.
 [[nodiscard]] absl::StatusOr<int> RunChange(const Options& options, const Streams& streams);
 
-/// The durations that the options give, the rest measured; a line on `streams.err` for each that was measured. Errors: one line
-/// that begins with the option.
+/// Returns the durations in the options, and measures the others; adds a line to `streams.err` for each measured one.
+/// Errors have one line that starts with the option.
 [[nodiscard]] absl::StatusOr<driverupgrade::whatif::Durations> ReadDurations(const Options& options,
                                                                              const Request& request,
                                                                              const Streams& streams);
 
-/// The status of a rollout that has been read.
+/// Returns the status of a rollout that has been read.
 [[nodiscard]] absl::StatusOr<RolloutStatus> StatusFrom(const Request& request);
 
-/// The server that the options name. Errors: as Connect.
+/// Connects to the server that the options name. Errors: same as Connect.
 [[nodiscard]] absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(const Options& options,
                                                                                       const Streams& streams);
-/// Whose policy it is, if an operator reports it: a line on `streams.err`.
+/// Names the operator that reports the policy, if any, in a line on `streams.err`.
 void TellReporter(const Request& request, const Streams& streams);
-/// What could not be read, a line each on `streams.err`.
+/// Writes a line to `streams.err` for each object that could not be read.
 void TellUnread(const std::vector<std::string>& notes, const Streams& streams);
-/// Adds to the request what the operator that leads has found, or why that is not to be had.
+/// Adds the leading operator's view to the request, or the reason why it is missing.
 void AskOperator(OperatorDoor& door, const Options& options, Request& request);
-/// Completes the options of the command line by the report of the driver's operator, and by the place of its DaemonSets.
-/// Lines about what could not be read go to `streams.err`. Errors: as WithReported.
+/// Completes the options of the command line with the report of the driver's operator, and with the location of its
+/// DaemonSets. Writes lines to `streams.err` about objects that could not be read. Errors: same as WithReported.
 [[nodiscard]] absl::StatusOr<Options> CompleteLive(driverupgrade::HttpTransport& transport, const Options& options,
                                                    const Streams& streams);
-/// Load, from whichever it is, with options that are completed in the same way.
+/// Calls Load for a dump or a live cluster, with options completed in the same way.
 [[nodiscard]] absl::StatusOr<Request> Read(const Options& options, const Wanted& wanted, const Streams& streams);
 
 }  // namespace upgradectl

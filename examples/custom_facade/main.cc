@@ -1,4 +1,4 @@
-// Upgrades a driver on a fleet that is kept in the program itself, by the facade of store_cluster.h.
+// Upgrades a driver on a fleet that exists only in this program, through the facade of store_cluster.h.
 #include <atomic>
 #include <cstdint>
 #include <iostream>
@@ -20,7 +20,7 @@ using driverupgrade::NodePlan;
 using driverupgrade::UpgradeEngine;
 using driverupgrade::UpgradePolicy;
 
-// The fleet's time passes a second at each Tick: what a budget has refused is asked for again later, by this clock.
+// Each Tick advances the fleet's time by a second. Refused evictions are retried later, by this clock.
 class FleetClock final : public driverupgrade::Clock {
  public:
   absl::Time Now() const override { return absl::FromUnixSeconds(seconds_); }
@@ -33,7 +33,7 @@ class FleetClock final : public driverupgrade::Clock {
   std::atomic<std::int64_t> seconds_ = 1'700'000'000;
 };
 
-// A driver and one web pod on each node, of which all but one must be there.
+// Creates a driver and a web pod on each node. All but one of the web pods must be available.
 void Fill(StoreCluster& cluster, int nodes) {
   for (int i = 1; i <= nodes; ++i) {
     const std::string number = std::to_string(i);
@@ -64,7 +64,7 @@ int Upgrade(const std::shared_ptr<StoreCluster>& cluster, const std::shared_ptr<
   }
   UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 2};
   policy.drain = driverupgrade::DrainPolicy{};
-  // Nobody else changes this fleet, so what a Tick does not bring about will not come.
+  // No other client changes this fleet, so a state that no Tick brings about is never reached.
   const int passes_max = 60 * nodes;
   for (int pass = 0; pass < passes_max; ++pass) {
     const auto result = (*engine)->Reconcile({}, policy);

@@ -36,7 +36,7 @@ void Apply(const std::map<std::string, std::optional<std::string>>& changes, Str
 
 bool Selects(const std::string& wanted, const std::string& actual) { return wanted.empty() || wanted == actual; }
 
-// The values of `objects` in the namespace (empty: any) whose labels match.
+// Returns the values of `objects` in the namespace (empty for all) whose labels match.
 template <class T>
 std::vector<T> Selected(const std::map<std::pair<std::string, std::string>, T>& objects, const std::string& ns,
                         const LabelSelector& selector) {
@@ -236,7 +236,7 @@ absl::StatusOr<std::vector<ControllerRevision>> StoreCluster::ListControllerRevi
   return found;
 }
 
-// How many evictions it allows now.
+// Fills in how many evictions the budget allows now.
 PodDisruptionBudget StoreCluster::Counted(PodDisruptionBudget budget) const {
   const auto is_healthy = [&](const auto& entry) {
     const Pod& pod = entry.second;
@@ -281,7 +281,7 @@ absl::StatusOr<Node> StoreCluster::PatchNode(const CallContext& context, const d
   return node;
 }
 
-// The pod, if it is there and this incarnation of it.
+// Returns the pod if it exists with this UID, or nullptr.
 Pod* StoreCluster::Find(const PodRef& ref) {
   const auto pod = pods_.find({ref.ns, ref.name});
   return pod == pods_.end() || pod->second.ref.uid != ref.uid ? nullptr : &pod->second;

@@ -1,4 +1,4 @@
-// A ClusterFacade of one's own: a fleet that is kept in memory.
+// A custom ClusterFacade: a fleet in memory.
 #ifndef DRIVERUPGRADE_EXAMPLES_CUSTOM_FACADE_STORE_CLUSTER_H_
 #define DRIVERUPGRADE_EXAMPLES_CUSTOM_FACADE_STORE_CLUSTER_H_
 
@@ -15,32 +15,33 @@
 
 namespace custom_facade {
 
-/// The operations that an engine without a cache, a ledger and a maintenance operator needs, and those that people look
-/// with. Also the fleet itself: what the owner puts into it, and Tick, which does what controllers and kubelets do.
-/// Thread-safe.
+/// Implements the operations that an engine needs without a cache, a ledger and a maintenance operator, and operations
+/// to inspect the fleet. It is also the fleet itself: its owner adds objects, and Tick acts as the controllers and
+/// kubelets. Thread-safe.
 class StoreCluster final : public driverupgrade::ClusterFacade {
  public:
-  /// `clock` is not null.
+  /// `clock` must not be null.
   explicit StoreCluster(std::shared_ptr<driverupgrade::Clock> clock);
 
-  // The owner's side. Each replaces what has the same name; nodes and pods come back as stored, with UID and version.
+  // The owner's side. Each call replaces the object with the same name. Nodes and pods are returned as stored, with UID
+  // and version.
 
   driverupgrade::Node PutNode(driverupgrade::Node node);
   driverupgrade::Pod PutPod(driverupgrade::Pod pod);
-  /// `desired_healthy` is what counts: how many of its pods must be ready.
+  /// Only `desired_healthy` counts: the number of its pods that must be ready.
   void PutBudget(driverupgrade::PodDisruptionBudget budget);
-  /// A DaemonSet whose pods, one on each node, carry `app=<name>` and are of the revision `hash` from the next Tick on.
-  /// Pods of other revisions stay until somebody deletes them (OnDelete).
+  /// Creates a DaemonSet with a pod on each node. From the next Tick on, new pods carry `app=<name>` and have the
+  /// revision `hash`. Pods of other revisions stay until they are deleted (OnDelete).
   void PutDriver(const std::string& ns, const std::string& name, const std::string& hash);
   bool RemoveNode(const std::string& name);
 
-  /// Pods that were deleted go; those of a ReplicaSet come again on the least busy node that is schedulable, drivers
-  /// where they are missing.
+  /// Removes deleted pods. Recreates pods of a ReplicaSet on the least busy schedulable node, and drivers on nodes
+  /// without one.
   void Tick();
 
   std::vector<driverupgrade::RecordEventParams> events() const;
 
-  // The seam.
+  // The seam of the library.
 
   bool Supports(driverupgrade::Operation operation) const override;
   absl::StatusOr<driverupgrade::Node> GetNode(const driverupgrade::CallContext& context,
@@ -80,12 +81,12 @@ class StoreCluster final : public driverupgrade::ClusterFacade {
   std::string LeastBusyNode() const;
 
   const std::shared_ptr<driverupgrade::Clock> clock_;
-  mutable std::mutex mutex_;  // of everything below
+  mutable std::mutex mutex_;  // guards all members below
   std::int64_t version_ = 0;
   std::map<std::string, driverupgrade::Node> nodes_;
   std::map<Key, driverupgrade::Pod> pods_;
   std::map<Key, driverupgrade::DaemonSet> daemon_sets_;
-  std::vector<driverupgrade::ControllerRevision> revisions_;  // the newest of each DaemonSet is its last
+  std::vector<driverupgrade::ControllerRevision> revisions_;  // the last one of each DaemonSet is its newest
   std::map<Key, driverupgrade::PodDisruptionBudget> budgets_;
   std::vector<driverupgrade::RecordEventParams> events_;
 };

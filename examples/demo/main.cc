@@ -1,4 +1,4 @@
-// A driver upgrade on the fake cluster: six nodes, a disruption budget, one node that an administrator has cordoned.
+// A driver upgrade on the fake cluster: six nodes, a disruption budget, and a node that an administrator has cordoned.
 // Virtual time runs faster than real time; --speed 0 does not wait at all.
 #include <cstdio>
 #include <fstream>
@@ -38,7 +38,7 @@ constexpr absl::Duration kTimeout = absl::Hours(1);
 struct Options {
   int nodes = 6;
   double speed = 10;
-  // Empty: none is written.
+  // Empty: do not write a timeline.
   std::string timeline = {};
 };
 
@@ -64,7 +64,8 @@ absl::Status WriteTimeline(const std::string& path, const upgradectl::Request& r
   return absl::OkStatus();
 }
 
-// Rolls the driver out, and shows it. Errors: of a pass, of reading, or it is not done after an hour of the cluster's.
+// Rolls the driver out and shows the progress. Errors: a pass or a read failed, or the rollout is not done after an
+// hour of virtual time.
 absl::Status Run(const Options& options) {
   const auto identity = DriverIdentity::Create("nvidia.com", "gpu");
   if (!identity.ok()) return identity.status();

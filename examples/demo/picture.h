@@ -1,4 +1,4 @@
-// What the demo shows, as `upgradectl status` and `upgradectl timeline` show a cluster.
+// The output of the demo, in the form of `upgradectl status` and `upgradectl timeline`.
 #ifndef DRIVERUPGRADE_EXAMPLES_DEMO_PICTURE_H_
 #define DRIVERUPGRADE_EXAMPLES_DEMO_PICTURE_H_
 
@@ -17,7 +17,7 @@
 
 namespace demo {
 
-/// What upgradectl would read of the cluster at its present time.
+/// Returns what upgradectl would read of the cluster at its current time.
 [[nodiscard]] absl::StatusOr<upgradectl::Request> ReadCluster(driverupgrade::testing::FakeCluster& cluster,
                                                               const driverupgrade::DriverIdentity& identity,
                                                               const driverupgrade::SnapshotOptions& snapshot,
@@ -26,7 +26,7 @@ namespace demo {
 class Picture {
  public:
   explicit Picture(const upgradectl::Screen& screen) : screen_(screen) {}
-  /// On a terminal, the status in the place of the one before; otherwise a line for each node that has changed.
+  /// On a terminal, replaces the previous status; otherwise prints a line for each node that has changed.
   void Show(const upgradectl::RolloutStatus& status, absl::Duration elapsed);
 
  private:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What would happen in this cluster with another policy? Nothing is sent anywhere.
+"""Shows what would happen in this cluster with another policy. Sends nothing.
 
     kubectl get nodes,pods,daemonsets,controllerrevisions,poddisruptionbudgets,events -A -o json > cluster.json
     compare.py --cluster cluster.json now.yaml next.yaml
 
-For each policy, it prints the nodes that would start next, what the others wait for, how long simulated rollouts take, what blocks them, and
-what is in the way of a rollout. In a notebook: compare(Library(), request, cluster, {"now": ..., "next": ...}) returns the same as a
-dictionary, ready for pandas.DataFrame. Needs Python and libdriverupgrade_c.so alone.
+For each policy, it prints the nodes that would start next, the reasons why others wait, and the duration of simulated rollouts. It also
+prints what blocks these rollouts, and the obstacles of a real one. In a notebook, compare(Library(), request, cluster, {"now": ..., "next":
+...}) returns the same as a dictionary, ready for pandas.DataFrame. Needs only Python and libdriverupgrade_c.so.
 """
 import collections
 import pathlib
@@ -25,13 +25,13 @@ def summary(library, request, cluster, policy):
 
 
 def simulations(library, request, cluster, policies, seeds=5):
-    """Simulated rollouts of each policy, by its name. The same seeds are the same rollouts."""
+    """Simulates rollouts of each policy, by its name. The same seeds produce the same rollouts."""
     compared = [{"name": name, "policy": policy} for name, policy in policies.items()]
     return {row["policy"]: row for row in library.simulate({**request, "policies": compared, "seeds": seeds}, cluster)}
 
 
 def compare(library, request, cluster, policies, seeds=5):
-    """A summary for each policy, by its name; ValueError with the library's message."""
+    """Returns a summary for each policy, by its name. Raises ValueError with the library's message."""
     simulated = simulations(library, request, cluster, policies, seeds)
     return {
         name: {**summary(library, request, cluster, policy), "simulated": simulated[name]}
@@ -40,7 +40,7 @@ def compare(library, request, cluster, policies, seeds=5):
 
 
 def rollout_of(simulated):
-    """One line about the simulated rollouts of a policy."""
+    """Returns one line about the simulated rollouts of a policy."""
     nodes = f"{simulated['done']} of {simulated['nodes']} nodes done"
     if not simulated["finishes"]:
         return f"does not finish, {nodes}"

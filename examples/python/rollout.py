@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A whole rollout through the C interface: the engine says what is sent next, this program sends it.
+"""A whole rollout through the C interface: the engine returns the next requests, and this program sends them.
 
     rollout.py --library libdriverupgrade_c.so.1
 
 Cluster stands for Kubernetes: a DaemonSet with a new driver, nodes whose old driver pods wait to be replaced, and a
-training on one of them. In an operator, list() and send() are requests to the API server. Needs Python and
-libdriverupgrade_c.so alone; docs/c-api.md has the documents.
+training job on one of them. In an operator, list() and send() are requests to the API server. Needs only Python and
+libdriverupgrade_c.so; docs/c-api.md describes the documents.
 """
 import argparse
 import ctypes
@@ -39,7 +39,7 @@ class Engine:
         self.engine = None
 
     def call(self, function, *arguments):
-        """The answer; ValueError with the library's message."""
+        """Returns the result. Raises ValueError with the library's message."""
         return self._checked(getattr(self.c, "du_engine_" + function), self.engine, *map(self._argument, arguments))
 
     @staticmethod
@@ -60,7 +60,7 @@ class Engine:
 
 
 class Cluster:
-    """As much of Kubernetes as a rollout meets. Each object's revision is the cluster's when it was changed last."""
+    """The part of Kubernetes that a rollout uses. Each object has the cluster's revision at its last change."""
 
     def __init__(self, nodes):
         self.revision = 1
@@ -103,7 +103,7 @@ class Cluster:
         return {"kind": kind + "List", "metadata": {"resourceVersion": str(self.revision)}, "items": list(items)}
 
     def send(self, request):
-        """The HTTP status and the body of the answer."""
+        """Returns the HTTP status and the body of the response."""
         target = urllib.parse.urlsplit(request["target"])
         node = re.fullmatch(r"/api/v1/nodes/([^/]+)", target.path)
         pod = re.fullmatch(r"/api/v1/namespaces/[^/]+/pods/([^/]+)(/eviction)?", target.path)
@@ -112,7 +112,7 @@ class Cluster:
         if pod and request["verb"] == ("POST" if pod[2] else "DELETE") and pod[1] in self.pods:
             gone = self.pods.pop(pod[1])
             if gone["metadata"]["ownerReferences"] == self.owner:
-                self._start_driver(gone["spec"]["nodeName"], "new")  # which the DaemonSet's controller does
+                self._start_driver(gone["spec"]["nodeName"], "new")  # done by the DaemonSet controller
             return 200, {"kind": "Status", "status": "Success"} if pod[2] else gone
         return 404, {"kind": "Status", "reason": "NotFound", "code": 404}
 
@@ -133,7 +133,7 @@ class Cluster:
 
 
 def one_pass(engine, cluster, now):
-    """What has changed is put, and everything that follows from it is sent. Whether that was anything."""
+    """Puts all objects and sends the resulting requests. Returns whether there were any."""
     ms = ctypes.c_int64(now)
     for kind, objects in ((NODES, cluster.list("Node", cluster.nodes.values())),
                           (DRIVER_PODS, cluster.list("Pod", cluster.driver_pods())),
@@ -162,7 +162,7 @@ def main():
     parser.add_argument("--library", default="libdriverupgrade_c.so.1")
     engine = Engine(parser.parse_args().library, OPTIONS)
     cluster = Cluster(["node-1", "node-2", "node-3"])
-    now = 1_700_000_000_000  # the engine reads no clock; an operator hands in its own
+    now = 1_700_000_000_000  # the engine does not read a clock; an operator passes its own time
     while one_pass(engine, cluster, now):
         now += 2000  # an operator waits until something changes, or until "wakeAt"
     totals = engine.call("everything")["totals"]

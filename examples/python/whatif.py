@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What would a driver's upgrade do next in this cluster, and who waits for what? Nothing is sent anywhere.
+"""Shows the next steps of a driver's upgrade in this cluster, and the reasons why nodes wait. Sends nothing.
 
     kubectl get nodes,pods,daemonsets,controllerrevisions -A -o json > cluster.json
     whatif.py --policy policy.yaml --cluster cluster.json
 
-In a notebook: plan = Library().plan(request, cluster). Needs Python and libdriverupgrade_c.so alone; docs/c-api.md has the documents.
+In a notebook: plan = Library().plan(request, cluster). Needs only Python and libdriverupgrade_c.so; docs/c-api.md describes the documents.
 """
 import argparse
 import ctypes
@@ -27,7 +27,7 @@ class Library:
         self.c.du_free.argtypes = [ctypes.c_void_p]
 
     def call(self, function, *documents):
-        """The answer's bytes; ValueError with the library's message."""
+        """Returns the bytes of the result. Raises ValueError with the library's message."""
         out = Buf()
         code = getattr(self.c, function)(*(Str(document, len(document)) for document in documents), ctypes.byref(out))
         text = ctypes.string_at(out.data, out.size) if out.data else b""
@@ -50,7 +50,7 @@ class Library:
 
 
 def parser_of(description):
-    """The options of a question without its policy."""
+    """Returns the parser for the options of a question, except for its policy."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cluster", type=pathlib.Path, required=True)
     parser.add_argument("--domain", default="nvidia.com")

@@ -1,13 +1,13 @@
-/// Cordons that are taken back only by whom they belong to.
+/// Cordons a node, and lifts only its own cordons.
 ///
 /// Defines CordonPatch and UncordonPatch.
 ///
 ///     PatchNodeParams patch = CordonPatch(node);    // unschedulable, and our name in driverupgrade/cordoned-by
 ///     PatchNodeParams back = UncordonPatch(later);  // undoes that, and never an administrator's cordon
 ///
-/// Pure. The names in `driverupgrade/cordoned-by` and what they mean are those of the upgrade engine (dep-F7), so that
-/// an engine that upgrades another driver of the node joins our cordon, and we join its. For it to see that we are
-/// still at work, we have a state label, as drivers have: `nvidia.com/gpu-manager-driver-upgrade-state`.
+/// Pure. Uses the names in `driverupgrade/cordoned-by` as the upgrade engine does (dep-F7). An engine that upgrades
+/// another driver on the node therefore joins our cordon, and we join its cordon. A state label shows the engine that
+/// we are still active, as for drivers: `nvidia.com/gpu-manager-driver-upgrade-state`.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_CORDON_MARK_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_CORDON_MARK_H_
 
@@ -16,15 +16,15 @@
 
 namespace driver_manager {
 
-/// Our name among those that rely on a cordon.
+/// Our name in the list of drivers that rely on a cordon.
 inline constexpr char kCordonName[] = "nvidia.com/gpu-manager";
 
-/// Cordons the node, or joins the cordon of an upgrade. Empty if the node has our name already, or is cordoned by an
-/// administrator, which serves as well.
+/// Cordons the node, or joins the cordon of an upgrade. Returns an empty patch if the node already has our name, or if
+/// an administrator has cordoned it, which is sufficient.
 driverupgrade::PatchNodeParams CordonPatch(const driverupgrade::Node& node);
 
-/// Takes our name away, and the cordon with it unless an upgrade of another driver needs it. Empty if our name is not
-/// there.
+/// Removes our name, and lifts the cordon unless an upgrade of another driver needs it. Returns an empty patch if our
+/// name is not set.
 driverupgrade::PatchNodeParams UncordonPatch(const driverupgrade::Node& node);
 
 }  // namespace driver_manager

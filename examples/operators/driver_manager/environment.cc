@@ -19,7 +19,7 @@ class Reader {
   const absl::Status& status() const { return status_; }
   std::vector<std::string>& warnings() { return warnings_; }
 
-  /// nullptr: not set.
+  /// Returns nullptr if the variable is not set.
   const std::string* Find(const char* name) const {
     const auto found = environment_.find(name);
     return found == environment_.end() ? nullptr : &found->second;
@@ -30,7 +30,7 @@ class Reader {
     if (value != nullptr && !value->empty()) into = *value;
   }
 
-  // The spellings of Go's strconv.ParseBool; a variable that is set to nothing is false there, whatever the default.
+  // Accepts the spellings of Go's strconv.ParseBool. There, an empty variable is false, whatever the default is.
   void Flag(const char* name, bool& into) {
     const std::string* value = Find(name);
     if (value == nullptr) return;
@@ -49,7 +49,8 @@ class Reader {
     into = *std::move(selector);
   }
 
-  // Some have written `key=value`, which the older of NVIDIA's programs cut and the newer takes for a key.
+  // Some users set `key=value`. NVIDIA's older program cuts off the value, and the newer one treats all of it as the
+  // key.
   void LabelKey(const char* name, std::string& into) {
     const std::string* value = Find(name);
     if (value == nullptr || value->empty()) return;
@@ -74,7 +75,7 @@ class Reader {
     into = timeout == absl::ZeroDuration() ? absl::InfiniteDuration() : timeout;
   }
 
-  // The first error is the one that is reported.
+  // Only the first error is reported.
   void Refuse(const char* name, std::string_view why) {
     if (!status_.ok()) return;
     const std::string* value = Find(name);

@@ -1,4 +1,4 @@
-/// What driver_manager is told by its environment, read in one place.
+/// The settings of driver_manager, read from its environment in one place.
 ///
 /// Defines Settings, Variable, Variables and ParseEnvironment.
 ///
@@ -6,7 +6,7 @@
 ///         ParseEnvironment({{"NODE_NAME", "gpu-7"}, {"ENABLE_AUTO_DRAIN", "false"}});
 ///     if (parsed.ok()) Use(parsed->settings);
 ///
-/// Names, defaults and meanings are those of NVIDIA's k8s-driver-manager (upstream-behaviour.md §3.1). Values.
+/// The names, defaults and meanings match NVIDIA's k8s-driver-manager (upstream-behaviour.md §3.1). Values.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_ENVIRONMENT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_ENVIRONMENT_H_
 
@@ -22,47 +22,47 @@ namespace driver_manager {
 
 struct Settings {
   std::string node_name = {};
-  /// Where the pods of the operands are awaited.
+  /// Namespace of the operands' pods to wait for.
   std::string operator_namespace = "gpu-operator";
   bool evict_gpu_pods = true;
-  /// A full drain where the eviction of GPU pods, or the unloading, fails.
+  /// Drain the whole node if the eviction of GPU pods, or the unloading, fails.
   bool auto_drain = true;
-  /// Also pods that no controller will replace.
+  /// Also evict pods that no controller will replace.
   bool drain_force = false;
-  /// Of the full drain alone.
+  /// Applies only to the full drain.
   driverupgrade::LabelSelector drain_selector = {};
-  /// Of the eviction of GPU pods and of the full drain, each.
+  /// Applies separately to the eviction of GPU pods and to the full drain.
   absl::Duration drain_timeout = absl::InfiniteDuration();
   bool delete_empty_dir = false;
-  /// Key of one more node label to pause; empty: none.
+  /// Key of one more node label to pause; empty for none.
   std::string custom_label = {};
   bool gpu_direct_rdma = false;
   bool use_host_mofed = false;
-  /// Never keep the driver that is loaded.
+  /// Replace the loaded driver in any case.
   bool force_reinstall = false;
-  /// Empty: not known, and so never equal.
+  /// Empty if unknown, and then different from every other digest.
   std::string config_digest = {};
-  /// Empty: the cluster whose pod this is.
+  /// Empty: use the cluster that runs this pod.
   std::string kubeconfig = {};
 };
 
 struct Variable {
   const char* name = nullptr;
-  /// As it would be written; empty: none.
+  /// The default as a user would write it; empty for none.
   const char* default_value = nullptr;
   const char* meaning = nullptr;
 };
 
-/// All that are read, in the order of the README.
+/// Returns all variables, in the order of the README.
 const std::vector<Variable>& Variables();
 
 struct ParsedEnvironment {
   Settings settings = {};
-  /// For people: what was read although it is not well put.
+  /// Warnings about values that were accepted although they are not well-formed.
   std::vector<std::string> warnings = {};
 };
 
-/// Errors: InvalidArgument that names the variable.
+/// Errors: InvalidArgument with the name of the variable.
 absl::StatusOr<ParsedEnvironment> ParseEnvironment(const std::map<std::string, std::string>& environment);
 
 }  // namespace driver_manager

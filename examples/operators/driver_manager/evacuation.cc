@@ -55,7 +55,7 @@ absl::Status Evacuation::Drain() {
 
 absl::StatusOr<PodSelection> Evacuation::SelectGpuPods(NodeView& view) {
   for (const Pod& pod : *view.pods) {
-    // What has ended holds no GPU, and its logs may be wanted.
+    // A finished pod does not hold a GPU, and its logs may still be needed.
     if (IsFinished(pod)) continue;
     absl::StatusOr<bool> uses = examples::AsksForGpu(pod);
     if (!*uses) uses = HoldsGpuClaim(pod);
@@ -96,7 +96,7 @@ absl::StatusOr<NodeView> Evacuation::Read(const NodeAttempts& attempts) {
   absl::StatusOr<std::vector<Pod>> pods = node_.Pods();
   if (!pods.ok()) return pods.status();
   NodeView view{.node = *std::move(node), .pods = *std::move(pods), .attempts = attempts};
-  // No pod of this very node is lost (dep-F11): its kubelet runs us.
+  // No pod on this node is lost (dep-F11), because its kubelet runs this program.
   view.node.ready = true;
   return view;
 }
@@ -108,7 +108,7 @@ void Evacuation::Request(const PodRef& pod, NodeAttempts& attempts) {
   attempts.PodAnswered(pod.uid, AttemptOf(answer, parts_.clock->Now()));
 }
 
-// One look at the node, and the requests that are due.
+// Reads the node once and sends the requests that are due.
 absl::StatusOr<std::string> Evacuation::Look(const Select& select, NodeAttempts& attempts) {
   absl::StatusOr<NodeView> view = Read(attempts);
   if (!view.ok()) return view.status();

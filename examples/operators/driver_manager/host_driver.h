@@ -1,10 +1,11 @@
 /// The driver as the node's operating system knows it: modules, mounts, files.
 ///
-/// Defines HostDriver, UnloadDriver, RemoveRemains and UnloadIfLoaded. LinuxHost (linux_host.h) is the real one.
+/// Defines HostDriver, UnloadDriver, RemoveRemains and UnloadIfLoaded. LinuxHost (linux_host.h) is the real
+/// implementation.
 ///
 ///     if (host.UseCount("nvidia")) { absl::Status unloaded = UnloadDriver(host); }
 ///
-/// Not thread-safe. Errors say what was attempted and what the system answered.
+/// Not thread-safe. Errors contain the attempted action and the error of the system.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_HOST_DRIVER_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_HOST_DRIVER_H_
 
@@ -18,38 +19,39 @@ namespace driver_manager {
 
 inline constexpr char kNvidiaModule[] = "nvidia";
 inline constexpr char kNouveauModule[] = "nouveau";
-/// Of the network driver that the host brings.
+/// Module of the network driver that belongs to the host.
 inline constexpr char kMlx5Module[] = "mlx5_core";
 inline constexpr char kMellanoxVendor[] = "0x15b3";
 
 class HostDriver {
  public:
   virtual ~HostDriver() = default;
-  /// Whether the host has a driver of its own, outside of any container.
+  /// Returns true if the host has its own driver, outside of any container.
   virtual absl::StatusOr<bool> HasPreinstalledDriver() = 0;
-  /// How often a module is in use; nullopt if it is not loaded.
+  /// Returns how often a module is in use; nullopt if it is not loaded.
   virtual std::optional<int> UseCount(const std::string& module) = 0;
   virtual absl::Status Unload(const std::string& module) = 0;
-  /// Unmounts the root of the former driver container and all below it. OK if nothing is mounted.
+  /// Unmounts the root of the former driver container and everything below it. Returns OK if nothing is mounted.
   virtual absl::Status UnmountDriverRoot() = 0;
-  /// Removes what says that the former driver container runs. OK if there is no such file.
+  /// Removes the file that shows that the former driver container is running. Returns OK if it does not exist.
   virtual absl::Status RemovePidFile() = 0;
-  /// The digest that the driver container stored when it had installed the driver; empty if there is none.
+  /// Returns the digest that the driver container stored after it installed the driver; empty if it is missing.
   virtual std::string InstalledDigest() = 0;
   /// Releases GPUs, with the devices that depend on them, and NVSwitches from their drivers, such as vfio-pci, which
-  /// gives devices to virtual machines. All devices are tried. Errors: FailedPrecondition with the files that could not be written.
+  /// passes devices to virtual machines. Tries all devices. Errors: FailedPrecondition with the files that could not be
+  /// written.
   virtual absl::Status UnbindDevices() = 0;
-  /// `vendor` as in sysfs: "0x15b3".
+  /// `vendor` is an ID as in sysfs: "0x15b3".
   virtual bool HasPciDevice(const std::string& vendor) = 0;
-  /// Whether the container of the network driver has said that it is ready.
+  /// Returns true if the container of the network driver has reported that it is ready.
   virtual bool IsNetworkDriverReady() = 0;
 };
 
-/// Unloads the modules of the driver that are loaded, in the order of their dependencies, then removes its mounts and
-/// its PID file. All modules are tried; any that stays is an error.
+/// Unloads the loaded modules of the driver in the order of their dependencies, then removes its mounts and its PID
+/// file. Tries all modules; returns an error if any of them stays loaded.
 absl::Status UnloadDriver(HostDriver& host);
 
-/// What a former driver container has left behind: mounts and PID file.
+/// Removes the mounts and the PID file of a former driver container.
 absl::Status RemoveRemains(HostDriver& host);
 
 absl::Status UnloadIfLoaded(HostDriver& host, const std::string& module);

@@ -27,10 +27,10 @@ constexpr char kNvidiaVendor[] = "0x10de";
 constexpr char kVgaClass[] = "0x030000";
 constexpr char k3dClass[] = "0x030200";
 constexpr char kSwitchClass[] = "0x068000";
-// A link in the folder of a device to one that depends on it, such as the sound of a graphics adapter.
+// Prefix of a link in a device's directory to a dependent device, such as the sound device of a graphics adapter.
 constexpr std::string_view kConsumerPrefix = "consumer:pci:";
 
-// Empty if it cannot be read. Files of proc and sysfs have no size to go by.
+// Returns an empty string if the file cannot be read. Files in proc and sysfs report no usable size.
 std::string ReadText(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
@@ -49,7 +49,7 @@ bool WriteLine(const fs::path& file, const std::string& text) {
   return stream.good();
 }
 
-// Releases a PCI device from its driver, if it has one. Adds to `errors` what could not be written.
+// Releases a PCI device from its driver, if it has one. Adds failed writes to `errors`.
 void Unbind(const fs::path& device, std::vector<std::string>& errors) {
   const auto write = [&](const fs::path& file, const std::string& text) {
     if (!WriteLine(file, text)) errors.push_back(fmt::format("write `{}` to {}", text, file.string()));
@@ -59,7 +59,7 @@ void Unbind(const fs::path& device, std::vector<std::string>& errors) {
   if (fs::exists(device / "driver", none)) write(device / "driver/unbind", device.filename().string());
 }
 
-// The device that depends on this one.
+// Returns the device that depends on this one.
 std::optional<fs::path> AuxiliaryOf(const fs::path& device) {
   std::error_code error;
   for (fs::directory_iterator it(device, error), end; !error && it != end; it.increment(error)) {
@@ -72,7 +72,7 @@ std::optional<fs::path> AuxiliaryOf(const fs::path& device) {
   return std::nullopt;
 }
 
-// Space, tab, newline and backslash are written as \040 and the like there.
+// In this file, space, tab, newline and backslash are escaped as \040 and so on.
 std::string Unescaped(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -160,7 +160,7 @@ std::vector<fs::path> LinuxHost::PciDevices(std::string_view vendor) const {
   return devices;
 }
 
-// Does the same as `vfio-manage unbind --all`: any driver releases its device, so that another one can take it.
+// Same as `vfio-manage unbind --all`: every driver releases its device, so that another driver can bind it.
 absl::Status LinuxHost::UnbindDevices() {
   std::vector<std::string> errors;
   for (const fs::path& device : PciDevices(kNvidiaVendor)) {

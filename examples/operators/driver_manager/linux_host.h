@@ -3,10 +3,10 @@
 /// Defines LinuxHostOptions and LinuxHost.
 ///
 ///     LinuxHost host;                          // the node itself
-///     LinuxHost other({.root = "fixture"});  // files below a folder; programs are still found by PATH
+///     LinuxHost other({.root = "fixture"});  // files below a directory; programs are still found by PATH
 ///
-/// Reads /sys/module, /sys/bus/pci/devices, /proc/mounts and /run; changes things by programs, chroot, rmmod and umount, and
-/// devices by /sys/bus/pci. See host_driver.h.
+/// Reads /sys/module, /sys/bus/pci/devices, /proc/mounts and /run. Makes changes through programs (chroot, rmmod and
+/// umount) and through /sys/bus/pci. See host_driver.h.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_LINUX_HOST_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_LINUX_HOST_H_
 
@@ -21,13 +21,13 @@
 namespace driver_manager {
 
 struct LinuxHostOptions {
-  /// Where the files are. What umount is given are paths as they stand in `<root>/proc/mounts`.
+  /// Root directory of the files. The arguments of umount are still the paths in `<root>/proc/mounts`.
   std::filesystem::path root = "/";
-  // Programs, looked up in PATH unless they have a slash.
+  // Programs, found through PATH unless they contain a slash.
   std::string chroot = "chroot";
   std::string rmmod = "rmmod";
   std::string umount = "umount";
-  /// For each run of one of them. A GPU that hangs makes them hang.
+  /// Limit for each run of a program. Programs hang if a GPU hangs.
   absl::Duration timeout = absl::Minutes(2);
 };
 
@@ -52,7 +52,7 @@ class LinuxHost final : public HostDriver {
   const LinuxHostOptions options_;
 };
 
-/// The mount points at `root` and below it, the last mounted first, as a text of /proc/mounts has them.
+/// Returns the mount points at `root` and below it, last mounted first. `mounts` is the text of /proc/mounts.
 std::vector<std::string> MountsBelow(std::string_view mounts, std::string_view root);
 
 }  // namespace driver_manager

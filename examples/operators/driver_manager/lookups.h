@@ -15,8 +15,8 @@
 
 namespace driver_manager {
 
-/// A claim holds a GPU if a device of the driver `gpu.nvidia.com` is allocated to it, for an administrator's use
-/// included: that needs the driver as well.
+/// A claim holds a GPU if a device of the driver `gpu.nvidia.com` is allocated to it. This includes access for an
+/// administrator, which needs the driver as well.
 Lookups MakeLookups(std::shared_ptr<const driverupgrade::ObjectClient> objects);
 
 }  // namespace driver_manager

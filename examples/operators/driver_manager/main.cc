@@ -1,4 +1,4 @@
-// The init container of a driver pod: makes way for another driver. See README.md.
+// The init container of a driver pod: prepares the node for another driver. See README.md.
 #include <unistd.h>
 
 #include <cstdlib>

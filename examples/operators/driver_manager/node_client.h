@@ -1,4 +1,4 @@
-/// One node of the cluster, and the patience that its manager has with the API server.
+/// A node of the cluster, with retries and waits for the API server.
 ///
 /// Defines Parts, Lookups, NodeClient, MayPass.
 ///
@@ -6,7 +6,7 @@
 ///     absl::StatusOr<Node> after =
 ///         node.Edit("pause the operands", [](const Node& node) { return PauseOperands(node, ""); });
 ///
-/// Not thread-safe. Blocks; a request of a stop ends every wait with Cancelled.
+/// Not thread-safe. Blocks; a stop request ends every wait with Cancelled.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_NODE_CLIENT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_NODE_CLIENT_H_
 
@@ -29,17 +29,18 @@
 
 namespace driver_manager {
 
-/// What the seam of the library does not know. Either may be left out: no claims then, and nothing of the clients.
+/// Queries that the library's facade does not support. Both are optional: a missing one finds no claims or no
+/// DaemonSets.
 struct Lookups {
-  /// Whether a ResourceClaim holds a GPU. One that is gone does not.
+  /// Returns true if a ResourceClaim holds a GPU; false if the claim was deleted.
   std::function<absl::StatusOr<bool>(const driverupgrade::CallContext&, const std::string& ns, const std::string& name)>
       is_gpu_claim = nullptr;
-  /// UIDs of the DaemonSets that select nodes by the label `key`.
+  /// Returns the UIDs of the DaemonSets that select nodes by the label `key`.
   std::function<absl::StatusOr<std::set<std::string>>(const driverupgrade::CallContext&, const std::string& key)>
       daemon_sets_selecting = nullptr;
 };
 
-/// What the manager works with; all but `lookups` must be given.
+/// The dependencies of the manager. All of them except `lookups` are required.
 struct Parts {
   std::shared_ptr<driverupgrade::ClusterFacade> cluster;
   std::shared_ptr<HostDriver> host;
@@ -60,19 +61,18 @@ class NodeClient {
 
   absl::StatusOr<driverupgrade::Node> Get();
 
-  /// Reads the node and sends what `change` makes of it as one patch, that applies to this version alone; again if
-  /// somebody else was faster or the server had a moment's trouble, seven times in all. Nothing is sent for an empty
-  /// patch.
+  /// Reads the node and sends the result of `change` as a patch for exactly this version. Retries after a conflict or a
+  /// temporary error of the server, up to seven attempts in total. Does not send an empty patch.
   absl::StatusOr<driverupgrade::Node> Edit(std::string_view what, const NodeChange& change);
 
-  /// The pods on the node; `ns` may be empty for all.
+  /// Returns the pods on the node. An empty `ns` means all namespaces.
   absl::StatusOr<std::vector<driverupgrade::Pod>> Pods(const std::string& ns = {},
                                                        const driverupgrade::LabelSelector& selector = {});
 
-  /// For one request.
+  /// Returns the context for one request.
   driverupgrade::CallContext Context() const;
 
-  /// Cancelled if a stop was requested before the time was over.
+  /// Returns Cancelled if a stop is requested before the time has passed.
   absl::Status Sleep(absl::Duration duration);
 
  private:
@@ -85,7 +85,7 @@ class NodeClient {
   const std::stop_token stop_;
 };
 
-/// Whether the same request may succeed a little later.
+/// Returns true if the same request may succeed a little later.
 bool MayPass(const absl::Status& status);
 
 }  // namespace driver_manager

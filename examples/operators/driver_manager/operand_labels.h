@@ -1,12 +1,12 @@
-/// The node labels by which the GPU operator places its operands, and how they are switched off for a while.
+/// The node labels with which the GPU operator places its operands, and how they are paused.
 ///
 /// Defines Pause, Resume, PauseOperands, PauseKubeletPlugin, ResumeAll and AwaitedApps.
 ///
 ///     Pause("true");                        // "paused-for-driver-upgrade"
 ///     Resume("paused-for-driver-upgrade");  // "true"
 ///
-/// Pure. The keys and values are those of NVIDIA's k8s-driver-manager, whose pauses can be resumed here and the other
-/// way round (upstream-behaviour.md §3.2), with one difference: labels that are absent stay so.
+/// Pure. Uses the keys and values of NVIDIA's k8s-driver-manager, so that each program can resume what the other has
+/// paused (upstream-behaviour.md §3.2). The only difference: labels that are missing stay missing.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_OPERAND_LABELS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_OPERAND_LABELS_H_
 
@@ -24,22 +24,24 @@ inline constexpr char kClientLabel[] = "nvidia.com/gpu.deploy.client";
 inline constexpr char kKubeletPluginLabel[] = "nvidia.com/gpu.deploy.dra-driver";
 inline constexpr char kKubeletPluginApp[] = "nvidia-dra-driver-kubelet-plugin";
 
-/// Empty and `false` stay, as what is paused already; `true` becomes the marker, any other value has it appended.
+/// Keeps empty values, `false`, and values that are already paused. `true` becomes the marker; any other value gets the
+/// marker as a suffix.
 std::string Pause(std::string_view value);
-/// The value without the marker; `true` for the bare marker.
+/// Returns the value without the marker; `true` for the marker alone.
 std::string Resume(std::string_view value);
 
-/// Pauses all operands but the DRA kubelet plugin. `custom_label` may be empty. An empty patch: nothing is left to do.
+/// Pauses all operands except the DRA kubelet plugin. `custom_label` may be empty. Returns an empty patch if nothing is
+/// left to pause.
 driverupgrade::PatchNodeParams PauseOperands(const driverupgrade::Node& node, const std::string& custom_label);
-/// The kubelet plugin has to outlive the pods with claims, which cannot end without it.
+/// The kubelet plugin must outlive the pods with claims, which cannot terminate without it.
 driverupgrade::PatchNodeParams PauseKubeletPlugin(const driverupgrade::Node& node);
-/// Resumes what either of the above has paused, whenever that was.
+/// Resumes everything that either of the functions above has ever paused.
 driverupgrade::PatchNodeParams ResumeAll(const driverupgrade::Node& node, const std::string& custom_label);
 
-/// Values of the label `app` of the operands' pods that have to go once their labels are paused.
+/// Returns the values of the label `app` of those operands' pods that must go once their labels are paused.
 std::vector<std::string> AwaitedApps(const driverupgrade::Node& node);
 
-/// Whether the label is there and has a value.
+/// Returns true if the label exists and has a value.
 bool IsSet(const driverupgrade::Node& node, const std::string& key);
 
 }  // namespace driver_manager

@@ -26,7 +26,7 @@ bool IsSwitch(const Variable& variable) {
   return value == "true" || value == "false";
 }
 
-// A switch without a value is on.
+// A flag without a value is on.
 void AddVariables(CLI::App& app, std::map<std::string, std::string>& values) {
   for (const Variable& variable : Variables()) {
     std::string& value = values[variable.name];
@@ -65,7 +65,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       ->capture_default_str();
   AddVariables(app, options.variables);
   app.add_option("--host-root", options.host_root)->group("");
-  app.fallthrough();  // flags may follow the command, too
+  app.fallthrough();  // flags may also follow the command
   app.add_subcommand("uninstall_driver", "stop what uses the loaded driver, and unload it")->callback([&] {
     options.command = Command::kUninstallDriver;
   });

@@ -10,7 +10,7 @@ namespace driver_manager {
 
 /// Exit codes of the program.
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitNotDone = 1;  // the kubelet starts the container again
+inline constexpr int kExitNotDone = 1;  // the kubelet restarts the container
 inline constexpr int kExitUsage = 2;    // usage or configuration
 
 enum class Command { kUninstallDriver, kPreflightCheck };
@@ -19,13 +19,13 @@ struct Options {
   Command command = Command::kPreflightCheck;
   /// One of examples::TransportNames.
   std::string transport = {};
-  /// Variables that were given as flags: `--drain-use-force` is DRAIN_USE_FORCE. They count before the environment.
+  /// Variables that were set by flags: `--drain-use-force` sets DRAIN_USE_FORCE. They override the environment.
   std::map<std::string, std::string> variables = {};
   /// For tests.
   std::string host_root = "/";
 };
 
-/// The options, or the exit code if the program is to end at once: help and errors have been printed.
+/// Returns the options, or the exit code if the program must exit immediately after printing help or an error.
 std::variant<Options, int> ParseOptions(int argc, char** argv);
 
 }  // namespace driver_manager

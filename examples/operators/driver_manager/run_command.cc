@@ -28,8 +28,8 @@ constexpr absl::Duration kKillPatience = absl::Seconds(2);
 
 std::string Text(int error) { return std::generic_category().message(error); }
 
-// The child's process group is killed unless it has ended; it is not waited for longer than it may take to die, since
-// one that hangs in the kernel never does.
+// Kills the child's process group unless the child has exited. Waits no longer than a kill usually takes, because a
+// process that hangs in the kernel never exits.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
@@ -41,7 +41,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Its exit code; nullopt if it has not ended by `until`.
+  // Returns its exit code; nullopt if it has not exited by `until`.
   std::optional<int> Wait(absl::Time until) {
     while (true) {
       int status = 0;
@@ -70,7 +70,7 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command, int output)
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
-  sigemptyset(&none);  // ours are blocked, for the thread that waits for them
+  sigemptyset(&none);  // our signals are blocked, for the thread that waits for them
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
@@ -83,7 +83,7 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command, int output)
   return pid;
 }
 
-// Whether the output has ended by `until`.
+// Returns true if the output has ended by `until`.
 bool ReadAll(int fd, absl::Time until, std::string& output) {
   std::array<char, 4096> block;
   while (true) {

@@ -1,10 +1,10 @@
-/// Another program, run to its end.
+/// Runs another program until it exits.
 ///
 /// Defines CommandResult and RunCommand.
 ///
 ///     absl::StatusOr<CommandResult> result = RunCommand({"rmmod", "nvidia"}, absl::Seconds(60));
 ///
-/// Blocks. A command that takes longer than its time is killed with all it has started in its process group.
+/// Blocks. A command that exceeds its timeout is killed together with its process group.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_RUN_COMMAND_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_RUN_COMMAND_H_
 
@@ -17,13 +17,13 @@
 namespace driver_manager {
 
 struct CommandResult {
-  /// 128 and the signal's number where one ended it.
+  /// If a signal terminated the command: 128 plus the number of the signal.
   int exit_code = 0;
-  /// Standard output and standard error, up to 64 KiB, without the last line's end.
+  /// Standard output and standard error, up to 64 KiB, without the final newline.
   std::string output = {};
 };
 
-/// `command[0]` is looked up in PATH unless it has a slash. Errors: NotFound (no such program), DeadlineExceeded,
+/// `command[0]` is looked up in PATH unless it contains a slash. Errors: NotFound (no such program), DeadlineExceeded,
 /// Unavailable.
 absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& command, absl::Duration timeout);
 

@@ -1,4 +1,4 @@
-// Texts of statuses, for messages made of them.
+// Texts of statuses, for use in other messages.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_STATUS_TEXT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_STATUS_TEXT_H_
 
@@ -9,12 +9,12 @@
 
 namespace driver_manager {
 
-/// A std::string_view, which absl::string_view need not be.
+/// Returns a std::string_view, because absl::string_view may be another type.
 inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }
 
-/// The same code, and "<what>: <message>".
+/// Returns a status with the same code and the message "<what>: <message>".
 inline absl::Status Named(std::string_view what, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::Status(status.code(), fmt::format("{}: {}", what, Message(status)));

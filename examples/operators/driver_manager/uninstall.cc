@@ -21,7 +21,7 @@ using driverupgrade::Pod;
 using driverupgrade::Severity;
 
 constexpr absl::Duration kMofedPoll = absl::Seconds(5);
-// For the DaemonSet controller to take the driver pod away once the label says so.
+// Time for the DaemonSet controller to remove the driver pod after the label has changed.
 constexpr absl::Duration kLeavePatience = absl::Seconds(60);
 
 class Flow {
@@ -71,7 +71,7 @@ class Flow {
     return absl::FailedPreconditionError("the host has a driver of its own: no driver is installed in a container");
   }
 
-  // After a reboot, say: nothing can hold a driver that is not loaded, and so nothing is evicted.
+  // For example after a reboot: no pod can hold a driver that is not loaded, so nothing is evicted.
   absl::Status PrepareFreshNode() {
     Say("no driver is loaded");
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
@@ -121,7 +121,7 @@ class Flow {
            host_.InstalledDigest() == settings_.config_digest;
   }
 
-  // The workloads go on. What the former container has left is in the way of the new one all the same.
+  // The workloads keep running. The remains of the former container still block the new one.
   absl::Status KeepDriver() {
     Say("the loaded driver is the wanted one, and stays", {{"digest", settings_.config_digest}});
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
@@ -139,8 +139,8 @@ class Flow {
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/true);
   }
 
-  // A pod may have started between the check above and the end of the plugin, and would lose its driver while it runs. The
-  // clean-up starts the plugin again, without which the pod cannot end.
+  // A pod may have started between the check above and the end of the plugin, and would lose its driver while it runs.
+  // The clean-up restarts the plugin, because the pod cannot terminate without it.
   absl::Status CheckArrivals() {
     if (!HasKubeletPlugin()) return absl::OkStatus();
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/false);
@@ -188,7 +188,7 @@ class Flow {
     return GiveBack(node_);
   }
 
-  // Without a limit: the GPU driver is of no use to RDMA before.
+  // Waits without a limit, because RDMA cannot use the GPU driver before.
   absl::Status AwaitNetworkDriver() {
     if (!settings_.gpu_direct_rdma || !host_.HasPciDevice(kMellanoxVendor)) return absl::OkStatus();
     while (settings_.use_host_mofed ? !host_.UseCount(kMlx5Module) : !host_.IsNetworkDriverReady()) {
@@ -210,7 +210,7 @@ class Flow {
         .status();
   }
 
-  // The clean-up has to be done also where it is a stop that has ended the work.
+  // The clean-up must also run after a stop request has ended the work.
   void CleanUp() {
     NodeClient unstopped(parts_, settings_.node_name, std::stop_token());
     if (const absl::Status status = GiveBack(unstopped); !status.ok()) {

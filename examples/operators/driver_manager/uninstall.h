@@ -1,12 +1,12 @@
-/// Prepares a node for another driver: stops what uses the present one, and unloads it.
+/// Prepares a node for another driver: stops the users of the current driver, and unloads it.
 ///
 /// Defines UninstallDriver.
 ///
 ///     absl::Status done = UninstallDriver(
 ///         settings, {.cluster = cluster, .host = host, .clock = SystemClock(), .log = log}, stop);
 ///
-/// The flow of NVIDIA's k8s-driver-manager (upstream-behaviour.md §3.3 to §3.5) with what README.md says is different.
-/// May be called again wherever it was interrupted. Blocks.
+/// Follows NVIDIA's k8s-driver-manager (upstream-behaviour.md §3.3 to §3.5), except for the differences in README.md.
+/// May be called again after any interruption. Blocks.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_UNINSTALL_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_UNINSTALL_H_
 
@@ -17,11 +17,11 @@
 
 namespace driver_manager {
 
-/// Node annotation; `true`: an upgrade engine evacuates the node, so nothing is evicted or cordoned here.
+/// Node annotation; `true` means that an upgrade engine evacuates the node, so this program evicts and cordons nothing.
 inline constexpr char kPolicyAnnotation[] = "nvidia.com/gpu-driver-upgrade-enabled";
 
-/// OK: the new driver may be installed. After an error the operands have been resumed and our cordon is lifted, as far
-/// as the cluster allowed; also after a request to stop.
+/// Returns OK if the new driver may be installed. After an error or a stop request, it has resumed the operands and
+/// lifted our cordon, as far as the cluster allowed it.
 absl::Status UninstallDriver(const Settings& settings, const Parts& parts, std::stop_token stop);
 
 }  // namespace driver_manager

@@ -15,8 +15,8 @@ using driverupgrade::ApiObject;
 using driverupgrade::PolicyDefaults;
 using driverupgrade::UpgradePolicy;
 
-// NVIDIA's documents have autoUpgrade on where the section does not say; where there is no section, nobody has asked for
-// upgrades.
+// According to NVIDIA's documents, autoUpgrade is on if the section does not set it. If the section is missing,
+// upgrades were not requested.
 PolicyDefaults ClusterPolicyDefaults(const rapidjson::Value& json) {
   PolicyDefaults defaults = PolicyDefaults::GpuOperator();
   const rapidjson::Value* section = examples::Find(json, {"spec", "driver", "upgradePolicy"});
@@ -24,10 +24,10 @@ PolicyDefaults ClusterPolicyDefaults(const rapidjson::Value& json) {
   return defaults;
 }
 
-// Of both kinds, below the section that has the version.
+// Unsupported fields of both kinds, relative to the section with the version.
 constexpr const char* kRefused[] = {
     "usePrecompiled", "kernelModuleConfig", "repoConfig", "certConfig",
-    // NVIDIA's chart writes the section in any case, with nlsEnabled, which alone does nothing.
+    // NVIDIA's chart always writes the section with nlsEnabled, which has no effect alone.
     "licensingConfig.secretName", "licensingConfig.configMapName", "virtualTopology", "virtualTopologyConfig",
     "secretEnv", "rdma.enabled"};
 
@@ -59,7 +59,7 @@ examples::DriverPodsPaths NvidiaDriverPaths() {
   return paths;
 }
 
-// Reads the images and the pods. A mistake there prevents the DaemonSet only, not the upgrades.
+// Reads the images and the pods. An error there prevents only the DaemonSet, but not the upgrades.
 template <typename Resource>
 void ReadImages(const rapidjson::Value& json, examples::JsonPath driver, examples::JsonPath manager,
                 const examples::DriverPodsPaths& pods_paths, Resource& resource) {
@@ -102,7 +102,7 @@ absl::StatusOr<ClusterPolicy> ReadClusterPolicy(const ApiObject& object) {
   const rapidjson::Value* enabled = examples::Find(*json, {"spec", "driver", "enabled"});
   policy.has_driver = enabled == nullptr || !enabled->IsFalse();
   if (!policy.has_driver) policy.driver.reset();
-  // Without engines of its own, nothing depends on it.
+  // Nothing depends on the upgrade policy if it has no engines.
   if (policy.use_nvidia_drivers || policy.sandbox || !policy.has_driver) return policy;
   absl::StatusOr<UpgradePolicy> upgrade =
       examples::ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, ClusterPolicyDefaults(*json));

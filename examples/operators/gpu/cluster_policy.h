@@ -1,5 +1,5 @@
-// The custom resources that say how the driver is to be rolled, as far as that goes (upstream-behaviour.md §1.3, §1.4,
-// §1.8).
+// The custom resources that configure the rollout of the driver, as far as this operator needs them
+// (upstream-behaviour.md §1.3, §1.4, §1.8).
 //
 // Defines ClusterPolicy, NvidiaDriver and their readers.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_CLUSTER_POLICY_H_
@@ -24,23 +24,23 @@ inline const driverupgrade::ObjectKind kNvidiaDrivers{
 
 struct ClusterPolicy {
   std::string name = {};
-  /// False: no version of it ever was, and all but the name are defaults.
+  /// False if no version of it was ever valid; all members but the name have defaults then.
   bool understood = true;
   absl::Time created = absl::UnixEpoch();
   /// spec.driver.useNvidiaDriverCRD
   bool use_nvidia_drivers = false;
   /// spec.sandboxWorkloads.enabled
   bool sandbox = false;
-  /// False: spec.driver.enabled is false, so the nodes have a driver that no DaemonSet loads.
+  /// False if spec.driver.enabled is false: the nodes have a driver that no DaemonSet loads.
   bool has_driver = true;
-  /// spec.operator.use_ocp_driver_toolkit; on if absent, as in every release since 22.9.
+  /// spec.operator.use_ocp_driver_toolkit; on if it is not set, as in every release since 22.9.
   bool uses_toolkit = true;
-  /// spec.driver, where it names a version and is not `enabled: false`, and spec.driver.manager.
+  /// spec.driver, if it names a version and does not set `enabled: false`, and spec.driver.manager.
   std::optional<examples::DriverImage> driver = std::nullopt;
   std::optional<examples::DriverImage> manager = std::nullopt;
   examples::DriverPods pods = {};
-  /// spec.driver.upgradePolicy. autoUpgrade is off if the section is absent, and on if the section does not set it. Not
-  /// read if NVIDIADrivers decide, in the sandbox, and without a driver.
+  /// spec.driver.upgradePolicy. autoUpgrade is off if the section is missing, and on if the section does not set it.
+  /// Not read if NVIDIADrivers apply instead, in the sandbox, or without a driver.
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const ClusterPolicy&, const ClusterPolicy&) = default;
 };
@@ -50,15 +50,15 @@ struct NvidiaDriver {
   bool understood = true;
   /// metadata.deletionTimestamp
   bool deleting = false;
-  /// spec.default: its nodes are those that no other selects.
+  /// spec.default: applies to the nodes that no other policy selects.
   bool is_default = false;
-  /// spec.nodeSelector: labels that a node must have; none: all.
+  /// spec.nodeSelector: labels that a node must have; empty for all nodes.
   driverupgrade::StringMap node_labels = {};
-  /// spec, where it names a version, and spec.manager.
+  /// spec, if it names a version, and spec.manager.
   std::optional<examples::DriverImage> driver = std::nullopt;
   std::optional<examples::DriverImage> manager = std::nullopt;
   examples::DriverPods pods = {};
-  /// spec.upgradePolicy; where that is absent, autoUpgrade is on, with all defaults.
+  /// spec.upgradePolicy. If it is missing, autoUpgrade is on, with all defaults.
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const NvidiaDriver&, const NvidiaDriver&) = default;
 };

@@ -23,12 +23,13 @@ driverupgrade::UpgradePolicy PolicyOf(const Resource& resource) {
   return policy;
 }
 
-// Nodes that none of `drivers` owns.
+// Returns a selector of the nodes that none of `drivers` owns.
 LabelSelector OfNobody(const std::vector<NvidiaDriver>& drivers) {
   if (drivers.empty()) return {};
   LabelSelector::Requirement others{.key = kOwnerLabel, .op = LabelSelector::Operator::kNotIn};
   for (const NvidiaDriver& driver : drivers) others.values.push_back(driver.name);
-  // A name that is no label's value owns no node, but who knows what else is wrong: nothing is given back then.
+  // A name that is not a valid label value cannot own a node. Because other fields may be wrong as well, no node is
+  // released.
   return LabelSelector::FromRequirements({std::move(others)}).value_or(LabelSelector::Nothing());
 }
 
@@ -45,7 +46,7 @@ Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels
          .policy = PolicyOf(driver),
          .policy_resource = examples::PolicyResource(kNvidiaDrivers, driver.name, "spec.upgradePolicy")});
   }
-  // Whose nodes are those of one that is not understood is not known.
+  // The nodes of a driver that was not understood are unknown.
   const bool all_understood =
       std::all_of(drivers.begin(), drivers.end(), [](const NvidiaDriver& driver) { return driver.understood; });
   if (all_understood) decision.gone = {{.driver_labels = labels.nvidia_driver, .node_selector = OfNobody(drivers)}};
@@ -68,7 +69,7 @@ namespace {
 
 Decision DecideEngines(const ClusterPolicy* active, const std::vector<NvidiaDriver>& drivers,
                        const DriverLabels& labels) {
-  // Before the sandbox, as the Go operator has it since 26.7.
+  // Takes precedence over the sandbox, as in the Go operator since 26.7.
   if (active == nullptr || active->use_nvidia_drivers) return ByDrivers(drivers, labels);
   Decision decision{.reason = fmt::format("ClusterPolicy {}", active->name)};
   for (const NvidiaDriver& driver : drivers) {

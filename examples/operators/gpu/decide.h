@@ -1,4 +1,4 @@
-// What is to run, by the custom resources there are (upstream-behaviour.md §1.3, §1.4).
+// Decides what to run, from the existing custom resources (upstream-behaviour.md §1.3, §1.4).
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_DECIDE_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_DECIDE_H_
 
@@ -14,43 +14,46 @@
 namespace gpu_operator {
 
 struct DriverLabels {
-  /// Of the DaemonSets of a ClusterPolicy.
+  /// Labels of the DaemonSets of a ClusterPolicy.
   driverupgrade::LabelSelector cluster_policy = {};
-  /// The same on OpenShift, where the Driver Toolkit builds the driver; empty: it is not OpenShift.
+  /// Same on OpenShift, where the Driver Toolkit builds the driver; empty if the cluster is not OpenShift.
   driverupgrade::LabelSelector toolkit = {};
-  /// Of those of NVIDIADrivers, orphans of a former ClusterPolicy included.
+  /// Labels of the DaemonSets of NVIDIADrivers, including orphans of a former ClusterPolicy.
   driverupgrade::LabelSelector nvidia_driver = {};
 };
 
 struct Decision {
-  /// None: the operator does nothing, and leaves nodes where they stand.
+  /// If empty, the operator does nothing, and leaves nodes in their state.
   std::vector<driverupgrade::EngineSpec> engines = {};
-  /// The nodes of no NVIDIADriver, where these decide and all are understood: what an owner that is no more has left on
-  /// them. Only once each node has the label of its owner. All nodes, if the active ClusterPolicy has no driver.
+  /// Engines that release nodes from an owner that no longer exists. If NVIDIADrivers apply and all are understood,
+  /// these are the nodes without an NVIDIADriver, once each node has the label of its owner. All nodes, if the active
+  /// ClusterPolicy has no driver.
   std::vector<driverupgrade::EngineSpec> gone = {};
-  /// The ClusterPolicy that counts; empty: there is none.
+  /// Name of the active ClusterPolicy; empty if none is active.
   std::string active = {};
-  /// ClusterPolicies and NVIDIADrivers that are not in effect, by name, and why.
+  /// ClusterPolicies and NVIDIADrivers that are not in effect, by name, with the reason.
   std::map<std::string, std::string> idle_policies = {};
   std::map<std::string, std::string> idle_drivers = {};
   NodeWishes nodes = {};
-  /// In no namespace yet.
+  /// Without a namespace.
   std::vector<examples::DriverDaemonSet> daemon_sets = {};
-  /// For a person: who decides, or why nobody does.
+  /// For administrators: the resource that applies, or the reason why none does.
   std::string reason = {};
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-/// The active one: the oldest, of those the first by name. nullptr: there is none.
+/// Returns the active policy: the oldest one, or the first by name among policies of the same age. nullptr if there are
+/// no policies.
 const ClusterPolicy* ActivePolicy(const std::vector<ClusterPolicy>& policies);
 
-/// The others than the active ClusterPolicy are not in effect.
-/// - No ClusterPolicy, or the active one uses NVIDIADrivers: an engine for each NVIDIADriver, for the nodes it owns;
-///   the others are given back, which are all if there is no NVIDIADriver.
+/// All ClusterPolicies except the active one are not in effect.
+/// - Without a ClusterPolicy, or if the active one uses NVIDIADrivers: an engine for each NVIDIADriver, for the nodes
+///   it owns. All other nodes are released; without an NVIDIADriver, these are all nodes.
 /// - sandboxWorkloads.enabled: nothing.
 /// - driver.enabled: false: no engine; all nodes are released.
-/// - Otherwise one engine for all nodes, by the active policy.
-/// With autoUpgrade off an engine runs and changes nothing: nodes are frozen, and its figures stay true (dep-F9).
+/// - Otherwise one engine for all nodes, with the active policy.
+/// If autoUpgrade is off, an engine runs without changing anything: nodes are frozen, and its metrics stay correct
+/// (dep-F9).
 Decision Decide(const std::vector<ClusterPolicy>& policies, const std::vector<NvidiaDriver>& drivers,
                 const DriverLabels& labels);
 

@@ -1,4 +1,4 @@
-// Whether two revisions of a driver's DaemonSet load the same driver.
+// Detects whether two revisions of a driver's DaemonSet load the same driver.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_DRIVER_DIGEST_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_DRIVER_DIGEST_H_
 
@@ -8,14 +8,14 @@
 
 namespace gpu_operator {
 
-/// The environment variable in which NVIDIA's operator puts a digest of all that changes the driver.
+/// Environment variable in which NVIDIA's operator stores a digest of all settings that change the driver.
 inline constexpr char kDriverConfigDigest[] = "DRIVER_CONFIG_DIGEST";
 
-/// Its first value that is not empty, over the template's init containers, then its containers; empty if there is none
-/// (upstream-behaviour.md §1.6).
+/// Returns its first value that is not empty, from the template's init containers and then its containers; empty if it
+/// is missing (upstream-behaviour.md §1.6).
 std::string DriverDigest(const driverupgrade::ControllerRevision& revision);
 
-/// Both have one, and it is the same: then a restart of the pod needs no evacuated node (T8).
+/// Returns true if both have the same digest: a restart of the pod then does not require evacuating the node (T8).
 bool LoadsSameDriver(const driverupgrade::ControllerRevision& running, const driverupgrade::ControllerRevision& wanted);
 
 }  // namespace gpu_operator

@@ -14,7 +14,7 @@ namespace {
 using examples::DriverDaemonSet;
 using examples::DriverImage;
 
-// What the author of the policy does not say: pods are evicted where no operator does, and nodes are not drained.
+// Defaults for settings that the policy leaves open: evict pods if no operator does, and do not drain nodes.
 DriverImage WithDefaults(DriverImage manager) {
   for (const auto& [name, value] :
        {std::pair("ENABLE_GPU_POD_EVICTION", "true"), std::pair("ENABLE_AUTO_DRAIN", "false")}) {
@@ -25,7 +25,7 @@ DriverImage WithDefaults(DriverImage manager) {
   return manager;
 }
 
-// As NVIDIA's operator has it: twenty minutes, for a driver may be compiled on the node.
+// Same as NVIDIA's operator: twenty minutes, because a driver may be compiled on the node.
 examples::DriverProbe StartupProbe() {
   return {
       .kind = "startupProbe",
@@ -33,7 +33,7 @@ examples::DriverProbe StartupProbe() {
       .times = {{"initialDelaySeconds", 60}, {"timeoutSeconds", 60}, {"periodSeconds", 10}, {"failureThreshold", 120}}};
 }
 
-// NVIDIA publishes one image for all minor versions of Rocky Linux, and of RHEL from 10 on.
+// NVIDIA publishes a single image for all minor versions of Rocky Linux, and of RHEL from version 10 on.
 std::string TagOf(const examples::NodeSystem& system) {
   const std::string major = system.version.substr(0, system.version.find('.'));
   int number = 0;

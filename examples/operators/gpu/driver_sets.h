@@ -1,4 +1,4 @@
-// The DaemonSets of the GPU driver that the policies ask for by a version. Pure.
+// The DaemonSets of the GPU driver that policies with a version request. Pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_DRIVER_SETS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_DRIVER_SETS_H_
 
@@ -13,13 +13,13 @@
 
 namespace gpu_operator {
 
-/// `nvidia-driver-daemonset` in `ns`, as the ClusterPolicy has it; none without spec.driver.version.
+/// Returns `nvidia-driver-daemonset` in `ns`, as the ClusterPolicy describes it; empty without spec.driver.version.
 std::vector<examples::DriverDaemonSet> DriverSets(const ClusterPolicy& policy, const std::string& ns);
-/// `nvidia-driver-<name>` of each NVIDIADriver with spec.version, on the nodes that it owns.
+/// Returns `nvidia-driver-<name>` for each NVIDIADriver with spec.version, on the nodes that it owns.
 std::vector<examples::DriverDaemonSet> DriverSets(const std::vector<NvidiaDriver>& drivers, const std::string& ns);
-/// Returns the DaemonSet with the operating system of its nodes in the tag of the driver's image: `550.54.15-ubuntu22.04`.
-/// The DaemonSet is refused if its nodes have several operating systems, or if none is known. Empty: the tag lacks one, and
-/// the nodes have not been read yet (nullopt).
+/// Returns the DaemonSet with the operating system of its nodes in the tag of the driver's image:
+/// `550.54.15-ubuntu22.04`. Refuses the DaemonSet if its nodes have several operating systems, or none that is known.
+/// Returns an empty list if the tag needs a system and the nodes have not been read yet (nullopt).
 std::vector<examples::DriverDaemonSet> OnSystems(examples::DriverDaemonSet set,
                                                  const std::optional<std::set<examples::NodeSystem>>& systems);
 

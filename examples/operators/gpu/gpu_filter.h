@@ -1,4 +1,4 @@
-// Which pods use a GPU, by resources or by ResourceClaims (upstream-behaviour.md §1.5).
+// Selects the pods that use a GPU, through resources or ResourceClaims (upstream-behaviour.md §1.5).
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_GPU_FILTER_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_GPU_FILTER_H_
 
@@ -9,8 +9,9 @@
 
 namespace gpu_operator {
 
-/// UsesGpu, or a ResourceClaim of the pod to which a GPU is allocated, not for an administrator to look at only, read
-/// through `objects`. A claim that cannot be read counts. Null `objects`: claims are not looked at.
+/// Returns true for pods that UsesGpu accepts, and for pods with a ResourceClaim that has an allocated GPU, except for
+/// access by administrators only. Reads claims through `objects`. A claim that cannot be read counts. If `objects` is
+/// null, claims are ignored.
 driverupgrade::PodFilter GpuPodFilter(std::shared_ptr<const driverupgrade::ObjectClient> objects);
 
 }  // namespace gpu_operator

@@ -10,10 +10,11 @@
 
 namespace gpu_operator {
 
-/// Returns whether the pod requests a GPU (gpu_resources.h) and has not ended.
+/// Returns true if the pod requests a GPU (gpu_resources.h) and has not ended.
 bool UsesGpu(const driverupgrade::Pod& pod);
 
-/// The same resources for the maintenance operator, which knows pods by unanchored regular expressions only.
+/// Returns the same resources for the maintenance operator, which identifies pods only by unanchored regular
+/// expressions.
 std::vector<std::string> GpuResourceFilters();
 
 }  // namespace gpu_operator

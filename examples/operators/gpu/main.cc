@@ -1,4 +1,5 @@
-// An operator for the NVIDIA driver, on the library: reads a policy, rolls the driver, logs to standard error.
+// An operator for the NVIDIA driver, based on the library: reads a policy, rolls out the driver, and logs to standard
+// error.
 #include <variant>
 
 #include "gpu/options.h"

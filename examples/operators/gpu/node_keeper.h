@@ -1,4 +1,4 @@
-// Keeps true what the nodes are told about who upgrades their driver.
+// Keeps the marks on nodes correct that show who upgrades their driver.
 //
 // Defines NodeKeeper.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_NODE_KEEPER_H_
@@ -23,29 +23,29 @@
 
 namespace gpu_operator {
 
-/// Looks only at nodes on which something has changed, or all if the wishes have. Not thread-safe.
+/// Processes only nodes that have changed, or all nodes if the wishes have changed. Not thread-safe.
 class NodeKeeper {
  public:
-  /// `writes`: false to look only: somebody else marks the nodes.
+  /// `writes` is false if another client marks the nodes; the keeper then only reads.
   NodeKeeper(std::shared_ptr<driverupgrade::ClusterFacade> cluster, driverupgrade::DriverIdentity identity, bool writes,
              std::shared_ptr<driverupgrade::Clock> clock);
 
   void Wish(NodeWishes wishes);
-  /// `scope`: one of the cache's, which nobody else takes from, with the driver pods of NVIDIADrivers; `on_change` is
-  /// called when it has news. Null `cache`: no engine runs, and the nodes are read by a list, once. Returns when to come
-  /// again even if nothing changes.
+  /// `scope` is a scope of the cache for the keeper alone, with the driver pods of NVIDIADrivers. Calls `on_change`
+  /// after news. If `cache` is null, no engine runs, and the nodes are listed once. Returns the time of the next call
+  /// even if nothing changes.
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache, std::size_t scope,
                   const std::function<void()>& on_change);
 
-  /// Names of all nodes of the cache, as of the last Keep.
+  /// Names of all nodes in the cache, as of the last Keep.
   const std::set<std::string>& names() const { return names_; }
-  /// Whether the last Keep left no node without the marks that are wished, as far as they are this one's to write.
+  /// Returns true if, after the last Keep, all nodes have the wished marks, as far as this keeper writes them.
   bool Settled() const { return settled_; }
-  /// What hindered the last Keep.
+  /// Error of the last Keep.
   const absl::Status& status() const { return status_; }
-  /// Nodes with a driver pod that are no NVIDIADriver's, where these decide.
+  /// Nodes with a driver pod but without an NVIDIADriver, if NVIDIADrivers apply.
   std::vector<driverupgrade::Finding> Findings() const;
-  /// By NVIDIADriver: one of its nodes that another claims as well, and who.
+  /// For each NVIDIADriver with a conflict: one of its nodes, and the other drivers that claim the node.
   std::map<std::string, std::string> Conflicts() const;
 
  private:
@@ -61,13 +61,13 @@ class NodeKeeper {
   const std::shared_ptr<driverupgrade::Clock> clock_;
   NodeWishes wishes_;
   driverupgrade::WatchCache* cache_ = nullptr;
-  bool listed_ = false;   // by these wishes, without a cache
-  bool settled_ = false;  // by these wishes
-  int written_ = 0;       // in the present Keep
+  bool listed_ = false;   // with these wishes, without a cache
+  bool settled_ = false;  // with these wishes
+  int written_ = 0;       // during the current Keep
   std::set<std::string> names_;
   std::set<std::string> due_;
-  std::map<std::string, std::string> ownerless_;                // by node: what is wrong
-  std::map<std::string, std::vector<std::string>> conflicted_;  // by node: who claims it
+  std::map<std::string, std::string> ownerless_;                // by node: the problem
+  std::map<std::string, std::vector<std::string>> conflicted_;  // by node: the drivers that claim it
   absl::Status status_ = absl::OkStatus();
 };
 

@@ -25,7 +25,7 @@ bool AllUnderstood(const std::vector<NvidiaDriver>& drivers) {
   return std::all_of(drivers.begin(), drivers.end(), [](const NvidiaDriver& driver) { return driver.understood; });
 }
 
-// Empty: nobody's.
+// Returns an empty string if the node has no owner.
 std::string OwnerFor(const Node& node, const std::vector<NvidiaDriver>& drivers) {
   const std::vector<std::string> owners = OwnersOf(node, drivers);
   if (owners.size() > 1 || !AllUnderstood(drivers)) return ValueOf(node.labels, kOwnerLabel);

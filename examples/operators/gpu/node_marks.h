@@ -1,5 +1,5 @@
-// What the nodes are told about who upgrades their driver: the owner label, and the annotation that the driver manager
-// reads (upstream-behaviour.md §1.4, §1.9). Pure.
+// The marks that show a node who upgrades its driver: the owner label, and the annotation that the driver manager reads
+// (upstream-behaviour.md §1.4, §1.9). Pure.
 //
 // Defines NodeWishes, OwnersOf, Orphaned and MarksPatch.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_NODE_MARKS_H_
@@ -16,32 +16,33 @@
 
 namespace gpu_operator {
 
-/// Node label: the NVIDIADriver whose node it is.
+/// Node label with the NVIDIADriver that owns the node.
 inline constexpr char kOwnerLabel[] = "nvidia.com/gpu-operator.driver.owner";
-/// Node label of GPU feature discovery; `true` where there is a GPU. Other nodes are left alone.
+/// Node label of GPU feature discovery; `true` if the node has a GPU. Other nodes are not changed.
 inline constexpr char kGpuPresentLabel[] = "nvidia.com/gpu.present";
-/// Node annotation; `true`: an upgrade controller evacuates the node, so the driver manager leaves pods and cordons alone.
+/// Node annotation; `true` means that an upgrade controller evacuates the node, so the driver manager does not touch
+/// pods and cordons.
 inline constexpr char kUpgradeEnabledAnnotation[] = "nvidia.com/gpu-driver-upgrade-enabled";
 
 struct NodeWishes {
-  /// NVIDIADrivers decide: each GPU node gets the label of its owner. Otherwise the labels stay.
+  /// True if NVIDIADrivers apply: each GPU node gets the label of its owner. Otherwise the labels stay.
   bool by_owners = false;
   std::vector<NvidiaDriver> owners = {};
-  /// Not by owners: the drivers of all nodes are upgraded.
+  /// If not by owners: the drivers of all nodes are upgraded.
   bool upgraded = false;
   friend bool operator==(const NodeWishes&, const NodeWishes&) = default;
 };
 
-/// The names of those who claim the node: the NVIDIADrivers whose spec.nodeSelector has it, else those with
-/// spec.default. More than one is a conflict. Those that are being deleted claim nothing.
+/// Returns the names of the NVIDIADrivers that claim the node, because their spec.nodeSelector matches it, or else
+/// because of spec.default. Several names are a conflict. NVIDIADrivers that are being deleted claim no nodes.
 std::vector<std::string> OwnersOf(const driverupgrade::Node& node, const std::vector<NvidiaDriver>& drivers);
 
-/// Some driver pod runs, and no DaemonSet has it any more: nobody else would ever replace it.
+/// Returns true if a driver pod no longer has a DaemonSet, so that no other controller would ever replace it.
 bool Orphaned(const std::vector<driverupgrade::Pod>& driver_pods);
 
-/// What makes the marks of a GPU node true; nullopt if they are, or it is none. In a conflict, and while an NVIDIADriver
-/// is not understood, the owner stays as it is. An orphaned pod of an owner's node asks for an upgrade, unless one is
-/// under way or has failed.
+/// Returns the patch that corrects the marks of a GPU node; nullopt if they are correct, or if the node has no GPU. The
+/// owner does not change during a conflict, or while an NVIDIADriver is not understood. An orphaned pod on an owner's
+/// node requests an upgrade, unless an upgrade is in progress or has failed.
 std::optional<driverupgrade::PatchNodeParams> MarksPatch(const driverupgrade::Node& node, bool orphaned,
                                                          const NodeWishes& wishes,
                                                          const driverupgrade::DriverIdentity& identity);

@@ -27,37 +27,39 @@ struct Options {
       .lease_name = "nvidia-gpu-driver-upgrade", .ledger_name = "nvidia-gpu-driver-upgrade", .driver = "gpu"};
   std::string driver_labels = "app=nvidia-driver-daemonset";
   std::string nvidia_driver_labels = "app.kubernetes.io/component=nvidia-driver";
-  /// A file; empty: `cluster_policy` is set.
+  /// File with the policy; empty if `cluster_policy` is set.
   std::string policy = {};
-  /// Policies are custom resources.
+  /// True if policies are custom resources.
   bool cluster_policy = false;
-  /// Nodes of a policy that was deleted are given back.
+  /// True if nodes of a deleted policy are released.
   bool release_deleted = true;
-  /// Empty: none. nullopt: as NVIDIA's operator has it where the policy is its custom resource, else none.
+  /// Empty: no validation pods. nullopt: same as NVIDIA's operator if the policy is its custom resource, else none.
   std::optional<std::string> validation_selector = std::nullopt;
   /// Treatment of validation pods that became ready before the new driver pod did.
   driverupgrade::EarlyValidation early_validation = driverupgrade::EarlyValidation::kRestart;
-  /// The nodes get owner labels, and the annotation for driver managers; nullopt: where the policy is a custom resource.
+  /// True to write owner labels, and the annotation for driver managers, to nodes; nullopt: only if the policy is a
+  /// custom resource.
   std::optional<bool> mark_nodes = std::nullopt;
-  /// status.state of the policies says how far their nodes are; nullopt: where the nodes are marked.
+  /// True to report the progress in status.state of the policies; nullopt: only if the nodes are marked.
   std::optional<bool> write_state = std::nullopt;
   /// Creator of the DaemonSets of policies that name a version.
   examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
-  /// The cluster is OpenShift: the Driver Toolkit's DaemonSets are the driver's, unless the ClusterPolicy switches it off.
+  /// True if the cluster is OpenShift: the DaemonSets of the Driver Toolkit are the driver's, unless the ClusterPolicy
+  /// switches it off.
   bool openshift = false;
-  /// Over all owners.
+  /// Limit for all owners together.
   std::optional<int> parallel_total = std::nullopt;
   examples::RequestorArguments requestor = {};
 };
 
-/// The options, or the exit code if the program is to end at once: help and errors have been printed.
+/// Returns the options, or the exit code if the program must exit immediately after printing help or an error.
 std::variant<Options, int> ParseOptions(int argc, char** argv);
 
-/// What the options name, read and checked. Errors are configuration errors.
+/// The configuration that the options name, read and checked. Errors are configuration errors.
 struct Configuration {
   driverupgrade::KubeConfig kube = {};
   DriverLabels labels = {};
-  /// Of the file.
+  /// Policy from the file.
   driverupgrade::UpgradePolicy policy = {};
   std::optional<driverupgrade::RequestorOptions> requestor = {};
 };

@@ -18,7 +18,7 @@ using examples::ResourceWatchOptions;
 using examples::StandingOf;
 using examples::StateOf;
 
-// As the Go operator has it.
+// Same as in the Go operator.
 constexpr char kIgnored[] = "ignored";
 
 ClusterPolicyDirector::Options Completed(ClusterPolicyDirector::Options options) {
@@ -78,7 +78,7 @@ void ClusterPolicyDirector::Decide() {
                            driver_memory_.Read(drivers_, kNvidiaDrivers, ReadNvidiaDriver), options_.labels);
   for (EngineSpec& engine : decision.engines) {
     if (const absl::Status spared = examples::SpareSkippedPods(options_.identity, engine.policy); spared.ok()) continue;
-    // It would drain pods that are not to be drained.
+    // Otherwise it would drain pods that must stay.
     engine.policy.auto_upgrade = false;
   }
   if (!decision_ || decision_->reason != decision.reason) {
@@ -92,7 +92,8 @@ void ClusterPolicyDirector::Decide() {
 
 std::vector<driverupgrade::Finding> ClusterPolicyDirector::Findings() { return nodes_.Findings(); }
 
-// Not before each node has the label of its owner, who ends what another policy began there.
+// Waits until each node has the label of its owner, because the owner finishes upgrades that another policy started
+// there.
 std::vector<EngineSpec> ClusterPolicyDirector::Gone() {
   if (!decision_ || !options_.release_deleted) return {};
   const bool all_known = decision_->nodes.owners.empty() || nodes_.Settled();
@@ -140,7 +141,7 @@ std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
   return verdicts;
 }
 
-// Of all engines, also where those are the NVIDIADrivers'.
+// Covers all engines, including those of NVIDIADrivers.
 std::string ClusterPolicyDirector::StateOfActive() const {
   if (!nodes_.Conflicts().empty()) return examples::kNotReady;
   std::vector<std::optional<examples::UpgradeStanding>> standings;
@@ -150,7 +151,7 @@ std::string ClusterPolicyDirector::StateOfActive() const {
   return StateOf(standings);
 }
 
-// What is understood may still not be in effect, or `engine` cannot be made of it.
+// A valid policy may still not be in effect, or `engine` cannot be created from it.
 void ClusterPolicyDirector::Amend(const std::map<std::string, std::string>& idle, const std::string& engine,
                                   ResourceVerdict& verdict) const {
   if (!verdict.error.ok()) return;
@@ -163,7 +164,7 @@ void ClusterPolicyDirector::Amend(const std::map<std::string, std::string>& idle
   }
 }
 
-// Nodes without the driver that the policy asks for are not ready, whatever the upgrade of the others says.
+// If nodes lack the driver that the policy requests, it is not ready, whatever the upgrade of the other nodes reports.
 void ClusterPolicyDirector::AmendByMaker(ResourceVerdict& verdict) const {
   const absl::Status failure = maker_.Failure(verdict.object.name);
   if (failure.ok() || !verdict.error.ok()) return;
@@ -177,7 +178,7 @@ absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade
   const bool was_settled = nodes_.Settled();
   absl::Time next = nodes_.Keep(context, cache, scope, [bell = options_.bell] { bell->Ring(); });
   if (!was_settled && nodes_.Settled()) next = options_.clock->Now();  // for Gone
-  // Once for each reason; a conflict is nothing to tell.
+  // Logs each reason once, but not conflicts.
   if (nodes_.status() != std::exchange(nodes_told_, nodes_.status()) && !nodes_told_.ok() &&
       !absl::IsAborted(nodes_told_)) {
     options_.log({.severity = Severity::kWarning,

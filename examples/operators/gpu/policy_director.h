@@ -1,7 +1,7 @@
-// Where gpu_operator's policies come from.
+// The source of gpu_operator's policies.
 //
-// Defines FileDirector, for one policy that was read at the start, and ClusterPolicyDirector, which follows the custom
-// resources of the cluster and says on them what has become of them.
+// Defines FileDirector, for a single policy that was read at the start, and ClusterPolicyDirector, which follows the
+// custom resources of the cluster and reports the result on them.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_POLICY_DIRECTOR_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_POLICY_DIRECTOR_H_
 
@@ -27,12 +27,12 @@
 
 namespace gpu_operator {
 
-/// Who writes, in Events.
+/// Name of this component in Events.
 inline constexpr char kComponent[] = "nvidia-gpu-operator";
 
 class FileDirector final : public driverupgrade::Director {
  public:
-  /// `nodes`: gets the wishes of the policy. `bell`: rung when nodes have changed.
+  /// `nodes` receives the wishes of the policy. `bell` is rung when nodes have changed.
   FileDirector(driverupgrade::EngineSpec spec, NodeKeeper nodes, std::shared_ptr<driverupgrade::Doorbell> bell);
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override { return specs_; }
   absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,
@@ -49,11 +49,11 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
   struct Options {
     driverupgrade::DriverIdentity identity;
     DriverLabels labels = {};
-    /// Nodes of a policy that was deleted are given back; otherwise they stay as they are.
+    /// True if nodes of a deleted policy are released; otherwise they stay as they are.
     bool release_deleted = true;
-    /// The nodes are marked: see NodeKeeper. Otherwise somebody else does.
+    /// True to mark the nodes (see NodeKeeper); false if another client does.
     bool mark_nodes = true;
-    /// status.state of the policies says how far their nodes are; otherwise somebody else writes it.
+    /// True to report the progress in status.state of the policies; false if another client writes it.
     bool write_state = true;
     /// Namespace and creator of the driver's DaemonSets.
     std::string ns = {};
@@ -66,9 +66,9 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
   ClusterPolicyDirector(std::shared_ptr<const driverupgrade::ObjectClient> objects,
                         std::shared_ptr<driverupgrade::ClusterFacade> cluster, Options options);
 
-  /// Begins to follow the custom resources, by threads.
+  /// Starts threads that follow the custom resources.
   void Start();
-  /// Instead of Start: one watch of each kind until it ends.
+  /// Replaces Start: runs one watch of each kind until it ends.
   void Turn(const driverupgrade::CallContext& context);
 
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override;
@@ -100,7 +100,7 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
   std::optional<Decision> decision_;
   std::map<std::string, absl::Status> refused_;
   std::map<std::string, driverupgrade::EngineProgress> progress_;
-  // Last: their threads end before the rest is destroyed.
+  // Last, because their threads must end before the rest is destroyed.
   examples::ResourceWatch policy_watch_;
   examples::ResourceWatch driver_watch_;
 };

@@ -1,4 +1,4 @@
-// What makes a service of examples/operators/support the operator of the NVIDIA driver.
+// Turns a service of examples/operators/support into the operator of the NVIDIA driver.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_ROLLOUT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_ROLLOUT_H_
 
@@ -10,8 +10,8 @@
 
 namespace gpu_operator {
 
-/// Runs as the options say, or until `stop`; returns the exit code. `connection.objects` may be null with a policy from
-/// a file: then the ResourceClaims of pods are not looked at.
+/// Runs according to the options, or until `stop`; returns the exit code. With a policy from a file,
+/// `connection.objects` may be null; ResourceClaims of pods are ignored then.
 int RunRollout(const Options& options, const Configuration& configuration, const examples::Connection& connection,
                const driverupgrade::LogSink& log, std::stop_token stop);
 

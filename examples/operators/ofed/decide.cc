@@ -16,7 +16,7 @@ using driverupgrade::EngineSpec;
 using driverupgrade::LabelSelector;
 using driverupgrade::StringMap;
 using driverupgrade::UpgradePolicy;
-// After `nnp-`, in the value of a label.
+// Maximum length after `nnp-` in the value of a label.
 constexpr std::size_t kNameMax = 59;
 constexpr std::size_t kChoicesMax = 64;
 constexpr char kSection[] = "spec.ofedDriver.upgradePolicy";
@@ -30,7 +30,7 @@ Requirements WithoutOwner(const LabelSelector& labels) {
   return requirements;
 }
 
-// A requirement of the library's own making, or of a selector that was parsed, is none that it would refuse.
+// FromRequirements accepts requirements that the library made, or that come from a parsed selector.
 LabelSelector Selector(Requirements requirements) {
   return LabelSelector::FromRequirements(std::move(requirements)).value_or(LabelSelector::Nothing());
 }
@@ -41,7 +41,7 @@ LabelSelector OfOwner(const LabelSelector& labels, const std::string& owner) {
   return Selector(std::move(requirements));
 }
 
-// Whether a node could have all of both.
+// Returns true if a node could have all labels of both.
 bool MayMeet(const StringMap& a, const StringMap& b) {
   return std::none_of(a.begin(), a.end(), [&](const auto& label) {
     const auto other = b.find(label.first);
@@ -49,9 +49,9 @@ bool MayMeet(const StringMap& a, const StringMap& b) {
   });
 }
 
-// Nodes that none of `nodes` selects: of each policy some label is not the node's. A selector for each choice of labels,
-// which overlap; beyond kChoicesMax of the further policies only the first label is minded, rather than others' nodes
-// taken.
+// Returns selectors of the nodes that none of `nodes` selects: for each policy, such a node lacks a label. There is a
+// selector for each choice of labels; they overlap. Beyond kChoicesMax, only the first label of each further policy is
+// considered, so that no owned node is selected.
 std::vector<LabelSelector> OfNobody(const std::vector<NicNodePolicy>& nodes) {
   std::vector<Requirements> choices = {{}};
   for (const NicNodePolicy& node : nodes) {
@@ -142,7 +142,7 @@ Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> node
     if (all_understood) decision.owners = OwnersOf(decision.engines);
     return decision;
   }
-  // Without a policy an engine runs, frozen: the wait label stays true (dep-F9).
+  // Without a policy, a frozen engine runs, so that the wait label stays correct (dep-F9).
   Decision decision{.engines = {{.driver_labels = driver_labels, .policy = cluster.upgrade}}};
   if (!cluster.understood) {
     decision.engines.front().policy.frozen_because = kNotUnderstood;

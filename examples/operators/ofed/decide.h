@@ -1,4 +1,4 @@
-// What is to run, by the NicClusterPolicy and the NicNodePolicies that there are. Pure.
+// Decides what to run, from the existing NicClusterPolicy and NicNodePolicies. Pure.
 //
 // Defines Decision, Decide, AddDeparted and OfAnyOwner.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DECIDE_H_
@@ -19,34 +19,35 @@ namespace ofed_operator {
 
 struct Decision {
   std::vector<driverupgrade::EngineSpec> engines = {};
-  /// Nodes that no policy with a driver selects: what one that is no more has left on them.
+  /// Engines for nodes that no policy with a driver selects. They remove what a deleted policy left there.
   std::vector<driverupgrade::EngineSpec> gone = {};
-  /// By what the init container's configuration is made; nullopt: there is no driver that would read it. All owners
-  /// share one, so that a driver waits for its node only where all policies have safeLoad.
+  /// Policy for the init container's configuration; nullopt if no driver would read it. All owners share one
+  /// configuration, so drivers wait for their nodes only if all policies have safeLoad.
   std::optional<driverupgrade::UpgradePolicy> init_config = std::nullopt;
-  /// Who has a driver; nullopt: not known, since a policy is not understood.
+  /// Owners with a driver; nullopt if unknown, because a policy is not understood.
   std::optional<std::vector<DriverOwner>> owners = std::nullopt;
-  /// NicNodePolicies that are not taken, and why.
+  /// NicNodePolicies that are refused, with the reason.
   std::map<std::string, absl::Status> refused = {};
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-/// - The NicClusterPolicy has a driver, or no NicNodePolicy has: one engine for the DaemonSets of the former.
-/// - Otherwise an engine for each NicNodePolicy that has one, for the DaemonSets `ds-owner=nnp-<name>`, on the nodes
+/// - If the NicClusterPolicy has a driver, or no NicNodePolicy has one: a single engine for the DaemonSets of the
+///   NicClusterPolicy.
+/// - Otherwise an engine for each NicNodePolicy with a driver, for the DaemonSets `ds-owner=nnp-<name>`, on the nodes
 ///   that it selects.
-/// One node has one driver: a NicNodePolicy beside a NicClusterPolicy with a driver is refused, and so is the later of
-/// two that no label keeps apart, or one whose name is too long for the label of its DaemonSet. Nothing is gone while a
-/// policy is not understood. `driver_labels` are those of the NicClusterPolicy's DaemonSets.
+/// A node has only one driver. A NicNodePolicy is refused if the NicClusterPolicy has a driver, or if its name is too
+/// long for the label of its DaemonSet. If no label separates two NicNodePolicies, the later one is refused. Nothing
+/// counts as gone while a policy is not understood. `driver_labels` select the DaemonSets of the NicClusterPolicy.
 Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> nodes,
                 const driverupgrade::LabelSelector& driver_labels);
 
-/// Adds those of `seen` to what is gone by `decision` that are neither among `nodes` nor have left their nodes to others:
-/// each was a requestor of its own, whose NodeMaintenances only its own id gives back. `seen` becomes what is known now.
+/// Adds to `decision.gone` the policies in `seen` that are not among `nodes`, unless another policy took their nodes
+/// over. Each was a separate requestor, and only its own id releases its NodeMaintenances. Updates `seen`.
 void AddDeparted(const NicClusterPolicy& cluster, const std::vector<NicNodePolicy>& nodes,
                  const driverupgrade::LabelSelector& driver_labels, std::vector<NicNodePolicy>& seen,
                  Decision& decision);
 
-/// Without what `driver_labels` say about the owner; as they are if nothing else is left.
+/// Returns the labels without requirements about the owner, or unchanged if nothing else would be left.
 driverupgrade::LabelSelector OfAnyOwner(const driverupgrade::LabelSelector& driver_labels);
 
 }  // namespace ofed_operator

@@ -1,4 +1,4 @@
-// Whose policy upgrades the driver of a node. Pure.
+// Finds the policy that upgrades the driver of a node. Pure.
 //
 // Defines DriverOwner and WhyOwnerless.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_OWNERS_H_
@@ -13,16 +13,16 @@
 
 namespace ofed_operator {
 
-/// What one policy is about.
+/// The scope of one policy.
 struct DriverOwner {
-  /// Of its driver pods.
+  /// Labels of its driver pods.
   driverupgrade::LabelSelector driver_labels = {};
   driverupgrade::LabelSelector node_selector = {};
   friend bool operator==(const DriverOwner&, const DriverOwner&) = default;
 };
 
-/// For a person: the node has driver pods, and none of `owners` is for one of them. nullopt: there is an owner, or no
-/// driver pod. Pods on their way out do not count.
+/// Returns a message for administrators if the node has driver pods and none of `owners` covers one of them. nullopt if
+/// there is an owner, or no driver pod. Terminating pods do not count.
 std::optional<std::string> WhyOwnerless(const driverupgrade::Node& node,
                                         const std::vector<driverupgrade::Pod>& driver_pods,
                                         const std::vector<DriverOwner>& owners);

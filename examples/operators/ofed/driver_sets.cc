@@ -13,8 +13,8 @@ namespace {
 using examples::DriverDaemonSet;
 using examples::NodeSystem;
 
-// As NVIDIA's operator has them: the container says itself that it has loaded the driver, and is started anew if the
-// module is no longer there.
+// Same as NVIDIA's operator: the container itself reports that it has loaded the driver, and is restarted if the module
+// is no longer loaded.
 std::vector<examples::DriverProbe> Probes() {
   const std::string is_loaded = "lsmod | grep mlx5_core";
   return {{.kind = "startupProbe",
@@ -48,7 +48,7 @@ DriverDaemonSet SetOf(const std::string& ns, const std::string& name, const std:
   if (!init_image.empty()) {
     set.init = {.name = "network-operator-init-container",
                 .image = {.reference = init_image},
-                // An image of several programs, of which none is its entry point.
+                // The image contains several programs, and none of them is its entry point.
                 .command = {"/usr/bin/safe_load_init"},
                 .args = {"--in-cluster", "--node-name=$(NODE_NAME)", "--configmap-namespace=$(OPERATOR_NAMESPACE)",
                          std::string("--configmap-name=") + kInitConfigMap}};
@@ -69,7 +69,7 @@ DriverDaemonSet OnSystem(DriverDaemonSet set, const NodeSystem& system) {
   return set;
 }
 
-// Whether the image, if its tag ends in an operating system, is for this one.
+// Returns true unless the tag of the image ends in another operating system.
 bool IsFor(const std::string& image, const NodeSystem& system) {
   if (!examples::NamesSystem(image) || image.find("@sha256:") != std::string::npos) return true;
   const std::string ending = "-" + system.Name();

@@ -1,4 +1,4 @@
-// The DaemonSets of the OFED driver that the policies ask for by a version. Pure.
+// The DaemonSets of the OFED driver that policies with a version request. Pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_SETS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_SETS_H_
 
@@ -13,17 +13,17 @@
 
 namespace ofed_operator {
 
-/// `mofed` in `ns` of the NicClusterPolicy, or else `mofed-nnp-<name>` of each NicNodePolicy on the nodes that it selects;
-/// only with spec.ofedDriver.version. OnSystems completes them. `init_image`: image of the init container for the safe
-/// load; empty: no such container.
+/// Returns `mofed` in `ns` for the NicClusterPolicy, or else `mofed-nnp-<name>` for each NicNodePolicy on the nodes
+/// that it selects; only with spec.ofedDriver.version. OnSystems completes them. `init_image` is the image of the init
+/// container for the safe load; empty for no such container.
 std::vector<examples::DriverDaemonSet> DriverSets(const NicClusterPolicy& cluster,
                                                   const std::vector<NicNodePolicy>& nodes, const std::string& ns,
                                                   const std::string& init_image);
 
-/// Returns a DaemonSet for each operating system and architecture of the nodes: `mofed-ubuntu22.04-amd64`, with the label
-/// `app=mofed-ubuntu22.04` and the image `doca-driver:24.01-0.3.3.1.3-ubuntu22.04-amd64`. A version that ends in an
-/// operating system stays as it is, and is for nodes with this system only. `set` is refused if no node has a system that
-/// is possible. Empty: the nodes have not been read yet (nullopt).
+/// Returns a DaemonSet for each operating system and architecture of the nodes: `mofed-ubuntu22.04-amd64`, with the
+/// label `app=mofed-ubuntu22.04` and the image `doca-driver:24.01-0.3.3.1.3-ubuntu22.04-amd64`. A version that ends in
+/// an operating system is unchanged, and applies only to nodes with this system. Refuses `set` if no node has a
+/// possible system. Returns an empty list if the nodes have not been read yet (nullopt).
 std::vector<examples::DriverDaemonSet> OnSystems(const examples::DriverDaemonSet& set,
                                                  const std::optional<std::set<examples::NodeSystem>>& systems);
 

@@ -25,7 +25,7 @@ std::string ValueOf(const driverupgrade::StringMap& map, const std::string& key)
   return found == map.end() ? std::string() : found->second;
 }
 
-// The driver pod is being replaced, or is to be.
+// Returns true if the driver pod is being replaced, or must be replaced.
 bool IsOnItsWay(const Node& node, const DriverIdentity& identity) {
   const auto state = driverupgrade::ParseUpgradeState(ValueOf(node.labels, identity.StateLabel()));
   return !state || driverupgrade::IsInProgress(*state);

@@ -1,4 +1,4 @@
-// The node label by which device plugins wait for the OFED driver (upstream-behaviour.md §2.5).
+// The node label through which device plugins wait for the OFED driver (upstream-behaviour.md §2.5).
 //
 // Defines WaitsForDriver and WaitLabelPatch. Pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_WAIT_H_
@@ -18,17 +18,18 @@ inline constexpr char kDriverWaitLabel[] = "network.nvidia.com/operator.mofed.wa
 /// The container of the driver pod whose readiness counts.
 inline constexpr char kDriverContainer[] = "mofed-container";
 
-/// Whether the node has to wait for its driver: none of its driver pods, those on their way out not counted, has a
-/// ready driver container. nullopt: it has no driver pod at all, so nothing is known, and the label stays.
+/// Returns true if the node must wait for its driver: none of its driver pods has a ready driver container. Terminating
+/// pods do not count. nullopt if the node has no driver pod at all; nothing is known then, and the label stays.
 std::optional<bool> WaitsForDriver(const std::vector<driverupgrade::Pod>& driver_pods);
 
-/// Node label of node feature discovery: there is a NIC of NVIDIA.
+/// Node label of node feature discovery: the node has a NIC from NVIDIA.
 inline constexpr char kNicLabel[] = "feature.node.kubernetes.io/pci-15b3.present";
 
-/// What makes the label true; nullopt if it is already. Without a driver pod on the node:
-/// - some policy has a driver (`driver_wanted`): the label is what a dead pod has left, and goes, unless an upgrade is on
-///   its way, which will bring the next pod;
-/// - none has: nobody waits for a driver, and the label is `false` where there is a NIC, and goes elsewhere.
+/// Returns the patch that corrects the label; nullopt if the label is correct. Without a driver pod on the node:
+/// - If a policy has a driver (`driver_wanted`), a deleted pod has left the label. It is removed, unless an upgrade is
+///   in progress, which will create the next pod.
+/// - If no policy has a driver, no plugin waits for one. The label is `false` if the node has a NIC, and is removed
+///   otherwise.
 std::optional<driverupgrade::PatchNodeParams> WaitLabelPatch(const driverupgrade::Node& node,
                                                              const std::vector<driverupgrade::Pod>& driver_pods,
                                                              bool driver_wanted,

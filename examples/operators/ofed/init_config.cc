@@ -46,7 +46,7 @@ absl::Time InitConfigKeeper::Keep(const CallContext& context, const UpgradePolic
   const std::string wanted = InitConfig("", identity_, policy);
   if (wanted == written_ && now < due_) return due_;
   status_ = Write(context, policy);
-  // A conflict is with somebody else's change, which is looked at next.
+  // After a conflict, the next attempt reads the other client's change first.
   written_ = status_.ok() ? wanted : "";
   due_ = now + (status_.ok() ? kLookAgain : kInitConfigRetry);
   return due_;

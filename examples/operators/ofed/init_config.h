@@ -1,4 +1,4 @@
-// What the init container of the driver pod is told: whether to wait until its node is evacuated (§2.5, §2.7).
+// The configuration of the driver pod's init container: whether it must wait until its node is evacuated (§2.5, §2.7).
 //
 // Defines InitConfig and InitConfigKeeper.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_INIT_CONFIG_H_
@@ -21,8 +21,8 @@ namespace ofed_operator {
 inline constexpr char kInitConfigMap[] = "ofed-init-container-config";
 inline constexpr char kInitConfigKey[] = "config.json";
 
-/// `present` with the section safeDriverLoad that the policy asks for; other sections stay. What is no JSON object is
-/// replaced. Without a change the text is `present` itself.
+/// Returns `present` with the section safeDriverLoad that the policy requires; other sections stay. Replaces a text
+/// that is not a JSON object. Without a change, returns `present` itself.
 std::string InitConfig(std::string_view present, const driverupgrade::DriverIdentity& identity,
                        const driverupgrade::UpgradePolicy& policy);
 
@@ -32,8 +32,8 @@ class InitConfigKeeper {
   InitConfigKeeper(std::shared_ptr<driverupgrade::ClusterFacade> cluster, std::string ns,
                    const driverupgrade::DriverIdentity& identity, std::shared_ptr<driverupgrade::Clock> clock);
 
-  /// Creates or changes the ConfigMap if the policy is another one than before, and looks again every two minutes.
-  /// Returns when to come again.
+  /// Creates or changes the ConfigMap if the policy has changed, and checks it every two minutes. Returns the time of
+  /// the next call.
   absl::Time Keep(const driverupgrade::CallContext& context, const driverupgrade::UpgradePolicy& policy);
   const absl::Status& status() const { return status_; }
 
@@ -44,7 +44,7 @@ class InitConfigKeeper {
   const std::string ns_;
   const driverupgrade::DriverIdentity identity_;
   const std::shared_ptr<driverupgrade::Clock> clock_;
-  std::string written_;  // for which policy
+  std::string written_;  // policy of the last write
   absl::Time due_ = absl::InfinitePast();
   absl::Status status_ = absl::OkStatus();
 };

@@ -1,5 +1,5 @@
-// An operator for the OFED driver, on the library: follows the NicClusterPolicy, rolls the driver, logs to standard
-// error.
+// An operator for the OFED driver, based on the library: follows the NicClusterPolicy, rolls out the driver, and logs
+// to standard error.
 #include <variant>
 
 #include "ofed/ofed_director.h"

@@ -88,7 +88,7 @@ absl::Status Migration::DropLegacyAnnotations(const CallContext& context) {
   return Patch(context, LegacyAnnotationPatches(*nodes));
 }
 
-// Pods that nobody owns are in no selector: an engine would never see them.
+// No selector matches pods without an owner, so an engine would never see them.
 absl::Status Migration::NameOwners(const CallContext& context) {
   const auto labels = OfDriver();
   if (!labels.ok()) return labels.status();

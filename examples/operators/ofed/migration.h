@@ -1,6 +1,6 @@
-// What a cluster of earlier versions of the Network Operator needs before the first upgrade (§2.3 step 1, §2.6).
+// Prepares a cluster with earlier versions of the Network Operator for the first upgrade (§2.3 step 1, §2.6).
 //
-// Defines Migration and what it plans by, which is pure.
+// Defines Migration and its planning functions, which are pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_MIGRATION_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_MIGRATION_H_
 
@@ -17,38 +17,39 @@
 
 namespace ofed_operator {
 
-/// On every DaemonSet of the driver and on its pods; its value is of no meaning.
+/// Label on every DaemonSet of the driver and on its pods. The value has no meaning.
 inline constexpr char kOfedDriverLabel[] = "nvidia.com/ofed-driver";
-/// Only on DaemonSets of the present format.
+/// Label on DaemonSets of the current format only.
 inline constexpr char kFormatLabel[] = "mofed-ds-format-version";
-/// On DaemonSets and pods: whose they are.
+/// Label on DaemonSets and pods: their owner.
 inline constexpr char kOwnerLabel[] = "ds-owner";
 inline constexpr char kOwner[] = "NicClusterPolicy";
-/// Of the states before they were labels.
+/// Node annotation with the state, from the time before states were labels.
 inline constexpr char kLegacyStateAnnotation[] = "nvidia.com/ofed-upgrade-state";
 
-/// Takes the legacy annotation from each node that has it.
+/// Removes the legacy annotation from each node that has it.
 std::vector<driverupgrade::PatchNodeParams> LegacyAnnotationPatches(const std::vector<driverupgrade::Node>& nodes);
 
-/// DaemonSets that no present version has made.
+/// Returns the DaemonSets that were not created by a current version.
 std::vector<driverupgrade::DaemonSet> OldDaemonSets(const std::vector<driverupgrade::DaemonSet>& daemon_sets);
 
-/// Asks for an upgrade of each node that runs a pod of `daemon_set`, unless it is asked for already.
+/// Requests an upgrade of each node that runs a pod of `daemon_set`, unless one is already requested.
 std::vector<driverupgrade::PatchNodeParams> RequestPatches(const std::vector<driverupgrade::Node>& nodes,
                                                            const std::vector<driverupgrade::Pod>& pods,
                                                            const driverupgrade::DaemonSet& daemon_set,
                                                            const driverupgrade::DriverIdentity& identity);
 
-/// Each step may be repeated: it does only what is not done yet. A failure in the middle, a crash too, is mended by
-/// another Run. The order of the last two matters: a DaemonSet that is gone tells no more which nodes ran its pods.
+/// Each step can be repeated: it does only what is still to do. After a failure or a crash in the middle, another Run
+/// completes the work. The order of the last two steps matters: once a DaemonSet is deleted, the nodes that ran its
+/// pods are unknown.
 class Migration {
  public:
   Migration(std::shared_ptr<driverupgrade::ClusterFacade> cluster,
             std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string ns,
             const driverupgrade::DriverIdentity& identity, driverupgrade::LogSink log);
 
-  /// `has_driver`: the policy has a driver; otherwise old DaemonSets are left alone. Errors: those of the first call
-  /// that failed.
+  /// `has_driver`: the policy has a driver; otherwise old DaemonSets are not touched. Returns the error of the first
+  /// failed call.
   absl::Status Run(const driverupgrade::CallContext& context, bool has_driver);
 
  private:

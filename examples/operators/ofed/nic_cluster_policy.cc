@@ -35,7 +35,7 @@ absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgrade(const rapidjson::Value&
                                      driverupgrade::PolicyDefaults::NetworkOperator());
 }
 
-// Reads the driver and its pods. A mistake there prevents the DaemonSet only, not the upgrades.
+// Reads the driver and its pods. An error there prevents only the DaemonSet, but not the upgrades.
 template <typename Resource>
 void ReadDriver(const rapidjson::Value& object, Resource& resource) {
   resource.has_driver = HasDriver(object);

@@ -1,5 +1,5 @@
-// The NicClusterPolicy and the NicNodePolicies, as far as they are about rolling the OFED driver (upstream-behaviour.md
-// §2.1, §2.3, §2.4).
+// The fields of the NicClusterPolicy and the NicNodePolicies that configure the rollout of the OFED driver
+// (upstream-behaviour.md §2.1, §2.3, §2.4).
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NIC_CLUSTER_POLICY_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NIC_CLUSTER_POLICY_H_
 
@@ -19,26 +19,26 @@ inline const driverupgrade::ObjectKind kNicClusterPolicies{
     .group_version = "mellanox.com/v1alpha1", .resource = "nicclusterpolicies", .namespaced = false};
 inline const driverupgrade::ObjectKind kNicNodePolicies{
     .group_version = "mellanox.com/v1alpha1", .resource = "nicnodepolicies", .namespaced = false};
-/// The only NicClusterPolicy that counts.
+/// The name of the only NicClusterPolicy that takes effect.
 inline constexpr char kPolicyName[] = "nic-cluster-policy";
 
 struct NicClusterPolicy {
   std::string name = {};
-  /// False: no version of it ever was, and all but the name are defaults.
+  /// False if no version of it was ever valid; all members but the name have defaults then.
   bool understood = true;
-  /// There is a spec.ofedDriver.
+  /// True if spec.ofedDriver exists.
   bool has_driver = false;
-  /// The same, where it names a version.
+  /// spec.ofedDriver, if it names a version.
   std::optional<examples::DriverImage> driver = std::nullopt;
   examples::DriverPods pods = {};
   /// spec.ofedDriver.terminationGracePeriodSeconds
   int grace_period_seconds = 300;
-  /// spec.ofedDriver.upgradePolicy; where that is absent, autoUpgrade is off: nodes are frozen (dep-F9).
+  /// spec.ofedDriver.upgradePolicy. If it is missing, autoUpgrade is off: nodes are frozen (dep-F9).
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const NicClusterPolicy&, const NicClusterPolicy&) = default;
 };
 
-/// The driver of some nodes, with a policy of its own.
+/// The driver of some nodes, with its own policy.
 struct NicNodePolicy {
   std::string name = {};
   bool understood = true;
@@ -46,7 +46,7 @@ struct NicNodePolicy {
   /// spec.nodeSelector: labels that a node must have.
   driverupgrade::StringMap node_labels = {};
   bool has_driver = false;
-  /// The same, where it names a version.
+  /// spec.ofedDriver, if it names a version.
   std::optional<examples::DriverImage> driver = std::nullopt;
   examples::DriverPods pods = {};
   /// spec.ofedDriver.terminationGracePeriodSeconds

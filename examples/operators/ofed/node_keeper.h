@@ -1,4 +1,4 @@
-// Keeps true what the nodes say of their driver, and knows those whose driver nobody upgrades.
+// Keeps the nodes' labels about their driver correct, and finds nodes whose driver is not upgraded by any policy.
 //
 // Defines NodeWishes and NodeKeeper.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NODE_KEEPER_H_
@@ -24,15 +24,15 @@
 namespace ofed_operator {
 
 struct NodeWishes {
-  /// Some policy has a driver, or may have one.
+  /// True if a policy has a driver, or may have one.
   bool driver_wanted = true;
-  /// nullopt: not known, and nothing is found.
+  /// nullopt if unknown; there are no findings then.
   std::optional<std::vector<DriverOwner>> owners = std::nullopt;
   friend bool operator==(const NodeWishes&, const NodeWishes&) = default;
 };
 
-/// Keeps the wait label of every node true (driver_wait.h), looking only at nodes on which something has changed, or at
-/// all if the wishes have. Not thread-safe.
+/// Keeps the wait label of every node correct (driver_wait.h). Processes only nodes that have changed, or all nodes if
+/// the wishes have changed. Not thread-safe.
 class NodeKeeper {
  public:
   NodeKeeper(std::shared_ptr<driverupgrade::ClusterWriter> cluster, driverupgrade::DriverIdentity identity,
@@ -40,14 +40,14 @@ class NodeKeeper {
 
   void Wish(NodeWishes wishes);
 
-  /// `scope`: one of the cache's, with the driver pods of all owners, which nobody else takes from. Another cache may be
-  /// another time. Returns when to come again even if nothing changes: when a write has failed.
+  /// `scope` is a scope of the cache for the keeper alone, with the driver pods of all owners. Each call may use
+  /// another cache. Returns the time of the next call even if nothing changes, namely after a failed write.
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache& cache, std::size_t scope);
-  /// Names of all nodes of the cache, as of the last Keep.
+  /// Names of all nodes in the cache, as of the last Keep.
   const std::set<std::string>& names() const { return names_; }
-  /// What hindered the last Keep.
+  /// Error of the last Keep.
   const absl::Status& status() const { return status_; }
-  /// Nodes with a driver pod for which no policy is.
+  /// Nodes with a driver pod that no policy covers.
   std::vector<driverupgrade::Finding> Findings() const;
 
  private:
@@ -61,7 +61,7 @@ class NodeKeeper {
   NodeWishes wishes_;
   std::set<std::string> names_;
   std::set<std::string> due_;
-  std::map<std::string, std::string> ownerless_;  // by node: what is wrong
+  std::map<std::string, std::string> ownerless_;  // by node: the problem
   absl::Status status_ = absl::OkStatus();
 };
 

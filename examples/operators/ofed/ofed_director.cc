@@ -18,7 +18,7 @@ using driverupgrade::Severity;
 using driverupgrade::WatchCache;
 using examples::ResourceVerdict;
 
-// As the Go operator has it.
+// Same as in the Go operator.
 constexpr char kIgnored[] = "ignore";
 
 OfedDirector::Options Completed(OfedDirector::Options options) {
@@ -90,14 +90,14 @@ void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> node
     decision_.gone.clear();
   }
   for (EngineSpec& spec : decision_.engines) {
-    // It would drain pods that are not to be drained.
+    // Otherwise it would drain pods that must stay.
     if (!examples::SpareSkippedPods(options_.identity, spec.policy).ok()) spec.policy.auto_upgrade = false;
   }
   maker_.Wish(DriverSets(policy, MadeOf(nodes), options_.ns, options_.init_image));
   policy_ = std::move(policy);
 }
 
-// Those that have an engine.
+// Returns the policies that have an engine.
 std::vector<NicNodePolicy> OfedDirector::MadeOf(std::vector<NicNodePolicy> nodes) const {
   std::erase_if(nodes, [this](const NicNodePolicy& node) { return decision_.refused.contains(node.name); });
   return nodes;
@@ -109,7 +109,7 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
     if (const auto refused = refused_.find(""); verdict.error.ok() && refused != refused_.end()) {
       verdict.error = refused->second;
     }
-    // Without a driver, it is those of the NicNodePolicies.
+    // Without a driver, the progress belongs to the NicNodePolicies.
     if (policy_ && policy_->has_driver) verdict.standing = examples::StandingOf(progress_, decision_.engines, "");
     if (options_.write_state) verdict.state = examples::StateOf({verdict.standing});
     if (policy_ && policy_->has_driver) AmendByMaker(verdict);
@@ -135,7 +135,7 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
   return verdicts;
 }
 
-// Nodes without the driver that the policy asks for are not ready, whatever the upgrade of the others says.
+// If nodes lack the driver that the policy requests, it is not ready, whatever the upgrade of the other nodes reports.
 void OfedDirector::AmendByMaker(ResourceVerdict& verdict) const {
   const absl::Status failure = maker_.Failure(verdict.object.name);
   if (failure.ok() || !verdict.error.ok()) return;
@@ -202,7 +202,7 @@ absl::Status OfedDirector::Ready() const {
   return absl::OkStatus();
 }
 
-// Once for each reason; a conflict is nothing to tell.
+// Logs each reason once, but not conflicts.
 void OfedDirector::Tell(const char* message, const absl::Status& status, absl::Status& told) const {
   if (status != std::exchange(told, status) && !status.ok() && !absl::IsAborted(status)) {
     options_.log(

@@ -1,5 +1,5 @@
-// What ofed_operator does: follows the NicClusterPolicy and the NicNodePolicies, rolls the driver by them, and keeps
-// the rest of the cluster's state about the driver true.
+// The logic of ofed_operator: follows the NicClusterPolicy and the NicNodePolicies, rolls out the driver accordingly,
+// and keeps the rest of the cluster's state about the driver correct.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_OFED_DIRECTOR_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_OFED_DIRECTOR_H_
 
@@ -30,7 +30,7 @@
 
 namespace ofed_operator {
 
-/// Who writes, in Events.
+/// Name of this component in Events.
 inline constexpr char kComponent[] = "nvidia-network-operator";
 
 class OfedDirector final : public driverupgrade::Director {
@@ -39,17 +39,17 @@ class OfedDirector final : public driverupgrade::Director {
     driverupgrade::DriverIdentity identity;
     std::string ns = {};
     driverupgrade::LabelSelector driver_labels = {};
-    /// nullopt: the NicClusterPolicy and the NicNodePolicies of the cluster.
+    /// nullopt: use the NicClusterPolicy and the NicNodePolicies of the cluster.
     std::optional<driverupgrade::UpgradePolicy> policy = std::nullopt;
     bool migrate = true;
-    /// Who asks for NodeMaintenances; nullopt: nobody.
+    /// The requestor of NodeMaintenances; nullopt to request none.
     std::optional<driverupgrade::RequestorOptions> requestor = std::nullopt;
-    /// Creator of the driver's DaemonSets, and the image of their init container; empty: no such container.
+    /// Creator of the driver's DaemonSets, and the image of their init container; empty for no such container.
     examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
     std::string init_image = {};
-    /// status.state of the policies says how far their nodes are; otherwise somebody else writes it.
+    /// True to report the progress in status.state of the policies; false if another client writes it.
     bool write_state = true;
-    /// Nodes of a policy that was deleted are given back; otherwise they stay as they are.
+    /// True if nodes of a deleted policy are released; otherwise they stay as they are.
     bool release_deleted = true;
     std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
     driverupgrade::LogSink log = nullptr;
@@ -58,9 +58,9 @@ class OfedDirector final : public driverupgrade::Director {
   };
   OfedDirector(const examples::Connection& connection, Options options);
 
-  /// Begins to follow the policies of the cluster, by threads, unless there is a policy already.
+  /// Starts threads that follow the policies of the cluster, unless the options contain a policy.
   void Start();
-  /// Instead of Start: one watch of each kind until it ends.
+  /// Replaces Start: runs one watch of each kind until it ends.
   void Turn(const driverupgrade::CallContext& context);
 
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override;
@@ -74,7 +74,7 @@ class OfedDirector final : public driverupgrade::Director {
   absl::Status Ready() const override;
 
  private:
-  // Whether what was read is decided by.
+  // Returns true once decisions are based on the policies that were read.
   bool Read();
   void Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes);
   std::vector<NicNodePolicy> MadeOf(std::vector<NicNodePolicy> nodes) const;
@@ -95,17 +95,17 @@ class OfedDirector final : public driverupgrade::Director {
   examples::PolicyMemory<NicNodePolicy> node_memory_;
   examples::ResourceWatch::Objects policies_;
   examples::ResourceWatch::Objects nodes_;
-  examples::ResourceWatch::Objects ignored_;  // NicClusterPolicies of other names
+  examples::ResourceWatch::Objects ignored_;  // NicClusterPolicies with other names
   std::optional<NicClusterPolicy> policy_;
   Decision decision_;
-  std::vector<NicNodePolicy> seen_;  // all that ever had an engine, as they last were
+  std::vector<NicNodePolicy> seen_;  // all that ever had an engine, in their last version
   std::map<std::string, absl::Status> refused_;
   std::map<std::string, driverupgrade::EngineProgress> progress_;
-  std::set<std::string> claimants_;             // policies whose NodeMaintenances are, or may be, somebody's
-  driverupgrade::WatchCache* cache_ = nullptr;  // whose changes the node keeper hears of
+  std::set<std::string> claimants_;             // policies that may own NodeMaintenances
+  driverupgrade::WatchCache* cache_ = nullptr;  // reports its changes to the node keeper
   absl::Status nodes_told_ = absl::OkStatus();
   absl::Status config_told_ = absl::OkStatus();
-  // Last: their threads end before the rest is destroyed.
+  // Last, because their threads must end before the rest is destroyed.
   examples::ResourceWatch policy_watch_;
   examples::ResourceWatch node_watch_;
 };

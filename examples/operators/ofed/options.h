@@ -23,35 +23,35 @@ struct Options {
   examples::ServiceArguments service = {
       .lease_name = "nvidia-ofed-driver-upgrade", .ledger_name = "nvidia-ofed-driver-upgrade", .driver = "ofed"};
   std::string driver_labels = "nvidia.com/ofed-driver=,ds-owner=NicClusterPolicy";
-  /// A file; empty: the NicClusterPolicy and the NicNodePolicies of the cluster.
+  /// File with the policy; empty: use the NicClusterPolicy and the NicNodePolicies of the cluster.
   std::string policy = {};
-  /// Creator of the DaemonSets of policies that name a version. DaemonSets of this operator have an init container with
-  /// `init_image`.
+  /// Creator of the DaemonSets of policies that name a version. If this operator creates them, they have an init
+  /// container with `init_image`.
   examples::DriverDaemonSets daemon_sets = examples::DriverDaemonSets::kLeave;
   std::string init_image = {};
-  /// status.state of the policies says how far their nodes are; nullopt: it does.
+  /// True to report the progress in status.state of the policies; nullopt: true.
   std::optional<bool> write_state = std::nullopt;
-  /// Whether earlier versions' traces are left alone.
+  /// True to keep the traces of earlier versions.
   bool disable_migration = false;
-  /// Nodes of a policy that was deleted are given back.
+  /// True if nodes of a deleted policy are released.
   bool release_deleted = true;
-  /// Over all NicNodePolicies.
+  /// Limit for all NicNodePolicies together.
   std::optional<int> parallel_total = std::nullopt;
   examples::RequestorArguments requestor = {};
 };
 
-/// What the Network Operator's environment variables say (upstream-behaviour.md §2.1, §2.3): the defaults of the
-/// command line.
+/// Returns the settings in the Network Operator's environment variables (upstream-behaviour.md §2.1, §2.3), which are
+/// the defaults of the command line.
 Options OptionsFromEnvironment();
 
-/// The options, or the exit code if the program is to end at once: help and errors have been printed.
+/// Returns the options, or the exit code if the program must exit immediately after printing help or an error.
 std::variant<Options, int> ParseOptions(int argc, char** argv);
 
-/// What the options name, read and checked. Errors are configuration errors.
+/// The configuration that the options name, read and checked. Errors are configuration errors.
 struct Configuration {
   driverupgrade::KubeConfig kube = {};
   driverupgrade::LabelSelector driver_labels = {};
-  /// Of the file; nullopt: it is in the cluster.
+  /// Policy from the file; nullopt if the cluster contains it.
   std::optional<driverupgrade::UpgradePolicy> policy = {};
   std::optional<driverupgrade::RequestorOptions> requestor = {};
 };

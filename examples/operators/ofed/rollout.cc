@@ -33,7 +33,8 @@ int RunRollout(const Options& options, const Configuration& configuration, const
                                      .bell = bell,
                                      .log = log});
   director.Start();
-  // The keeper of the nodes hears of changes by a scope of its own: an engine takes those of its own for itself.
+  // The keeper of the nodes receives changes through its own scope, because an engine consumes the changes of its
+  // scope.
   examples::OperatorOptions made{
       .arguments = options.service,
       .service = {.identity = *identity,

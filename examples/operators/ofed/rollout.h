@@ -1,4 +1,4 @@
-// What makes a service of examples/operators/support the operator of the OFED driver.
+// Turns a service of examples/operators/support into the operator of the OFED driver.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_ROLLOUT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_ROLLOUT_H_
 
@@ -10,7 +10,7 @@
 
 namespace ofed_operator {
 
-/// Runs as the options say, or until `stop`; returns the exit code.
+/// Runs according to the options, or until `stop`; returns the exit code.
 int RunRollout(const Options& options, const Configuration& configuration, const examples::Connection& connection,
                const driverupgrade::LogSink& log, std::stop_token stop);
 

@@ -18,7 +18,7 @@ using driverupgrade::RequestorOptions;
 
 constexpr char kOfPolicy[] = "-nnp-";
 
-// As the engine of the policy has it, which shortens what is too long.
+// Same as the engine of the policy, which shortens an id that is too long.
 std::string IdOf(const std::string& id, const std::string& policy) {
   driverupgrade::EngineOptions options;
   options.state_machine.requestor = RequestorOptions{.id = id};

@@ -1,5 +1,4 @@
-// NodeMaintenances of NicNodePolicies that were deleted while no operator ran: each was made in the name of a requestor
-// that nobody is any more.
+// NodeMaintenances of NicNodePolicies that were deleted while no operator ran: their requestors no longer exist.
 //
 // Defines StrayRequestors, which is pure, and GiveBackStrayClaims.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_STRAY_CLAIMS_H_
@@ -18,15 +17,15 @@
 
 namespace ofed_operator {
 
-/// What follows the requestor's id in that of a NicNodePolicy's engine.
+/// Returns the suffix that a NicNodePolicy's engine appends to the requestor's id.
 std::string RequestorSuffix(const std::string& policy);
 
-/// The requestors of NicNodePolicies other than `policies`, of an operator whose own id is `id`.
+/// Returns the requestors of NicNodePolicies other than `policies`. `id` is the operator's own id.
 std::set<std::string> StrayRequestors(const std::vector<driverupgrade::NodeMaintenance>& objects, const std::string& id,
                                       const std::set<std::string>& policies);
 
-/// Deletes their objects, and takes them off those of others. Errors: those of the first call that failed; it may be
-/// repeated. A cluster without NodeMaintenances has none.
+/// Deletes the objects of these requestors, and removes them from the objects of others. Returns the error of the first
+/// failed call; the call may be repeated. Returns OK if the cluster does not serve NodeMaintenances.
 absl::Status GiveBackStrayClaims(const driverupgrade::CallContext& context, driverupgrade::ClusterFacade& cluster,
                                  const driverupgrade::RequestorOptions& requestor,
                                  const std::set<std::string>& policies, absl::Time now,

@@ -35,11 +35,12 @@ const ObjectKind kPools{"machineconfiguration.openshift.io/v1", "machineconfigpo
 
 constexpr char kToolkitContainer[] = "openshift-driver-toolkit-ctr";
 constexpr char kDriverContainer[] = "nvidia-driver-ctr";
-// Between the start of a pod and that of its containers.
+// Time between the start of a pod and the start of its containers.
 constexpr absl::Duration kStartPatience = absl::Minutes(1);
-// The messages come early, and logs may be long.
+// The messages come early, and logs can be long.
 constexpr char kLogBytesMax[] = "1048576";
-// Any of these labels says that there is a GPU: the operator's own, and that of Node Feature Discovery.
+// Each of these labels shows that the node has a GPU: the operator's own label, and the label of Node Feature
+// Discovery.
 constexpr char kNfdPrefix[] = "feature.node.kubernetes.io/";
 constexpr const char* kGpuLabels[] = {"nvidia.com/gpu.present", "feature.node.kubernetes.io/pci-10de.present"};
 
@@ -75,7 +76,7 @@ class Collector {
     return facts;
   }
 
-  // Nothing after the first failure.
+  // Reads nothing after the first failure.
   std::optional<Document> Get(const ObjectKind& kind, const ObjectName& name) {
     if (!failed_.ok()) return std::nullopt;
     const absl::StatusOr<ApiObject> object = objects_.Get(context_, kind, name);
@@ -132,7 +133,7 @@ class Collector {
     return value->GetBool();
   }
 
-  // The oldest is the active one.
+  // The oldest policy is the active one.
   std::optional<ClusterPolicy> Policy() {
     const std::vector<Document> policies = List(kClusterPolicies, {});
     const auto age = [](const Document& object) {
@@ -153,7 +154,7 @@ class Collector {
     Registry registry{.management_state = Text(*object, {"spec", "managementState"})};
     if (storage != nullptr && storage->IsObject()) {
       for (const auto& kind : storage->GetObject()) {
-        // {"managementState": "Managed"} says who looks after it, not where it is.
+        // {"managementState": "Managed"} defines who manages the storage, but not where it is.
         registry.has_storage = registry.has_storage || kind.value.IsObject();
       }
     }
@@ -171,7 +172,7 @@ class Collector {
     return false;
   }
 
-  // All of them where none is labelled yet.
+  // Returns all nodes if none is labelled yet.
   std::vector<GpuNode> Nodes(bool& has_nfd) {
     std::vector<GpuNode> all;
     std::vector<GpuNode> with_gpu;
@@ -212,7 +213,8 @@ class Collector {
     return pools;
   }
 
-  // Since when no init container runs: the end of the last one, or the creation of the pod. InfiniteFuture: one runs.
+  // Returns the time since which no init container runs: the end of the last one, or the creation of the pod.
+  // InfiniteFuture if one is running.
   static absl::Time InitializedAt(const rapidjson::Value& pod) {
     absl::Time since = TimeAt(pod, {"metadata", "creationTimestamp"});
     for (const rapidjson::Value& container : Items(pod, {"status", "initContainerStatuses"})) {
@@ -261,7 +263,7 @@ class Collector {
     absl::StatusOr<std::string> log = objects_.GetText(context_, kPods, {options_.ns, pod.name}, "log",
                                                        {{"container", container}, {"limitBytes", kLogBytesMax}});
     if (log.ok()) return *std::move(log);
-    // 400: the container has not started. 404: the pod is gone.
+    // 400: the container has not started. 404: the pod was deleted.
     if (!absl::IsInvalidArgument(log.status()) && !absl::IsNotFound(log.status())) {
       pod.unread.emplace_back(log.status().message());
     }
@@ -286,7 +288,7 @@ std::string RhcosVersion(std::string_view os_image) {
   if (at == std::string_view::npos) return {};
   os_image.remove_prefix(at + kSystem.size());
   const std::string_view version = os_image.substr(0, os_image.find(' '));
-  // Fedora's CoreOS has no build number behind a dash, and no driver toolkit.
+  // Fedora CoreOS has no build number after a dash, and no driver toolkit.
   const bool plain = version.find_first_not_of("0123456789.-") == std::string_view::npos;
   return plain && version.find('-') != std::string_view::npos ? std::string(version) : std::string();
 }

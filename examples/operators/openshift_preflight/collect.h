@@ -1,11 +1,11 @@
-/// Reads what the checks need from a cluster.
+/// Reads the facts that the checks need from a cluster.
 ///
 /// Defines CollectOptions and Collect.
 ///
 ///     absl::StatusOr<Facts> facts = Collect({.deadline = clock.Now() + absl::Minutes(1)}, objects, {});
 ///
-/// Reads only, and no Secret: whether `builder` has one, its ServiceAccount says. Thread-safe as ObjectClient is.
-/// Example: tests/examples/operators/openshift_preflight/collect_test.cc.
+/// Reads only, and no Secret: the ServiceAccount `builder` shows whether it has one. Has the thread safety of
+/// ObjectClient. Example: tests/examples/operators/openshift_preflight/collect_test.cc.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_COLLECT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_COLLECT_H_
 
@@ -21,19 +21,20 @@
 namespace openshift_preflight {
 
 struct CollectOptions {
-  /// The GPU Operator's.
+  /// Namespace of the GPU Operator.
   std::string ns = "nvidia-gpu-operator";
-  /// Time from which the age of pods is measured; InfiniteFuture: all pods are old.
+  /// Current time, from which the age of pods is computed. With InfiniteFuture, all pods are old.
   absl::Time now = absl::InfiniteFuture();
 };
 
-/// What is not there is nothing; what was refused or not understood is the error, which names it. A log that cannot be
-/// read is no error but DriverPod::unread. If it is not OpenShift, one request is all.
+/// Missing objects leave their facts empty. A refused read or an object that is not understood is an error, which names
+/// it. A log that cannot be read is not an error; DriverPod::unread lists it. If the cluster is not OpenShift, Collect
+/// sends only one request.
 absl::StatusOr<Facts> Collect(const driverupgrade::CallContext& context, const driverupgrade::ObjectClient& objects,
                               const CollectOptions& options);
 
-/// `410.84.202203290245-0` out of `Red Hat Enterprise Linux CoreOS 410.84.202203290245-0 (Ootpa)`; empty if it is not
-/// RHCOS.
+/// Extracts `410.84.202203290245-0` from `Red Hat Enterprise Linux CoreOS 410.84.202203290245-0 (Ootpa)`; empty if the
+/// system is not RHCOS.
 std::string RhcosVersion(std::string_view os_image);
 
 }  // namespace openshift_preflight

@@ -1,6 +1,6 @@
-/// What an OpenShift cluster says that matters to the installation and the upgrade of the GPU Operator. Plain values.
+/// The state of an OpenShift cluster that affects the installation and the upgrade of the GPU Operator. Plain values.
 ///
-/// Defines Facts and its parts. Collect (collect.h) fills them in from a cluster, Examine (preflight.h) judges them.
+/// Defines Facts and its parts. Collect (collect.h) reads them from a cluster, Examine (preflight.h) judges them.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_FACTS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_FACTS_H_
 
@@ -15,7 +15,7 @@ namespace openshift_preflight {
 struct ClusterVersion {
   /// status.desired.version.
   std::string desired = {};
-  /// The newest of status.history that is Completed; empty while the first installation is under way.
+  /// Newest entry of status.history that is Completed; empty while the first installation is in progress.
   std::string installed = {};
 };
 
@@ -32,9 +32,9 @@ struct ToolkitStream {
 
 struct ClusterPolicy {
   std::string name = {};
-  /// spec.operator.use_ocp_driver_toolkit; nullopt where it is not set.
+  /// spec.operator.use_ocp_driver_toolkit; nullopt if it is not set.
   std::optional<bool> operator_uses_toolkit = {};
-  /// spec.driver.use_ocp_driver_toolkit, which the documents name (doc-D35).
+  /// spec.driver.use_ocp_driver_toolkit, which the documentation names (doc-D35).
   std::optional<bool> driver_uses_toolkit = {};
 };
 
@@ -42,7 +42,7 @@ struct ClusterPolicy {
 struct Registry {
   /// spec.managementState: Managed, Removed, Unmanaged.
   std::string management_state = {};
-  /// spec.storage says where to.
+  /// True if spec.storage defines the location.
   bool has_storage = false;
 };
 
@@ -50,7 +50,7 @@ struct GpuNode {
   std::string name = {};
   /// status.nodeInfo.kernelVersion.
   std::string kernel = {};
-  /// Of RHCOS, out of status.nodeInfo.osImage; empty where it is another system.
+  /// Version of RHCOS, from status.nodeInfo.osImage; empty for another system.
   std::string rhcos = {};
 };
 
@@ -71,29 +71,29 @@ struct MachineConfigPool {
 struct DriverPod {
   std::string name = {};
   std::string node = {};
-  /// Of openshift-driver-toolkit-ctr and nvidia-driver-ctr; empty while there is none.
+  /// Logs of openshift-driver-toolkit-ctr and nvidia-driver-ctr; empty while they do not exist.
   std::string toolkit_log = {};
   std::string driver_log = {};
-  /// Why the pod does not get on: a container's reason to wait, such as ImagePullBackOff, or that no node takes the pod;
-  /// empty: it does.
+  /// Reason why the pod makes no progress: why a container waits, such as ImagePullBackOff, or that no node accepts the
+  /// pod. Empty if it makes progress.
   std::string stalled = {};
-  /// Why a log could not be read.
+  /// Reasons why logs could not be read.
   std::vector<std::string> unread = {};
 };
 
 struct Facts {
-  /// nullopt: the cluster has no such thing, so it is not OpenShift. Nothing else counts then.
+  /// nullopt if the cluster does not have this kind, so it is not OpenShift. All other facts are ignored then.
   std::optional<ClusterVersion> version = {};
   std::optional<ToolkitStream> toolkit = {};
-  /// The active one (upstream-behaviour.md §1.3); nullopt: none.
+  /// Active ClusterPolicy (upstream-behaviour.md §1.3); nullopt if no policy exists.
   std::optional<ClusterPolicy> policy = {};
   std::optional<Registry> registry = {};
-  /// Whether the ServiceAccount `builder` of the operator's namespace has its secret for the registry.
+  /// True if the ServiceAccount `builder` in the operator's namespace has its secret for the registry.
   bool has_builder_secret = false;
-  /// The operator's.
+  /// Namespace of the operator.
   std::string ns = "nvidia-gpu-operator";
   std::vector<GpuNode> nodes = {};
-  /// Some node has a label of node feature discovery.
+  /// True if a node has a label of node feature discovery.
   bool has_nfd = true;
   std::vector<MachineConfigPool> pools = {};
   std::vector<DriverPod> pods = {};

@@ -24,7 +24,7 @@ struct Version {
   friend auto operator<=>(const Version&, const Version&) = default;
 };
 
-// The first three numbers; a release candidate or a nightly counts as its release.
+// Parses the first three numbers; a release candidate or a nightly counts as its release.
 std::optional<Version> ParseVersion(std::string_view text) {
   std::array<int, 3> numbers = {};
   const char* at = text.data();
@@ -43,7 +43,7 @@ constexpr std::array<Version, 3> kBrokenToolkits = {{{4, 8, 19}, {4, 8, 21}, {4,
 constexpr Version kNoEntitlement{4, 9, 9};
 constexpr Version kSecretsNeedRegistry{4, 15, 0};
 
-// BZ#2014071: an upgrade leaves the image stream with a tag without a name.
+// BZ#2014071: an upgrade leaves a tag without a name in the image stream.
 bool HasTagBug(const Version& version) {
   if (version.major == 4 && version.minor == 8) return version.patch < 21;
   return version < Version{4, 9, 5};
@@ -52,7 +52,7 @@ bool HasTagBug(const Version& version) {
 constexpr char kEntitle[] = "set up a cluster-wide entitlement";
 constexpr char kSeeStream[] = "oc get -n openshift is/driver-toolkit";
 
-// Off only where somebody said so: the operator has it on by default since 22.9.
+// Off only if the user switched it off: the operator has it on by default since 22.9.
 bool IsToolkitWanted(const Facts& facts) { return !facts.policy || facts.policy->operator_uses_toolkit.value_or(true); }
 
 std::string TurnOff(const Facts& facts) {
@@ -230,7 +230,7 @@ void CheckRegistry(const Facts& facts, Findings& findings) {
          .why = kNoSecrets,
          .remedy = fmt::format("{}{}", kPatchRegistry, R"('{"spec":{"managementState":"Managed"}}')")});
   }
-  // Before the operator is there, nobody asks for its namespace's secrets.
+  // Until the operator is installed, the secrets of its namespace do not matter.
   if (!facts.has_builder_secret && facts.policy) {
     findings.push_back({.severity = severity,
                         .id = "no-builder-secret",

@@ -6,8 +6,8 @@
 ///     absl::StatusOr<Facts> facts = Collect(context, objects, {.ns = "nvidia-gpu-operator"});
 ///     for (const Finding& finding : Examine(*facts)) fmt::print("{}: {}\n", finding.id, finding.what);
 ///
-/// Example: tests/examples/operators/openshift_preflight/preflight_test.cc. What it knows is the seed document
-/// "Installation and Upgrade Overview" of the operator on OpenShift, and doc-D35.
+/// Example: tests/examples/operators/openshift_preflight/preflight_test.cc. The checks come from the seed document
+/// "Installation and Upgrade Overview" of the operator on OpenShift, and from doc-D35.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_PREFLIGHT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_PREFLIGHT_H_
 
@@ -23,19 +23,19 @@ using driverupgrade::Severity;
 
 struct Finding {
   Severity severity = Severity::kInfo;
-  /// Which check, for machines: `empty-imagestream-tag`. README.md has them all.
+  /// Identifier of the check, for programs: `empty-imagestream-tag`. README.md lists all of them.
   std::string id = {};
   std::string what = {};
   std::string why = {};
-  /// What to do, commands included; empty where there is nothing to do.
+  /// Next steps, including commands; empty if there is nothing to do.
   std::string remedy = {};
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-/// Errors first, then warnings, then notes. One note alone if it is not OpenShift.
+/// Returns errors first, then warnings, then notes. If the cluster is not OpenShift, returns a single note.
 std::vector<Finding> Examine(const Facts& facts);
 
-/// Whether somebody should do something.
+/// Returns true if a finding requires an action.
 bool IsAboveInfo(const std::vector<Finding>& findings);
 
 }  // namespace openshift_preflight

@@ -20,7 +20,7 @@ const char* Name(Severity severity) {
   return "error";
 }
 
-// What comes from the cluster must not write lines of its own, nor move the terminal's cursor.
+// Text from the cluster must neither start a new line nor move the terminal's cursor.
 std::string OneLine(std::string_view text) {
   std::string line(text);
   std::replace_if(

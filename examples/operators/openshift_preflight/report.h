@@ -1,4 +1,4 @@
-/// Findings for people and for machines.
+/// Findings for users and for programs.
 ///
 /// Defines FormatText and FormatJson. Pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_REPORT_H_
@@ -14,7 +14,7 @@ namespace openshift_preflight {
 std::string FormatText(const Facts& facts, const std::vector<Finding>& findings);
 
 /// `{"openshift":"4.9.8","findings":[{"severity":"error","id":...,"what":...,"why":...,"do":...}]}`, in one line; the
-/// version is null where it is not OpenShift.
+/// version is null if the cluster is not OpenShift.
 std::string FormatJson(const Facts& facts, const std::vector<Finding>& findings);
 
 }  // namespace openshift_preflight

@@ -6,7 +6,7 @@
 namespace openshift_preflight {
 namespace {
 
-// What stands behind `label` up to the next space or line end; empty if `label` is not in the line.
+// Returns the text after `label` up to the next space or line end; empty if `label` is not in the line.
 std::string ValueOf(std::string_view line, std::string_view label) {
   const std::size_t at = line.find(label);
   if (at == std::string_view::npos) return {};
@@ -26,7 +26,7 @@ void ReadLine(std::string_view line, ToolkitMessages& said) {
   const std::string lower = Lower(line);
   if (lower.find("warning: broken driver toolkit") != std::string::npos) {
     said.broken = true;
-    // The next lines have those of this message.
+    // The next lines contain the kernels of this message.
     said.node_kernel.clear();
     said.kernel_package.clear();
   }

@@ -1,4 +1,4 @@
-/// What the containers of a driver pod on OpenShift say about the driver toolkit.
+/// The messages about the driver toolkit in the logs of a driver pod on OpenShift.
 ///
 /// Defines ToolkitMessages and ReadToolkitLog. Pure.
 ///
@@ -13,16 +13,17 @@
 namespace openshift_preflight {
 
 struct ToolkitMessages {
-  /// The toolkit is for another kernel than the node's. The kernels are empty where the log does not name them.
+  /// True if the toolkit is for a kernel that differs from the node's. The kernels are empty if the log does not name
+  /// them.
   bool broken = false;
   std::string node_kernel = {};
   std::string kernel_package = {};
-  /// The driver is built with packages that need an entitlement instead.
+  /// True if the driver is built with packages that require an entitlement instead.
   bool fallback = false;
   friend bool operator==(const ToolkitMessages&, const ToolkitMessages&) = default;
 };
 
-/// `log`: of either container. What it says last counts.
+/// `log` may come from either container. Its last message counts.
 ToolkitMessages ReadToolkitLog(std::string_view log);
 
 }  // namespace openshift_preflight

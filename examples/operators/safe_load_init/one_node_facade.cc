@@ -14,7 +14,7 @@ using driverupgrade::ObjectKind;
 using driverupgrade::WatchParams;
 using driverupgrade::WatchSink;
 
-// Nodes to `sink`. What is no node ends the watch, and is `status`.
+// Passes nodes to `sink`. An object that is not a node ends the watch and sets `status`.
 class ParsingSink final : public WatchSink<ApiObject> {
  public:
   explicit ParsingSink(WatchSink<Node>& sink) : sink_(sink) {}

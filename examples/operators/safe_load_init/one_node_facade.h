@@ -1,11 +1,11 @@
-/// A cluster of which only one node is followed.
+/// A cluster in which only one node is watched.
 ///
 /// Defines OneNodeFacade.
 ///
 ///     OneNodeFacade cluster(MakeRestCluster(transport), transport, "gpu-7");
 ///     cluster.WatchNodes(context, {.resource_version = node.resource_version}, sink);  // gpu-7 alone
 ///
-/// Thread-safe as the facade beneath is.
+/// Has the thread safety of the wrapped facade.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SAFE_LOAD_INIT_ONE_NODE_FACADE_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SAFE_LOAD_INIT_ONE_NODE_FACADE_H_
 
@@ -17,14 +17,14 @@
 
 namespace safe_load_init {
 
-/// The seam's WatchNodes selects by labels, and every node that waits would be told of every heartbeat of all nodes.
-/// This one has the server select by name; the rest goes to the facade beneath.
+/// WatchNodes of other facades selects by labels, so every waiting node would receive the heartbeats of all nodes.
+/// Here, the server selects the node by name. Forwards all other calls.
 class OneNodeFacade final : public driverupgrade::ForwardingFacade {
  public:
-  /// `next` and `transport`, which lead to the same cluster, are not null.
+  /// `next` and `transport` must lead to the same cluster, and must not be null.
   OneNodeFacade(std::shared_ptr<driverupgrade::ClusterFacade> next,
                 std::shared_ptr<driverupgrade::HttpTransport> transport, std::string node_name);
-  /// The label selector of `params` is of no meaning.
+  /// Ignores the label selector of `params`.
   absl::Status WatchNodes(const driverupgrade::CallContext& context, const driverupgrade::WatchParams& params,
                           driverupgrade::WatchSink<driverupgrade::Node>& sink) override;
 

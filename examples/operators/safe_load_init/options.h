@@ -14,7 +14,8 @@ struct Options {
   SafeLoadOptions safe_load = {};
 };
 
-/// What to do, or the exit code of a run that is over: with --help, --version or an error, which is printed.
+/// Returns the options, or the exit code if the program must exit after --help, --version, or an error. The text is
+/// already printed then.
 std::variant<Options, int> ParseOptions(int argc, const char* const* argv);
 
 }  // namespace safe_load_init

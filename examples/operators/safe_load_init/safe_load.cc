@@ -21,12 +21,12 @@ using driverupgrade::Severity;
 using driverupgrade::WatchSink;
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(10);
-// Between two requests of the same kind, whatever they were answered.
+// Minimum pause between two requests of the same kind, whatever the response was.
 constexpr absl::Duration kPauseMin = absl::Seconds(1);
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-// What asking again would not change.
+// Returns true for errors that a retry would not change.
 bool IsFinal(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kNotFound:
@@ -38,7 +38,7 @@ bool IsFinal(const absl::Status& status) {
   }
 }
 
-// What the node says about the wait: nothing while it goes on.
+// The result of the wait, according to the node; nullopt while the wait continues.
 class Judge {
  public:
   Judge(const Node& asked, std::string annotation)
@@ -62,7 +62,7 @@ class Judge {
   std::string annotation_;
 };
 
-// Ends the watch with what the judge says.
+// Ends the watch with the judge's result.
 class VerdictSink final : public WatchSink<Node> {
  public:
   explicit VerdictSink(const Judge& judge) : judge_(judge) {}
@@ -123,7 +123,7 @@ class SafeLoad {
     const absl::StatusOr<ConfigMap> map = UntilAnswered([&](const CallContext& context) {
       return cluster_.GetConfigMap(context, {.ns = options_.configmap_ns, .name = options_.configmap_name});
     });
-    // To be without its configuration is not to be without its node.
+    // A missing configuration must not look like a missing node.
     if (absl::IsNotFound(map.status())) return absl::InvalidArgumentError(map.status().message());
     if (!map.ok()) return map.status();
     const auto entry = map->data.find(options_.configmap_key);
@@ -135,7 +135,7 @@ class SafeLoad {
     return absl::InvalidArgumentError(fmt::format("{}: {}: {}", place, options_.configmap_key, Text(config.status())));
   }
 
-  // The node as it was when the annotation had been set.
+  // Returns the node as it was once the annotation was set.
   absl::StatusOr<Node> AskForIt(const std::string& annotation) {
     return UntilAnswered([&](const CallContext& context) -> absl::StatusOr<Node> {
       const absl::StatusOr<Node> node = cluster_.GetNode(context, {.name = options_.node_name});
@@ -160,23 +160,23 @@ class SafeLoad {
         asked = cluster_.WatchNodes(Context(options_.recheck),
                                     {.resource_version = node->resource_version, .timeout = options_.recheck}, sink);
         if (sink.verdict()) return *sink.verdict();
-        // Too old a version, or a watch that was quiet until its deadline, is no trouble.
+        // A version that is too old, or a watch that was quiet until its deadline, is not an error.
         if (absl::IsOutOfRange(asked) || absl::IsDeadlineExceeded(asked)) asked = absl::OkStatus();
       }
       Note(asked);
-      // After trouble in no hurry; and never in one, for a server may end watches as soon as they begin.
+      // Waits longer after an error. Always waits, because a server may end watches as soon as they start.
       Pause(begun + (asked.ok() ? kPauseMin : options_.recheck) - clock_.Now());
     }
   }
 
-  // Calls `ask` until the answer means something.
+  // Calls `ask` until it returns a conclusive result.
   template <typename F>
   auto UntilAnswered(const F& ask) -> decltype(ask(CallContext())) {
     absl::Duration pause = kPauseMin;
     while (true) {
       if (absl::Status ended = Ended(); !ended.ok()) return ended;
       auto answer = ask(Context(kCallTimeout));
-      if (IsFinal(answer.status())) return answer;  // told by whoever gets it
+      if (IsFinal(answer.status())) return answer;  // reported by the caller
       Note(answer.status());
       if (answer.ok()) return answer;
       Pause(pause);
@@ -199,11 +199,11 @@ class SafeLoad {
   }
 
   void Pause(absl::Duration duration) {
-    // Why it ended is asked next.
+    // The caller checks next why the sleep ended.
     static_cast<void>(clock_.SleepFor(std::min(duration, deadline_ - clock_.Now()), stop_));
   }
 
-  // Trouble is told once while it lasts. A conflict is none: the node has changed in between.
+  // Logs an error once while it lasts. A conflict is not an error: the node has changed in the meantime.
   void Note(const absl::Status& asked) {
     if (stop_.stop_requested() || absl::IsAborted(asked)) return;
     if (asked.ok() && !trouble_.ok()) Log(Severity::kInfo, "the cluster answers again", {});
@@ -229,7 +229,7 @@ class SafeLoad {
   absl::Status trouble_;
 };
 
-// Nothing, also if it is null, or the error that it is not of this type.
+// Returns nullptr if the member is missing or null. Returns `error` if it has another type.
 absl::StatusOr<const rapidjson::Value*> Member(const rapidjson::Value& object, const char* name,
                                                bool (rapidjson::Value::*is_type)() const, const char* error) {
   const rapidjson::Value* value = examples::Find(object, {name});

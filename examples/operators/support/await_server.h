@@ -1,8 +1,10 @@
-/// Waits for an API server that is overloaded, restarting, or not there yet: nothing that a program should end for.
+/// Waits for an API server that is overloaded, restarting, or not running yet. A program should not exit because of
+/// this.
 ///
 /// Defines AwaitServer.
 ///
-///     const absl::Status seen = AwaitServer({.deadline = deadline, .stop = stop}, *clock, log, [&] { return Look(); });
+///     const absl::Status seen = AwaitServer({.deadline = deadline, .stop = stop}, *clock, log, [&] { return Look();
+/// });
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_AWAIT_SERVER_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_AWAIT_SERVER_H_
 
@@ -14,10 +16,10 @@
 
 namespace examples {
 
-/// Calls `attempt` until it succeeds, or fails by what no waiting mends (401, 403, 404 and the like); returns its last
-/// answer. 429, 5xx, a lost or refused connection and an answer that does not come are waited out: from one second on,
-/// doubling to thirty, or for the server's Retry-After if that is longer. Each new reason is logged at once, and so is
-/// the end of the wait. Gives up when the next attempt would come after the deadline, and when a stop is requested.
+/// Calls `attempt` until it succeeds, or fails with a permanent error (such as 401, 403 or 404). Returns its last
+/// result. Retries after 429, 5xx, a lost or refused connection, and a timeout. The pauses start at one second and
+/// double up to thirty; if the server's Retry-After is longer, it applies. Logs each new reason and the end of the wait
+/// immediately. Gives up if the next attempt would come after the deadline, or if a stop is requested.
 absl::Status AwaitServer(const driverupgrade::CallContext& context, driverupgrade::Clock& clock,
                          const driverupgrade::LogSink& log, const std::function<absl::Status()>& attempt);
 

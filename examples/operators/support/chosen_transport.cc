@@ -13,9 +13,9 @@
 namespace examples {
 namespace {
 
-// cpprestsdk has OpenSSL read the system's bundle of certificates for each connection, and the transport throws it away:
-// half of the processor's time of an upgrade. Only a program may say where there is none, and that before it connects. A
-// credential plugin would inherit it, and may need the bundle.
+// For each connection, cpprestsdk lets OpenSSL read the system's bundle of certificates, which the transport discards.
+// This takes half of the processor time of an upgrade. Only a program can switch the bundle off, and only before it
+// connects. A credential plugin would inherit the setting, and may need the bundle.
 [[maybe_unused]] void SpareSystemCertificates(const driverupgrade::KubeConfig& config) {
   constexpr int kKeepWhatIsSet = 0;
   if (!config.exec && !config.ca_pem.empty()) setenv("SSL_CERT_FILE", "/dev/null", kKeepWhatIsSet);

@@ -1,6 +1,6 @@
 /// The HTTP backend that a command line names.
 ///
-/// Defines TransportNames and MakeChosenTransport. Both are about the backends that were built.
+/// Defines TransportNames and MakeChosenTransport. Both consider only the backends in this build.
 ///
 ///     app.add_option("--transport", name, "HTTP library")->check(CLI::IsMember(TransportNames()));
 ///     auto transport = MakeChosenTransport(name, config);
@@ -18,12 +18,12 @@
 
 namespace examples {
 
-/// `cpprest`, `curl`, or both; the default first.
+/// Returns `cpprest`, `curl`, or both; the default is first.
 std::vector<std::string> TransportNames();
 
-/// With `cpprest` it sets $SSL_CERT_FILE to /dev/null, unless something is set or `config` has a credential plugin, which
-/// would inherit it: call it before there are other threads. Errors: those of the backend, and InvalidArgument for a name
-/// that is not among TransportNames.
+/// With `cpprest`, sets $SSL_CERT_FILE to /dev/null, unless it is set already or `config` has a credential plugin,
+/// which would inherit it. Must be called before other threads exist. Returns the errors of the backend, and
+/// InvalidArgument for a name that is not among TransportNames.
 absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> MakeChosenTransport(
     std::string_view name, const driverupgrade::KubeConfig& config);
 

@@ -1,4 +1,4 @@
-/// Which cluster a tool talks to: its options, and the way there.
+/// Selects the cluster of a tool: its options, and the connection.
 ///
 /// Defines ClusterArguments, AddClusterArguments, LoadKubeConfig and ConnectTo.
 ///
@@ -28,7 +28,7 @@ namespace examples {
 struct ClusterArguments {
   std::string kubeconfig = {};
   bool in_cluster = false;
-  /// As KubeConfig::ParseOptions has it.
+  /// Same as in KubeConfig::ParseOptions.
   bool allow_exec = false;
   /// One of TransportNames.
   std::string transport = {};
@@ -37,11 +37,11 @@ struct ClusterArguments {
 /// `arguments` must outlive the parsing.
 void AddClusterArguments(CLI::App& app, ClusterArguments& arguments);
 
-/// Of the file, or of the pod's environment. Errors: those of KubeConfig.
+/// Loads the configuration from the file, or from the pod's environment. Returns the errors of KubeConfig.
 absl::StatusOr<driverupgrade::KubeConfig> LoadKubeConfig(const ClusterArguments& arguments);
 
-/// A transport that repeats what may be repeated. `warn`, if not empty, is told what is odd about the kubeconfig.
-/// Errors: those of KubeConfig and of the backend; nothing has been sent.
+/// Returns a transport that retries requests that may be repeated. `warn`, if set, receives warnings about the
+/// kubeconfig. Returns the errors of KubeConfig and of the backend. Sends nothing.
 absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(
     const ClusterArguments& arguments, const std::function<void(const std::string&)>& warn = {});
 

@@ -1,10 +1,10 @@
-/// Reading policies out of custom resources.
+/// Reads policies from custom resources.
 ///
 /// Defines ReadFlag, ReadUpgradePolicy, CreationTime and PolicyResource.
 ///
 ///     auto policy = ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, PolicyDefaults::GpuOperator());
 ///
-/// Other than in json.h, what is of another type is an error, which names the path. Pure.
+/// Unlike in json.h, a value with another type is an error, which names the path. Pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CUSTOM_POLICY_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CUSTOM_POLICY_H_
 
@@ -18,18 +18,18 @@
 
 namespace examples {
 
-/// False if it is absent or null. Errors: InvalidArgument if it is no boolean.
+/// Returns false if the field is missing or null. Errors: InvalidArgument if it is not a boolean.
 absl::StatusOr<bool> ReadFlag(const rapidjson::Value& object, JsonPath path);
 
-/// An absent section is one that is silent, so that the defaults stand; but autoUpgrade is on only if the defaults say
-/// so. Errors: InvalidArgument, naming `path` and what ParseUpgradePolicy names.
+/// A missing section counts as an empty one with all defaults, but autoUpgrade is on only if the defaults set it.
+/// Errors: InvalidArgument with `path` and the error of ParseUpgradePolicy.
 absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgradePolicy(const rapidjson::Value& object, JsonPath path,
                                                                const driverupgrade::PolicyDefaults& defaults);
 
-/// metadata.creationTimestamp; the epoch if it has none.
+/// Returns metadata.creationTimestamp; the epoch if it is missing.
 absl::Time CreationTime(const rapidjson::Value& object);
 
-/// Returns the place of the policy in a custom resource, for EngineSpec::policy_resource. `section`: such as
+/// Returns the location of the policy in a custom resource, for EngineSpec::policy_resource. `section` is, for example,
 /// `spec.driver.upgradePolicy`.
 std::string PolicyResource(const driverupgrade::ObjectKind& kind, const std::string& name, const std::string& section);
 

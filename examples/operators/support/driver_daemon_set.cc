@@ -170,7 +170,7 @@ void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& 
   writer.Key("hostPID");
   writer.Bool(true);
   WriteMember(writer, "nodeSelector", wish.node_selector);
-  // An empty list, too: a merge patch without it would leave the one that is there.
+  // Writes an empty list, too, because a merge patch without it would keep the existing list.
   writer.Key("imagePullSecrets");
   writer.StartArray();
   for (const std::string& secret : wish.pods.pull_secrets) {
@@ -181,8 +181,8 @@ void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& 
   writer.EndArray();
   writer.Key("tolerations");
   writer.StartArray();
-  // A driver that restarts may make its node not ready for a moment. The DaemonSet controller tolerates the effects
-  // NoExecute of these taints only, by which a pod would not come back.
+  // A driver that restarts can make its node not ready for a moment. The DaemonSet controller tolerates only the
+  // NoExecute effects of these taints; a pod could not return because of the other effects.
   for (const char* key : {"nvidia.com/gpu", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     writer.StartObject();
     WriteMember(writer, "key", key);
@@ -204,7 +204,7 @@ std::string PodSpecJson(const DriverDaemonSet& wish, const std::string& digest) 
   return {buffer.GetString(), buffer.GetSize()};
 }
 
-// FNV-1a: the same in every process.
+// FNV-1a, because the result must be the same in every process.
 std::string Hash(const std::string& text) {
   std::uint64_t hash = 14695981039346656037U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
@@ -213,8 +213,8 @@ std::string Hash(const std::string& text) {
 
 }  // namespace
 
-// A merge patch has lists whole, but keeps the keys of a map that it does not name. Pods keep the labels by which the
-// DaemonSet selects them.
+// A merge patch replaces whole lists, but keeps the keys of a map that it does not name. Pods keep the labels by which
+// the DaemonSet selects them.
 std::string ChangeJson(const rapidjson::Value& found, const DriverDaemonSet& wish) {
   rapidjson::Document change;
   change.Parse(DaemonSetJson(wish).c_str());

@@ -1,11 +1,12 @@
-/// The DaemonSet of a driver, and what a policy resource says about its image and its pods.
+/// The DaemonSet of a driver, and the settings of a policy resource for its image and its pods.
 ///
-/// Defines DriverImage, DriverPods, DriverProbe, DriverDaemonSet, their readers, SpecDigest, DaemonSetJson and ChangeJson.
+/// Defines DriverImage, DriverPods, DriverProbe, DriverDaemonSet, their readers, SpecDigest, DaemonSetJson and
+/// ChangeJson.
 ///
 ///     DriverPods pods = ReadDriverPods(object, {.section = "spec.driver"});
 ///     std::optional<DriverImage> image = ReadDriverImage(object, {"spec", "driver"}, pods);
 ///
-/// All of it is pure.
+/// Everything here is pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_DRIVER_DAEMON_SET_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_DRIVER_DAEMON_SET_H_
 
@@ -21,28 +22,28 @@
 
 namespace examples {
 
-/// On DaemonSets of our making: `driverupgrade`. Others are left alone.
+/// Label of DaemonSets that we created: `driverupgrade`. Other DaemonSets are not changed.
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 inline constexpr char kManagedBy[] = "driverupgrade";
-/// On the same: SpecDigest of what the template was made of.
+/// Annotation of these DaemonSets: SpecDigest of the template's source.
 inline constexpr char kSpecDigestAnnotation[] = "driverupgrade/driver-spec";
 
 /// Environment variable of a container.
 struct Variable {
   std::string name = {};
   std::string value = {};
-  /// JSON of `valueFrom`, instead of a value; empty: none.
+  /// JSON of `valueFrom`, instead of a value; empty for none.
   std::string value_from = {};
   friend bool operator==(const Variable&, const Variable&) = default;
 };
 using Variables = std::vector<Variable>;
 
-/// `repository`, `image` and `version` of a section, as NVIDIA's resources have them, with `env`.
+/// `repository`, `image`, `version` and `env` of a section, as in NVIDIA's resources.
 struct DriverImage {
-  /// `nvcr.io/nvidia/driver:550.54.15`, as the section names it; with a version `sha256:...` it is `@sha256:...`. The
-  /// operating system of the nodes is added for a driver's image only, once it is known (node_system.h).
+  /// `nvcr.io/nvidia/driver:550.54.15`, as the section names it. A version `sha256:...` becomes `@sha256:...`. Only for
+  /// a driver's image, the operating system of the nodes is added once it is known (node_system.h).
   std::string reference = {};
-  /// `imagePullPolicy`; empty: Kubernetes' own.
+  /// `imagePullPolicy`; empty for the default of Kubernetes.
   std::string pull_policy = {};
   Variables env = {};
   friend bool operator==(const DriverImage&, const DriverImage&) = default;
@@ -55,21 +56,22 @@ using ProbeTimes = std::map<std::string, int>;
 struct DriverPods {
   /// `imagePullSecrets` of the section.
   std::vector<std::string> pull_secrets = {};
-  /// JSON of the driver's container's `resources`; empty: none.
+  /// JSON of `resources` of the driver's container; empty for none.
   std::string resources = {};
-  /// Times by kind of probe. A time that is missing has the default of DriverProbe.
+  /// Times by kind of probe. A missing time has the default of DriverProbe.
   std::map<std::string, ProbeTimes> probe_times = {};
-  /// JSON of each toleration, in addition to those of nvidia.com/gpu, and of nodes that are not ready or unreachable.
+  /// JSON of each toleration, in addition to the tolerations for nvidia.com/gpu and for nodes that are not ready or
+  /// unreachable.
   std::vector<std::string> tolerations = {};
   /// Empty: system-node-critical.
   std::string priority_class = {};
-  /// Reason why no DaemonSet can be made: a field is malformed, or is not supported here.
+  /// Reason why no DaemonSet can be created: a field is malformed or not supported here.
   absl::Status refusal = absl::OkStatus();
   friend bool operator==(const DriverPods&, const DriverPods&) = default;
 };
 
-/// Places of these fields: paths with dots from the root of the object, for example `spec.driver`. Empty: the resource does
-/// not have the field.
+/// Locations of these fields: paths with dots from the root of the object, for example `spec.driver`. Empty if the
+/// resource does not have the field.
 struct DriverPodsPaths {
   std::string section = {};
   std::string tolerations = {};
@@ -78,14 +80,14 @@ struct DriverPodsPaths {
   /// as not set.
   std::vector<std::string> refused = {};
 };
-/// A field with a wrong type is the refusal: an upgrade policy does not depend on it.
+/// A field with a wrong type sets the refusal, because an upgrade policy does not depend on it.
 DriverPods ReadDriverPods(const rapidjson::Value& object, const DriverPodsPaths& paths);
 
 /// Returns nullopt if the section has no version, and therefore requests no DaemonSet. Errors: InvalidArgument with the path
 /// of a field that is missing or has a wrong type.
 absl::StatusOr<std::optional<DriverImage>> ReadDriverImage(const rapidjson::Value& object, JsonPath path);
 
-/// Does the same, except that an error becomes the refusal of `pods`, with an image without a reference.
+/// Same, except that an error becomes the refusal of `pods`, with an image without a reference.
 std::optional<DriverImage> ReadDriverImage(const rapidjson::Value& object, JsonPath path, DriverPods& pods);
 
 /// Command of a container that succeeds once the driver is loaded. A pod without a probe is Ready as soon as its container
@@ -102,7 +104,7 @@ struct DriverProbe {
 struct DriverDaemonSet {
   std::string ns = {};
   std::string name = {};
-  /// The name of the policy resource that it is made of.
+  /// Name of the policy resource that requests it.
   std::string made_of = {};
   /// Labels of the DaemonSet and its pods, and the selector of the pods.
   driverupgrade::StringMap labels = {};
@@ -116,17 +118,17 @@ struct DriverDaemonSet {
   std::vector<std::string> args = {};
   std::vector<DriverProbe> probes = {};
   DriverPods pods = {};
-  /// Init container; nullopt: none.
+  /// Init container; nullopt for none.
   struct InitContainer {
     std::string name = {};
     DriverImage image = {};
-    /// Empty: the image's own.
+    /// Empty to use the image's own command.
     std::vector<std::string> command = {};
     std::vector<std::string> args = {};
     friend bool operator==(const InitContainer&, const InitContainer&) = default;
   };
   std::optional<InitContainer> init = std::nullopt;
-  /// Folders of the host in both containers, at the same place.
+  /// Directories of the host that both containers mount at the same path.
   std::vector<std::string> host_paths = {};
   int grace_period_seconds = 120;
   /// Selects the DaemonSets of this driver, including those of other creators.
@@ -138,7 +140,7 @@ struct DriverDaemonSet {
 std::string SpecDigest(const DriverDaemonSet& wish);
 /// Returns the whole object. Its update strategy is OnDelete, and its pods have the digest in DRIVER_CONFIG_DIGEST.
 std::string DaemonSetJson(const DriverDaemonSet& wish);
-/// Returns the merge patch that turns the DaemonSet that was found into `wish`.
+/// Returns the merge patch that turns the existing DaemonSet into `wish`.
 std::string ChangeJson(const rapidjson::Value& found, const DriverDaemonSet& wish);
 
 }  // namespace examples

@@ -24,7 +24,7 @@ absl::StatusOr<Variables> ReadVariables(const rapidjson::Value& section, const s
   return variables;
 }
 
-// nullptr as well for no path.
+// Returns nullptr also for an empty path.
 const rapidjson::Value* FindPath(const rapidjson::Value& object, const std::string& path) {
   if (path.empty()) return nullptr;
   const rapidjson::Value* value = &object;
@@ -35,7 +35,7 @@ const rapidjson::Value* FindPath(const rapidjson::Value& object, const std::stri
   return value->IsNull() ? nullptr : value;
 }
 
-// Charts write out what is off.
+// Charts also write the values of features that are off.
 bool IsSet(const rapidjson::Value& value) {
   if (value.IsArray()) return !value.Empty();
   if (value.IsObject()) {

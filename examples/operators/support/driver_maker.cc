@@ -16,15 +16,15 @@ using driverupgrade::Severity;
 
 const ObjectKind kDaemonSets{.group_version = "apps/v1", .resource = "daemonsets"};
 constexpr absl::Duration kRecheckInterval = absl::Seconds(30);
-// While the nodes are being read.
+// Interval while the nodes are being read.
 constexpr absl::Duration kNodesInterval = absl::Seconds(1);
-// For another operator to change its DaemonSet.
+// Time for another operator to change its DaemonSet.
 constexpr absl::Duration kOthersPatience = absl::Seconds(10);
 
-// The last part of an image's name, without the registry, which mirrors change.
+// Returns the last part of an image's name, without the registry, because mirrors change it.
 std::string WithoutRegistry(const std::string& image) { return image.substr(image.rfind('/') + 1); }
 
-// Whether a DaemonSet's image is the one that a policy names; operators append to its tag.
+// Returns true if a DaemonSet's image is the image that a policy names. Operators append to its tag.
 bool IsImage(const std::string& found, const std::string& named) {
   const std::string image = WithoutRegistry(found);
   const std::string wanted = WithoutRegistry(named);
@@ -85,14 +85,14 @@ absl::Duration DriverMaker::LookForAll(const CallContext& context, const Failure
     absl::Status there = LookFor(context, wish);
     all_there = all_there && there.ok();
     const auto known = before.find(wish.made_of);
-    // A failed request leaves the former result.
+    // A failed request keeps the previous result.
     if (!there.ok() && !absl::IsNotFound(there)) there = known == before.end() ? absl::OkStatus() : known->second;
     Note(wish.made_of, there, before);
   }
   return all_there ? absl::InfiniteDuration() : kRecheckInterval;
 }
 
-// Keeps why there is no DaemonSet as wished, and logs it unless it was so before.
+// Stores the reason why the DaemonSet is not as wished. Logs it unless it was the same before.
 void DriverMaker::Note(const std::string& made_of, const absl::Status& kept, const Failures& before) {
   if (kept.ok() || absl::IsAborted(kept)) return;
   const absl::Status failure = absl::UnavailableError(std::string(kept.message()));

@@ -1,4 +1,5 @@
-/// Makes the driver's DaemonSets that policy resources ask for, or reports those that another creator has not made.
+/// Creates the driver's DaemonSets that policy resources request, or reports those that another creator has not
+/// created.
 ///
 /// Defines PlaceDriver, DriverDaemonSets and DriverMaker.
 ///
@@ -6,7 +7,7 @@
 ///     maker.Wish({{.ns = "gpu-operator", .name = "nvidia-driver-daemonset", .labels = {...}, .image = *image, ...}});
 ///     absl::Time again = maker.Keep(context, place);
 ///
-/// A new version makes a new template; the engine replaces the pods.
+/// A new version creates a new template; the engine replaces the pods.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_DRIVER_MAKER_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_DRIVER_MAKER_H_
 
@@ -25,14 +26,14 @@
 
 namespace examples {
 
-/// Returns the DaemonSets of a wish for the nodes that it selects: images and names follow the operating systems of the
-/// nodes. Empty: the nodes have not been read yet.
+/// Returns the DaemonSets of a wish for the nodes that it selects: images and names depend on the operating systems of
+/// the nodes. Empty if the nodes have not been read yet.
 using PlaceDriver = std::function<std::vector<DriverDaemonSet>(const DriverDaemonSet&)>;
 
 enum class DriverDaemonSets {
-  /// They are created and changed here.
+  /// This operator creates and changes them.
   kMake,
-  /// Another operator or an administrator creates them. They are only looked at.
+  /// Another operator or an administrator creates them. This operator only reads them.
   kLeave
 };
 
@@ -43,19 +44,19 @@ class DriverMaker {
               driverupgrade::LogSink log, DriverDaemonSets mode);
 
   void Wish(std::vector<DriverDaemonSet> wishes);
-  /// Creates DaemonSets that are missing, and patches those of ours that were made of something else. A DaemonSet that is
-  /// no longer wished stays, because its pods are the driver of workloads. Returns the time of the next call: a deleted
-  /// DaemonSet is noticed within half a minute. `place` is called for each wish; null: the wishes are complete.
-  /// With kLeave it compares the images of wishes with those of the driver's DaemonSets, ten seconds after the wishes have
-  /// changed, and every half minute while a DaemonSet is missing.
+  /// Creates missing DaemonSets, and patches our DaemonSets whose source has changed. A DaemonSet that is no longer
+  /// wished stays, because workloads use the driver in its pods. Returns the time of the next call: a deleted DaemonSet
+  /// is noticed within half a minute. Calls `place` for each wish; null if the wishes are complete.
+  /// With kLeave it compares the images of wishes with the images of the driver's DaemonSets, ten seconds after the
+  /// wishes have changed, and every half minute while a DaemonSet is missing.
   absl::Time Keep(const driverupgrade::CallContext& context, const PlaceDriver& place = nullptr);
-  /// Why the DaemonSet of that policy resource is not as it wishes, as of the last Keep: Unavailable. OK: it is, or nothing
-  /// is wished of it.
+  /// Returns why the DaemonSet of that policy resource differs from its wish, as of the last Keep: Unavailable. OK if
+  /// it matches, or if the resource requests no DaemonSet.
   absl::Status Failure(const std::string& made_of) const;
 
  private:
   using Failures = std::map<std::string, absl::Status>;  // by made_of
-  // Return the pause until the next call.
+  // Both return the pause until the next call.
   absl::Duration MakeAll(const driverupgrade::CallContext& context, const PlaceDriver& place, const Failures& before);
   absl::Duration LookForAll(const driverupgrade::CallContext& context, const Failures& before);
   absl::Status Make(const driverupgrade::CallContext& context, const DriverDaemonSet& wish);

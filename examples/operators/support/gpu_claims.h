@@ -1,11 +1,11 @@
-/// GPUs that pods hold by ResourceClaims (dynamic resource allocation).
+/// GPUs that pods hold through ResourceClaims (dynamic resource allocation).
 ///
 /// Defines AdminAccess, HoldsGpu and ReadClaim.
 ///
 ///     absl::StatusOr<ApiObject> claim = examples::ReadClaim(context, objects, {pod.ref.ns, name});
 ///     if (claim.ok()) holds = examples::HoldsGpu(claim->json, examples::AdminAccess::kIgnored);
 ///
-/// What a claim means that cannot be read is for the caller to say. As thread-safe as the client.
+/// The caller decides how to treat a claim that cannot be read. Has the thread safety of the client.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_GPU_CLAIMS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_GPU_CLAIMS_H_
 
@@ -18,14 +18,15 @@
 
 namespace examples {
 
-/// Of a device that an administrator only looks at: its GPU is not reserved, but its driver is in use.
+/// Treatment of a device that an administrator only inspects: its GPU is not reserved, but its driver is in use.
 enum class AdminAccess : std::uint8_t { kIgnored, kCounts };
 
-/// The JSON of a ResourceClaim: some device of its allocation is from driver `gpu.nvidia.com`. Errors: no JSON.
+/// Returns true if an allocated device in the ResourceClaim's JSON belongs to the driver `gpu.nvidia.com`. Returns an
+/// error if the text is not JSON.
 absl::StatusOr<bool> HoldsGpu(std::string_view claim_json, AdminAccess admin_access);
 
-/// In the newest version of the API that the server has. Errors: those of the client; NotFound also where the server
-/// knows no claims.
+/// Reads the claim in the newest version of the API that the server has. Returns the errors of the client; NotFound
+/// also if the server does not serve claims.
 absl::StatusOr<driverupgrade::ApiObject> ReadClaim(const driverupgrade::CallContext& context,
                                                    const driverupgrade::ObjectClient& objects,
                                                    const driverupgrade::ObjectName& name);

@@ -1,4 +1,4 @@
-/// Looking into JSON without surprises: what is missing or of another type is an empty answer.
+/// Simple lookups in JSON: a value that is missing or has another type yields an empty result.
 ///
 ///     absl::StatusOr<rapidjson::Document> policy = examples::ParseJson(object.json);
 ///     if (policy.ok()) Use(examples::Text(*policy, {"spec", "driver", "version"}));
@@ -21,16 +21,16 @@ namespace examples {
 
 using JsonPath = std::initializer_list<const char*>;
 
-/// Errors: InvalidArgument, with the byte.
+/// Errors: InvalidArgument with the position of the byte.
 absl::StatusOr<rapidjson::Document> ParseJson(std::string_view text);
 
-/// Without white space. Recurses, so not for documents of unknown depth.
+/// Returns the text without white space. Recursive, so do not use it for documents of unknown depth.
 std::string ToText(const rapidjson::Value& value);
 
-/// The value at `path`, or nullptr.
+/// Returns the value at `path`, or nullptr.
 const rapidjson::Value* Find(const rapidjson::Value& value, JsonPath path);
 
-/// The elements of the array at `path`: for (const rapidjson::Value& item : Items(list, {"items"})).
+/// Returns the elements of the array at `path`: for (const rapidjson::Value& item : Items(list, {"items"})).
 rapidjson::Value::ConstArray Items(const rapidjson::Value& value, JsonPath path);
 
 std::string Text(const rapidjson::Value& value, JsonPath path);

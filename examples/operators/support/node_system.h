@@ -40,8 +40,8 @@ struct NodeSystem {
 /// Returns the operating system of a node with these labels, or nullopt if Node Feature Discovery has not labelled it.
 std::optional<NodeSystem> SystemOf(const driverupgrade::StringMap& labels);
 
-/// Returns the operating systems of those of `nodes` that have all of `labels`. Nodes without one are left out. nullopt:
-/// the nodes have not been read yet, or `cache` is null.
+/// Returns the operating systems of those `nodes` that have all of `labels`. Ignores nodes whose system is unknown.
+/// nullopt if the nodes have not been read yet, or `cache` is null.
 std::optional<std::set<NodeSystem>> SystemsOf(const driverupgrade::WatchCache* cache,
                                               const std::set<std::string>& nodes,
                                               const driverupgrade::StringMap& labels);

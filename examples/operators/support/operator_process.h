@@ -1,4 +1,4 @@
-/// What every operator's process has: a log, an end by signal, a connection to its cluster.
+/// The parts that every operator's process needs: a log, termination by a signal, a connection to its cluster.
 ///
 /// Defines FormatJson, StderrLog, StopOnSignal, Connection and Connect.
 ///
@@ -26,18 +26,18 @@
 
 namespace examples {
 
-/// `{"time":"...","logger":"...","level":"info","msg":"node moved","node":"gpu-7"}`: all values are texts; what is not
-/// ASCII in them is `?`. Pure.
+/// Returns `{"time":"...","logger":"...","level":"info","msg":"node moved","node":"gpu-7"}`. All values are texts, in
+/// which `?` replaces characters that are not ASCII. Pure.
 std::string FormatJson(const driverupgrade::LogRecord& record, const std::string& logger, absl::Time time);
 
-/// One line each, with the time and `logger`: logfmt, or a JSON object. Thread-safe.
+/// Writes one line per record, with the time and `logger`, as logfmt or as a JSON object. Thread-safe.
 driverupgrade::LogSink StderrLog(std::string logger, bool json = false);
 
-/// The message of `status`, for a field of a log line.
+/// Returns the message of `status`, for a field of a log line.
 std::string Words(const absl::Status& status);
 
-/// SIGINT and SIGTERM, taken by one thread instead of a handler, so that stopping is an ordinary call. Threads that
-/// were started before it may still be killed by them.
+/// One thread receives SIGINT and SIGTERM, without a signal handler, so that stopping is an ordinary call. These
+/// signals can still kill threads that were started before it.
 class StopOnSignal {
  public:
   StopOnSignal();
@@ -52,20 +52,20 @@ class StopOnSignal {
   std::thread thread_;
 };
 
-/// One transport, used in two ways: by the engines through the seam, and by the operator for its own objects.
+/// One transport with two uses: the engines use it through the facade, and the operator for its own objects.
 struct Connection {
   std::shared_ptr<driverupgrade::ClusterFacade> cluster = nullptr;
-  /// The same without repetitions: what the server refuses is known at once. Null: `cluster`.
+  /// Same without retries, so that a refusal by the server is known immediately. Null: use `cluster`.
   std::shared_ptr<driverupgrade::ClusterFacade> once = nullptr;
   std::shared_ptr<const driverupgrade::ObjectClient> objects = nullptr;
-  /// Decides who may read the page of the rollout over the network. Null: the page is not served there.
+  /// Decides who may read the page of the rollout over the network. Null if the page is not served there.
   std::shared_ptr<driverupgrade::AccessReview> readers = nullptr;
-  /// All requests; each try is one of its own. Null: not counted.
+  /// Counts all requests, including each retry. Null to count none.
   std::shared_ptr<const driverupgrade::RequestMeter> requests = nullptr;
 };
 
-/// `transport`: one of TransportNames. `component`: who writes, in Events and field managers. Errors: those of the
-/// backend.
+/// `transport` is one of TransportNames. `component` is the name of the writer in Events and field managers. Returns
+/// the errors of the backend.
 absl::StatusOr<Connection> Connect(std::string_view transport, const driverupgrade::KubeConfig& config,
                                    const std::string& component);
 

@@ -1,4 +1,4 @@
-/// Of each custom resource the last version that was understood.
+/// Keeps the last valid version of each custom resource.
 ///
 /// Defines PolicyMemory.
 ///
@@ -25,8 +25,8 @@ namespace examples {
 template <typename T>
 class PolicyMemory {
  public:
-  /// What `read` makes of each object; of one that it does not understand, what it last made of it. One that it never
-  /// understood counts as with autoUpgrade off.
+  /// Returns the result of `read` for each object; for an invalid object, the result of its last valid version. If no
+  /// version was ever valid, autoUpgrade is off.
   std::vector<T> Read(const std::vector<driverupgrade::ApiObject>& objects, const driverupgrade::ObjectKind& kind,
                       absl::StatusOr<T> (*read)(const driverupgrade::ApiObject&)) {
     std::vector<T> all;
@@ -49,7 +49,7 @@ class PolicyMemory {
     return all;
   }
 
-  /// Of what was read last, in its order.
+  /// Verdicts about the objects of the last Read, in their order.
   const std::vector<ResourceVerdict>& verdicts() const { return verdicts_; }
 
  private:

@@ -1,9 +1,10 @@
-/// How far a rollout is, for a line of the log now and then.
+/// The progress of a rollout, for occasional lines in the log.
 ///
 /// Defines Progress.
 ///
 ///     Progress progress;
-///     if (const auto fields = progress.Note(service.totals(), clock->Now())) log({.message = "rollout", .fields = *fields});
+///     if (const auto fields = progress.Note(service.totals(), clock->Now())) log({.message = "rollout", .fields =
+/// *fields});
 ///
 /// Not thread-safe.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_PROGRESS_H_
@@ -23,8 +24,8 @@ class Progress {
  public:
   using Fields = std::vector<std::pair<std::string, std::string>>;
 
-  /// `progress="3 of 12" eta=18m` when more nodes are done than were told, every ten seconds at most; `eta` is by the
-  /// pace since the rollout was first seen. nullopt: there is nothing to tell.
+  /// Returns `progress="3 of 12" eta=18m` if more nodes are done than in the last report, at most every ten seconds.
+  /// `eta` is based on the pace since the rollout was first seen. nullopt if there is nothing to report.
   std::optional<Fields> Note(const driverupgrade::Tally& totals, absl::Time now);
 
  private:

@@ -33,7 +33,8 @@ void AddRequestorArguments(CLI::App& app, RequestorArguments& arguments) {
 
 absl::StatusOr<std::optional<RequestorOptions>> ReadRequestorArguments(const RequestorArguments& arguments) {
   if (!arguments.id) return std::optional<RequestorOptions>();
-  // One after the other, beside values that are valid, so that an error is about the last one.
+  // Checks the values one at a time, with valid values for the others, so that an error refers to the value checked
+  // last.
   RequestorOptions requestor{.id = *arguments.id, .ns = "default"};
   if (const absl::Status status = Check("--requestor-id", requestor); !status.ok()) return status;
   requestor.ns = arguments.ns;

@@ -14,19 +14,19 @@ class App;
 
 namespace examples {
 
-/// As they were typed.
+/// The arguments as typed.
 struct RequestorArguments {
-  /// nullopt: no requestor mode. An empty one was typed, and is an error.
+  /// nullopt: requestor mode is off. An empty id was typed by the user, and is an error.
   std::optional<std::string> id = {};
   std::string ns = "default";
   std::string name_prefix = "nvidia-operator";
 };
 
-/// `--requestor-id`, `--requestor-namespace` and `--requestor-prefix`, into `arguments`, which must outlive the
-/// parsing.
+/// Adds `--requestor-id`, `--requestor-namespace` and `--requestor-prefix`, which set `arguments`. `arguments` must
+/// outlive the parsing.
 void AddRequestorArguments(CLI::App& app, RequestorArguments& arguments);
 
-/// nullopt without an id. Errors begin with the option that they are about.
+/// Returns nullopt without an id. Errors start with the name of the option.
 [[nodiscard]] absl::StatusOr<std::optional<driverupgrade::RequestorOptions>> ReadRequestorArguments(
     const RequestorArguments& arguments);
 

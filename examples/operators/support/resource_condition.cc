@@ -22,7 +22,7 @@ constexpr char kReasonIdle[] = "NotInEffect";
 constexpr char kReasonNotMade[] = "DriverNotMade";
 constexpr char kFrozen[] = "Frozen";
 constexpr char kTaken[] = "the upgrade policy is in effect";
-// Of a condition; an Event's may have 1024 bytes.
+// Limit for the message of a condition; the message of an Event may have 1024 bytes.
 constexpr std::size_t kMessageMax = 1000;
 
 std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()); }
@@ -42,7 +42,7 @@ void Put(Writer& writer, const char* key, const std::string& value) {
   writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
 }
 
-// What one condition is to say.
+// The wanted content of one condition.
 struct Saying {
   std::string type;
   std::string status;

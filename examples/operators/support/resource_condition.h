@@ -26,46 +26,49 @@
 
 namespace examples {
 
-/// The type of the condition. True: the operator works by the policy as it stands. False with the reason InvalidPolicy:
-/// it is not understood, and the last one that was is kept, or nothing can be made of it. False with the reason
-/// NotInEffect: it is understood, and another policy is used. False with the reason DriverNotMade: its upgrade policy is in
-/// effect, and the driver's DaemonSet that it names cannot be made, or has not been made by another operator.
+/// Type of the condition about the policy. True: the operator uses the current policy. False with one of these reasons:
+/// - InvalidPolicy: the policy is invalid, and its last valid version stays in use, or nothing can be done with it.
+/// - NotInEffect: it is valid, but another policy is used.
+/// - DriverNotMade: its upgrade policy is in effect, but the driver's DaemonSet that it names cannot be created, or
+///   another operator has not created it.
 inline constexpr char kPolicyValid[] = "UpgradePolicyValid";
 
-/// The type of the other condition: how far the upgrade of its drivers is. True: every node has the newest driver, or is
-/// left out because somebody wants it so.
+/// Type of the condition about the progress of its drivers' upgrade. True: every node has the newest driver, or is left
+/// out at an administrator's request.
 inline constexpr char kDriversUpgraded[] = "DriversUpgraded";
 
 struct UpgradeStanding {
   bool done = false;
   /// Done, UnderWay, Failed, Halted or Frozen.
   std::string reason = {};
-  /// "3 of 10 nodes done, 1 failed, 2 in progress, 4 pending", and how many of the latter are left out, once the rest is done.
+  /// "3 of 10 nodes done, 1 failed, 2 in progress, 4 pending". Once all others are done, it also contains the number of
+  /// pending nodes that are left out.
   std::string message = {};
   friend bool operator==(const UpgradeStanding&, const UpgradeStanding&) = default;
 };
 UpgradeStanding StandingOf(const driverupgrade::EngineProgress& progress, bool auto_upgrade);
-/// Of the engine of that name; nullopt: there is none, or it has not made a pass.
+/// Returns the standing of the engine with that name; nullopt if the engine does not exist, or has not completed a
+/// pass.
 std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgrade::EngineProgress>& progress,
                                           const std::vector<driverupgrade::EngineSpec>& engines,
                                           const std::string& name);
 inline constexpr char kReady[] = "ready";
 inline constexpr char kNotReady[] = "notReady";
-/// What status.state is to be, as the operators of the vendor have it: `notReady` while one of the upgrades is not over,
-/// then `ready`. Empty, so that it stays as it is: too little is known, or all of them are frozen.
+/// Returns the target value of status.state, as in the vendor's operators: `notReady` until all upgrades have ended,
+/// then `ready`. Empty, to keep the value, if too little is known, or if all upgrades are frozen.
 std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings);
 
 struct ResourceVerdict {
   driverupgrade::ObjectKind kind = {};
   driverupgrade::ApiObject object = {};
-  /// Why its policy is not taken; OK if it is. FailedPrecondition: there is nothing wrong with it, it is not in effect.
-  /// Unavailable: it is in effect, without the driver's DaemonSet that it asks for.
+  /// Reason why its policy is not used; OK if it is used. FailedPrecondition: the policy is valid but not in effect.
+  /// Unavailable: the policy is in effect, but the driver's DaemonSet that it requests is missing.
   absl::Status error = absl::OkStatus();
   /// Fields of a policy in effect that have no effect (policy_warnings.h): the condition lists them.
   std::vector<std::string> warnings = {};
-  /// What status.state is to be; empty: it is somebody else's business.
+  /// Target value of status.state; empty if another client writes it.
   std::string state = {};
-  /// nullopt: nothing is known yet, or no engine works by it; the condition stays as it is.
+  /// nullopt if nothing is known yet, or if no engine uses it; the condition stays as it is.
   std::optional<UpgradeStanding> standing = std::nullopt;
   friend bool operator==(const ResourceVerdict& a, const ResourceVerdict& b) {
     return a.object == b.object && a.error == b.error && a.warnings == b.warnings && a.state == b.state &&
@@ -73,18 +76,19 @@ struct ResourceVerdict {
   }
 };
 
-/// The merge patch of the status subresource that says `error`, at the version that was read; nullopt if the object
-/// says so already. Conditions of others stay. A resource that has never been wrong gets its condition as well.
-/// `state`, `standing` and `warnings`: as ResourceVerdict's.
+/// Returns the merge patch of the status subresource that reports `error`, for the version that was read; nullopt if
+/// the object already reports it. Keeps the conditions of other clients. A resource that was always valid gets its
+/// condition as well. `state`, `standing` and `warnings`: same as in ResourceVerdict.
 std::optional<std::string> ConditionPatch(const driverupgrade::ApiObject& object, const absl::Status& error,
                                           absl::Time now, const std::string& state = {},
                                           const std::optional<UpgradeStanding>& standing = std::nullopt,
                                           const std::vector<std::string>& warnings = {});
 
-/// Returns true if the condition UpgradePolicyValid of the object reports `error` about its present generation.
+/// Returns true if the condition UpgradePolicyValid of the object reports `error` about its current generation.
 bool IsSaid(const driverupgrade::ApiObject& object, const absl::Status& error);
 
-/// A `v1` Event about the object that says `error`, in its namespace or in `default`; `name` is its own.
+/// Returns a `v1` Event about the object that reports `error`, in its namespace or in `default`. `name` is the name of
+/// the Event.
 std::string WarningEvent(const driverupgrade::ApiObject& object, const std::string& name, const std::string& component,
                          const absl::Status& error, absl::Time now);
 
@@ -94,16 +98,16 @@ class ResourceReporter {
   ResourceReporter(std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string component,
                    std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log);
 
-  /// Writes verdicts that the objects do not show yet. If only the counts of the standing have changed, or another client
-  /// writes the state too, it writes every ten seconds at most, and not before the counts have differed for two seconds.
-  /// A reason that alternates with another one is written less and less often, down to once in two minutes.
-  /// Returns when to call again, for a refused write or for counts that wait; InfiniteFuture if there is neither. After a
-  /// conflict it writes to the next version of the object.
+  /// Writes verdicts that the objects do not show yet. Writes at most every ten seconds if another client also writes the
+  /// state, or if only the counts of the standing have changed. The counts must have differed for two seconds. A reason
+  /// that alternates with another one is written less and less often, down to once in two minutes. Returns the time of
+  /// the next call, for a refused write or for counts that wait; InfiniteFuture if there is neither. After a conflict,
+  /// it writes to the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
 
  private:
   absl::Status ReportOne(const driverupgrade::CallContext& context, const ResourceVerdict& verdict);
-  // Whether the error has not been the subject of an Event.
+  // Returns true if no Event has been written about the error.
   bool IsNews(const driverupgrade::ApiObject& object, const absl::Status& error);
 
   const std::shared_ptr<const driverupgrade::ObjectClient> objects_;
@@ -116,17 +120,18 @@ class ResourceReporter {
     std::string state = {};
     std::optional<UpgradeStanding> standing = std::nullopt;
     absl::Time at = absl::InfinitePast();
-    // The reason before this one, and how often they have alternated.
+    // Previous reason, and the number of alternations with it.
     std::string earlier_reason = {};
     int alternations = 0;
-    // Since when the standing has been another one.
+    // Time since which the standing has differed.
     std::optional<absl::Time> differs_since = std::nullopt;
   };
   static void Follow(const Said& before, Said& said);
-  // Nothing but the standing or the object has changed since, and that too lately. Sets `again` to when it may be said.
+  // Returns true if only the standing or the object has changed since, and that too recently. Sets `again` to the time
+  // at which it may be written.
   static bool MayWait(Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again);
-  std::map<std::string, Said> written_;  // for which all has been said, by UID
-  std::set<std::string> owed_;           // of which an Event is still to be written, by UID
+  std::map<std::string, Said> written_;  // verdicts that are completely written, by UID
+  std::set<std::string> owed_;           // objects whose Event must still be written, by UID
   struct Known {
     absl::Status error = absl::OkStatus();
     std::int64_t generation = 0;

@@ -14,11 +14,12 @@ using driverupgrade::Severity;
 
 constexpr absl::Duration kTryAgain = absl::Seconds(30);
 constexpr absl::Duration kStandingEvery = absl::Seconds(10);
-// A rollout that begins and ends is one alternation. More of them in quick succession are due to another client that removes
-// the labels of nodes that are done.
+// A rollout that starts and ends is one alternation. More of them in quick succession come from another client that
+// removes the labels of nodes that are done.
 constexpr int kAlternationsFree = 1;
 constexpr absl::Duration kAlternatesEveryMax = absl::Minutes(2);
-// Counts that change back within this time cost no write: another client may remove labels as fast as they are written.
+// Counts that change back within this time cause no write, because another client may remove labels as fast as they are
+// written.
 constexpr absl::Duration kSettles = absl::Seconds(2);
 
 std::string_view ReasonOf(const std::optional<UpgradeStanding>& standing) {
@@ -51,7 +52,7 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
               .at = now};
     if (before != written_.end()) Follow(before->second, said);
     const absl::Status reported = ReportOne(context, verdict);
-    // The watch brings the version that was in the way, or that it is gone.
+    // The watch delivers the conflicting version, or the deletion.
     if (absl::IsAborted(reported) || absl::IsNotFound(reported)) continue;
     if (reported.ok()) {
       written_[verdict.object.uid] = said;
@@ -69,7 +70,7 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
   return failure.ok() ? again : not_before_;
 }
 
-// Counts in `said` how often the reasons have alternated. A reason that stays for a while ends the count.
+// Counts in `said` how often the reasons have alternated. A reason that stays for a while resets the count.
 void ResourceReporter::Follow(const Said& before, Said& said) {
   said.earlier_reason = before.earlier_reason;
   said.alternations = said.at - before.at > 2 * kAlternatesEveryMax ? 0 : before.alternations;
@@ -78,7 +79,7 @@ void ResourceReporter::Follow(const Said& before, Said& said) {
   said.earlier_reason = ReasonOf(before.standing);
 }
 
-// Whether a policy is in effect may change without it.
+// A policy may take effect, or lose its effect, without changing itself.
 bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again) {
   if (before.error != verdict.error) return false;
   const std::string_view reason = ReasonOf(verdict.standing);
@@ -102,7 +103,8 @@ bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, abs
   return true;
 }
 
-// Once for each change of the error or the object, not of the progress. Another writer may remove the condition.
+// Reports each change of the error or the object once, but not of the progress. Another writer may remove the
+// condition.
 bool ResourceReporter::IsNews(const ApiObject& object, const absl::Status& error) {
   const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
   const Known now{.error = error, .generation = parsed.ok() ? Integer(*parsed, {"metadata", "generation"}) : 0};

@@ -8,7 +8,7 @@ using driverupgrade::ApiObject;
 using driverupgrade::CallContext;
 using driverupgrade::Severity;
 
-// What the server owes us beyond its own end of a watch.
+// Time that the server may take beyond its own end of a watch.
 constexpr absl::Duration kGrace = absl::Seconds(30);
 
 class ResourceWatch::Sink final : public driverupgrade::WatchSink<ApiObject> {
@@ -70,7 +70,7 @@ absl::Duration ResourceWatch::Turn(const CallContext& context) {
   if (context.stop.stop_requested()) return absl::ZeroDuration();
   if (ended.ok()) {
     Recovered();
-    // A server that ends every watch at once is not asked without a pause.
+    // A server that ends every watch immediately is queried only after a pause.
     return moved_ ? absl::ZeroDuration() : options_.retry_first;
   }
   if (absl::IsOutOfRange(ended)) version_.clear();

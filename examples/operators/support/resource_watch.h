@@ -1,4 +1,4 @@
-/// Follows all objects of one kind that the seam does not know: an operator's custom resources.
+/// Follows all objects of a kind that the facade does not know: an operator's custom resources.
 ///
 /// Defines ResourceWatch and ResourceWatchOptions.
 ///
@@ -8,11 +8,12 @@
 ///     ...
 ///     if (const auto now = policies.Latest()) Use(*now);
 ///
-/// A list, then changes; a watch that ends goes on where it was, one whose version is too old (410) begins anew, one
-/// that fails is tried again with growing pauses (api-A12 to api-A18). A kind that the cluster does not have is an
-/// empty set, looked for again now and then. For few objects: each change copies them all.
+/// Starts with a list, then receives changes. A watch that ends resumes from its version. If the version is too old
+/// (410), it starts again from a list. A watch that fails is retried with growing pauses (api-A12 to api-A18). A kind
+/// that the cluster does not have is an empty set, and is looked up again from time to time. Suitable for few objects,
+/// because each change copies them all.
 ///
-/// Latest, status and Stop may be called from any thread. Between Start and Stop it holds one thread.
+/// Latest, status and Stop may be called from any thread. Between Start and Stop it uses one thread.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_WATCH_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_WATCH_H_
 
@@ -36,11 +37,11 @@ namespace examples {
 
 struct ResourceWatchOptions {
   driverupgrade::LabelSelector label_selector = {};
-  /// Called on the watch's thread when Latest has changed. Null: nobody.
+  /// Called on the watch's thread when Latest has changed. May be null.
   std::function<void()> on_change = nullptr;
-  /// A watch that fails is told once for each reason, and when it is well again. Null: nobody.
+  /// Receives each reason of a failing watch once, and its recovery. May be null.
   driverupgrade::LogSink log = nullptr;
-  /// The server ends a watch after so long (api-A15).
+  /// Time after which the server ends a watch (api-A15).
   absl::Duration watch_timeout = absl::Minutes(5);
   absl::Duration retry_first = absl::Seconds(1);
   absl::Duration retry_max = absl::Seconds(30);
@@ -56,16 +57,17 @@ class ResourceWatch {
                 ResourceWatchOptions options);
   ~ResourceWatch();
 
-  /// Begins to follow, on a thread; once.
+  /// Starts the thread that follows the objects. Must be called only once.
   void Start();
-  /// Ends within the time that a call needs to notice its stop token. Latest stays what it was.
+  /// Stops within the time that a call needs to notice its stop token. Latest keeps its value.
   void Stop();
-  /// Instead of Start: one watch until it ends. Returns how long to wait before the next.
+  /// Replaces Start: runs one watch until it ends. Returns the pause before the next one.
   absl::Duration Turn(const driverupgrade::CallContext& context);
 
-  /// All objects, by namespace and name; nullopt until they have been read once.
+  /// Returns all objects, by namespace and name; nullopt until they have been read once.
   std::optional<Objects> Latest() const;
-  /// Why the last watch ended early; OK while all is well, also where the cluster has no such kind.
+  /// Returns why the last watch ended early; OK if there is no problem, including if the cluster does not have the
+  /// kind.
   absl::Status status() const;
 
  private:
@@ -84,9 +86,9 @@ class ResourceWatch {
   const driverupgrade::ObjectKind kind_;
   const ResourceWatchOptions options_;
   const std::shared_ptr<driverupgrade::Clock> clock_;
-  std::string version_;  // to go on from; empty: begin anew
+  std::string version_;  // version to resume from; empty to start with a list
   int failures_ = 0;
-  bool moved_ = false;  // the present watch has told something
+  bool moved_ = false;  // the current watch has delivered something
 
   mutable std::mutex mutex_;
   std::optional<std::map<Key, driverupgrade::ApiObject>> known_;

@@ -16,7 +16,8 @@
 namespace examples {
 namespace {
 
-// Another process is another candidate, also one of the same host with the same number, in another container (api-A56).
+// Each process is a separate candidate, even with the same process number on the same host in another container
+// (api-A56).
 std::string DefaultIdentity() {
   std::array<char, 256> host = {};
   const bool named = gethostname(host.data(), host.size() - 1) == 0;
@@ -24,7 +25,7 @@ std::string DefaultIdentity() {
   return fmt::format("{}_{:08x}{:08x}", named ? host.data() : "operator", random(), random());
 }
 
-// CLI11 takes errors as exceptions.
+// CLI11 expects errors as exceptions.
 auto DurationInto(absl::Duration& duration) {
   return [&duration](const std::string& text) {
     if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return;

@@ -1,7 +1,7 @@
-/// The options that operators have in common: which cluster, how long to run, as one replica of how many, seen where.
+/// The common options of operators: the cluster, the duration of the run, the replicas, and the addresses of pages.
 ///
-/// Defines ServiceArguments, AddServiceArguments, AddDriverDaemonSets, AddOnDelete, ParseServiceArguments, SetOwnPod and
-/// the exit codes.
+/// Defines ServiceArguments, AddServiceArguments, AddDriverDaemonSets, AddOnDelete, ParseServiceArguments, SetOwnPod
+/// and the exit codes.
 ///
 ///     examples::ServiceArguments service{.lease_name = "nvidia-gpu-driver-upgrade"};
 ///     examples::AddServiceArguments(app, service);
@@ -30,87 +30,88 @@ namespace examples {
 
 /// Exit codes of the programs.
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitNotDone = 1;  // some node failed or is left, or the time ran out
+inline constexpr int kExitNotDone = 1;  // a node failed or is left, or the time ran out
 inline constexpr int kExitUsage = 2;    // usage or configuration
 inline constexpr int kExitRefused = 3;  // the cluster refused, or cannot be reached
 
 struct ServiceArguments {
   ClusterArguments cluster = {};
-  /// Of the driver's DaemonSets.
+  /// Namespace of the driver's DaemonSets.
   std::string ns = {};
   bool once = false;
   bool until_done = false;
   absl::Duration timeout = absl::InfiniteDuration();
   bool transition_events = true;
-  /// Those about what keeps nodes from moving.
+  /// Events about the reasons that keep nodes from moving.
   bool finding_events = true;
-  /// Each line of the log is a JSON object.
+  /// Write each log line as a JSON object.
   bool json_log = false;
   bool leader_elect = false;
-  /// Of the Lease; empty: `ns`.
+  /// Namespace of the Lease; empty: `ns`.
   std::string lease_namespace = {};
   std::string lease_name = {};
   absl::Duration lease_duration = driverupgrade::LeaderElectionOptions().lease_duration;
   absl::Duration renew_deadline = driverupgrade::LeaderElectionOptions().renew_deadline;
   absl::Duration retry_period = driverupgrade::LeaderElectionOptions().retry_period;
-  /// DRA drivers whose devices the policy may isolate instead of nodes; empty: nothing of DRA is read.
+  /// DRA drivers whose devices the policy may isolate instead of nodes; if empty, no DRA objects are read.
   std::vector<std::string> device_drivers = {};
   bool ledger = false;
-  /// Of the ConfigMap; empty: `ns`.
+  /// Namespace of the ConfigMap; empty: `ns`.
   std::string ledger_namespace = {};
   std::string ledger_name = {};
   /// Domain and name of the driver in the keys of labels and annotations. Operators set the default of `driver`.
   std::string domain = "nvidia.com";
   std::string driver = {};
-  /// Who this replica is among the candidates.
+  /// Name of this replica among the candidates.
   std::string identity = {};
-  /// The pod that this process runs in; an empty name: it is in none, or does not know. It is not evicted, and its node
-  /// is upgraded last (dep-F19). An empty namespace: `ns`.
+  /// The pod of this process. The name is empty if it does not run in a pod, or does not know it. The pod is not
+  /// evicted, and its node is upgraded last (dep-F19). An empty namespace means `ns`.
   std::string pod_name = {};
   std::string pod_namespace = {};
   std::string pod_uid = {};
   std::string node_name = {};
-  /// `host:port` of /healthz and /readyz; empty: none.
+  /// `host:port` of /healthz and /readyz; empty for none.
   std::string health_address = {};
-  /// `host:port` of /metrics; empty: none.
+  /// `host:port` of /metrics; empty for none.
   std::string metrics_address = {};
-  /// `host:port` of the page of the rollout; empty: none.
+  /// `host:port` of the page of the rollout; empty for none.
   std::string rollout_address = {};
-  /// The same, with TLS, for readers elsewhere; empty: none.
+  /// Same with TLS, for remote readers; empty for none.
   std::string rollout_secure_address = {};
 };
 
-/// Into `arguments`, which must outlive the parsing. What it holds already are the defaults; --namespace is required if
-/// it has none. Where the pod's options are not given, the environment is asked, as a manifest fills it: POD_NAME,
-/// POD_NAMESPACE, POD_UID, NODE_NAME.
+/// Adds the options that set `arguments`, which must outlive the parsing. Its current values are the defaults;
+/// --namespace is required if it has no default. The options of the pod default to the environment variables that a
+/// manifest sets: POD_NAME, POD_NAMESPACE, POD_UID, NODE_NAME.
 void AddServiceArguments(CLI::App& app, ServiceArguments& arguments);
-/// Adds `--domain` and `--driver`. Their values are checked when the identity is made.
+/// Adds `--domain` and `--driver`. Their values are checked when the identity is created.
 void AddDriverIdentity(CLI::App& app, ServiceArguments& arguments);
 /// Returns the identity that the two options name. Errors: InvalidArgument.
 absl::StatusOr<driverupgrade::DriverIdentity> IdentityOf(const ServiceArguments& arguments);
 
-/// `--driver-daemonsets`: Make, or Leave, the default.
+/// Adds `--driver-daemonsets`: Make, or Leave, the default.
 CLI::Option* AddDriverDaemonSets(CLI::App& app, DriverDaemonSets& mode);
 
-/// `--resource-state`, for operators whose policies are custom resources: Write or Leave; nullopt if it is not given.
+/// Adds `--resource-state`, for operators whose policies are custom resources: Write or Leave; nullopt if it is not
+/// given.
 CLI::Option* AddResourceState(CLI::App& app, std::optional<bool>& write_state);
 
-/// `--on-delete`, for operators whose policies are custom resources: Release, the default, or Freeze.
+/// Adds `--on-delete`, for operators whose policies are custom resources: Release, the default, or Freeze.
 CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted);
-/// Parses the command line, and fills in what depends on other options. The exit code if the program is to end now: it
-/// was asked for its help or version, or the usage is wrong, and has said so.
+/// Parses the command line, and sets options that depend on others. Returns the exit code if the program must exit now,
+/// after it has printed its help, its version, or an error.
 std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments);
 
-/// The pod and its node, for the engine; neither if the pod's name is not known.
+/// Sets the pod and its node for the engine; neither if the pod's name is not known.
 void SetOwnPod(const ServiceArguments& arguments, driverupgrade::StateMachineOptions& options);
 
-/// nullopt if it is not set, or empty.
+/// Returns nullopt if the variable is not set, or empty.
 std::optional<std::string> Environment(const char* name);
 
-/// The whole file. Errors name it.
+/// Returns the whole file. Errors contain its name.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-/// The error, said to be about `what`: an option, a file.
+/// Returns the error with the prefix `what`: an option, a file.
 absl::Status About(const std::string& what, const absl::Status& status);
 
 }  // namespace examples

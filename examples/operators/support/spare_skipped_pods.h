@@ -1,4 +1,4 @@
-// The drain selector that every operator composes (drain-D68).
+// The drain selector that every operator uses (drain-D68).
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_SPARE_SKIPPED_PODS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_SPARE_SKIPPED_PODS_H_
 
@@ -8,8 +8,8 @@
 
 namespace examples {
 
-/// Leaves pods with the driver's skip-drain label out of the policy's drain, if it has one. On an error the policy is
-/// as it was and must not be used: it would drain those pods.
+/// Excludes pods with the driver's skip-drain label from the policy's drain, if it has one. On an error the policy is
+/// unchanged and must not be used, because it would drain those pods.
 [[nodiscard]] absl::Status SpareSkippedPods(const driverupgrade::DriverIdentity& identity,
                                             driverupgrade::UpgradePolicy& policy);
 

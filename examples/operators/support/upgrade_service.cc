@@ -30,9 +30,9 @@ using driverupgrade::UpgradeEngine;
 using driverupgrade::UpgradeService;
 
 constexpr absl::Duration kLookAgain = absl::Seconds(1);
-// For one try of the director's own calls before a single pass.
+// Limit for one attempt of the director's own calls before a single pass.
 constexpr absl::Duration kPrepareTimeout = absl::Seconds(30);
-// A reader of the page waits for it.
+// Limit for a review, because a reader of the page waits for it.
 constexpr absl::Duration kReviewTimeout = absl::Seconds(5);
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -52,7 +52,8 @@ EngineOptions EngineOptionsFrom(const ServiceArguments& arguments, EngineOptions
   engine.executor.events = arguments.transition_events || arguments.finding_events;
   engine.executor.transition_events = arguments.transition_events;
   engine.executor.finding_events = arguments.finding_events;
-  // An API server answers hardly more writes a second to 32 senders than to 8, and each is a connection to set up.
+  // An API server handles hardly more writes per second from 32 senders than from 8, and each sender needs its own
+  // connection.
   engine.executor.calls_in_flight = 8;
   if (arguments.ledger) engine.ledger = {.ns = arguments.ledger_namespace, .name = arguments.ledger_name};
   return engine;
@@ -92,8 +93,8 @@ class Service {
   int Run() { return arguments_.once ? RunOnce() : RunForGood(); }
 
  private:
-  // Whatever is wrong with the credentials or the permissions is best said before anything begins; a server that is
-  // overloaded or away is waited for. The first look repeats no request, so that its refusal is told at once.
+  // Reports missing credentials or permissions before anything starts, but waits for a server that is overloaded or
+  // unavailable. The first attempt does not retry requests, so that its refusal is reported immediately.
   absl::Status Look() {
     driverupgrade::SnapshotOptions snapshot = service_.engine.snapshot;
     snapshot.driver_labels = probe_labels_;
@@ -168,7 +169,7 @@ class Service {
     options.log = log_;
     const auto service = UpgradeService::Create(connection_.cluster, director_, std::move(options));
     if (!service.ok()) return Misconfigured(log_, service.status());
-    // The pages are served meanwhile: who waits for the server is alive, and not ready.
+    // The pages are served in the meantime: a service that waits for the server is alive, but not ready.
     const absl::Status seen = Look();
     if (!seen.ok()) return stop_.stop_requested() ? RanOut({}) : Refused(seen);
     const int exit_code = Loop(**service);
@@ -212,7 +213,7 @@ class Service {
     return kExitRefused;
   }
 
-  // To be stopped is how a service ends; a rollout that was to be ended is not.
+  // A service that is stopped has ended normally; an incomplete rollout has not.
   int RanOut(const Tally& totals) {
     const bool service = !arguments_.until_done && stop_.stop_requested();
     Log(service ? Severity::kInfo : Severity::kError,

@@ -1,4 +1,5 @@
-/// An operator's program: its service as the command line says, for good, until a rollout is over, or for one pass.
+/// An operator's program: runs its service according to the command line: indefinitely, until a rollout has ended, or
+/// for one pass.
 ///
 /// Defines OperatorOptions, RunService and Misconfigured.
 ///
@@ -22,19 +23,20 @@ namespace examples {
 
 struct OperatorOptions {
   ServiceArguments arguments = {};
-  /// What is this operator's. Namespace, Events, the operator's own pod, the ledger, the election and the addresses are
-  /// set from `arguments`, and what RunService is given as well.
+  /// The operator's own options. RunService sets namespace, Events, the operator's own pod, the ledger, the election
+  /// and the addresses from `arguments`, and the rest from its other parameters.
   driverupgrade::ServiceOptions service;
-  /// Whose absence or refusal is told before anything begins.
+  /// Labels of objects whose absence or refusal is reported before anything starts.
   driverupgrade::LabelSelector probe_labels = {};
 };
 
-/// Until `stop`, or as --once and --until-done say; returns the exit code. The director's bell is `bell`.
+/// Runs until `stop`, or according to --once and --until-done; returns the exit code. `bell` must be the director's
+/// bell.
 int RunService(const OperatorOptions& options, const Connection& connection, driverupgrade::Director& director,
                const std::shared_ptr<driverupgrade::Doorbell>& bell, const driverupgrade::LogSink& log,
                std::stop_token stop);
 
-/// Says what is wrong with the configuration; returns kExitUsage.
+/// Logs the error in the configuration; returns kExitUsage.
 int Misconfigured(const driverupgrade::LogSink& log, const absl::Status& status);
 
 }  // namespace examples

@@ -140,7 +140,8 @@ type reconciler struct {
 	stop     context.CancelCauseFunc
 }
 
-// Reconcile applies the policy. What is due later is done by the state manager itself; neither call sends anything if nothing is due.
+// Reconcile applies the policy. The state manager itself does the work that becomes due later. Neither call sends anything if nothing is
+// due.
 func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	state, err := r.states.BuildState(ctx, *namespace, r.selected)
 	if err != nil {

@@ -29,13 +29,13 @@ type Ledger struct {
 	Owner     string `json:"owner,omitempty"`
 }
 
-// Identity says which driver's keys the nodes carry.
+// Identity names the driver whose keys the nodes carry.
 type Identity struct {
 	Domain string `json:"domain"`
 	Driver string `json:"driver"`
 }
 
-// Requestor is how this operator asks a maintenance operator.
+// Requestor describes how this operator requests maintenance from a maintenance operator.
 type Requestor struct {
 	ID                  string   `json:"id"`
 	Namespace           string   `json:"namespace"`
@@ -43,19 +43,19 @@ type Requestor struct {
 	ResourceNameFilters []string `json:"resourceNameFilters,omitempty"`
 }
 
-// UsesDriver says which pods of a node use the driver, by UID.
+// UsesDriver contains the UIDs of the pods of a node that use the driver.
 type UsesDriver struct {
 	UIDs   []string   `json:"uids"`
 	Errors []PodError `json:"errors"`
 }
 
-// PodError is why it is not known of a pod.
+// PodError is the reason why it is unknown whether a pod uses the driver.
 type PodError struct {
 	UID   string `json:"uid"`
 	Error string `json:"error"`
 }
 
-// Reading has the driver's nodes, and what the host is asked.
+// Reading contains the driver's nodes, and the questions to the host.
 type Reading struct {
 	Nodes     []ReadNode
 	Questions []Question
@@ -69,8 +69,8 @@ type ReadNode struct {
 	DriverPods []string
 }
 
-// Question asks whether a driver pod, as namespace/name, needs no more than a restart. It is about these two revisions, by the names of
-// their ControllerRevisions, whatever the DaemonSet has by now.
+// Question asks whether a driver pod, as namespace/name, needs no more than a restart. It names the ControllerRevisions of both revisions,
+// which may differ from those that the DaemonSet has by now.
 type Question struct {
 	ID      string
 	Kind    string
@@ -80,7 +80,7 @@ type Question struct {
 	Wanted  string
 }
 
-// Part names nodes, for Apply and Release. With an Owner, the part has its own rollout with an own record in the ledger.
+// Part names nodes, for Apply and Release. A part with an Owner has its own rollout, with its own record in the ledger.
 type Part struct {
 	Owner string   `json:"owner"`
 	Names []string `json:"names"`
@@ -96,19 +96,19 @@ func (p Part) Text() []byte {
 	return text
 }
 
-// Answer is one to a Question; with an Error, the answer is not known.
+// Answer is the answer to a Question. If Error is set, the answer is unknown.
 type Answer struct {
 	ID     string `json:"id"`
 	Answer bool   `json:"answer"`
 	Error  string `json:"error,omitempty"`
-	// One of the two revisions is not known: the node is upgraded in full.
+	// One of the two revisions is unknown, so the node needs a full upgrade.
 	RevisionUnknown bool `json:"revisionUnknown,omitempty"`
 }
 
 // LedgerWork stands for the ledger in Work, Next and Answer.
 const LedgerWork = ""
 
-// Pass is what one pass found.
+// Pass is the result of one pass.
 type Pass struct {
 	Work        []string
 	Plans       []NodePlan
@@ -124,35 +124,35 @@ type Pass struct {
 	WakeAt      *int64
 }
 
-// Rollout is where a rollout in stages stands.
+// Rollout is the progress of a rollout in stages.
 type Rollout struct {
 	Owner    string // owner of the part; only in Rollouts
 	Revision string
 	Began    *int64
-	Stage    string // the one that is open
+	Stage    string // the open stage
 	Stages   []RolloutStage
 	Rollback string
-	WaitsFor *Gate // reason why the next stage has not begun
+	WaitsFor *Gate // reason why the next stage has not started
 	Gangs    *RolloutGangs
 	Halted   *Gate // reason why no node starts
 	Closed   *Gate // reason why no node starts at this time
 }
 
-// RolloutGangs counts gangs with pods on nodes that wait, and the units in which these nodes start. Interruptions counts what the policy
-// causes, and ByName what the order of names would cause.
+// RolloutGangs counts gangs with pods on waiting nodes, and the units in which these nodes start. Interruptions counts the interruptions
+// that the policy causes, and ByName those that the order of names would cause.
 type RolloutGangs struct {
 	Gangs, Units, Interruptions, ByName int
 	// Interrupted counts the gangs that this process has interrupted at this revision, and Caused the interruptions.
 	Interrupted, Caused int
 }
 
-// RolloutStage counts the nodes of a stage. The last one, `rest`, has those that no stage names.
+// RolloutStage counts the nodes of a stage. The last one, `rest`, has the nodes that no stage names.
 type RolloutStage struct {
 	Name                                   string
 	Nodes, UnderWay, Done, Failed, LeftOut int
 }
 
-// Wake tells when to apply again although nothing changes.
+// Wake returns when to apply again even if nothing changes.
 func (p Pass) Wake() (time.Time, bool) {
 	if p.WakeAt == nil {
 		return time.Time{}, false
@@ -160,15 +160,14 @@ func (p Pass) Wake() (time.Time, bool) {
 	return time.UnixMilli(*p.WakeAt), true
 }
 
-// NodePlan is what becomes of a node of Work: the state that it is in, and those that it enters. A node without a
-// state, or with a label that is none, is in "unknown".
+// NodePlan is the plan for a node of Work: its state, and the states that it enters. A node without a valid state label is in "unknown".
 type NodePlan struct {
 	Node  string
 	State string
 	Path  []string
 }
 
-// Gate is why a node waits.
+// Gate is the reason why a node waits.
 type Gate struct {
 	Node      string
 	State     string
@@ -180,13 +179,14 @@ type Gate struct {
 	Count     *GateCount
 }
 
-// GateSubject is what a gate is about: an object of Kubernetes, another driver, an approval, a stage or a group. Without a kind: nothing.
+// GateSubject is the subject of a gate: an object of Kubernetes, another driver, an approval, a stage or a group. Without a kind,
+// it has no subject.
 type GateSubject struct{ Kind, Namespace, Name string }
 
-// GateCount is how much of a limit is used, or how many nodes of a stage have ended.
+// GateCount is the used part of a limit, or the number of nodes of a stage that have ended.
 type GateCount struct{ Used, Limit int }
 
-// Finding is what is wrong, on a node or with the driver.
+// Finding is a problem on a node or with the driver.
 type Finding struct {
 	Code    string
 	Node    string
@@ -198,7 +198,7 @@ type Totals struct {
 	Total, Pending, InProgress, Failed, Done, NotReady, Slots, Unavailable int
 }
 
-// Request is to be sent; without a verb there is none.
+// Request must be sent; without a verb, nothing must be sent.
 type Request struct {
 	Verb        string
 	Target      string
@@ -207,13 +207,13 @@ type Request struct {
 	Body        string
 }
 
-// Settled is what has happened since it was asked last.
+// Settled contains everything that happened since the last call.
 type Settled struct {
 	Outcomes []Outcome
 	Events   []Event
 }
 
-// Outcome of a node whose requests are all answered.
+// Outcome is the result for a node whose requests all have a response.
 type Outcome struct {
 	Node              string
 	Code              int
@@ -226,7 +226,7 @@ type Outcome struct {
 	GangsInterrupted int
 }
 
-// Event is one to record, on the pod or, without one, on the node.
+// Event must be recorded on the pod or, without a pod, on the node.
 type Event struct {
 	Node    string
 	NodeUID string
@@ -236,7 +236,7 @@ type Event struct {
 	Message string
 }
 
-// EventPod is what an Event is about.
+// EventPod is the pod of an Event.
 type EventPod struct {
 	Namespace, Name, UID string
 }

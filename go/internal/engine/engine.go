@@ -1,5 +1,5 @@
-// Package engine is the engine of the C interface as Go has it: documents are structs, and any number of goroutines may call.
-// docs/c-api.md says what each call and each member means.
+// Package engine wraps the engine of the C interface for Go: documents are structs, and any number of goroutines may call. docs/c-api.md
+// describes each call and each member.
 package engine
 
 import (
@@ -11,7 +11,7 @@ import (
 	"driverupgrade.example/go/internal/timezones"
 )
 
-// Kind is what Put and WatchLine bring.
+// Kind is the kind of objects that Put and WatchLine accept.
 type Kind int32
 
 const (
@@ -25,18 +25,18 @@ const (
 	ResourceSlices
 )
 
-// String is the kind of one of the objects.
+// String returns the name of the kind of a single object.
 func (k Kind) String() string {
 	return [...]string{"Node", "Pod", "DaemonSet", "ControllerRevision", "NodeMaintenance", "DeviceTaintRule", "ResourceClaim", "ResourceSlice"}[k]
 }
 
-// What stands for an HTTP status if there is none.
+// Values that replace the HTTP status if there was no response.
 const (
 	NoAnswer = -1
 	NotSent  = -2
 )
 
-// The codes that callers tell apart.
+// The codes that callers distinguish.
 const (
 	CodeInvalidArgument = 3
 	CodeAborted         = 10
@@ -44,7 +44,7 @@ const (
 	CodeUnavailable     = 14
 )
 
-// Error is an answer that is none: a canonical status code, and a text for a person.
+// Error is an error of the engine: a canonical status code, and a text for users.
 type Error struct {
 	Code    int
 	Message string
@@ -52,23 +52,23 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
-// Engine is one driver in one cluster. It neither reads nor sends.
+// Engine manages one driver in one cluster. It neither reads nor sends anything.
 type Engine interface {
 	// Put and WatchLine take raw or reduced objects.
 	Put(kind Kind, list []byte) error
 	WatchLine(kind Kind, line []byte) error
-	// PutPods tells whether the list was new enough; an empty one: the pods could not be read.
+	// PutPods returns whether the list was new enough. An empty list means that the pods could not be read.
 	PutPods(node string, list []byte, uses UsesDriver) (bool, error)
 	Read(now time.Time) (Reading, error)
 	Tell(answers []Answer) error
-	// PutTimeZone brings a time zone that a policy's rollout names, and replaces an earlier table of it.
+	// PutTimeZone stores a time zone that a policy's rollout names, and replaces its earlier table.
 	PutTimeZone(zone timezones.Zone) error
-	// Apply and Release act on the nodes of Part.Text; empty: on all.
+	// Apply and Release act on the nodes of Part.Text; if it is empty, on all nodes.
 	Apply(nodes, policy []byte, now time.Time) (Pass, error)
 	Release(nodes []byte, now time.Time) (Pass, error)
-	// Next gives a request without a verb if nothing is left.
+	// Next returns a request without a verb if nothing is left.
 	Next(node string, now time.Time) (Request, error)
-	// Answer tells whether Next has another one.
+	// Answer returns whether Next has another request.
 	Answer(node string, status int, retryAfter time.Duration, body []byte, now time.Time) (bool, error)
 	Settle(now time.Time) (Settled, error)
 	Explain(node string) (Explanation, error)
@@ -78,8 +78,8 @@ type Engine interface {
 	Close()
 }
 
-// backend is a du_engine: each method is the function of that name, with a document or an *Error as its answer. Of one engine
-// no two are called at once.
+// backend is a du_engine: each method is the function of that name, and returns a document or an *Error. Calls of one engine must not
+// overlap.
 type backend interface {
 	put(kind int32, list []byte) ([]byte, error)
 	watchLine(kind int32, line []byte) ([]byte, error)
@@ -98,14 +98,14 @@ type backend interface {
 	free()
 }
 
-// RolloutFacts are the parts of the document of a rollout that the engine does not know.
+// RolloutFacts are the parts of a rollout's document that the engine does not know.
 type RolloutFacts struct {
 	Leader    bool   `json:"leader"`
 	Replica   string `json:"replica,omitempty"`
 	LastError string `json:"lastError,omitempty"`
 }
 
-// New makes an engine, to be closed by its owner. newBackend is that of the build: cgo.go or plain.go.
+// New creates an engine, which its owner must close. newBackend belongs to the build: cgo.go or plain.go.
 func New(options Options) (Engine, error) {
 	text, err := json.Marshal(options)
 	if err != nil {
@@ -123,7 +123,7 @@ type locked struct {
 	backend backend // nil once closed
 }
 
-// call runs one call of the backend, and reads its answer into a T.
+// call runs one call of the backend, and parses its result into a T.
 func call[T any](e *locked, run func(backend) ([]byte, error)) (out T, err error) {
 	e.mu.Lock()
 	if e.backend == nil {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// AddNode has a driver pod of the newest revision.
+// AddNode adds a node with a driver pod of the newest revision.
 func (c *Cluster) AddNode(name string) { c.AddOwnedNode(name, "") }
 
-// AddOwnedNode is AddNode with an owner, whose driver it gets.
+// AddOwnedNode is AddNode with an owner, whose driver the node gets.
 func (c *Cluster) AddOwnedNode(name, owner string) {
 	labels := Object{"kubernetes.io/hostname": name}
 	if owner != "" {
@@ -22,8 +22,8 @@ func (c *Cluster) AddOwnedNode(name, owner string) {
 	c.addDriverPod(name)
 }
 
-// AddKubeletNode is AddNode with all that kubelets and their neighbours write: some 10 kB of labels, annotations, addresses, conditions,
-// images and managed fields.
+// AddKubeletNode is AddNode with everything that kubelets and similar clients write: about 10 kB of labels, annotations, addresses,
+// conditions, images and managed fields.
 func (c *Cluster) AddKubeletNode(name string) {
 	labels, annotations := Object{"kubernetes.io/hostname": name}, Object{}
 	for i := range 25 {
@@ -58,7 +58,7 @@ func (c *Cluster) AddKubeletNode(name string) {
 	c.addDriverPod(name)
 }
 
-// Size is that of a node as JSON.
+// Size returns the size of a node as JSON.
 func (c *Cluster) Size(node string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *Cluster) Size(node string) int {
 	return len(text)
 }
 
-// AddWorkload is a pod that can be evicted.
+// AddWorkload adds a pod that can be evicted.
 func (c *Cluster) AddWorkload(name, node string) {
 	c.put("pods", Object{
 		"metadata": Object{"name": name, "namespace": "work", "labels": Object{"app": "work"},
@@ -86,21 +86,21 @@ func (c *Cluster) AddJob(job, name, node string) {
 	})
 }
 
-// DeleteWorkload has the pod of AddWorkload end.
+// DeleteWorkload deletes the pod of AddWorkload.
 func (c *Cluster) DeleteWorkload(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deleteLocked("pods", "work/"+name)
 }
 
-// HasWorkload tells whether the pod of AddWorkload is still there.
+// HasWorkload returns whether the pod of AddWorkload still exists.
 func (c *Cluster) HasWorkload(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.objects["pods"]["work/"+name] != nil
 }
 
-// SetValidator has a validation pod on the node, labelled app=validator.
+// SetValidator puts a validation pod on the node, labelled app=validator.
 func (c *Cluster) SetValidator(node string, ready bool) {
 	c.put("pods", Object{
 		"metadata": Object{"name": "validator-" + node, "namespace": Namespace, "labels": Object{"app": "validator"},
@@ -111,7 +111,7 @@ func (c *Cluster) SetValidator(node string, ready bool) {
 	})
 }
 
-// AddLookalike is a pod with the labels of the driver's, which a DaemonSet without these labels has made.
+// AddLookalike adds a pod with the labels of the driver's pods, created by a DaemonSet without these labels.
 func (c *Cluster) AddLookalike(name, node string) {
 	c.put("pods", Object{
 		"metadata": Object{"name": name, "namespace": Namespace, "labels": Object{"app": "driver"},
@@ -121,13 +121,13 @@ func (c *Cluster) AddLookalike(name, node string) {
 	})
 }
 
-// AddMaintenance is a NodeMaintenance that another requestor has made.
+// AddMaintenance adds a NodeMaintenance of another requestor.
 func (c *Cluster) AddMaintenance(namespace, name, node, requestor string) {
 	c.put("nodemaintenances", Object{"metadata": Object{"name": name, "namespace": namespace},
 		"spec": Object{"nodeName": node, "requestorID": requestor}})
 }
 
-// Requestors of a NodeMaintenance: its owner, and those who have joined.
+// Requestors returns the requestors of a NodeMaintenance: its owner, and requestors that have joined.
 func (c *Cluster) Requestors(namespace, name string) (requestors []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +144,7 @@ func (c *Cluster) Requestors(namespace, name string) (requestors []string) {
 	return requestors
 }
 
-// Failure is what the requestors of the node's NodeMaintenance have to say of their failure; empty: nothing.
+// Failure returns the failure that the requestors of the node's NodeMaintenance report; empty if they report no failure.
 func (c *Cluster) Failure(node string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +161,7 @@ func (c *Cluster) Failure(node string) string {
 	return ""
 }
 
-// Maintenance is the name of the NodeMaintenance of the node; empty: there is none.
+// Maintenance returns the name of the node's NodeMaintenance; empty if it does not exist.
 func (c *Cluster) Maintenance(node string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,7 @@ func (c *Cluster) Maintenance(node string) string {
 	return ""
 }
 
-// Maintain is what a maintenance operator does: cordon and evacuate the node, and say that the node is ready for its maintenance.
+// Maintain acts as a maintenance operator: it cordons and evacuates the node, and reports that the node is ready for its maintenance.
 func (c *Cluster) Maintain(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +189,7 @@ func (c *Cluster) Maintain(node string) {
 	}
 }
 
-// NewDriver is another revision of each driver, with the digest of the one before.
+// NewDriver adds another revision of each driver, with the digest of the previous one.
 func (c *Cluster) NewDriver() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,7 +198,7 @@ func (c *Cluster) NewDriver() {
 	}
 }
 
-// NewDriverFor is another revision of the owner's driver.
+// NewDriverFor adds another revision of the owner's driver.
 func (c *Cluster) NewDriverFor(owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,7 +209,7 @@ func (c *Cluster) NewDriverFor(owner string) {
 	}
 }
 
-// NewDriverOf is another revision of the driver, which has this digest of its configuration; none if empty.
+// NewDriverOf adds another revision of the driver with this digest of its configuration; empty for no digest.
 func (c *Cluster) NewDriverOf(digest string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,7 +220,7 @@ func (c *Cluster) NewDriverOf(digest string) {
 func (c *Cluster) newDriver(of *driver) {
 	of.revision++
 	template := of.podTemplate()
-	template["$patch"] = "replace" // as the DaemonSet controller has it
+	template["$patch"] = "replace" // as the DaemonSet controller does
 	c.putLocked("controllerrevisions", Object{
 		"metadata": Object{"name": fmt.Sprintf("%s-%d", of.name(), of.revision), "namespace": Namespace,
 			"labels":          Object{"app": "driver", "controller-revision-hash": of.hash()},
@@ -234,7 +234,7 @@ func (c *Cluster) newDriver(of *driver) {
 	c.putLocked("daemonsets", set)
 }
 
-// SetObserved has the DaemonSet controller know the DaemonSet up to this generation.
+// SetObserved makes the DaemonSet controller observe the DaemonSet up to this generation.
 func (c *Cluster) SetObserved(generation int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -243,7 +243,7 @@ func (c *Cluster) SetObserved(generation int) {
 	c.putLocked("daemonsets", set)
 }
 
-// LoseTemplate leaves a ControllerRevision without the template that it is about.
+// LoseTemplate removes the template from a ControllerRevision.
 func (c *Cluster) LoseTemplate(revision int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,13 +252,13 @@ func (c *Cluster) LoseTemplate(revision int) {
 	c.putLocked("controllerrevisions", changed)
 }
 
-// setOf is the reference to the DaemonSet of a driver.
+// setOf returns the reference to the DaemonSet of a driver.
 func (c *Cluster) setOf(of *driver) Object {
 	uid := text(meta(c.objects["daemonsets"][Namespace+"/"+of.name()]), "uid")
 	return Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": of.name(), "uid": uid, "controller": true}
 }
 
-// driverOf is the driver of the node's owner.
+// driverOf returns the driver of the node's owner.
 func (c *Cluster) driverOf(node string) *driver {
 	labels, _ := meta(c.objects["nodes"]["/"+node])["labels"].(Object)
 	for _, of := range c.drivers {
@@ -294,7 +294,7 @@ func (c *Cluster) driverPodsOn(node string) (found []Object) {
 	return found
 }
 
-// StartUnready has new driver pods not ready before SetReady.
+// StartUnready keeps new driver pods not ready until SetReady.
 func (c *Cluster) StartUnready() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -306,7 +306,7 @@ func (c *Cluster) SetReady(node string) {
 	c.setDriver(node, Object{"name": "driver", "ready": true, "restartCount": 0})
 }
 
-// FailDriver has the driver pod on the node restarted again and again.
+// FailDriver makes the driver pod on the node restart again and again.
 func (c *Cluster) FailDriver(node string) {
 	c.setDriver(node, Object{"name": "driver", "ready": false, "restartCount": 11,
 		"state": Object{"waiting": Object{"reason": "CrashLoopBackOff"}}})
@@ -322,7 +322,7 @@ func (c *Cluster) setDriver(node string, container Object) {
 	}
 }
 
-// LoseDriverPod takes the driver pod away, and RestoreDriverPod makes a new one.
+// LoseDriverPod deletes the driver pod, and RestoreDriverPod creates a new one.
 func (c *Cluster) LoseDriverPod(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -331,7 +331,7 @@ func (c *Cluster) LoseDriverPod(node string) {
 	}
 }
 
-// RestoreDriverPod is what the DaemonSet controller does in the end.
+// RestoreDriverPod acts as the DaemonSet controller eventually does.
 func (c *Cluster) RestoreDriverPod(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -340,7 +340,7 @@ func (c *Cluster) RestoreDriverPod(node string) {
 	}
 }
 
-// SetLabel gives a node a label, and RemoveLabel takes one away.
+// SetLabel sets a label of a node, and RemoveLabel removes one.
 func (c *Cluster) SetLabel(node, key, value string) { c.label(node, key, value) }
 
 // RemoveLabel see SetLabel.
@@ -354,12 +354,12 @@ func (c *Cluster) label(node, key string, value any) {
 	c.putLocked("nodes", changed)
 }
 
-// State is the node's state label.
+// State returns the node's state label.
 func (c *Cluster) State(node string) string {
 	return c.Label(node, "nvidia.com/gpu-driver-upgrade-state")
 }
 
-// States of all nodes at one moment.
+// States returns the states of all nodes at one moment.
 func (c *Cluster) States() map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -371,7 +371,7 @@ func (c *Cluster) States() map[string]string {
 	return states
 }
 
-// Label of a node.
+// Label returns the value of a node's label.
 func (c *Cluster) Label(node, key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -392,7 +392,7 @@ func (c *Cluster) TimesCordoned(node string) int {
 	return c.times(node, func(object Object) bool { return object["spec"].(Object)["unschedulable"] == true })
 }
 
-// times counts how often something began to hold of the node.
+// times counts how often a condition started to hold for the node.
 func (c *Cluster) times(node string, holds func(Object) bool) (times int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -411,7 +411,7 @@ func (c *Cluster) times(node string, holds func(Object) bool) (times int) {
 	return times
 }
 
-// Keys of the labels and annotations that the node has had at any time.
+// Keys returns the keys of all labels and annotations that the node ever had.
 func (c *Cluster) Keys(node string) map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -430,14 +430,14 @@ func (c *Cluster) Keys(node string) map[string]bool {
 	return keys
 }
 
-// UID of a node.
+// UID returns the UID of a node.
 func (c *Cluster) UID(node string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return text(meta(c.objects["nodes"]["/"+node]), "uid")
 }
 
-// Cordoned tells whether the node is unschedulable.
+// Cordoned returns whether the node is unschedulable.
 func (c *Cluster) Cordoned(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -446,7 +446,7 @@ func (c *Cluster) Cordoned(node string) bool {
 	return cordoned
 }
 
-// Revision of the driver pod on the node; empty: there is none.
+// Revision returns the revision of the driver pod on the node; empty if there is no pod.
 func (c *Cluster) Revision(node string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package fakecluster is an API server with the driver of a few nodes, for tests: lists, watches, merge patches, evictions,
-// deletions, and a DaemonSet controller.
+// Package fakecluster is an API server with the driver of a few nodes, for tests. It supports lists, watches, merge patches, evictions and
+// deletions, and acts as a DaemonSet controller.
 package fakecluster
 
 import (
@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Object is as JSON has it.
+// Object is a JSON object.
 type Object = map[string]any
 
 type event struct {
@@ -30,17 +30,17 @@ type event struct {
 	object   Object
 }
 
-// Request is one that was answered. A watch with Initial begins with all objects: a list by another name.
+// Request is a request with a response. A watch with Initial starts with all objects, like a list.
 type Request struct {
 	Verb, Path string
 	Watch      bool
 	Initial    bool
 }
 
-// IsList tells whether all objects of a kind were asked for.
+// IsList returns whether the request was for all objects of a kind.
 func (r Request) IsList() bool { return r.Verb == http.MethodGet && (!r.Watch || r.Initial) }
 
-// Cluster is to be closed.
+// Cluster must be closed.
 type Cluster struct {
 	server *httptest.Server
 
@@ -57,14 +57,14 @@ type Cluster struct {
 	unready  bool // new driver pods
 	oldest   int  // a watch from an earlier version has expired
 	outage   bool // watches end, and lists have to wait
-	old      bool // as servers before Kubernetes 1.32
+	old      bool // same as servers before Kubernetes 1.32
 	ended    int  // version at which all watches were ended
-	watches  int  // that are open
+	watches  int  // number of open ones
 	held     string
 	lag      func(resource string) time.Duration
 }
 
-// Namespace is where the driver is.
+// Namespace is the namespace of the driver.
 const Namespace = "gpu-operator"
 
 var apiOf = map[string][2]string{
@@ -73,10 +73,10 @@ var apiOf = map[string][2]string{
 	"configmaps": {"v1", "ConfigMap"},
 }
 
-// New has no nodes, and a driver of revision 1.
+// New creates a cluster without nodes, with a driver of revision 1.
 func New() *Cluster { return NewOwned("") }
 
-// NewOwned has no nodes, and a driver for each owner.
+// NewOwned creates a cluster without nodes, with a driver for each owner.
 func NewOwned(owners ...string) *Cluster {
 	c := &Cluster{objects: map[string]map[string]Object{}, news: make(chan struct{}), closing: make(chan struct{})}
 	c.server = httptest.NewServer(http.HandlerFunc(c.serve))
@@ -95,24 +95,24 @@ func (c *Cluster) Close() {
 	c.server.Close()
 }
 
-// Config has no limit of rate.
+// Config has no rate limit.
 func (c *Cluster) Config() *rest.Config { return &rest.Config{Host: c.server.URL, QPS: -1} }
 
-// Requests that were answered; of those that watch the end does not count.
+// Requests returns the requests with a response. The end of a watch does not count.
 func (c *Cluster) Requests() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.requests)
 }
 
-// SetOld has watches refused that begin with a list, as by servers before Kubernetes 1.32.
+// SetOld makes the server refuse watches that start with a list, like servers before Kubernetes 1.32.
 func (c *Cluster) SetOld() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.old = true
 }
 
-// EndWatches ends all that are open, as servers do after some minutes: a bookmark is their last word.
+// EndWatches ends all open watches, as servers do after some minutes. Their last event is a bookmark.
 func (c *Cluster) EndWatches() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *Cluster) EndWatches() {
 	c.news = make(chan struct{})
 }
 
-// HoldWatches of a resource: they tell nothing new until the next call, with "" or another resource.
+// HoldWatches makes the watches of a resource report nothing new until the next call, with "" or another resource.
 func (c *Cluster) HoldWatches(resource string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,21 +132,21 @@ func (c *Cluster) HoldWatches(resource string) {
 	c.news = make(chan struct{})
 }
 
-// SetLag has each watch sleep for lag(resource) before it sends its next changes. Several watches may call lag at the same time.
+// SetLag makes each watch sleep for lag(resource) before it sends its next changes. Several watches may call lag at the same time.
 func (c *Cluster) SetLag(lag func(resource string) time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lag = lag
 }
 
-// OpenWatches counts them.
+// OpenWatches returns the number of open watches.
 func (c *Cluster) OpenWatches() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.watches
 }
 
-// Writes among them.
+// Writes returns the number of writes among the requests.
 func (c *Cluster) Writes() int {
 	writes := 0
 	for _, request := range c.Requests() {
@@ -190,7 +190,7 @@ func (c *Cluster) putLocked(resource string, object Object) {
 	}
 	object["apiVersion"], object["kind"] = apiOf[resource][0], apiOf[resource][1]
 	if reflect.DeepEqual(known[keyOf(object)], object) {
-		return // an API server has no new version and no watch event for a write that changes nothing
+		return // an API server creates a new version and a watch event only if a write changes something
 	}
 	known[keyOf(object)] = object
 	c.tell(resource, kind, object)
@@ -224,7 +224,7 @@ func clone(object Object) Object {
 	return copied
 }
 
-// MissedByWatches has something happen that no watch tells of: they end before, and what they would go on from has expired afterwards.
+// MissedByWatches makes something happen that no watch reports: watches end before it, and the version to resume from has expired after it.
 func (c *Cluster) MissedByWatches(happens func()) {
 	set := func(outage bool) {
 		c.mu.Lock()
@@ -241,7 +241,8 @@ func (c *Cluster) MissedByWatches(happens func()) {
 
 // ----- requests
 
-// SetBefore has it called with each request of an engine before the request is carried out; false: the request is refused with 503.
+// SetBefore sets a function that is called for each request of an engine before it is carried out. If it returns false, the request is
+// refused with 503.
 func (c *Cluster) SetBefore(before func(verb, path string) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -355,7 +356,7 @@ func (c *Cluster) found(r *http.Request, resource, namespace string) []any {
 	return items
 }
 
-// lookUp answers with 404 and returns nil if there is no such object. The caller has the lock.
+// lookUp responds with 404 and returns nil if the object does not exist. The caller has the lock.
 func (c *Cluster) lookUp(w http.ResponseWriter, resource, key string) Object {
 	object := c.objects[resource][key]
 	if object == nil {
@@ -381,7 +382,7 @@ func (c *Cluster) ConfigMap(name string) Object {
 	return clone(data)
 }
 
-// SetConfigMap has a ConfigMap with this data in Namespace.
+// SetConfigMap stores a ConfigMap with this data in Namespace.
 func (c *Cluster) SetConfigMap(name string, data Object) {
 	c.put("configmaps", Object{"metadata": Object{"name": name, "namespace": Namespace}, "data": data})
 }
@@ -399,7 +400,7 @@ func bookmark(resource string, version int, annotations Object) Object {
 		"metadata": Object{"resourceVersion": strconv.Itoa(version), "annotations": annotations}}}
 }
 
-// begin sends all objects, and says which version they are of.
+// begin sends all objects, and returns their version.
 func (c *Cluster) begin(w io.Writer, r *http.Request, resource, namespace string) (version int) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)

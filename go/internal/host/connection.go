@@ -1,5 +1,5 @@
-// Package host runs an engine in an operator: watches feed it, its requests are sent, and orders are applied again until they
-// are carried out.
+// Package host runs an engine in an operator: watches feed it, its requests are sent, and orders are applied again until they are carried
+// out.
 package host
 
 import (
@@ -32,12 +32,12 @@ import (
 
 const (
 	requestTimeout = 10 * time.Second
-	parallelMax    = 32      // requests under way at once
-	bodyMax        = 8 << 20 // bytes of an answer; the engine takes a longer one for garbage
+	parallelMax    = 32      // concurrent requests
+	bodyMax        = 8 << 20 // bytes of a response; the engine rejects a longer one
 )
 
-// Connection is an API server: for watches the typed clients, for the engine's requests the same HTTP client. All of it keeps
-// to one rate, that of the rest.Config.
+// Connection is a connection to an API server: the typed clients for watches, and the same HTTP client for the engine's requests. They share
+// one rate limit from the rest.Config.
 type Connection struct {
 	core         kubernetes.Interface
 	maintenances rest.Interface
@@ -46,13 +46,13 @@ type Connection struct {
 	client       *http.Client
 	base         *url.URL
 	queue        *queue
-	streams      atomic.Bool // whether the server may have watches that begin with a list
+	streams      atomic.Bool // whether the server may support watches that start with a list
 
 	mu   sync.Mutex
 	sent map[string]int64 // requests of the engine by verb
 }
 
-// Connect sends nothing. scheme knows NodeMaintenance.
+// Connect sends nothing. scheme must know NodeMaintenance.
 func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 	if config == nil {
 		return nil, errors.New("the rest.Config is nil")
@@ -60,7 +60,7 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 	config = rest.CopyConfig(config)
 	config.RateLimiter = limiterOf(config)
 	if config.UserAgent == "" {
-		config.UserAgent = rest.DefaultKubernetesUserAgent() // else Go's own, which says nothing of the program
+		config.UserAgent = rest.DefaultKubernetesUserAgent() // Go's own default does not name the program
 	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -98,7 +98,7 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 	return made, nil
 }
 
-// limiterOf is the one that client-go makes of the same configuration.
+// limiterOf returns the limiter that client-go creates for the same configuration.
 func limiterOf(config *rest.Config) flowcontrol.RateLimiter {
 	if config.RateLimiter != nil {
 		return config.RateLimiter
@@ -130,16 +130,16 @@ func (c *Connection) Sent() map[string]int64 {
 // Waiting counts the engine's requests that wait for their turn.
 func (c *Connection) Waiting() int { return c.queue.waiting() }
 
-// answer is what is told to the engine about a request. status: of HTTP, or engine.NoAnswer or NotSent.
+// answer is what the engine learns about a request. status: of HTTP, or engine.NoAnswer or NotSent.
 type answer struct {
 	status     int
 	retryAfter time.Duration
 	body       []byte
-	err        error // why there is no status
+	err        error // reason why there is no status
 }
 
-// send waits for its turn first. A request is not sent if one of its contexts has ended by then; afterwards ctx alone counts.
-// sending is called just before the request is sent.
+// send first waits for its turn. A request is not sent if one of its contexts has ended by then; afterwards only ctx counts. Calls sending
+// just before it sends the request.
 func (c *Connection) send(ctx, queued context.Context, request engine.Request, urgent bool, sending func()) answer {
 	queued, forget := context.WithCancel(queued)
 	defer forget()
@@ -180,7 +180,7 @@ func (c *Connection) request(ctx context.Context, request engine.Request) (*http
 	if err != nil {
 		return nil, fmt.Errorf("the target of a request: %w", err)
 	}
-	whole := *c.base // may have a path, as that of a gateway
+	whole := *c.base // may have a path, such as the path of a gateway
 	whole.Path = strings.TrimSuffix(c.base.Path, "/") + target.Path
 	whole.RawPath = strings.TrimSuffix(c.base.EscapedPath(), "/") + target.EscapedPath()
 	whole.RawQuery = target.RawQuery
@@ -195,7 +195,7 @@ func (c *Connection) request(ctx context.Context, request engine.Request) (*http
 	return made, nil
 }
 
-// Nothing can have been sent where no connection came about; of all else nobody knows.
+// If no connection was established, nothing was sent. After any other error, this is unknown.
 func unanswered(err error) int {
 	var failed *net.OpError
 	if errors.As(err, &failed) && failed.Op == "dial" {

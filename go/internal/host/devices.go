@@ -10,8 +10,8 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// watchDevices feeds the engine what Dynamic Resource Allocation has in the cluster, if the operator asks for that. No call waits for these
-// lists: until they are there, nodes wait, or start with a cordon.
+// watchDevices feeds the engine the cluster's objects of Dynamic Resource Allocation, if the operator requests this. No call waits for these
+// lists: until they arrive, nodes wait, or start with a cordon.
 func (h *Host) watchDevices() {
 	if len(h.options.DeviceDrivers) == 0 {
 		return
@@ -46,13 +46,13 @@ func (h *Host) deviceListFailed(kind engine.Kind, err error) {
 	h.ring()
 }
 
-// part returns a member of an object, at any depth; nil if there is none.
+// part returns a member of an object, at any depth; nil if it does not exist.
 func part(of map[string]any, path ...string) any {
 	found, _, _ := unstructured.NestedFieldNoCopy(of, path...)
 	return found
 }
 
-// items returns a list of objects with nothing but these members.
+// items returns a list of objects with only these members.
 func items(list any, members ...string) []map[string]any {
 	all, _ := list.([]any)
 	reduced := make([]map[string]any, 0, len(all))

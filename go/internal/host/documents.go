@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Objects as the engine reads them, without what it does not read ("Reduced objects" in docs/c-api.md). metadata comes first,
-// and its version is put in by withVersion: what is left is equal if nothing that matters has changed.
+// Objects in the form that the engine reads, without unused members ("Reduced objects" in docs/c-api.md). metadata comes first, and
+// withVersion adds its version. The rest is equal if nothing relevant has changed.
 type object struct {
 	Metadata metadata `json:"metadata"`
 	Kind     string   `json:"kind"`
@@ -77,7 +77,7 @@ func reduceNode(node *corev1.Node) object {
 	return object{Metadata: metadataOf(node), Kind: "Node", Spec: spec, Status: nodeStatus{extendedResources(node), conditions}}
 }
 
-// extendedResources has those of which the node offers any. Their number does not matter to the upgrade.
+// extendedResources contains the resources of which the node offers any. Their number does not matter to the upgrade.
 func extendedResources(node *corev1.Node) map[string]string {
 	var offered map[string]string
 	for name, quantity := range node.Status.Allocatable {
@@ -194,7 +194,7 @@ func reducePod(pod *corev1.Pod) object {
 	}}
 }
 
-// reduceConditions keeps Ready, with the time since when, and PodScheduled with the scheduler's message if the pod is not bound.
+// reduceConditions keeps Ready with its transition time. If the pod is not bound, it also keeps PodScheduled with the scheduler's message.
 func reduceConditions(conditions []corev1.PodCondition) []condition {
 	var reduced []condition
 	for _, c := range conditions {
@@ -208,7 +208,7 @@ func reduceConditions(conditions []corev1.PodCondition) []condition {
 	return reduced
 }
 
-// placement selects the nodes on which a DaemonSet wants its pods.
+// placement selects the nodes on which a DaemonSet runs pods.
 type placement struct {
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	Affinity     *affinity         `json:"affinity,omitempty"`
@@ -242,7 +242,7 @@ func reduceMaintenance(maintenance *maintenancev1alpha1.NodeMaintenance) object 
 
 const beforeVersion = `{"metadata":{`
 
-// withVersion has room in `text`, an object, for nothing but the version.
+// withVersion adds the version to `text`, an object. It allocates space only for the version.
 func withVersion(text []byte, version string) []byte {
 	whole := make([]byte, 0, len(text)+len(version)+24)
 	whole = append(whole, beforeVersion+`"resourceVersion":`...)
@@ -251,7 +251,7 @@ func withVersion(text []byte, version string) []byte {
 	return append(whole, text[len(beforeVersion):]...)
 }
 
-// list is the answer of an API server that has these objects.
+// list returns the response of an API server with these objects.
 func list(kind string, items [][]byte, version string) []byte {
 	whole := append([]byte(`{"kind":"`+kind+`List","metadata":{"resourceVersion":`), strconv.AppendQuote(nil, version)...)
 	whole = append(whole, `},"items":[`...)

@@ -31,24 +31,24 @@ type Options struct {
 	Ledger             *engine.Ledger // nil: policies with a rollout are refused
 	DeviceDrivers      []string       // DRA drivers whose devices a policy may isolate; empty: nothing of DRA is watched
 	OwnPod, OwnNode    string
-	// After three of which without a call an order ends.
+	// An order ends after three intervals without a call.
 	Interval time.Duration
 	Clock    clock.Clock
 	Log      logr.Logger
 	Recorder record.EventRecorder // nil: no Events
 	Engine   func(engine.Options) (engine.Engine, error)
-	Ended    func(*Host) // nil: nobody wants to know
+	Ended    func(*Host) // may be nil
 }
 
-// Host is one driver in one cluster: an engine, the watches that feed it, and the orders that are carried out. Any number of
-// goroutines may call.
+// Host manages one driver in one cluster: an engine, the watches that feed it, and the orders that are carried out. Any number of goroutines
+// may call.
 type Host struct {
 	options    Options
 	log        logr.Logger
 	connection *Connection
 	engine     engine.Engine
 
-	ctx     context.Context // of the watches, and of all that goes on between calls
+	ctx     context.Context // context of the watches, and of all work between calls
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	bell    chan struct{} // something has changed
@@ -63,22 +63,22 @@ type Host struct {
 	mu       sync.Mutex
 	orders   []*order
 	underWay map[*task]bool
-	passing  *order // of which the engine makes a pass just now
+	passing  *order // order whose pass the engine currently makes
 	hold     string // reason why no node starts, whatever is ordered; empty if nodes start
 	// Nodes whose state label the engine removes, until the watch shows it.
 	unmarking map[string]bool
 	calledAt  time.Time
-	reading   int // calls that read: the host does not end under them
+	reading   int // number of calls that read: the host does not end during them
 
-	followers map[string]*podFollower // by node; of the goroutine that makes the rounds
-	zones     map[string]time.Time    // the end of the offsets that the engine has, by time zone; of the same goroutine
+	followers map[string]*podFollower // by node; used by the goroutine that runs the rounds
+	zones     map[string]time.Time    // end of the engine's offsets, by time zone; used by the same goroutine
 	events    chan engine.Event       // for the recorder
 	broken    sync.Once
 }
 
-const eventsMax = 1000 // that wait for the recorder
+const eventsMax = 1000 // maximum number of Events that wait for the recorder
 
-// New starts the watches. They go on, whatever becomes of the contexts of calls, until the host ends: by Close, or by itself three
+// New starts the watches. They run, independently of the contexts of calls, until the host ends: through Close, or on its own three
 // intervals after the last call.
 func New(connection *Connection, options Options) (*Host, error) {
 	made, err := options.Engine(engine.Options{
@@ -117,7 +117,7 @@ func (h *Host) watch() {
 	nodes.namespace, nodes.labels = "", ""
 	stateLabel := h.options.Identity.stateLabel()
 	h.nodes = newMirrorOf(h, engine.Nodes, func(node *corev1.Node) object {
-		node.Status.Images = nil // most of a node's size, and nothing to the upgrade
+		node.Status.Images = nil // most of a node's size, and irrelevant to the upgrade
 		return reduceNode(node)
 	})
 	h.nodes.replaced = func(before, after *corev1.Node) {
@@ -140,7 +140,7 @@ func (h *Host) watch() {
 	h.maintenances = start(h, maintenances, engine.NodeMaintenances, reduceMaintenance)
 }
 
-// source has the driver's objects of a kind.
+// source returns the source of the driver's objects of a kind.
 func (h *Host) source(client rest.Interface, resource string) source {
 	return source{client: client, parameters: h.connection.parameters, namespace: h.options.Namespace, resource: resource,
 		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams}
@@ -157,7 +157,7 @@ func newMirrorOf[T kubernetesObject](h *Host, kind engine.Kind, reduce func(T) o
 		func(line []byte) error { return h.engine.WatchLine(kind, line) }, h.ring)
 }
 
-// ring makes another round come soon.
+// ring triggers another round soon.
 func (h *Host) ring() { alert(h.bell) }
 
 // alert leaves one token, however often it is called.
@@ -168,20 +168,20 @@ func alert(channel chan struct{}) {
 	}
 }
 
-// end is for a defect of the engine, which is of no use any more. The host ends; the operator's next call has a new one, which goes on
-// from what stands on the nodes.
+// end handles a defect of the engine, which can no longer be used. The host ends. The operator's next call gets a new host, which continues
+// from the state on the nodes.
 func (h *Host) end(defect error) {
 	h.broken.Do(func() { h.log.Error(defect, "the upgrade engine has failed, and begins anew with the next call") })
 	h.stop()
 }
 
-// Close ends the watches and the orders. Requests under way get no more answers.
+// Close ends the watches and the orders. Requests in progress get no response.
 func (h *Host) Close() { h.stop() }
 
-// Closed tells whether the host has come to its end.
+// Closed returns whether the host has ended.
 func (h *Host) Closed() bool { return h.ctx.Err() != nil }
 
-// begins is for a call that reads: the host does not end by itself before ends is called.
+// begins marks a call that reads: the host does not end on its own before ends is called.
 func (h *Host) begins() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -200,7 +200,7 @@ func (h *Host) ends() {
 	h.reading--
 }
 
-// Explain: nil if the node does not wait, or is not known.
+// Explain returns nil if the node does not wait, or is not known.
 func (h *Host) Explain(node string) (*engine.Gate, error) {
 	explanation, err := h.engine.Explain(node)
 	if explanation.Gate != nil && explanation.Gate.Reason == "Paused" {
@@ -215,7 +215,7 @@ func (h *Host) Explain(node string) (*engine.Gate, error) {
 	return explanation.Gate, err
 }
 
-// Selection is the one of which a manager has one open host at a time.
+// Selection identifies the host: a manager has only one open host per selection.
 func (h *Host) Selection() string {
 	return SelectionOf(h.options.Identity, h.options.Namespace, h.options.DriverLabels)
 }
@@ -228,7 +228,7 @@ func SelectionOf(driver Identity, namespace string, driverLabels map[string]stri
 // Driver returns the driver whose keys the nodes have.
 func (h *Host) Driver() Identity { return h.options.Identity }
 
-// States counts the nodes with a pod or a state label of the driver by the label's value, as the watches have them.
+// States counts the nodes with a pod or a state label of the driver by the label's value, according to the watches.
 func (h *Host) States() map[string]int {
 	driven := map[string]bool{}
 	for _, pod := range h.pods.all() {
@@ -243,7 +243,7 @@ func (h *Host) States() map[string]int {
 	return states
 }
 
-// Everything that the last passes found.
+// Everything returns the results of the last passes.
 func (h *Host) Everything() (engine.Pass, error) { return h.engine.Everything() }
 
 // Rollout returns the document of docs/rollout.schema.json.

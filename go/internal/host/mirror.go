@@ -17,26 +17,26 @@ type kubernetesObject interface {
 	metav1.Object
 }
 
-// mirror has the objects of one kind as the server has them, and tells of them in their reduced form. It is the store of a
-// reflector, which calls from one goroutine.
+// mirror keeps the server's objects of one kind, and reports them in their reduced form. It is the store of a reflector, which calls it from
+// one goroutine.
 type mirror[T kubernetesObject] struct {
 	kind   string
 	reduce func(T) object
-	// Each returns an error for what the engine does not take.
+	// Each returns an error for objects that the engine does not accept.
 	put  func(list []byte) error
 	line func(line []byte) error
-	// changed is called after something that matters; not for versions alone.
+	// changed is called after a relevant change, but not if only versions changed.
 	changed func()
-	// replaced, if set, is called with what an object was, and is.
+	// replaced, if set, is called with an object before and after a change.
 	replaced func(before, after T)
 	own      *ownWrites
 
 	mu      sync.Mutex
 	objects map[string]T
 	texts   map[string][]byte // reduced, without versions
-	ready   chan struct{}     // closed once there was a list
-	failure error             // of the last list
-	failed  chan struct{}     // closed once failure is there, and made anew
+	ready   chan struct{}     // closed after the first list
+	failure error             // error of the last list
+	failed  chan struct{}     // closed when failure is set, and then replaced
 }
 
 func newMirror[T kubernetesObject](kind string, reduce func(T) object, put, line func([]byte) error, changed func()) *mirror[T] {
@@ -67,7 +67,7 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 	m.mu.Lock()
 	before := m.objects
 	m.mu.Unlock()
-	if m.replaced != nil { // a list has what the watch before it has missed
+	if m.replaced != nil { // a list contains what the previous watch has missed
 		for key, was := range before {
 			if is, known := found[key]; known {
 				m.replaced(was, is)
@@ -91,8 +91,8 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 	return nil
 }
 
-// putAll hands a list to the engine. The first one goes object by object behind an empty list: in one piece it would take several times
-// its size of the engine's memory, which never shrinks. Nobody asks the engine before this has returned.
+// putAll passes a list to the engine. The first one is passed object by object after an empty list. In one piece it would need several times
+// its size of the engine's memory, which never shrinks. The engine is not called before this has returned.
 func (m *mirror[T]) putAll(items [][]byte, version string) error {
 	select {
 	case <-m.ready:
@@ -142,8 +142,8 @@ func (m *mirror[T]) change(one any, kind string) error {
 	return nil
 }
 
-// take has the engine and the mirror changed together: what the engine does not take is not in the mirror either, and nobody finds one
-// without the other.
+// take changes the engine and the mirror together: objects that the engine does not accept are not in the mirror either, and no reader finds
+// only one of the changes.
 func (m *mirror[T]) take(engine func() error, mirror func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,7 +165,7 @@ func (m *mirror[T]) Bookmark(version string) error {
 	return nil
 }
 
-// fail notes that the objects could not be listed.
+// fail records that the objects could not be listed.
 func (m *mirror[T]) fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,18 +174,19 @@ func (m *mirror[T]) fail(err error) {
 	m.failed = make(chan struct{})
 }
 
-// waiter returns once there was a list; earlier with an error if ctx ends, if no list has worked until now and an attempt fails that began
-// or ended after the waiter was made, or if the attempts before have failed and patience ends before the next one does.
+// waiter returns after the first list. It returns an error earlier if ctx ends. It also returns an error if no list has worked so far and an
+// attempt fails that started or ended after the waiter was created. The same applies if earlier attempts have failed and patience ends
+// before the next attempt.
 type waiter func(ctx, patience context.Context) error
 
-const attemptMax = 10 * time.Second // that a call waits for the next attempt where the last one has failed
+const attemptMax = 10 * time.Second // time that a call waits for the next attempt after a failed one
 
 func (m *mirror[T]) waiter() waiter {
 	m.mu.Lock()
 	failed, before := m.failed, m.failure
 	m.mu.Unlock()
 	return func(ctx, patience context.Context) error {
-		if before == nil { // the first attempt may take long, as with a small rate
+		if before == nil { // the first attempt may take long, for example with a low rate
 			patience = ctx
 		}
 		select {

@@ -14,60 +14,58 @@ import (
 const (
 	intervalsMax = 3 // without a call, until an order ends
 	pauseMin     = 100 * time.Millisecond
-	// What comes within this after a round is gathered for the next one.
-	gatherFactor = 4 // times what the round took
+	// Changes within this time after a round are gathered for the next one.
+	gatherFactor = 4 // times the duration of the round
 	gatherMax    = 50 * time.Millisecond
 )
 
-// ErrClosed is the answer of a Host that has come to its end. The next BuildState has another one.
+// ErrClosed is the error of a Host that has ended. The next BuildState has another one.
 var ErrClosed = errors.New("the upgrade manager is closed")
 
-// order is a policy for some nodes, applied again as things change. What it needs is guarded by Host.mu.
+// order is a policy for some nodes, applied again as things change. Its requirements are guarded by Host.mu.
 //
-// It stands although all its nodes are done: an operator's own watch and ours are two streams, so that a call for a new driver may be
-// served before the new driver is seen here. The order carries it out then; else the nodes would wait for the next call.
+// It remains after all its nodes are done. An operator's own watch and ours are two streams, so a call for a new driver may be served before
+// the new driver is seen here. The order carries it out then; otherwise the nodes would wait for the next call.
 type order struct {
-	ctx    context.Context // of the call: nothing is sent after its end
+	ctx    context.Context // context of the call: nothing is sent after its end
 	forget func() bool
 	owner  string // owner of the part; empty: the part has no owner
 	nodes  map[string]bool
 	names  []byte
 	policy []byte // nil: the nodes are released
-	once   bool   // nothing is left behind
+	once   bool   // no order is left behind
 	until  time.Time
-	wakeAt time.Time // zero: nothing is to be done at a time
+	wakeAt time.Time // zero if nothing is scheduled
 	ended  bool
-	void   bool // another policy has taken its place: what a pass has not sent yet is not sent
-	// Reason why no further node starts; empty if nodes start. It is never reset, because the next call makes a new order.
+	void   bool // another policy has replaced it: requests that a pass has not sent yet are dropped
+	// Reason why no further node starts; empty if nodes start. It is never reset, because the next call creates a new order.
 	held string
 
 	findings map[engine.Finding]noted // findings of the last pass
 
-	// The call waits for the nodes that the first pass has begun, and for no others: work that comes later, as of a rollout of hundreds
-	// of nodes, is not to hold the operator up.
-	begun  map[string]bool // these nodes: whether one is still under way; nil before the first pass
-	heard  map[string]bool // of which the outcome is known: what comes later is of a later pass
+	// The call waits only for the nodes that the first pass has started. Later work, such as a rollout over hundreds of nodes, must not block
+	// the operator.
+	begun  map[string]bool // these nodes: whether one is still in progress; nil before the first pass
+	heard  map[string]bool // nodes with a known outcome: later outcomes belong to a later pass
 	done   chan struct{}   // closed once the call may return; nil then
 	errors []error         // for the call
 }
 
-// Part is the nodes of a call.
+// Part contains the nodes of a call.
 type Part struct {
-	Owner string // each owner has a rollout of its own; empty: the part has no owner
+	Owner string // each owner has its own rollout; empty: the part has no owner
 	Nodes []string
-	// Nodes that were without a driver pod when the others were read; they stay where an order of the same owner with the same policy has
-	// them.
+	// Nodes without a driver pod when the others were read. They stay in an order of the same owner with the same policy.
 	Podless []string
 }
 
-// Apply makes one pass on these nodes, and leaves an order behind. It waits until what the pass sends is answered, and for nothing
-// else. Errors: what the engine does not take, and up to three requests of that pass that were refused.
-// once: without an order behind it.
+// Apply makes one pass on these nodes, and leaves an order behind. It waits only until the requests of the pass have a response. Errors:
+// objects that the engine does not accept, and up to three refused requests of that pass. once: leaves no order behind.
 func (h *Host) Apply(ctx context.Context, part Part, policy []byte, once bool) error {
 	return h.order(ctx, part, policy, once)
 }
 
-// Release gives the nodes back, for an operator that goes.
+// Release releases the nodes, for an operator that is being removed.
 func (h *Host) Release(ctx context.Context, nodes []string) error {
 	return h.order(ctx, Part{Nodes: nodes}, nil, true)
 }
@@ -83,7 +81,7 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 		made.nodes[node] = true
 	}
 	h.mu.Lock()
-	if h.Closed() { // finish, which ends the orders, has the lock after this or has had it
+	if h.Closed() { // finish, which ends the orders, takes the lock after this or has had it
 		h.mu.Unlock()
 		return ErrClosed
 	}
@@ -105,10 +103,10 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 	return errors.Join(made.errors...)
 }
 
-// replace puts an order in the place of those that had one of its nodes. They end as a whole: of a part that has lost a node, the
-// engine would make two, and count each for itself. What another policy has begun, and what still waits for its turn, is not sent.
-// The caller had no opinion on a podless node, as its state is without it: what the same policy has ordered for that node stays. A state
-// of podless nodes alone is about those.
+// replace replaces the orders that had one of the nodes. They end as a whole, because the engine would split a part that has lost a node,
+// and count each piece separately. Work that another policy has started, and that still waits for its turn, is not sent. The caller did not
+// decide about a podless node, because its state does not contain it: orders of the same policy for that node stay. A state that contains
+// only podless nodes is about these.
 func (h *Host) replace(made *order, podless []string) {
 	named := made.nodes
 	if len(named) == 0 {
@@ -117,7 +115,7 @@ func (h *Host) replace(made *order, podless []string) {
 			named[node] = true
 		}
 	}
-	// Also of an order that is no more, or whose pass is being made.
+	// Also for an order that has ended, or whose pass is in progress.
 	for task := range h.underWay {
 		if named[task.node] && !task.order.isLike(made) {
 			task.withdraw()
@@ -160,10 +158,10 @@ func keysOf(of map[string]bool) []string {
 	return keys
 }
 
-// name tells the engine of the nodes, after each change of them.
+// name updates the engine's names of the nodes after each change of them.
 func (o *order) name() { o.names = engine.Part{Owner: o.owner, Names: keysOf(o.nodes)}.Text() }
 
-// isLike returns whether both orders are for the same owner and by the same policy.
+// isLike returns whether both orders have the same owner and policy.
 func (o *order) isLike(other *order) bool {
 	return o.owner == other.owner && bytes.Equal(o.policy, other.policy)
 }
@@ -183,7 +181,7 @@ func (o *order) end(errors ...error) {
 	o.answer(errors...)
 }
 
-// answer lets the call return.
+// answer makes the call return.
 func (o *order) answer(errors ...error) {
 	if o.done == nil {
 		return

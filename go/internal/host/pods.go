@@ -11,21 +11,21 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// podFollower has all pods on one node while the engine wants them: a list, and a watch from there on.
+// podFollower keeps all pods on one node while the engine needs them: a list, followed by a watch.
 type podFollower struct {
 	host  *Host
 	node  string
 	owner string // owner of the part that needs the pods
 	end   context.CancelFunc
-	// After this nobody wants the pods, unless an order does. Of the goroutine that makes the rounds.
+	// After this time the pods are no longer needed, unless an order needs them. Used by the goroutine that runs the rounds.
 	until time.Time
 
 	mu      sync.Mutex
 	pods    map[string]*corev1.Pod
 	version string
 	listed  bool
-	stale   bool // what is known is older than the node's cordon
-	stopped bool // the engine has pods of a newer list by now, or wants none
+	stale   bool // the known pods are older than the node's cordon
+	stopped bool // the engine already has pods of a newer list, or no longer needs any
 }
 
 func (h *Host) followPods(node, owner string, until time.Time) *podFollower {
@@ -38,7 +38,7 @@ func (h *Host) followPods(node, owner string, until time.Time) *podFollower {
 	return f
 }
 
-// stop returns once nothing more is put.
+// stop returns once no more pods are put.
 func (f *podFollower) stop() {
 	f.end()
 	f.mu.Lock()
@@ -80,7 +80,7 @@ func (f *podFollower) Update(one any) error { return f.change(one, false) }
 func (f *podFollower) Delete(one any) error { return f.change(one, true) }
 func (f *podFollower) Resync() error        { return nil }
 
-// Bookmark: until this version nothing else has happened on the node.
+// Bookmark is called when nothing else has happened on the node up to this version.
 func (f *podFollower) Bookmark(version string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +88,7 @@ func (f *podFollower) Bookmark(version string) error {
 	return nil
 }
 
-// put hands the pods to the engine as they are.
+// put passes the pods to the engine unchanged.
 func (f *podFollower) put() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -122,8 +122,8 @@ func (f *podFollower) fail(err error) {
 	f.host.ring()
 }
 
-// outdated gives the engine the last list of a node whose pods it wants, and reports whether a new list is needed. The engine may have
-// taken that list before the node was cordoned.
+// outdated passes the engine the last list of a node whose pods it needs, and reports whether a new list is needed. The engine may have
+// received that list before the node was cordoned.
 func (f *podFollower) outdated() bool {
 	f.mu.Lock()
 	listed := f.listed
@@ -137,7 +137,7 @@ func (f *podFollower) outdated() bool {
 	return f.stale
 }
 
-// follow the pods that the engine wants, and no others. owner and until belong to the order of the pass.
+// follow watches exactly the pods that the engine needs. owner and until belong to the order of the pass.
 func (h *Host) follow(pass engine.Pass, owner string, until time.Time) {
 	interest := map[string]bool{}
 	for _, node := range pass.PodInterest {

@@ -8,31 +8,31 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// queue gives requests their turns: at the limiter's rate, so many at once, and those of nodes in progress before the others, which have
-// every fifth turn. Nobody has a turn before its time has come, so that whoever comes while others wait for the limiter can still go before
-// them.
+// queue gives requests their turns at the limiter's rate, with a limit for concurrent requests. Nodes in progress go first, but the others
+// get every fifth turn. A turn is assigned only when its time has come, so that an urgent request can still pass others that wait for the
+// limiter.
 type queue struct {
 	limiter flowcontrol.RateLimiter // nil: no limit
-	slots   chan struct{}           // requests under way
+	slots   chan struct{}           // concurrent requests
 
 	mu      sync.Mutex
 	urgent  []*turn
 	others  []*turn
 	row     int                // turns of the urgent while others have waited
-	serving bool               // a goroutine gives turns, as somebody waits
+	serving bool               // a goroutine assigns turns, because a request waits
 	forget  context.CancelFunc // ends its wait for the limiter
 }
 
 const rowMax = 4
 
-// turn is told once: nil, or why there is none.
+// turn receives exactly one value: nil, or the error if there will be no turn.
 type turn chan error
 
 func newQueue(limiter flowcontrol.RateLimiter, most int) *queue {
 	return &queue{limiter: limiter, slots: make(chan struct{}, most), forget: func() {}}
 }
 
-// wait returns when the request may be sent; done is to be called after its answer.
+// wait returns when the request may be sent; done must be called after its response.
 func (q *queue) wait(ctx context.Context, urgent bool) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (q *queue) wait(ctx context.Context, urgent bool) (done func(), err error) 
 	}
 	q.leave(&mine)
 	select {
-	case err := <-mine: // its turn had come meanwhile, and is nobody else's
+	case err := <-mine: // its turn had come in the meantime, and no other request has it
 		if err == nil {
 			q.free()
 		}
@@ -73,7 +73,7 @@ func (q *queue) waiting() int {
 
 func (q *queue) free() { <-q.slots }
 
-// leave takes one out that waits no more. If nobody is left, nobody waits for the limiter either.
+// leave removes a request that no longer waits. If no request is left, nothing waits for the limiter either.
 func (q *queue) leave(gone *turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,7 +84,7 @@ func (q *queue) leave(gone *turn) {
 	}
 }
 
-// serve gives turns until nobody waits.
+// serve assigns turns while requests wait.
 func (q *queue) serve() {
 	for {
 		q.slots <- struct{}{}
@@ -109,7 +109,7 @@ func (q *queue) serve() {
 	}
 }
 
-// first takes out whose turn it is; nil: nobody waits. The caller has the lock.
+// first removes the request whose turn it is; nil if no request waits. The caller has the lock.
 func (q *queue) first() (next *turn) {
 	of := &q.urgent
 	switch {
@@ -127,7 +127,7 @@ func (q *queue) first() (next *turn) {
 	return next
 }
 
-// limit waits for the limiter, as long as anybody waits. idle: nobody does, and whoever comes now begins to serve: without a token there is
+// limit waits for the limiter while any request waits. idle: no request waits, and the next one starts serve again. Without a token there is
 // no turn.
 func (q *queue) limit() (idle bool, err error) {
 	if q.limiter == nil {

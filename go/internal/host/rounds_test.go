@@ -15,7 +15,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// late learns of a request of an order before, which failed, while a pass with the same node is being made.
+// late learns of a failed request of an earlier order while a pass with the same node is being made.
 type late struct {
 	engine.Engine
 	ended *atomic.Pointer[engine.Outcome]
@@ -38,7 +38,7 @@ func (e late) Settle(now time.Time) (engine.Settled, error) {
 	return settled, err
 }
 
-// A context that ends with each Reconcile cuts off what was under way; the next Reconcile has nothing to do with that.
+// A context that ends with each Reconcile cancels the requests in progress; this must not affect the next Reconcile.
 func TestWhatFailedUnderAnOrderBeforeIsNoErrorOfTheCall(t *testing.T) {
 	cluster := fakecluster.New()
 	defer cluster.Close()
@@ -57,7 +57,7 @@ func TestWhatFailedUnderAnOrderBeforeIsNoErrorOfTheCall(t *testing.T) {
 	}
 }
 
-// unmarking has a node's state label removed while a pass is being made that starts nodes.
+// unmarking removes a node's state label during a pass that starts nodes.
 type unmarking struct {
 	engine.Engine
 	unmark func()
@@ -71,7 +71,7 @@ func (e unmarking) Apply(nodes, policy []byte, now time.Time) (engine.Pass, erro
 	return found, err
 }
 
-// W41: the server refuses the patch of the node whose label is gone, and that of no other node.
+// W41: the server refuses only the patch of the node whose label was removed.
 func TestNoNodeStartsByAPassDuringWhichAStateLabelIsRemoved(t *testing.T) {
 	cluster := fakecluster.New()
 	defer cluster.Close()
@@ -107,7 +107,7 @@ func TestNoNodeStartsByAPassDuringWhichAStateLabelIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-unmarked
-	for busy := true; busy; time.Sleep(time.Millisecond) { // until what the pass has begun is over
+	for busy := true; busy; time.Sleep(time.Millisecond) { // wait for the requests of the pass
 		h.mu.Lock()
 		busy = h.passing != nil || len(h.underWay) > 0
 		h.mu.Unlock()
@@ -119,7 +119,7 @@ func TestNoNodeStartsByAPassDuringWhichAStateLabelIsRemoved(t *testing.T) {
 	}
 }
 
-// telling is an engine that says what became of requests, and nothing else.
+// telling is an engine that only reports the outcome of requests.
 type telling struct {
 	engine.Engine
 	outcomes []engine.Outcome
@@ -143,7 +143,7 @@ func TestACallHearsOfTheFirstRequestOfANodeAndOfNoLaterOnes(t *testing.T) {
 	}
 }
 
-// heavy takes its time for a pass, as an engine with many nodes does.
+// heavy needs time for a pass, like an engine with many nodes.
 type heavy struct {
 	engine.Engine
 	passes *atomic.Int64
@@ -175,7 +175,7 @@ func TestChangesThatComeInABurstShareRounds(t *testing.T) {
 		h.ring()
 		time.Sleep(between)
 	}
-	// A round takes 5 ms at least and gathers for 20 then: one each 25 ms. Without gathering there are more than twice as many.
+	// A round takes at least 5 ms and then gathers for 20 ms: one round every 25 ms. Without gathering there would be more than twice as many.
 	made := passes.Load() - before
 	most := int64(time.Since(began)/(passTime*(1+gatherFactor))) + 2
 	if made == 0 || made > most {

@@ -2,11 +2,11 @@ package upgrade
 
 import corev1 "k8s.io/api/core/v1"
 
-// Counters counts the nodes of a state. The numbers are those of the Go library, which operators publish as metrics:
-// nodes that a maintenance operator has are not among them.
+// Counters counts the nodes of a state. The numbers match the Go library, and operators publish them as metrics. They exclude nodes of a
+// maintenance operator.
 type Counters struct{}
 
-// The states of the nodes that wait for nothing or for their turn.
+// The states of the nodes that do not wait, or wait for their turn.
 var idleStates = []string{UpgradeStateUnknown, UpgradeStateDone, UpgradeStateUpgradeRequired}
 
 var startedStates = []string{
@@ -28,12 +28,12 @@ func (Counters) GetTotalManagedNodes(state *ClusterUpgradeState) int {
 	return count(state, idleStates) + count(state, startedStates)
 }
 
-// GetUpgradesInProgress counts the nodes whose upgrade has begun, failed ones included.
+// GetUpgradesInProgress counts the nodes whose upgrade has started, including failed ones.
 func (Counters) GetUpgradesInProgress(state *ClusterUpgradeState) int {
 	return count(state, startedStates)
 }
 
-// GetUpgradesDone counts the nodes with the wanted driver.
+// GetUpgradesDone counts the nodes with the target driver.
 func (Counters) GetUpgradesDone(state *ClusterUpgradeState) int {
 	return len(state.NodeStates[UpgradeStateDone])
 }
@@ -48,14 +48,14 @@ func (Counters) GetUpgradesPending(state *ClusterUpgradeState) int {
 	return len(state.NodeStates[UpgradeStateUpgradeRequired])
 }
 
-// GetUpgradesAvailable is how many nodes the Go library would start now. It may be negative, as there: more upgrades
-// are in progress than maxParallelUpgrades allows. The engine itself counts otherwise (docs/go.md).
+// GetUpgradesAvailable returns how many nodes the Go library would start now. As in that library, it is negative if more upgrades are in
+// progress than maxParallelUpgrades allows. The engine itself counts in another way (docs/go.md).
 func (c Counters) GetUpgradesAvailable(state *ClusterUpgradeState, maxParallelUpgrades, maxUnavailable int) int {
 	available := c.GetUpgradesPending(state)
 	if maxParallelUpgrades != 0 {
 		available = maxParallelUpgrades - c.GetUpgradesInProgress(state)
 	}
-	// A node whose turn has come is as good as cordoned.
+	// A node whose turn has come counts as cordoned.
 	unavailable := countUnavailable(state) + len(state.NodeStates[UpgradeStateCordonRequired])
 	if unavailable >= maxUnavailable {
 		return 0
@@ -78,7 +78,7 @@ func countUnavailable(state *ClusterUpgradeState) int {
 	return unavailable
 }
 
-// A node that says nothing of its readiness counts as ready.
+// A node without a Ready condition counts as ready.
 func isReady(node *corev1.Node) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {

@@ -9,20 +9,20 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// Gate is why a node waits: docs/policy.md has the reasons.
+// Gate is the reason why a node waits; docs/policy.md lists the reasons.
 type Gate struct {
 	Node, State, Reason, Detail string
-	NotBefore                   time.Time // zero: not for a time
-	FailsAt                     time.Time // the node fails then if it still waits; zero: it does not fail of this wait
+	NotBefore                   time.Time // zero: the gate does not depend on the time
+	FailsAt                     time.Time // time at which the node fails if it still waits; zero: it does not fail because of this wait
 	Subject                     GateSubject
-	Count                       *GateCount // nil: the gate is about no limit and no stage
+	Count                       *GateCount // nil: the gate has no limit and no stage
 }
 
-// GateSubject is what a gate is about: an object of Kubernetes (Pod, NodeMaintenance), or a Driver, Approval, Stage or Group. Its zero
-// value stands for nothing.
+// GateSubject is the subject of a gate: an object of Kubernetes (Pod, NodeMaintenance), or a Driver, Approval, Stage or Group. Its zero
+// value means that the gate has no subject.
 type GateSubject = engine.GateSubject
 
-// GateCount is how much of a limit is used; for a stage, how many of its nodes have ended.
+// GateCount is the used part of a limit; for a stage, the number of its nodes that have ended.
 type GateCount = engine.GateCount
 
 func gateOf(gate engine.Gate) Gate {
@@ -36,8 +36,8 @@ func gateOf(gate engine.Gate) Gate {
 	return made
 }
 
-// Explain says why a node waits; false: it does not, or is not known. Where several selections of driver pods have the node, the first
-// by driver, namespace and labels tells.
+// Explain returns why a node waits; false if it does not wait, or is not known. If several selections of driver pods contain the node, the
+// first one by driver, namespace and labels decides.
 func (m *Manager) Explain(node string) (Gate, bool) {
 	for _, one := range m.allHosts() {
 		gate, err := one.Explain(node)
@@ -50,16 +50,16 @@ func (m *Manager) Explain(node string) (Gate, bool) {
 	return Gate{}, false
 }
 
-// Stats is what an operator publishes beyond the counters.
+// Stats contains the numbers that an operator publishes in addition to the counters.
 type Stats struct {
 	Total, Pending, InProgress, Failed, Done, NotReady, Slots, Unavailable int
-	// Waiting nodes by the reason.
+	// Number of waiting nodes by reason.
 	Waiting map[string]int
-	// Requests that were sent for upgrades, by verb; watches are not among them.
+	// Number of requests sent for upgrades, by verb, without watches.
 	Requests map[string]int64
 }
 
-// Stats is of the last passes, of all drivers of this Manager together.
+// Stats returns the numbers of the last passes, for all drivers of this Manager together.
 func (m *Manager) Stats() Stats {
 	stats := Stats{Waiting: map[string]int{}, Requests: m.connection.Sent()}
 	for _, one := range m.allHosts() {

@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// DriverName is the driver that the keys below are about. The old interface has it as a variable of the package; what
-// this module makes beyond that interface takes the name as an argument.
+// DriverName is the driver of the keys below. In the old interface it is a variable of the package; functions that this module adds take the
+// name as an argument.
 var DriverName string
 
-// SetDriverName sets DriverName; to be called before anything else, from one goroutine.
+// SetDriverName sets DriverName. It must be called before anything else, from one goroutine.
 func SetDriverName(driver string) { DriverName = driver }
 
 const (
@@ -19,7 +19,7 @@ const (
 	keyDomain     = defaultDomain + "/"
 )
 
-// The keys, with a place for the driver's name.
+// The keys, with a placeholder for the driver's name.
 const (
 	// UpgradeStateLabelKeyFmt see GetUpgradeStateLabelKey.
 	UpgradeStateLabelKeyFmt = keyDomain + "%s-driver-upgrade-state"
@@ -77,56 +77,56 @@ func (k Keys) RequestedAnnotation() string { return k.of(UpgradeRequestedAnnotat
 // RequestorModeAnnotation see GetUpgradeRequestorModeAnnotationKey.
 func (k Keys) RequestorModeAnnotation() string { return k.of(UpgradeRequestorModeAnnotationKeyFmt) }
 
-// GetUpgradeStateLabelKey is the node label with the state of the node's upgrade.
+// GetUpgradeStateLabelKey returns the key of the node label with the state of the node's upgrade.
 func GetUpgradeStateLabelKey() string { return driverKey(UpgradeStateLabelKeyFmt) }
 
-// GetUpgradeSkipNodeLabelKey is the node label that, if "true", keeps the node as it is.
+// GetUpgradeSkipNodeLabelKey returns the key of the node label that keeps the node unchanged if it is "true".
 func GetUpgradeSkipNodeLabelKey() string { return driverKey(UpgradeSkipNodeLabelKeyFmt) }
 
-// GetUpgradeSkipDrainDriverPodSelector selects the pods that a drain may touch: all but those labelled to be skipped.
+// GetUpgradeSkipDrainDriverPodSelector selects the pods that a drain may evict: all pods without the label to skip them.
 func GetUpgradeSkipDrainDriverPodSelector(driverName string) string {
 	return Keys{defaultDomain, driverName}.SkipDrainPodSelector()
 }
 
-// GetUpgradeDriverWaitForSafeLoadAnnotationKey is the node annotation of a driver that waits to be let in.
+// GetUpgradeDriverWaitForSafeLoadAnnotationKey returns the key of the node annotation of a driver that waits for permission to load.
 func GetUpgradeDriverWaitForSafeLoadAnnotationKey() string {
 	return driverKey(UpgradeWaitForSafeDriverLoadAnnotationKeyFmt)
 }
 
-// GetUpgradeInitialStateAnnotationKey is the node annotation of a node that was cordoned before its upgrade.
+// GetUpgradeInitialStateAnnotationKey returns the key of the annotation of a node that was cordoned before its upgrade.
 func GetUpgradeInitialStateAnnotationKey() string {
 	return driverKey(UpgradeInitialStateAnnotationKeyFmt)
 }
 
-// GetUpgradeRequestedAnnotationKey is the node annotation that asks for an upgrade although the pod is current.
+// GetUpgradeRequestedAnnotationKey returns the key of the node annotation that requests an upgrade although the pod is current.
 func GetUpgradeRequestedAnnotationKey() string { return driverKey(UpgradeRequestedAnnotationKeyFmt) }
 
-// GetUpgradeRequestorModeAnnotationKey is the node annotation of a node that a maintenance operator evacuates.
+// GetUpgradeRequestorModeAnnotationKey returns the key of the annotation of a node that a maintenance operator evacuates.
 func GetUpgradeRequestorModeAnnotationKey() string {
 	return driverKey(UpgradeRequestorModeAnnotationKeyFmt)
 }
 
-// GetWaitForPodCompletionStartTimeAnnotationKey is the node annotation with the second at which waiting for jobs began.
+// GetWaitForPodCompletionStartTimeAnnotationKey returns the key of the node annotation with the second at which the wait for jobs started.
 func GetWaitForPodCompletionStartTimeAnnotationKey() string {
 	return driverKey(UpgradeWaitForPodCompletionStartTimeAnnotationKeyFmt)
 }
 
-// GetValidationStartTimeAnnotationKey is the node annotation with the second at which waiting for validation began.
+// GetValidationStartTimeAnnotationKey returns the key of the node annotation with the second at which the wait for validation started.
 func GetValidationStartTimeAnnotationKey() string {
 	return driverKey(UpgradeValidationStartTimeAnnotationKeyFmt)
 }
 
-// GetEventReason is the reason of every Event about an upgrade.
+// GetEventReason returns the reason of every Event about an upgrade.
 func GetEventReason() string { return strings.ToUpper(DriverName) + "DriverUpgrade" }
 
-// IsNodeInRequestorMode tells whether a maintenance operator evacuates the node.
+// IsNodeInRequestorMode returns whether a maintenance operator evacuates the node.
 func IsNodeInRequestorMode(node *corev1.Node) bool {
 	_, found := node.Annotations[GetUpgradeRequestorModeAnnotationKey()]
 	return found
 }
 
-// IsNodeUnschedulable tells whether the node is cordoned.
+// IsNodeUnschedulable returns whether the node is cordoned.
 func IsNodeUnschedulable(node *corev1.Node) bool { return node.Spec.Unschedulable }
 
-// IsOrphanedPod tells whether the pod has no owner.
+// IsOrphanedPod returns whether the pod has no owner.
 func IsOrphanedPod(pod *corev1.Pod) bool { return len(pod.OwnerReferences) == 0 }

@@ -16,14 +16,14 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// untimed is a policy of which nothing fails however the clock goes.
+// untimed returns a policy under which nothing fails, however far the clock advances.
 func untimed() *v1alpha1.DriverUpgradePolicySpec {
 	policy := policyOf(1)
 	policy.DrainSpec.TimeoutSecond = 0
 	return policy
 }
 
-// inDrain has a node in progress, whose pods are watched, and says how many watches there are.
+// inDrain creates a node in progress, whose pods are watched, and returns the number of watches.
 func inDrain(t *testing.T, ctx context.Context) (w *world, watches int) {
 	w = newWorld(t, 1)
 	w.apply(ctx, untimed())
@@ -53,7 +53,7 @@ func TestNothingIsWrittenOnceTheContextsOfAllCallsHaveEndedAndWatchesGoOn(t *tes
 	if sent := w.cluster.Writes(); sent != writes {
 		t.Errorf("%d requests were sent afterwards", sent-writes)
 	}
-	// The next Reconcile goes on, and lists nothing again before it restarts the driver.
+	// The next Reconcile continues, and lists nothing again before it restarts the driver.
 	var listed atomic.Int64
 	w.cluster.SetBefore(func(verb, _ string) bool {
 		if verb == http.MethodDelete {
@@ -63,7 +63,7 @@ func TestNothingIsWrittenOnceTheContextsOfAllCallsHaveEndedAndWatchesGoOn(t *tes
 	})
 	w.eventually("the end of the upgrade", func() bool {
 		w.apply(t.Context(), untimed())
-		w.clock.Step(time.Second) // what has failed has its pause
+		w.clock.Step(time.Second) // failed requests have a pause
 		return w.allIn(UpgradeStateDone)() && w.cluster.Revision("n0") == "hash-2"
 	})
 	if now := int(listed.Load()); now != lists {
@@ -88,13 +88,13 @@ func TestAnUpgradeGoesOnWithAContextForEachCall(t *testing.T) {
 		w.cluster.NewDriver()
 		w.eventually("the new driver on all nodes", func() bool {
 			reconcile()
-			w.clock.Step(time.Second) // what was under way when a context ended has its pause
+			w.clock.Step(time.Second) // requests that were in progress when a context ended have a pause
 			return w.allIn(UpgradeStateDone)() && !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.Revision(node) != revision })
 		})
 	}
 }
 
-// watches counts those that were begun.
+// watches counts all watches that were started.
 func (w *world) watches() (watches int) {
 	for _, request := range w.cluster.Requests() {
 		if request.Watch {

@@ -18,7 +18,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// What the module does as the library whose names it has.
+// Tests the behaviour of the module as a replacement of the library whose names it has.
 
 func byHand() *ClusterUpgradeState {
 	state := NewClusterUpgradeState()
@@ -87,7 +87,7 @@ func TestAutoUpgradeOfTheExtraPolicyLeavesNoOrderBehind(t *testing.T) {
 	}
 }
 
-// BuildState asks the predicate, and so do the passes of an order.
+// Both BuildState and the passes of an order call the predicate.
 func TestARestartOnlyPredicateIsAskedOnceAtATime(t *testing.T) {
 	var asking, together, asked atomic.Int64
 	w := newWorld(t, 3)
@@ -100,7 +100,7 @@ func TestARestartOnlyPredicateIsAskedOnceAtATime(t *testing.T) {
 		asked.Add(1)
 		return false, nil
 	})
-	if err := w.manager.SetExtraPolicy([]byte(`{"paused": true}`)); err != nil { // so that the nodes go on waiting
+	if err := w.manager.SetExtraPolicy([]byte(`{"paused": true}`)); err != nil { // so that the nodes keep waiting
 		t.Fatal(err)
 	}
 	w.apply(t.Context(), policyOf(1))
@@ -109,7 +109,7 @@ func TestARestartOnlyPredicateIsAskedOnceAtATime(t *testing.T) {
 	for range 3 {
 		building.Go(func() {
 			for deadline := time.Now().Add(patience); asked.Load() < 100 && time.Now().Before(deadline); {
-				w.cluster.NewDriver() // a question of each node
+				w.cluster.NewDriver() // a question for each node
 				_, _ = w.manager.BuildState(t.Context(), fakecluster.Namespace, driverLabels)
 			}
 		})
@@ -153,7 +153,7 @@ func TestAnOperatorThatGoesLogsNoErrors(t *testing.T) {
 	w.manage(setup{log: log})
 	ctx, cancel := context.WithCancel(t.Context())
 	state := w.build(ctx)
-	w.cluster.SetBefore(func(string, string) bool { // with a request of each node under way
+	w.cluster.SetBefore(func(string, string) bool { // while a request of each node is in progress
 		cancel()
 		time.Sleep(10 * time.Millisecond)
 		return true

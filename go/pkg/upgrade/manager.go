@@ -23,7 +23,7 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// PodDeletionFilter tells whether a pod uses the driver, and so has to go before it.
+// PodDeletionFilter returns whether a pod uses the driver, and so must go before it.
 type PodDeletionFilter func(corev1.Pod) bool
 
 // RestartOnlyPredicate returns whether two revisions load the same driver. If so, a restart is enough, and workloads stay on the node.
@@ -43,7 +43,7 @@ type CommonUpgradeStateManager interface {
 	IsValidationEnabled() bool
 }
 
-// ClusterUpgradeStateManager rolls a driver. The With... are to be called before the first BuildState.
+// ClusterUpgradeStateManager rolls out a driver. The With... methods must be called before the first BuildState.
 type ClusterUpgradeStateManager interface {
 	CommonUpgradeStateManager
 	WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgradeStateManager
@@ -54,13 +54,13 @@ type ClusterUpgradeStateManager interface {
 		upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error)
 }
 
-const interval = 2 * time.Minute // after which the operators that exist come back
+const interval = 2 * time.Minute // pause after which existing operators call again
 
-// Option is what a Manager is made with beyond the old interface.
+// Option is an option of a Manager that the old interface does not have.
 type Option func(*Manager)
 
-// WithInterval says after what time the operator calls ApplyState again, two minutes if absent or not above zero: what a call has left to
-// do is given up after three times that without another call, and so are the watches.
+// WithInterval sets the time after which the operator calls ApplyState again (default: two minutes; also used for zero and negative values).
+// After three intervals without another call, the remaining work of a call is abandoned, and the watches end.
 func WithInterval(interval time.Duration) Option {
 	return func(m *Manager) {
 		if interval > 0 {
@@ -81,11 +81,11 @@ func (m *Manager) Keys() Keys {
 	return Keys{Domain: m.keys.Domain, Driver: cmp.Or(m.keys.Driver, DriverName)}
 }
 
-// EarlyValidation is the treatment of validation pods that became ready before the new driver pod did: they have proved the old driver.
+// EarlyValidation is the treatment of validation pods that became ready before the new driver pod did: they have tested the old driver.
 type EarlyValidation string
 
 const (
-	EarlyValidationRestart EarlyValidation = "Restart" // the default: they are deleted, so that their controller replaces them
+	EarlyValidationRestart EarlyValidation = "Restart" // default: they are deleted, so that their controller replaces them
 	EarlyValidationAsk     EarlyValidation = "Ask"     // the node waits, and a log line asks to restart them
 	EarlyValidationCount   EarlyValidation = "Count"   // they count, as in the Go library
 )
@@ -95,9 +95,8 @@ func WithEarlyValidation(treatment EarlyValidation) Option {
 	return func(m *Manager) { m.options.EarlyValidation = string(treatment) }
 }
 
-// WithDeviceDrivers names the DRA drivers whose devices a policy may isolate instead of nodes (isolation.scope). Without it, nothing of
-// Dynamic Resource Allocation is read, and such a policy finds no node fit. The operator needs the rights of
-// deploy/rbac/devices.
+// WithDeviceDrivers names the DRA drivers whose devices a policy may isolate instead of nodes (isolation.scope). Without it, Dynamic
+// Resource Allocation is not read, and such a policy finds no suitable node. The operator needs the permissions of deploy/rbac/devices.
 func WithDeviceDrivers(names ...string) Option {
 	return func(m *Manager) { m.options.DeviceDrivers = names }
 }
@@ -115,14 +114,13 @@ func WithOwnPod(namespace, pod, node string) Option {
 	}
 }
 
-// Manager is the ClusterUpgradeStateManager of this module, with what it has beyond the old interface. Any number of
-// goroutines may call.
+// Manager is the ClusterUpgradeStateManager of this module, with additions to the old interface. Any number of goroutines may call.
 type Manager struct {
 	Counters
 	log        logr.Logger
 	keys       Keys // without a Driver: DriverName
 	connection *host.Connection
-	options    host.Options // those that all drivers share
+	options    host.Options // options that all drivers share
 
 	mu          sync.Mutex
 	podDeletion PodDeletionFilter
@@ -134,7 +132,7 @@ type Manager struct {
 
 var _ ClusterUpgradeStateManager = (*Manager)(nil)
 
-// NewClusterUpgradeStateManager makes a *Manager, whose Close ends its goroutines. Nothing is sent before the first BuildState.
+// NewClusterUpgradeStateManager creates a *Manager, whose Close ends its goroutines. Nothing is sent before the first BuildState.
 func NewClusterUpgradeStateManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.EventRecorder,
 	opts StateOptions) (ClusterUpgradeStateManager, error) {
 	manager, err := NewManager(log, k8sConfig, eventRecorder, opts)
@@ -174,7 +172,7 @@ func requestorOf(opts RequestorOptions) *engine.Requestor {
 	return requestor
 }
 
-// change alters what engines are made with; those that exist have it otherwise, and end.
+// change alters the settings of future engines. Existing engines have other settings, and end.
 func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,8 +181,8 @@ func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
 	return m
 }
 
-// WithPodDeletionEnabled has the pods that use the driver evicted before drains. The filter gets pods of its own, and is
-// called from one goroutine for each node.
+// WithPodDeletionEnabled evicts the pods that use the driver before drains. The filter receives its own copies of pods, and is called from
+// one goroutine for each node.
 func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgradeStateManager {
 	if filter == nil {
 		m.log.Info("Pod deletion stays off: there is no filter")
@@ -193,7 +191,7 @@ func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgrad
 	return m.change(func() { m.podDeletion, m.options.UsesDriver = filter, filter })
 }
 
-// WithValidationEnabled keeps a node until the pods of this selector are ready on it.
+// WithValidationEnabled keeps a node in progress until the pods of this selector are ready on it.
 func (m *Manager) WithValidationEnabled(podSelector string) ClusterUpgradeStateManager {
 	if podSelector == "" {
 		m.log.Info("Validation stays off: there is no selector")
@@ -202,12 +200,12 @@ func (m *Manager) WithValidationEnabled(podSelector string) ClusterUpgradeStateM
 	return m.change(func() { m.options.ValidationSelector = podSelector })
 }
 
-// WithRestartOnlyPredicate lets nodes go without an evacuation; nil: none.
+// WithRestartOnlyPredicate allows upgrades without an evacuation; nil disables this.
 func (m *Manager) WithRestartOnlyPredicate(predicate RestartOnlyPredicate) ClusterUpgradeStateManager {
 	return m.change(func() { m.options.RestartOnly = oneAtATime(predicate) })
 }
 
-// oneAtATime is for predicates that keep something between calls: BuildState asks, and so do the passes of all drivers.
+// oneAtATime is for predicates that keep state between calls, because BuildState and the passes of all drivers call them.
 func oneAtATime(predicate RestartOnlyPredicate) RestartOnlyPredicate {
 	if predicate == nil {
 		return nil
@@ -220,22 +218,22 @@ func oneAtATime(predicate RestartOnlyPredicate) RestartOnlyPredicate {
 	}
 }
 
-// IsPodDeletionEnabled tells whether WithPodDeletionEnabled was called.
+// IsPodDeletionEnabled returns whether WithPodDeletionEnabled was called.
 func (m *Manager) IsPodDeletionEnabled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.podDeletion != nil
 }
 
-// IsValidationEnabled tells whether WithValidationEnabled was called.
+// IsValidationEnabled returns whether WithValidationEnabled was called.
 func (m *Manager) IsValidationEnabled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.options.ValidationSelector != ""
 }
 
-// SetExtraPolicy sets fields that DriverUpgradePolicySpec does not have, or other values for those that it has: a JSON object
-// with members of docs/policy.md. They hold for every ApplyState from now on; nil: none.
+// SetExtraPolicy sets fields that DriverUpgradePolicySpec does not have, or overrides its fields: a JSON object with members of
+// docs/policy.md. They apply to every ApplyState from now on; nil resets them.
 func (m *Manager) SetExtraPolicy(document []byte) error {
 	var extra map[string]json.RawMessage
 	if len(document) > 0 {
@@ -249,7 +247,7 @@ func (m *Manager) SetExtraPolicy(document []byte) error {
 	return nil
 }
 
-// hostOf is the one for DriverName as it is now, unless the Manager has a name of its own. closings: until then.
+// hostOf returns the host for the current DriverName, unless the Manager has its own name. closings: their number until then.
 func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *host.Host, closings int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -270,16 +268,16 @@ func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *
 	return made, m.closings, nil
 }
 
-// forget a host that has come to its end, with its copy of all nodes.
+// forget removes a host that has ended, with its copy of all nodes.
 func (m *Manager) forget(ended *host.Host) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.hosts, func(_ string, one *host.Host) bool { return one == ended })
 }
 
-// BuildState gives the driver's nodes as the watches have them. The first call waits for their lists; the others send nothing. A call waits
-// until the watches have shown the Manager's own writes, for five seconds at most. Nodes of which the driver pod is missing just now are not
-// in it.
+// BuildState returns the driver's nodes according to the watches. The first call waits for their lists; the others send nothing. A call
+// waits until the watches have shown the Manager's own writes, for at most five seconds. The state does not contain nodes whose driver pod
+// is currently missing.
 func (m *Manager) BuildState(ctx context.Context, namespace string,
 	driverLabels map[string]string) (*ClusterUpgradeState, error) {
 	from, members, podless, err := m.read(ctx, namespace, driverLabels)
@@ -305,11 +303,11 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 	return &state, nil
 }
 
-// read goes on with another host where one ends by itself, for want of calls, at this moment.
+// read continues with another host if a host ends on its own at this moment, because of missing calls.
 func (m *Manager) read(ctx context.Context, namespace string, driverLabels map[string]string) (from *host.Host, members []host.Member,
 	podless []host.Podless, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, nil, nil, err // no host is made, which would run on
+		return nil, nil, nil, err // no host is created, which would keep running
 	}
 	for again := true; ; again = false {
 		one, closings, err := m.hostOf(namespace, driverLabels)
@@ -323,13 +321,13 @@ func (m *Manager) read(ctx context.Context, namespace string, driverLabels map[s
 	}
 }
 
-// part is what a state has of one host and one owner.
+// part contains the nodes of a state from one host and one owner.
 type part struct {
 	host *host.Host
 	host.Part
 }
 
-// partsOf: a state may have been put together of several. Nodes that BuildState has not read are told apart.
+// partsOf splits a state, because it may combine several states. Nodes that BuildState has not read are returned separately.
 func partsOf(state *ClusterUpgradeState) (parts []*part, foreign []string, err error) {
 	if state == nil {
 		return nil, nil, errors.New("currentState should not be empty")
@@ -371,7 +369,7 @@ func partsOf(state *ClusterUpgradeState) (parts []*part, foreign []string, err e
 	return parts, foreign, nil
 }
 
-// add takes the nodes of a reading that are without a driver pod. Of an owner's it is known that they are the owner's.
+// add takes over the nodes of a reading without a driver pod. For a part with an owner, these nodes are known to be the owner's.
 func (p *part) add(read *reading) {
 	if p.Owner != "" {
 		p.Nodes = append(p.Nodes, read.podless...)
@@ -387,9 +385,9 @@ func checkOurs(foreign []string) error {
 	return fmt.Errorf("node %s is not from BuildState of this module", slices.Min(foreign))
 }
 
-// ApplyState makes one pass on the nodes of currentState, and returns when what the pass sends is answered. What follows, on these nodes
-// and by this policy, is done by the Manager itself, until ctx has ended, the next ApplyState has one of these nodes, or three
-// intervals have gone by without a call. A driver that is replaced meanwhile is rolled out, too. With AutoUpgrade off nothing follows.
+// ApplyState makes one pass on the nodes of currentState, and returns when the requests of the pass have a response. The Manager itself
+// continues with this policy on these nodes. It stops when ctx ends, when the next ApplyState has one of these nodes, or after three
+// intervals without a call. It also rolls out a driver that is replaced in the meantime. With AutoUpgrade off it does not continue.
 func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
 	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {
 	m.mu.Lock()
@@ -402,8 +400,8 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 	return m.apply(ctx, currentState, members)
 }
 
-// Release gives the nodes of currentState back as they were before their upgrade, for an operator that is being removed. It
-// returns when what one pass sends is answered; to be called again until it finds the nodes without states.
+// Release returns the nodes of currentState to their state before the upgrade, for an operator that is being removed. It returns when the
+// requests of one pass have a response. It must be called again until the nodes have no states.
 func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState) error {
 	parts, foreign, err := partsOf(currentState)
 	if err := cmp.Or(err, checkOurs(foreign)); err != nil {
@@ -416,7 +414,7 @@ func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState
 	return errors.Join(failures...)
 }
 
-// Close ends the watches, what ApplyState has left to do, and all goroutines. It does not wait for their end. The next BuildState starts
+// Close ends the watches, the remaining work of ApplyState, and all goroutines. It does not wait for their end. The next BuildState starts
 // new ones.
 func (m *Manager) Close() {
 	m.mu.Lock()

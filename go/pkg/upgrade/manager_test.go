@@ -32,7 +32,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// The real time that a test waits for what has to come; it never is waited for in full unless the test fails.
+// Real time that a test waits for an expected event. Only a failing test waits for all of it.
 const patience = 3 * time.Minute
 
 var driverLabels = map[string]string{"app": "driver"}
@@ -64,7 +64,7 @@ func newWorld(t *testing.T, nodes int) *world {
 	return w
 }
 
-// setup is what a Manager is made with. Its zero value stands for no log, the world's cluster, and the world's recorder.
+// setup contains the settings of a Manager. Its zero value stands for no log, the world's cluster, and the world's recorder.
 type setup struct {
 	log      logr.Logger
 	config   *rest.Config
@@ -93,7 +93,7 @@ func (w *world) manage(of setup) {
 	w.manager = manager
 }
 
-// logged returns a log, and a function that returns its lines of this verbosity until now.
+// logged returns a log, and a function that returns its lines of this verbosity so far.
 func logged(verbosity int) (log logr.Logger, lines func() []string) {
 	var mu sync.Mutex
 	var all []string
@@ -125,7 +125,7 @@ func (w *world) apply(ctx context.Context, policy *v1alpha1.DriverUpgradePolicyS
 	}
 }
 
-// eventually looks again at every change of the cluster, and soon after: watches take a moment.
+// eventually checks again at every change of the cluster, and soon after it, because watches need a moment.
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	deadline := time.After(patience)
@@ -233,7 +233,7 @@ func TestBuildStateListsOnceAndSendsNothingAfterwards(t *testing.T) {
 	}
 }
 
-// lists counts those that began a watch, too.
+// lists also counts lists that started a watch.
 func (w *world) lists() (lists int) {
 	for _, request := range w.cluster.Requests() {
 		if request.IsList() {
@@ -249,7 +249,7 @@ func TestAnOrderGoesOnWithDriverPodsThatGetReady(t *testing.T) {
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
 	w.cluster.StartUnready()
 	w.cluster.NewDriver()
-	// Nobody calls.
+	// No call is made.
 	w.eventually("restarted driver pods", func() bool {
 		return !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.Revision(node) != "hash-2" })
 	})
@@ -307,7 +307,7 @@ func TestARequestWhoseContextEndsWhileItWaitsForAnAnswerIsToldAsUnanswered(t *te
 	w.cluster.SetBefore(nil)
 	w.eventually("the next operator's upgrade", func() bool {
 		_ = w.manager.ApplyState(t.Context(), w.build(t.Context()), policyOf(1))
-		w.clock.Step(time.Minute) // a refused request has its pause
+		w.clock.Step(time.Minute) // a refused request has a pause
 		return w.cluster.State("n0") == UpgradeStateDone
 	})
 }
@@ -320,7 +320,7 @@ func TestPartsOfOneStateKeepToTheirOwnBudgets(t *testing.T) {
 	}
 }
 
-// rollParts has three policies for three parts of one state, while driver pods come and go.
+// rollParts rolls out three policies for three parts of one state, while driver pods come and go.
 func rollParts(t *testing.T, random *rand.Rand) {
 	w := newWorld(t, 9)
 	budgets := []int{1 + random.Intn(3), 1 + random.Intn(3), 1 + random.Intn(3)}
@@ -339,7 +339,7 @@ func rollParts(t *testing.T, random *rand.Rand) {
 					}
 				}
 			}
-			_ = w.manager.ApplyState(t.Context(), &mine, policyOf(budget)) // a failed write is tried again
+			_ = w.manager.ApplyState(t.Context(), &mine, policyOf(budget)) // a failed write is retried
 		}
 	}
 	check := func() {
@@ -392,7 +392,7 @@ func TestAnOperatorWithoutRightsIsToldAndDoesNotHang(t *testing.T) {
 	}
 }
 
-// client-go asks again and again then, without a word.
+// In this case, client-go retries silently again and again.
 func TestBuildStateFailsWhereTheServerTakesNoRequests(t *testing.T) {
 	for name, answer := range map[string]func() (*http.Response, error){
 		"connection refused": func() (*http.Response, error) { return nil, syscall.ECONNREFUSED },
@@ -418,7 +418,7 @@ func TestBuildStateFailsWhereTheServerTakesNoRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer manager.Close()
-			// Each call has a context of its own.
+			// Each call has its own context.
 			build := func() error {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()

@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The metrics of a Collector. docs/monitoring.md describes them for the native operators.
+// The metrics of a Collector, same as those of the native operators in docs/metrics.md.
 var (
 	nodesMetric = prometheus.NewDesc("driverupgrade_nodes",
 		"Nodes that have a driver pod or a state label, by state; `unknown` for none.", []string{"driver", "state"}, nil)
@@ -16,7 +16,7 @@ var (
 		"Nodes that count for maxUnavailable.", []string{"driver", "kind"}, nil)
 )
 
-// allStates are there for every driver, so that a state without nodes is a zero.
+// allStates exist for every driver, so that a state without nodes is reported as zero.
 var allStates = []string{UpgradeStateUnknown, UpgradeStateUpgradeRequired, UpgradeStateCordonRequired,
 	UpgradeStateWaitForJobsRequired, UpgradeStatePodDeletionRequired, UpgradeStateDrainRequired,
 	UpgradeStateNodeMaintenanceRequired, UpgradeStatePostMaintenanceRequired, UpgradeStatePodRestartRequired,
@@ -24,18 +24,18 @@ var allStates = []string{UpgradeStateUnknown, UpgradeStateUpgradeRequired, Upgra
 
 type collector struct{ manager *Manager }
 
-// Collector gives nodes by state, waiting nodes by reason and budgets to Prometheus, for each driver whose BuildState was
-// called. For the registry of controller-runtime: metrics.Registry.MustRegister(manager.Collector()). Nothing is sent for it.
+// Collector provides nodes by state, waiting nodes by reason, and budgets to Prometheus, for each driver whose BuildState was called.
+// Register it with controller-runtime: metrics.Registry.MustRegister(manager.Collector()). It sends no requests.
 func (m *Manager) Collector() prometheus.Collector { return collector{m} }
 
-// Describe is of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (c collector) Describe(out chan<- *prometheus.Desc) {
 	for _, metric := range []*prometheus.Desc{nodesMetric, blockedMetric, slotsMetric, unavailableMetric} {
 		out <- metric
 	}
 }
 
-// Collect is of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	type figures struct {
 		states, waiting    map[string]int

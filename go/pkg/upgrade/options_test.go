@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// started has all nodes done with the driver of before, and a new driver.
+// started creates nodes that are done with the old driver, and a new driver.
 func started(t *testing.T, nodes int, policy *v1alpha1.DriverUpgradePolicySpec, alter func(*world)) *world {
 	t.Helper()
 	w := newWorld(t, nodes)
@@ -187,9 +187,9 @@ func TestTheExtraPolicyHoldsBesideTheTypesFields(t *testing.T) {
 	for _, node := range w.nodes {
 		w.awaitGate(node, "Paused")
 	}
-	// A node's gate is another one for as long as its patch is not answered.
+	// A node has another gate until its patch has a response.
 	w.eventually("three nodes counted as paused", func() bool { return w.manager.Stats().Waiting["Paused"] == 3 })
-	// What another policy has begun is withdrawn, and has a pause by a clock that stands still.
+	// Work that another policy has started is withdrawn, and pauses by a clock that stands still.
 	w.eventually("three nodes that wait", w.allIn(UpgradeStateUpgradeRequired))
 	if err := w.manager.SetExtraPolicy(nil); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestReleaseGivesANodeBackInTheMiddle(t *testing.T) {
 	})
 	w.eventually("no mark on any node", func() bool {
 		if err := w.manager.Release(t.Context(), w.build(t.Context())); err != nil {
-			return false // of a state that has changed meanwhile
+			return false // for a state that has changed in the meantime
 		}
 		for _, node := range w.nodes {
 			if w.cluster.State(node) != "" || w.cluster.Cordoned(node) {

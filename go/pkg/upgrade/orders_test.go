@@ -19,7 +19,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// tokens is a rate of which each test decides: a request waits until it is handed a token. All have one once tokens is closed.
+// tokens is a rate that each test controls: a request waits until it receives a token. Once tokens is closed, every request has one.
 type tokens chan struct{}
 
 func (c tokens) Wait(ctx context.Context) error {
@@ -35,7 +35,7 @@ func (c tokens) TryAccept() bool { return false }
 func (c tokens) Stop()           {}
 func (c tokens) QPS() float32    { return 1 }
 
-// observed is an engine that counts what it is asked.
+// observed is an engine that counts its calls.
 type observed struct {
 	engine.Engine
 	*counts
@@ -68,7 +68,7 @@ func (e observed) Answer(node string, status int, retryAfter time.Duration, body
 	return e.Engine.Answer(node, status, retryAfter, body, now)
 }
 
-// observe has the engine of the world counted.
+// observe counts the calls of the world's engine.
 func (w *world) observe() *counts {
 	of := new(counts)
 	w.manager.options.Engine = func(options engine.Options) (engine.Engine, error) {
@@ -78,7 +78,7 @@ func (w *world) observe() *counts {
 	return of
 }
 
-// outdated has many nodes with the driver of before.
+// outdated creates many nodes with the old driver.
 func outdated(t *testing.T, nodes int) (*world, tokens) {
 	w := newWorld(t, 0)
 	for i := range nodes {
@@ -93,7 +93,7 @@ func outdated(t *testing.T, nodes int) (*world, tokens) {
 	return w, rate
 }
 
-// feed hands tokens out until the call returns, and says how many.
+// feed provides tokens until the call returns, and returns their number.
 func (w *world) feed(rate tokens, call func() error) (given int, err error) {
 	w.t.Helper()
 	returned := make(chan error, 1)
@@ -121,7 +121,8 @@ func TestACallWaitsForItsFirstPassAndNotForTheRollout(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	// The first pass has one request for each node. A rollout has eight, and those of ten nodes at once go on beside the first pass.
+	// The first pass sends one request for each node. A rollout sends eight, and the requests of ten nodes at a time continue alongside the
+	// first pass.
 	given, err := w.feed(rate, func() error { return w.manager.ApplyState(t.Context(), state, policyOf(10)) })
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +148,7 @@ func TestWhatWaitsForItsTurnIsNotSentUnderAnotherPolicy(t *testing.T) {
 	first := make(chan error, 1)
 	go func() { first <- w.manager.ApplyState(t.Context(), state, policyOf(10)) }()
 	w.eventually("the first pass", func() bool { return counts.begun.Load() > 0 })
-	// No request has a token. The policy that switches upgrades off needs none.
+	// No request has a token. The policy that switches upgrades off needs no token.
 	if err := w.manager.ApplyState(t.Context(), state, &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: false}); err != nil {
 		t.Error(err)
 	}
@@ -161,7 +162,7 @@ func TestWhatWaitsForItsTurnIsNotSentUnderAnotherPolicy(t *testing.T) {
 	}
 }
 
-// The marks of the nodes that wait are many, and the upgrade of the node in progress is not to wait for them.
+// Many waiting nodes need marks, but the upgrade of the node in progress must not wait for them.
 func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 	const nodes = 60
 	w, rate := outdated(t, nodes)
@@ -189,7 +190,7 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 		rate <- struct{}{}
 		w.eventually("the request", func() bool { return w.cluster.Writes() > given })
 	}
-	if most := given / 5; given > 6 || others() > most { // every fifth turn is theirs
+	if most := given / 5; given > 6 || others() > most { // the others have every fifth turn
 		t.Errorf("%d of %d requests were other nodes', at most %d", others(), given, most)
 	}
 	close(rate)
@@ -198,8 +199,8 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 	}
 }
 
-// Else a pod that is evicted from the first nodes goes to one that is cordoned later, and is evicted once more. The engine knows what its
-// patches were answered, though watches tell of it later: what follows on the first nodes has its turn after the others' cordons.
+// Otherwise a pod that is evicted from the first nodes moves to a node that is cordoned later, and is evicted again. The engine knows the
+// responses to its patches, although watches report them later: requests that follow on the first nodes come after the other nodes' cordons.
 func TestNodesThatStartAtOnceAreCordonedBeforePodsAreEvicted(t *testing.T) {
 	const nodes = 40
 	w, rate := outdated(t, nodes)
@@ -227,7 +228,7 @@ func TestNodesThatStartAtOnceAreCordonedBeforePodsAreEvicted(t *testing.T) {
 	}
 }
 
-// awaitRound returns after a round that has seen all changes until now.
+// awaitRound returns after a round that has processed all changes so far.
 func (w *world) awaitRound(counts *counts) {
 	w.t.Helper()
 	generation := func() int64 {
@@ -257,7 +258,7 @@ func TestAnOrderEndsAfterThreeIntervalsWithoutACall(t *testing.T) {
 	if now := w.cluster.Writes(); now != sent {
 		t.Errorf("%d requests were sent: %s", now-sent, w.states())
 	}
-	w.apply(t.Context(), policyOf(1)) // the next call goes on
+	w.apply(t.Context(), policyOf(1)) // the next call continues
 	w.awaitEnd()
 }
 
@@ -270,7 +271,7 @@ func TestAnOrderStandsForThreeIntervals(t *testing.T) {
 	w.awaitEnd()
 }
 
-// At the rate of client-go's defaults the marks of 5,000 nodes take a quarter of an hour.
+// At client-go's default rate, the marks of 5,000 nodes take a quarter of an hour.
 func TestACallThatTakesLongerThanThreeIntervalsWaitsForAllThatItSends(t *testing.T) {
 	const nodes = 20
 	w, rate := outdated(t, nodes)
@@ -293,11 +294,11 @@ func TestACallThatTakesLongerThanThreeIntervalsWaitsForAllThatItSends(t *testing
 	if marked := len(w.cluster.States()); marked != nodes {
 		t.Errorf("%d of %d nodes have a state", marked, nodes)
 	}
-	w.awaitEnd() // the order stands, three intervals from the call's return
+	w.awaitEnd() // the order remains for three intervals after the call's return
 }
 
-// Else each round of such a call would list the pods of the nodes in progress anew. Here these nodes wait for a pod to complete, and the call
-// for the last node's first request.
+// Otherwise each round of such a call would list the pods of the nodes in progress again. Here these nodes wait for a pod to complete, and
+// the call waits for the last node's first request.
 func TestPodsStayFollowedWhileACallTakesLongerThanThreeIntervals(t *testing.T) {
 	const nodes, drivers = 5, 4 // nodes and DaemonSets, ControllerRevisions and driver pods have a watch each
 	w, rate := outdated(t, nodes)
@@ -341,7 +342,7 @@ func (w *world) watchesOfPods() (begun int) {
 	return begun
 }
 
-// X has a request that waits, and is not in the state of the second call, as an operator does that calls for a part of the nodes.
+// Node X has a waiting request, and is not in the state of the second call, as with an operator that calls for a part of the nodes.
 func TestSwitchedOffIsAlsoWhatAnOrderBeforeTheLastHasInTheQueue(t *testing.T) {
 	const nodes = 2
 	w, rate := outdated(t, nodes)
@@ -410,8 +411,8 @@ func TestAnOrderEndsWithAPolicyThatIsSwitchedOff(t *testing.T) {
 	w.awaitEnd()
 }
 
-// The clock goes on only where nothing else does: by half a minute then, and by ten seconds while a driver pod gets ready. So what the
-// standing order leaves to the calls takes the two minutes until the next one.
+// The clock advances only if nothing else happens: by half a minute, or by ten seconds while a driver pod is becoming ready. If the standing
+// order left work to the calls, it would take the two minutes until the next one.
 func TestAnOperatorThatCallsEveryTwoMinutesHasThreeNodesDoneInOneInterval(t *testing.T) {
 	const quiet = 3 * time.Second
 	w := newWorld(t, 3)
@@ -421,7 +422,7 @@ func TestAnOperatorThatCallsEveryTwoMinutesHasThreeNodesDoneInOneInterval(t *tes
 	w.cluster.NewDriver()
 	w.apply(t.Context(), policyOf(1))
 	called, ready, moved := w.clock.Now(), time.Time{}, time.Now()
-	waiting := slices.Clone(w.nodes) // for a driver pod that is ready
+	waiting := slices.Clone(w.nodes) // for a driver pod to become ready
 	shown := ""
 	w.eventually("three nodes done", func() bool {
 		if now := w.states(); now != shown {
@@ -453,7 +454,7 @@ func TestAnOperatorThatCallsEveryTwoMinutesHasThreeNodesDoneInOneInterval(t *tes
 	}
 }
 
-// recorder keeps Events. With a gate, each waits until the gate is closed.
+// recorder keeps Events. With a gate, each Event waits until the gate is closed.
 type recorder struct {
 	gate chan struct{}
 
@@ -494,7 +495,7 @@ func TestARecorderThatBlocksHoldsUpNothing(t *testing.T) {
 	blocked := &recorder{gate: make(chan struct{})}
 	defer close(blocked.gate)
 	w.manage(setup{recorder: blocked})
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // a call that hangs is a failure, and no hung test
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // a call that hangs fails the test, but does not block it
 	defer cancel()
 	w.apply(ctx, policyOf(1))
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
@@ -520,7 +521,7 @@ func TestWhatIsWrongIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// A call's state is without a node whose driver pod is just being replaced: the operator says nothing of that node by it.
+// A call's state does not contain a node whose driver pod is just being replaced, so the operator does not decide about that node.
 func TestANodeThatWasPodlessInTheStateOfACallStaysInTheOrder(t *testing.T) {
 	for _, one := range []struct {
 		name string

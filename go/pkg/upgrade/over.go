@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// IsOver reports whether nothing is left to do on the nodes of the state: each is upgrade-done with a Ready driver pod of the newest
-// template, has failed, or is kept as it is by the label to skip it. A state without nodes is not over: they may be yet to come. Nor is a
-// state of BuildState over while a driver pod is being replaced, although that pod's node is not in it.
+// IsOver reports whether nothing is left to do on the nodes of the state. Each node is upgrade-done with a Ready driver pod of the newest
+// template, has failed, or is excluded by the skip label. A state without nodes is not over, because they may still appear. A state of
+// BuildState is not over either while a driver pod is being replaced, although the state does not contain that pod's node.
 func IsOver(currentState *ClusterUpgradeState) bool {
 	if currentState == nil {
 		return false
@@ -39,7 +39,7 @@ func IsOver(currentState *ClusterUpgradeState) bool {
 			}
 			switch {
 			case state == UpgradeStateDone && set != nil:
-				// What the DaemonSet says of its pods is of the template before until it has seen the new one.
+				// The status of the DaemonSet describes the previous template until its controller has observed the new one.
 				if set.Status.ObservedGeneration != set.Generation {
 					return false
 				}

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// MaintenanceOPEvictionGPU selects the pods that ask for GPUs, by the resource.
+	// MaintenanceOPEvictionGPU selects the pods that request GPUs, by the resource.
 	MaintenanceOPEvictionGPU = "nvidia.com/gpu-*"
-	// MaintenanceOPEvictionRDMA selects the pods that ask for RDMA devices, by the resource.
+	// MaintenanceOPEvictionRDMA selects the pods that request RDMA devices, by the resource.
 	MaintenanceOPEvictionRDMA = "nvidia.com/rdma*"
-	// DefaultNodeMaintenanceNamePrefix begins the names of the NodeMaintenance objects, if nothing else is set.
+	// DefaultNodeMaintenanceNamePrefix is the default prefix of the names of NodeMaintenance objects.
 	DefaultNodeMaintenanceNamePrefix = "nvidia-operator"
 )
 
@@ -28,27 +28,27 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// StateOptions is what a manager is made with.
+// StateOptions contains the options of a manager.
 type StateOptions struct {
 	Requestor RequestorOptions
 }
 
-// RequestorOptions says whether, and how, a maintenance operator evacuates the nodes.
+// RequestorOptions defines whether and how a maintenance operator evacuates the nodes.
 type RequestorOptions struct {
 	// UseMaintenanceOperator switches the requestor mode on.
 	UseMaintenanceOperator bool
 	// MaintenanceOPRequestorID names this operator among the requestors of a NodeMaintenance.
 	MaintenanceOPRequestorID string
-	// MaintenanceOPRequestorNS is where the NodeMaintenance objects are.
+	// MaintenanceOPRequestorNS is the namespace of the NodeMaintenance objects.
 	MaintenanceOPRequestorNS string
-	// NodeMaintenanceNamePrefix begins their names: <prefix>-<node>.
+	// NodeMaintenanceNamePrefix is the prefix of their names: <prefix>-<node>.
 	NodeMaintenanceNamePrefix string
-	// MaintenanceOPPodEvictionFilter says which pods the maintenance operator evicts.
+	// MaintenanceOPPodEvictionFilter selects the pods that the maintenance operator evicts.
 	MaintenanceOPPodEvictionFilter []maintenancev1alpha1.PodEvictionFiterEntry
 }
 
-// GetRequestorOptsFromEnvs reads MAINTENANCE_OPERATOR_ENABLED ("true" and nothing else), _REQUESTOR_ID,
-// _REQUESTOR_NAMESPACE and _NODE_MAINTENANCE_PREFIX.
+// GetRequestorOptsFromEnvs reads MAINTENANCE_OPERATOR_ENABLED (only "true" enables it), _REQUESTOR_ID, _REQUESTOR_NAMESPACE and
+// _NODE_MAINTENANCE_PREFIX.
 func GetRequestorOptsFromEnvs() RequestorOptions {
 	return RequestorOptions{
 		UseMaintenanceOperator:    os.Getenv("MAINTENANCE_OPERATOR_ENABLED") == "true",

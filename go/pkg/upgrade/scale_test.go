@@ -25,7 +25,7 @@ import (
 
 const many = 5000
 
-// newFleet has nodes that are done, and has been applied to once.
+// newFleet creates nodes that are done, and applies a policy once.
 func newFleet(t testing.TB, nodes int) (*fakecluster.Cluster, *testclock.FakeClock, *Manager) {
 	SetDriverName("gpu")
 	cluster := fakecluster.New()
@@ -62,7 +62,7 @@ func TestAnIdleHourOfManyNodesTakesNoRequestButWatches(t *testing.T) {
 	}
 	cluster, clock, manager := newFleet(t, many)
 	pass(t, manager)
-	watching := func(begun int) { // those that have ended may be open for a moment
+	watching := func(begun int) { // ended watches may stay open for a moment
 		watches := func() (watches int) {
 			for _, request := range cluster.Requests() {
 				if request.Watch {
@@ -103,7 +103,7 @@ func TestAnIdleHourOfManyNodesTakesNoRequestButWatches(t *testing.T) {
 	}
 }
 
-// timed is an engine that adds up what its own calls take.
+// timed is an engine that sums up the duration of its calls.
 type timed struct {
 	engine.Engine
 	*times
@@ -133,8 +133,8 @@ func (e timed) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
 	return e.Engine.Apply(nodes, policy, now)
 }
 
-// Whatever the engine does until the first pass over all nodes is made: it takes the lists, reads them, and plans. The lists themselves are
-// the server's affair, and so are the answers to the requests that the pass begins.
+// Measures the work of the engine until the first pass over all nodes is made: it receives the lists, reads them, and plans. The server
+// provides the lists and the responses to the requests of the pass.
 func BenchmarkFirstPass(b *testing.B) {
 	for name, outdated := range map[string]bool{"current": false, "outdated": true} {
 		b.Run(name, func(b *testing.B) { firstPass(b, outdated) })
@@ -170,7 +170,7 @@ func firstPass(b *testing.B, outdated bool) {
 			case <-time.After(time.Millisecond):
 			}
 		}
-		cancel() // what the pass has begun is another matter
+		cancel() // the requests of the pass do not count
 		<-applied
 		sum.put.Add(made.put.Load())
 		sum.read.Add(made.read.Load())
@@ -193,7 +193,7 @@ func BenchmarkIdlePass(b *testing.B) {
 
 const serverVariable = "DRIVERUPGRADE_MEMORY_SERVER"
 
-// BenchmarkMemory is of a process of its own, an operator that has applied a policy to 5,000 nodes of 10 kB each.
+// BenchmarkMemory measures a separate process, an operator that has applied a policy to 5,000 nodes of 10 kB each.
 func BenchmarkMemory(b *testing.B) {
 	SetDriverName("gpu")
 	cluster := fakecluster.New()
@@ -248,7 +248,7 @@ func TestTheMemoryOfAnOperator(t *testing.T) {
 	fmt.Println("memory least", resident(t, "VmRSS:"))
 }
 
-// resident is a line of what Linux says of this process, in MiB.
+// resident returns a value that Linux reports about this process, in MiB.
 func resident(t *testing.T, line string) float64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -260,7 +260,7 @@ func resident(t *testing.T, line string) float64 {
 	return size / 1024
 }
 
-// A thousand nodes change at once: what that costs in passes over all nodes.
+// A thousand nodes change at the same time: measures the cost in passes over all nodes.
 func BenchmarkBurst(b *testing.B) {
 	const burst = 1000
 	cluster, _, manager := newFleet(b, many)

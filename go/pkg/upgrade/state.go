@@ -10,39 +10,39 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// NodeUpgradeState is a node with what its upgrade is about. DriverDaemonSet is nil if the pod has no owner any more;
-// NodeMaintenance is nil but in requestor mode.
+// NodeUpgradeState is a node with the objects of its upgrade. DriverDaemonSet is nil if the pod no longer has an owner; NodeMaintenance is
+// nil except in requestor mode.
 type NodeUpgradeState struct {
 	Node            *corev1.Node
 	DriverPod       *corev1.Pod
 	DriverDaemonSet *appsv1.DaemonSet
 	NodeMaintenance client.Object
 
-	read *reading // nil if BuildState did not make it
+	read *reading // nil if BuildState did not create it
 }
 
-// IsOrphanedPod tells whether the driver pod has no DaemonSet.
+// IsOrphanedPod returns whether the driver pod has no DaemonSet.
 func (n *NodeUpgradeState) IsOrphanedPod() bool { return n.DriverDaemonSet == nil }
 
-// ClusterUpgradeState has the nodes of a driver by the value of their state label.
+// ClusterUpgradeState contains the nodes of a driver by the value of their state label.
 type ClusterUpgradeState struct {
 	NodeStates map[string][]*NodeUpgradeState
 
-	podless []host.Podless // if BuildState made it
-	read    *reading       // if BuildState found podless nodes and no others
+	podless []host.Podless // only if BuildState created it
+	read    *reading       // only if BuildState found nothing but podless nodes
 }
 
-// reading is what the nodes of one BuildState, or of one PartOf, have in common, whatever states the operator puts them into.
+// reading is shared by the nodes of one BuildState, or of one PartOf, whatever states the operator puts them into.
 type reading struct {
 	host    *host.Host
-	owner   string   // owner of the part; empty: PartOf did not make it
+	owner   string   // owner of the part; empty: PartOf did not create it
 	podless []string // the driver's nodes that are in no state of this BuildState
 }
 
 // PartOf returns the part of a state of BuildState that belongs to an owner, such as an NVIDIADriver, for an ApplyState or ApplyPolicy with
-// the owner's policy. The part has a rollout of its own. The ledger has its grants and its record under the owner's name,
-// as with the native operators. owner is a DNS subdomain, as names of custom resources are. has returns whether a node belongs to the
-// owner, by its name and its labels. A node belongs to one owner.
+// the owner's policy. The part has its own rollout. Its grants and its record are in the ledger under the owner's name, as with the native
+// operators. owner must be a DNS subdomain, like the names of custom resources. has returns whether a node belongs to the owner, by its name
+// and its labels. A node belongs to only one owner.
 func PartOf(state *ClusterUpgradeState, owner string, has func(node string, labels map[string]string) bool) *ClusterUpgradeState {
 	part, readings := NewClusterUpgradeState(), map[*reading]*reading{}
 	for _, node := range state.podless {
@@ -93,7 +93,7 @@ func anyReading(state *ClusterUpgradeState) *reading {
 	return nil
 }
 
-// NewClusterUpgradeState has no nodes.
+// NewClusterUpgradeState returns a state without nodes.
 func NewClusterUpgradeState() ClusterUpgradeState {
 	return ClusterUpgradeState{NodeStates: map[string][]*NodeUpgradeState{}}
 }

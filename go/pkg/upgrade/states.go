@@ -6,26 +6,26 @@ const (
 	UpgradeStateUnknown = ""
 	// UpgradeStateUpgradeRequired: the node waits for its turn.
 	UpgradeStateUpgradeRequired = "upgrade-required"
-	// UpgradeStateCordonRequired: it is the node's turn.
+	// UpgradeStateCordonRequired: the node's turn has come.
 	UpgradeStateCordonRequired = "cordon-required"
-	// UpgradeStateWaitForJobsRequired: cordoned; jobs may end.
+	// UpgradeStateWaitForJobsRequired: the node is cordoned; jobs may finish.
 	UpgradeStateWaitForJobsRequired = "wait-for-jobs-required"
-	// UpgradeStatePodDeletionRequired: the pods that use the driver are to go.
+	// UpgradeStatePodDeletionRequired: the pods that use the driver must go.
 	UpgradeStatePodDeletionRequired = "pod-deletion-required"
-	// UpgradeStateDrainRequired: every pod that may be drained is to go.
+	// UpgradeStateDrainRequired: every pod that may be drained must go.
 	UpgradeStateDrainRequired = "drain-required"
 	// UpgradeStateNodeMaintenanceRequired: a maintenance operator evacuates the node.
 	UpgradeStateNodeMaintenanceRequired = "node-maintenance-required"
 	// UpgradeStatePostMaintenanceRequired: the maintenance operator has done its part.
 	UpgradeStatePostMaintenanceRequired = "post-maintenance-required"
-	// UpgradeStatePodRestartRequired: the driver pod is to be replaced, or let in.
+	// UpgradeStatePodRestartRequired: the driver pod must be replaced, or allowed to load.
 	UpgradeStatePodRestartRequired = "pod-restart-required"
 	// UpgradeStateValidationRequired: the new driver is being validated.
 	UpgradeStateValidationRequired = "validation-required"
-	// UpgradeStateUncordonRequired: the node is to be given back.
+	// UpgradeStateUncordonRequired: the node must be returned to service.
 	UpgradeStateUncordonRequired = "uncordon-required"
 	// UpgradeStateDone: the driver is current.
 	UpgradeStateDone = "upgrade-done"
-	// UpgradeStateFailed: a person, or a new revision, has to help.
+	// UpgradeStateFailed: an administrator, or a new revision, must help.
 	UpgradeStateFailed = "upgrade-failed"
 )

@@ -11,17 +11,17 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// trapping has a defect that shows itself in one of its calls, and in all that come after.
+// trapping has a defect that appears in one of its calls, and in all later ones.
 type trapping struct {
 	engine.Engine
 	trap    *trap
 	trapped *atomic.Bool // this engine
 }
 
-// trap is for one of the engines: those that are made after it have no defect.
+// trap affects one of the engines: engines that are created after it have no defect.
 type trap struct {
 	call string       // the function in which it is
-	left atomic.Int64 // calls until then; zero or below: it is over
+	left atomic.Int64 // calls before the trap; zero or below if it has passed
 }
 
 var errTrap = &engine.Error{Code: engine.CodeDefect, Message: "trap: unreachable"}
@@ -118,13 +118,13 @@ func upgradeWithTrap(t *testing.T, function string, call int64) (reached bool) {
 	trap := &trap{call: function}
 	engines := 0
 	w.manager.options.Engine = func(options engine.Options) (engine.Engine, error) {
-		engines++ // the manager makes one after the other
+		engines++ // the manager creates one at a time
 		made, err := engine.New(options)
 		return trapping{made, trap, new(atomic.Bool)}, err
 	}
 	w.manager.WithRestartOnlyPredicate(func(_, _ *corev1.PodSpec) (bool, error) { return false, nil })
 	trap.left.Store(call)
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // a call that hangs is a failure, and no hung test
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // a call that hangs fails the test, but does not block it
 	defer cancel()
 	round := func(call func(*ClusterUpgradeState)) {
 		w.manager.Stats()

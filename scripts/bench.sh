@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Installs, builds and measures: rollouts of gpu_operator, of the Go module and of the Go library beside the least that a
-# cluster allows, on a real control plane.
-# Takes an hour or so on two cores; with --quick a minute or two. Arguments go to rollout_bench: see bench/README.md.
+# Installs, builds and measures rollouts of gpu_operator, of the Go module and of the Go library on a real control
+# plane. Compares them with the minimum that a cluster allows.
+# Takes about an hour on two cores; with --quick one or two minutes. Passes its arguments to rollout_bench: see
+# bench/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/install-deps.sh >&2
 cmake --preset release >&2
 cmake --build --preset release --target rollout_bench >&2
-# After the C++ build, not beside it: each of them wants the whole machine.
+# After the C++ build, because each build uses the whole machine.
 DRIVERUPGRADE_CONTROLPLANE_BINARY=$(tests/controlplane/build.sh)
 export DRIVERUPGRADE_CONTROLPLANE_BINARY
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Which lines and branches of the library the tests run that need no control plane: a table of src/ and include/, by file.
-# Takes a quarter of an hour. Branches that only an exception takes do not count: nothing of ours throws.
+# Measures which lines and branches of the library the tests without a control plane cover: a table of src/ and
+# include/, by file.
+# Takes a quarter of an hour. Branches that only an exception takes do not count, because our code does not throw.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

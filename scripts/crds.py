@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the fields of deploy/crds/upgrade-policy.yaml into the definitions beside it, between the marks; with --check it only says
+"""Writes the fields of deploy/crds/upgrade-policy.yaml into the definitions next to it, between the marks. With --check it only reports
 whether they are up to date."""
 import pathlib
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds kustomize and helm into build/tools, as scripts/deploy-tools/go.mod pins them. Where they cannot be had it says
-# why and ends with 77. After tests/controlplane/build.sh, which compiles most of the same packages and installs Go where
-# there is none, it takes about a minute, and then no time.
+# Builds kustomize and helm into build/tools, in the versions of scripts/deploy-tools/go.mod. If they cannot be
+# obtained, prints the reason and exits with 77. Takes about a minute after tests/controlplane/build.sh, which compiles
+# most of the same packages and installs Go if it is missing. Later runs take no time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=$PWD/build/tools

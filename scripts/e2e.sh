@@ -32,15 +32,15 @@ esac
 scripts/install-deps.sh
 cmake --preset release
 cmake --build --preset release
-# After the C++ build, not beside it: each of them wants the whole machine.
+# After the C++ build, because each build uses the whole machine.
 DRIVERUPGRADE_CONTROLPLANE_BINARY=$(tests/controlplane/build.sh "$version")
 export DRIVERUPGRADE_CONTROLPLANE_BINARY
 if [[ $tier != short ]]; then
   eval "$(scripts/build-go.sh)"
-  # 77: without root's rights, tools or modules there is no real node, and its group is skipped.
+  # 77: without root permissions, tools or modules, real nodes are not available, and their group is skipped.
   [ "$(id -u)" -ne 0 ] || scripts/install-deps.sh --node
   scripts/node.sh "$version" || [ $? -eq 77 ]
 fi
 
-# Verbose, because the tests print figures. Two groups at a time: each waits most of the time.
+# Verbose, because the tests print measurements. Two groups at a time, because each waits most of the time.
 ctest --preset release "${selection[@]}" --no-tests=error --output-on-failure --verbose --parallel 2

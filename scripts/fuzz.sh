@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets with clang and its sanitizers and runs each of them:
 #   fuzz.sh [--seconds 30] [--seed 1] [TARGET...]
-# A fresh clone tries the same inputs in the same order, as far as it gets; --seed 0 draws others. What they find is in
-# build/fuzz/found; a mended input goes into tests/fuzz/corpus.
+# A fresh clone tries the same inputs in the same order, as far as the time allows; --seed 0 selects others. Inputs that
+# fail are in build/fuzz/found. After the fix, add the input to tests/fuzz/corpus.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,7 +25,7 @@ cmake --preset fuzz
 # The whole library, which clang compiles source by source here, but none of the other tests.
 cmake --build --preset fuzz --target src/all "${targets[@]/#/fuzz_}"
 
-# fuzz TARGET: new inputs are kept beside the build, from one run to the next.
+# fuzz TARGET: keeps new inputs in the build directory between runs.
 fuzz() {
   local found=build/fuzz/found/$1 kept=build/fuzz/corpus/$1
   mkdir -p "$found" "$kept"

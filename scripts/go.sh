@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The Go module: its tests with nothing but Go, a build for arm64, and a comparison with the library whose names the module
-# has (go/compat). `--plans FILE`: with the plans of all scenarios that scenario_plans has written. With a C compiler: `--race` runs the
-# tests under the race detector, too, and `--cgo FOLDER` with the C library that is in FOLDER.
+# Tests the Go module with only Go, builds it for arm64, and compares it with the library whose names the module has
+# (go/compat). With `--plans FILE`, also uses the plans of all scenarios, which scenario_plans has written. With a C
+# compiler, `--race` also runs the tests under the race detector, and `--cgo FOLDER` tests with the C library in FOLDER.
 set -euo pipefail
 cd "$(dirname "$0")/../go"
 
@@ -16,30 +16,30 @@ unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
 [[ -z $unformatted ]] || { echo "go: not formatted: $unformatted" >&2; exit 1; }
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
 
-# What an operator's first build pays for the engine: seconds of the processor, with an empty cache. 60 are aimed at; a busy machine counts
-# twice as many, so that there is a warning only, and far above.
+# Limit for the cost of the engine in an operator's first build: processor seconds with an empty cache. The target is
+# 60. A busy machine counts twice as many, so there is only a warning, with a much higher limit.
 compile_max=240
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
 TIMEFORMAT='%U %S'
-# With any other locale the times may have a comma.
+# In other locales the times may contain a comma.
 read -r user system < <(export LC_ALL=C; { time GOCACHE=$cache "$go" build ./internal/wasm; } 2>&1 | tail -n 1)
 rm -rf "$cache"
 compiled=$((${user%.*} + ${system%.*}))
 echo "go: the engine compiles in $compiled s of the processor" >&2
 ((compiled <= compile_max)) || echo "go: warning: that is above $compile_max s" >&2
 
-# The translation of the WebAssembly has code that no path reaches.
+# The translated WebAssembly contains code that no path reaches.
 for folder in . compat ../scripts/wasm; do
   (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test -timeout 30m ./...)
 done
-# Parts of one state keep to their own budgets, whatever becomes of driver pods: with each of 1,000 seeds.
+# Parts of one state keep to their own budgets, whatever happens to driver pods: with each of 1,000 seeds.
 "$go" test -timeout 30m ./pkg/upgrade -run TestPartsOfOneState -seeds 1000
 GOARCH=arm64 "$go" build ./...
 export CGO_ENABLED=1
 while (($# > 0)); do
   case $1 in
-    # Without the plans: they come from one thread.
+    # Without the plans, because they come from one thread.
     --race) DRIVERUPGRADE_PLANS='' "$go" test -timeout 30m -race -short ./... ;;
     --cgo)
       library=$(cd .. && realpath "$2")

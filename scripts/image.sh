@@ -21,7 +21,7 @@ unavailable() { echo "image: $*" >&2; exit 77; }
 say() { echo "image: $*"; }
 store() { buildah --storage-driver vfs --root "$work/store" --runroot "$work/run" "$@"; }
 
-# The base has what the programs load, and nothing that compiles.
+# The base contains the dependencies of the programs, and no compiler.
 make_base() {
   local container include
   include=$(scripts/debian-packages.sh "$work"/context/programs/* | paste -sd,),kmod,mount,tzdata
@@ -35,7 +35,7 @@ make_base() {
   store commit --quiet --rm "$container" localhost/base >/dev/null
 }
 
-# The base that a registry has: nothing is installed in it.
+# The base as in a registry, without further packages.
 make_plain_base() {
   local container
   mmdebstrap --quiet --variant=minbase bookworm "$work/plain.tar"
@@ -51,7 +51,7 @@ build() {
     -f "$work/context/deploy/image/Containerfile" "$work/context" >/dev/null
 }
 
-# run PROGRAM ARGUMENT...: what it writes, and how it ended.
+# run PROGRAM ARGUMENT...: prints its output, and returns its exit code.
 run() { store run "$container" -- "/usr/bin/$1" "${@:2}" </dev/null; }
 
 # try_image IMAGE USER PROGRAM...
@@ -66,14 +66,14 @@ try_image() {
   done
 }
 
-# Beyond --help: it looks for its service account, which only a pod has.
+# Tests more than --help: it looks for its service account, which exists only in a pod.
 try_operator() {
   local status=0
   run gpu_operator --in-cluster --namespace gpu-operator --cluster-policy --once 2>"$work/in-cluster.log" || status=$?
   [ "$status" -eq 2 ] || { say "gpu_operator outside a pod ends with $status:"; cat "$work/in-cluster.log"; return 1; }
 }
 
-# What driver_manager calls.
+# Tests the programs that driver_manager calls.
 try_tools() {
   local tool
   for tool in rmmod umount chroot; do
@@ -81,7 +81,7 @@ try_tools() {
   done
 }
 
-# write_docker NAME FILE: as `podman load` and `ctr images import` take it.
+# write_docker NAME FILE: in the format of `podman load` and `ctr images import`.
 write_docker() { rm -f "$2" && store push --quiet "$1" "docker-archive:$2:$1"; }
 
 # write_oci NAME FILE

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws who includes whom in include/ and src/, by folder, into docs/architecture.md. Fails if a file includes a folder
-above its own, or if folders of one folder include each other in a circle. Needs nothing but Python's standard library.
+"""Draws the includes between the directories of include/ and src/ into docs/architecture.md. Fails if a file includes a directory
+above its own, or if directories inside one directory include each other in a cycle. Needs only Python's standard library.
 
   include_graph.py            writes the drawing
-  include_graph.py --check    writes nothing, and fails if the page has another drawing
+  include_graph.py --check    writes nothing, and fails if the drawing on the page is outdated
 """
 import argparse
 import pathlib
@@ -16,7 +16,8 @@ BEGIN, END = "<!-- written by scripts/include_graph.py -->\n```mermaid\n", "```\
 
 # The folders of src/ that make up core, from the bottom up: each includes only those before it.
 CORE = ["base", "model", "policy", "seam", "decide", "tell", "read", "write", "ledger", "engine", "run"]
-# The other components: up to which folder of core each may include, and which other components.
+# The other components: the highest directory of core that each may include, and the other components that it may
+# include.
 COMPONENTS = {
     "wire": ("seam", []),
     "kubernetes": ("tell", ["wire"]),
@@ -28,7 +29,7 @@ COMPONENTS = {
     "host": ("engine", ["wire", "kubernetes", "report"]),
     "c": ("run", ["wire", "whatif", "host", "kubernetes"]),
 }
-# A public header stands in the folder of its source. These have none.
+# A public header belongs to the directory of its source. These headers have no source.
 HEADERS_ALONE = {
     "abseil_abi": "base",
     "cluster_reads": "model",
@@ -38,12 +39,12 @@ HEADERS_ALONE = {
     "policy_values": "policy",
     "version": "base",
 }
-# What nearly everything includes is left out of the drawing.
+# The drawing leaves out the directories that nearly everything includes.
 NOT_DRAWN = {"base", "model", "policy"}
 
 
 def folder_of(path):
-    """The folder that a file below include/driverupgrade or src belongs to; None if it has none."""
+    """Returns the directory that a file below include/driverupgrade or src belongs to, or None."""
     parts = path.relative_to(ROOT).parts
     if parts[0] == "src":
         return parts[1] if len(parts) > 2 else None
@@ -56,7 +57,7 @@ def folder_of(path):
 
 
 def below(folder):
-    """The folders that a file in `folder` may include, its own among them."""
+    """Returns the directories that a file in `folder` may include, including its own."""
     if folder in CORE:
         return CORE[: CORE.index(folder) + 1]
     top, others = COMPONENTS[folder]
@@ -64,7 +65,7 @@ def below(folder):
 
 
 def includes():
-    """(file, included file), both of ours."""
+    """Yields (file, included file) for files of this project."""
     for top in ("include", "src"):
         for path in sorted((ROOT / top).rglob("*")):
             if path.suffix not in (".h", ".cc"):
@@ -76,7 +77,7 @@ def includes():
 
 
 def look():
-    """The arrows between folders, and the mistakes."""
+    """Returns the arrows between directories, and the violations."""
     arrows, mistakes = set(), []
     for path, included in includes():
         own, other = folder_of(path), folder_of(included)
@@ -90,7 +91,7 @@ def look():
 
 
 def circles():
-    """Folders inside a folder of src/ that include each other, be it through others."""
+    """Returns directories inside a directory of src/ that include each other, directly or through others."""
     below_it = {}
     for path, included in includes():
         own, other = path.parent, included.parent

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the library static and shared, installs it, and builds and runs a consumer in each way that docs/packaging.md
-# names: scripts/packages.sh. Prints a table; not zero if one failed. Logs are in build/packages/logs.
-# It builds as the preset `release` does: after scripts/test.sh ccache has each object of the library, for all that is built
-# here. Programs that compile nothing of the library are not optimised, because nothing is measured here.
+# names: scripts/packages.sh. Prints a table, and fails if any of them failed. Logs are in build/packages/logs.
+# Builds in the same way as the preset `release`: after scripts/test.sh, ccache contains each object of the library for
+# all builds here. Programs that do not compile the library are not optimised, because nothing is measured here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,19 +12,19 @@ consumers=$source/tests/package/consumers
 rm -rf "$work" "$work"-*
 mkdir -p "$logs"
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
-# As in CMakePresets.json. And every build folder here is as deep as build/release, which is what makes the arguments equal.
+# Same as in CMakePresets.json. Every build directory here is as deep as build/release, so that the arguments are equal.
 export CCACHE_BASEDIR=$source CCACHE_NOHASHDIR=1
 
 declare -A results seconds
 ways=() failed=0
 
-# check WAY static|shared COMMAND...: runs it, and keeps how it went and how long it took for the table.
+# check WAY static|shared COMMAND...: runs it, and records its result and duration for the table.
 check() {
   local key=$1/$2 log=$logs/${1// /-}-$2.log began=$SECONDS
   [ -n "${results[$1/static]:-}" ] || ways+=("$1")
   shift 2
   results[$key]=passed
-  # A shell of its own with -e: inside a condition that would be off.
+  # A separate shell with -e, because it would be off inside a condition.
   bash -euo pipefail -c '"$@"' check "$@" >"$log" 2>&1 </dev/null || {
     results[$key]=FAILED failed=1
     echo "packages: $key failed, see $log" >&2
@@ -47,7 +47,7 @@ header_sets() { cmake --build "$work-$1" --target all_verify_interface_header_se
 
 exported_symbols() { "$source/tests/package/exported_symbols.sh" "$work/$1-prefix"/lib*/*.so; }
 
-# No path of the machine that built it is in what others read.
+# Installed files must not contain paths of the machine that built them.
 relocatable() {
   local files
   files=$(find "$work/$1-prefix" -name '*.cmake' -o -name '*.pc')
@@ -55,8 +55,8 @@ relocatable() {
   ! grep -nE "(^|[\"; =(])/[A-Za-z]" $files
 }
 
-# What is installed has the version of version.h, as the manifests for vcpkg have (packaging/vcpkg/check.py) and Conan's package
-# (packaging/conan/check.sh).
+# The installed files have the version of version.h, and so do the manifests for vcpkg (packaging/vcpkg/check.py) and
+# Conan's package (packaging/conan/check.sh).
 one_version() {
   local version file
   version=$(sed -n 's/.*_VERSION_STRING "\(.*\)"/\1/p' "$source/include/driverupgrade/version.h")
@@ -66,7 +66,8 @@ one_version() {
   grep "PACKAGE_VERSION \"$version\"" "$work/$1-prefix"/lib*/cmake/driverupgrade/driverupgradeConfigVersion.cmake
   [ "$1" = static ] || for file in "$work/$1-prefix"/lib*/*.so; do
     [ "$(basename "$(readlink -f "$file")")" = "$(basename "$file").$version" ]
-    # The C interface has an ABI, whose number is its own (ADR 0012); the others have none (ADR 0011).
+    # The C interface has an ABI with its own number (ADR 0012); the other libraries do not have a stable ABI (ADR
+    # 0011).
     case $(basename "$file") in
       libdriverupgrade_c.so) readelf -d "$file" | grep -F "[libdriverupgrade_c.so.1]" ;;
       *) readelf -d "$file" | grep -F "[$(basename "$file").$version]" ;;
@@ -74,7 +75,7 @@ one_version() {
   done
 }
 
-# Inside another project there is nothing of ours but the library, and nothing is set for the project.
+# Inside another project, only the library is built, and no setting of the project changes.
 quiet_inside() {
   local build=$work-consumer option
   rm -rf "$build"
@@ -96,10 +97,10 @@ consumer() {
   "$build/consumer"
 }
 
-# installed FOLDER KIND PREFIX [OPTION...]: with an installed library.
+# installed FOLDER KIND PREFIX [OPTION...]: uses an installed library.
 installed() { consumer "$1" "$2" -DCMAKE_PREFIX_PATH="$3" "${@:4}"; }
 
-# sources FOLDER KIND: with the library as a part of the consumer's own build, compiled as in build_library.
+# sources FOLDER KIND: compiles the library as part of the consumer's own build, in the same way as build_library.
 sources() {
   local flags
   flags=$(sed -n 's/^CMAKE_CXX_FLAGS_RELWITHDEBINFO:[^=]*=//p' "$work-$2/CMakeCache.txt")
@@ -107,7 +108,7 @@ sources() {
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$flags" -DDRIVERUPGRADE_HARDENING=ON -DDRIVERUPGRADE_WARNINGS_AS_ERRORS=ON
 }
 
-# Neither their packages nor what brings in their headers may be looked for.
+# Disables the lookup of all packages that the other components need, because core must not need them.
 core_alone() {
   local option hidden=()
   for option in cpprestsdk Boost OpenSSL CURL prometheus-cpp RapidJSON; do
@@ -121,7 +122,7 @@ moved_prefix() {
   installed find_package "$1" "$work/$1-moved"
 }
 
-# A program with another abseil than ours is stopped by its compiler, which says why.
+# A program with a different abseil must not compile, and the error must name the reason.
 other_abseil() {
   cp -r "$2" "$work/$1-other"
   sed -i 's/ABSL_LTS_RELEASE_VERSION == /&1/' "$(find "$work/$1-other" -name abseil_abi.h)"
@@ -139,7 +140,7 @@ pkg_config() {
   "$build/consumer"
 }
 
-# The C interface by itself, with a compiler for C and nothing of C++.
+# The C interface alone, with a C compiler and nothing of C++.
 pkg_config_c() {
   local build=$work-consumer lib
   rm -rf "$build"
@@ -177,7 +178,7 @@ for kind in static shared; do
   check "FetchContent" $kind sources fetch_content $kind
 done
 
-# cell KEY: how it went and how long it took.
+# cell KEY: prints its result and duration.
 cell() { echo "${results[$1]:--}${seconds[$1]:+ ${seconds[$1]} s}"; }
 printf '\n%-38s %-12s %-12s\n' way static shared
 for way in "${ways[@]}"; do

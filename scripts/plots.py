@@ -4,7 +4,7 @@
   plots.py                    writes docs/img/*.svg from docs/figures/*.csv
   plots.py --take FILE        before that, writes docs/figures/micro_bench.csv from what
                               micro_bench --benchmark_format=json has printed
-  plots.py --check            writes nothing, and fails if something is not that of its figures
+  plots.py --check            writes nothing, and fails if a drawing does not match its figures
 """
 import argparse
 import csv
@@ -19,7 +19,7 @@ MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 
 WIDTH, HEIGHT = 760, 420
 LEFT, RIGHT, TOP, BOTTOM = 96, 24, 88, 58
-# Each is told from the others on white and on black, and by its mark where colours are not.
+# Distinguishable from each other on white and on black, and by their marks without colours.
 COLOURS = ("#3b82f6", "#d97706", "#16a34a", "#a855f7", "#dc4c64")
 STYLE = """text{font-family:sans-serif;font-size:13px;fill:#6e7781}
 .title{font-size:15px;font-weight:bold}
@@ -243,7 +243,7 @@ MADE = {
 
 
 def take(path):
-    """Medians, where there were repetitions; what names the machine is left out."""
+    """Writes the medians if there were repetitions, or else the runs, without the fields that identify the machine."""
     with open(path, encoding="utf-8") as file:
         runs = json.load(file)["benchmarks"]
     medians = [run for run in runs if run.get("aggregate_name") == "median"]

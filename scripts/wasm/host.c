@@ -1,5 +1,5 @@
-// What wasi-libc would import from a host. The module imports nothing: there is no file, clock, environment or stream to
-// reach, and who tries to leave gets a trap.
+// Replaces the functions that wasi-libc would import from a host. The module imports nothing: it cannot reach a file,
+// clock, environment or stream, and an attempt to exit traps.
 #include <stdarg.h>
 #include <stdint.h>
 
@@ -22,16 +22,16 @@ ABSENT(sched_yield, void)
 
 _Noreturn void __imported_wasi_snapshot_preview1_proc_exit(int32_t code) { __builtin_trap(); }
 
-// The library is compiled without exceptions: a throw ends here.
+// The library is compiled without exceptions, so a throw traps here.
 void* __cxa_allocate_exception(__SIZE_TYPE__ size) { __builtin_trap(); }
 void __cxa_throw(void* exception, void* type, void (*destroy)(void*)) { __builtin_trap(); }
 
-// libc++abi would print a message, by streams that close files.
+// libc++abi would print a message through streams that close files.
 _Noreturn void __cxa_pure_virtual(void) { __builtin_trap(); }
 _Noreturn void __cxa_deleted_virtual(void) { __builtin_trap(); }
 
-// Libraries would make texts for streams by these, such as abseil's last words before it aborts, and for conversions of times that the
-// library does not use. build-wasm.sh sets these names, because libc's printf takes 80 kB of Go.
+// Libraries would use these functions to format texts for streams, such as abseil's message before it aborts, and to
+// convert times that the library does not use. build-wasm.sh sets these names, because libc's printf takes 80 kB of Go.
 int host_vsnprintf(char* out, __SIZE_TYPE__ size, const char* format, va_list arguments) {
   if (size > 0) *out = 0;
   return 0;

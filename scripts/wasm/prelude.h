@@ -1,4 +1,5 @@
-// What nearly every source includes, read once: build-wasm.sh compiles it before them. The code is the same without it.
+// Headers that nearly every source includes, parsed once: build-wasm.sh compiles this file before the sources. It does
+// not change the code.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -98,11 +98,11 @@ class ResourceReporter {
   ResourceReporter(std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string component,
                    std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log);
 
-  /// Writes verdicts that the objects do not show yet. Writes at most every ten seconds if another client also writes the
-  /// state, or if only the counts of the standing have changed. The counts must have differed for two seconds. A reason
-  /// that alternates with another one is written less and less often, down to once in two minutes. Returns the time of
-  /// the next call, for a refused write or for counts that wait; InfiniteFuture if there is neither. After a conflict,
-  /// it writes to the next version of the object.
+  /// Writes verdicts that the objects do not show yet. Writes at most every ten seconds if another client also writes
+  /// the state, or if only the counts of the standing have changed. The counts must have differed for two seconds. A
+  /// reason that alternates with another one is written less and less often, down to once in two minutes. Returns the
+  /// time of the next call, for a refused write or for counts that wait; InfiniteFuture if there is neither. After a
+  /// conflict, it writes to the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
 
  private:

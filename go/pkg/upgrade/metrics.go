@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The metrics of a Collector, same as those of the native operators in docs/metrics.md.
+// The metrics of a Collector, same as those of the native operators in docs/monitoring.md.
 var (
 	nodesMetric = prometheus.NewDesc("driverupgrade_nodes",
 		"Nodes that have a driver pod or a state label, by state; `unknown` for none.", []string{"driver", "state"}, nil)

@@ -219,7 +219,7 @@ absl::Duration InvariantChecker::Impl::EvictionTime(const std::optional<UpgradeS
 }
 
 // Returns the revision up to which the writer has read the node: in a list, in a watch, or in the response to a patch.
-// A facade's lists must be consistent (docs/writing-a-facade.md): a client that receives an old list uses it, whatever
+// A facade's lists must be consistent (docs/the-parts.md): a client that receives an old list uses it, whatever
 // earlier responses contained.
 std::int64_t InvariantChecker::Impl::NodeRead(const std::string& node) const {
   const auto answered = writer->nodes_answered.find(node);

@@ -1,5 +1,5 @@
 // The times at which nodes of a rollout may start: windows, closed days, and the duration of a node (I20). Implemented
-// again from docs/rollout-policies.md.
+// again from docs/policy.md.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
 

@@ -193,7 +193,7 @@ int InvariantChecker::Impl::FailedKnown(const Node& started, std::optional<Failu
     if (!counts(truth.history.back()) || !truth.has_label) continue;
     const auto other = std::find_if_not(truth.history.rbegin(), truth.history.rend(), counts);
     // The node counts if its current failure started no later than `known`.
-    count += other == truth.history.rbegin() || std::prev(other)->since <= known;
+    count += std::prev(other)->since <= known;
   }
   return count;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "decide/devices/claims.h"
 #include "driverupgrade/upgrade_state.h"
 #include "engine/core.h"
 #include "model/node_marks.h"
@@ -28,14 +29,20 @@ class DirectHooks final : public internal::NodeHooks {
   const SnapshotOptions& options_;
 };
 
+std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& isolation) {
+  return isolation.scope == IsolationScope::kNode ? "" : internal::WhyNotDevices(view, isolation);
+}
+
 // The plan by node: a Plan has its parts in lists of their own, and nothing of nodes that rest.
-Report ByNode(const internal::Core::Managed& nodes, const DriverIdentity& identity, Plan plan) {
+Report ByNode(const internal::Core::Managed& nodes, const DriverIdentity& identity, const IsolationPolicy& isolation,
+              Plan plan) {
   Report report{.totals = plan.totals, .rollout = std::move(plan.rollout)};
   std::map<std::string, std::size_t> index;
   for (const auto& [name, view] : nodes) {
     index[name] = report.nodes.size();
     report.nodes.push_back(
-        {.plan = {.node = name, .from = internal::StateOf(view->node, identity).value_or(UpgradeState::kUnknown)}});
+        {.plan = {.node = name, .from = internal::StateOf(view->node, identity).value_or(UpgradeState::kUnknown)},
+         .why_not_devices = WhyNotDevices(*view, isolation)});
   }
   for (NodePlan& node : plan.nodes) report.nodes[index.at(node.node)].plan = std::move(node);
   for (NodeGate& gate : plan.gates) report.nodes[index.at(gate.node)].gate = std::move(gate.gate);
@@ -49,6 +56,13 @@ Report ByNode(const internal::Core::Managed& nodes, const DriverIdentity& identi
 
 }  // namespace
 
+bool FollowDevices(Question& question) {
+  const IsolationPolicy& isolation = question.policy.isolation;
+  if (isolation.scope == IsolationScope::kNode) return false;
+  question.snapshot.devices = isolation.device_drivers;
+  return true;
+}
+
 absl::StatusOr<Report> Answer(Question question) {
   const internal::ViewScope scope = internal::ScopeOf(question.snapshot, question.machine.requestor);
   DumpObjects objects(std::move(question.cluster), scope);
@@ -59,7 +73,7 @@ absl::StatusOr<Report> Answer(Question question) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(internal::CorePass pass, core.Apply({}, question.policy, facts, question.at));
   Plan plan = core.Publish()->Full();
   plan.findings = std::move(pass.plan.findings);
-  return ByNode(core.managed(), question.identity, std::move(plan));
+  return ByNode(core.managed(), question.identity, question.policy.isolation, std::move(plan));
 }
 
 }  // namespace driverupgrade::whatif

@@ -22,6 +22,7 @@ SHARED = ["--cluster", "--policy", "--driver", "--domain", "--namespace", "--dri
 # The codes of preflight that name the same cause, by the gate of simulate.
 CODES = {
     "Cordoned": {"NodeCordoned"},
+    "DevicesUnfit": {"DevicesUnfit"},
     "DisruptionBudget": {"AllAtOnce", "BudgetAllowsNone", "BudgetNeverAllows", "UnreadyBehindBudget"},
     "Frozen": {"AutoUpgradeOff"},
     "Group": {"GangTooLarge", "GroupTooLarge", "NothingBegins"},

@@ -377,18 +377,6 @@ absl::StatusOr<Request> LoadDriver(const Options& options) {
   return request;
 }
 
-namespace {
-
-// Includes devices if the policy isolates them. Returns true if it does.
-bool FollowDevices(Request& request) {
-  const driverupgrade::IsolationPolicy& isolation = request.question.policy.isolation;
-  const bool isolates = isolation.scope != driverupgrade::IsolationScope::kNode;
-  if (isolates) request.question.snapshot.devices = isolation.device_drivers;
-  return isolates;
-}
-
-}  // namespace
-
 absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const ReadObjects& read) {
   absl::StatusOr<Request> request = LoadDriver(options);
   if (!request.ok()) return request;
@@ -396,12 +384,12 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
   // Reject an invalid file before reading the cluster.
   if (IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
-    first.devices = FollowDevices(*request);
+    first.devices = FollowDevices(request->question);
   }
   if (const absl::Status status = LoadObjects(options, first, read, *request); !status.ok()) return status;
   if (!IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
-    if (!FollowDevices(*request) || options.source.IsDump()) return request;
+    if (!FollowDevices(request->question) || options.source.IsDump()) return request;
     // The policy was read with the objects. Because devices are numerous, they are read only now.
     first.devices = true;
     if (const absl::Status status = LoadObjects(options, first, read, *request); !status.ok()) return status;

@@ -77,6 +77,7 @@ class RolloutSearch {
       CheckBegin(*report);
       CheckGroups(*report);
       CheckGangs(*report);
+      CheckDevices(*report);
       CheckNodesWithoutDriver(*report);
     }
   }
@@ -111,6 +112,18 @@ class RolloutSearch {
       Add(Severity::kWarning, "AllAtOnce",
           "Every node can be upgraded at the same time, so evicted pods may find no node.",
           "Lower maxParallelUpgrades or maxUnavailable, or add stages.", std::move(why));
+    }
+  }
+
+  void CheckDevices(const Report& report) {
+    const bool waits = situation_.question.policy.isolation.scope == IsolationScope::kDevices;
+    for (const NodeReport& node : report.nodes) {
+      if (node.why_not_devices.empty()) continue;
+      Add(waits ? Severity::kError : Severity::kWarning, "DevicesUnfit",
+          waits ? "The devices of a node cannot be tainted without the node: it does not start."
+                : "The devices of a node cannot be tainted without the node: it is cordoned instead.",
+          waits ? "Change what the message names, or choose isolation.scope: Auto." : "Change what the message names.",
+          fmt::format("{}: {}", node.plan.node, node.why_not_devices));
     }
   }
 

@@ -211,6 +211,30 @@ TEST_CASE("With the default policy a pod that asks for a GPU is in the way, one 
   CHECK(found(R"({"nvidia.com/gpu":"2"})", {"--no-gpu-pods"}).empty());
 }
 
+// What a DRA driver publishes for node n1.
+constexpr std::string_view kSlice = R"(,{"kind":"ResourceSlice","apiVersion":"resource.k8s.io/v1",
+"metadata":{"name":"n1-gpu.nvidia.com","uid":"s1"},"spec":{"driver":"gpu.nvidia.com","nodeName":"n1",
+"pool":{"name":"n1","generation":1,"resourceSliceCount":1},"devices":[{"name":"gpu-0"}]}})";
+
+TEST_CASE("A-1: preflight names the nodes whose devices cannot be tainted alone, and the reason") {
+  const auto scene = [](const std::string& isolation, const std::string& more) {
+    return Scene{.policy = "{autoUpgrade: true, maxParallelUpgrades: 1, podDeletion: {}, isolation: " + isolation + "}",
+                 .requests = "{}",
+                 .more = more};
+  };
+  const std::string slice(kSlice);
+  // Node n1 offers the GPUs of a device plugin, which taints of devices do not affect.
+  const Answer waits = Preflight(scene("{scope: Devices}", slice));
+  CHECK(waits.out.find("error DevicesUnfit: ") != std::string::npos);
+  CHECK(waits.out.find("n1: a device plugin offers nvidia.com/gpu on the node") != std::string::npos);
+  const Answer is_cordoned = Preflight(scene("{scope: Auto}", slice));
+  CHECK(is_cordoned.out.find("warning DevicesUnfit: ") != std::string::npos);
+  const std::string without_plugin = "{scope: Devices, pluginResources: [example.com/none]}";
+  CHECK(Codes(scene(without_plugin, slice)).empty());
+  CHECK(Preflight(scene(without_plugin, "")).out.find("n1: no devices are published for the node") != std::string::npos);
+  CHECK(Codes(scene("{scope: Node}", slice)).empty());
+}
+
 TEST_CASE("A right that the operator lacks is an error, and a review is asked for each") {
   const ScratchFile policy("{autoUpgrade: true}");
   const Texts arguments = {"preflight", "--policy", policy.path(), "--kubeconfig", "any", "--rights"};

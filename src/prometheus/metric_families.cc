@@ -88,94 +88,102 @@ struct Description {
 
 // docs/monitoring.md has a row for each; a test reads both.
 constexpr Description kDescriptions[] = {
-    {Type::kGauge, "driverupgrade_nodes", "Nodes with the driver, by the state of their upgrade.", AddNodes},
-    {Type::kGauge, "driverupgrade_nodes_blocked", "Nodes that wait, by what they wait for.", AddBlocked},
-    {Type::kGauge, "driverupgrade_findings", "What a person should know, by kind.", AddFindings},
-    {Type::kGauge, "driverupgrade_budget_slots", "Slots of maxParallelUpgrades: used and total.",
+    {Type::kGauge, "driverupgrade_nodes", "Number of nodes by upgrade state.", AddNodes},
+    {Type::kGauge, "driverupgrade_nodes_blocked", "Number of waiting nodes by reason.", AddBlocked},
+    {Type::kGauge, "driverupgrade_findings", "Number of findings by code.", AddFindings},
+    {Type::kGauge, "driverupgrade_budget_slots", "Number of slots of maxParallelUpgrades by kind: used and total.",
      [](const MetricsSnapshot& from, Samples& to) {
        AddBudget(from.budget.parallel_used, from.budget.parallel_max, to);
      }},
-    {Type::kGauge, "driverupgrade_budget_unavailable", "Nodes that are unavailable, and how many may be.",
+    {Type::kGauge, "driverupgrade_budget_unavailable",
+     "Number of unavailable nodes by kind: used and total, the limit.",
      [](const MetricsSnapshot& from, Samples& to) {
        AddBudget(from.budget.unavailable, from.budget.unavailable_max, to);
      }},
-    {Type::kGauge, "driverupgrade_auto_upgrade", "Whether the policy lets drivers be upgraded.",
+    {Type::kGauge, "driverupgrade_auto_upgrade", "1 if the policy allows driver upgrades, otherwise 0.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(from.auto_upgrade); }},
-    {Type::kGauge, "driverupgrade_paused", "Whether the policy lets no further node start.",
+    {Type::kGauge, "driverupgrade_paused", "1 if the policy is paused, otherwise 0.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(from.paused); }},
-    {Type::kGauge, "driverupgrade_nodes_giving_back", "Nodes of owners that are gone, still to be given back.",
+    {Type::kGauge, "driverupgrade_nodes_giving_back",
+     "Number of nodes that still have to be released because their policy was deleted.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(from.giving_back); }},
-    {Type::kGauge, "driverupgrade_rollout_stage", "The stage of the rollout up to which nodes may start, from 0.",
+    {Type::kGauge, "driverupgrade_rollout_stage", "Index of the open stage of the rollout, counted from 0.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout) to.Add(from.rollout->open);
      }},
-    {Type::kGauge, "driverupgrade_rollout_halted", "Whether the rollout is halted.",
+    {Type::kGauge, "driverupgrade_rollout_halted", "1 if the rollout is halted, otherwise 0.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout) to.Add(from.rollout->halted.has_value());
      }},
-    {Type::kGauge, "driverupgrade_rollout_window_open", "Whether the windows of the rollout let nodes start.",
+    {Type::kGauge, "driverupgrade_rollout_window_open",
+     "1 if the windows of the rollout allow nodes to start, otherwise 0.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout) to.Add(!from.rollout->closed.has_value());
      }},
-    {Type::kGauge, "driverupgrade_rollout_gangs", "Gangs with pods on nodes that wait.",
+    {Type::kGauge, "driverupgrade_rollout_gangs", "Number of gangs with pods on waiting nodes.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->gangs);
      }},
-    {Type::kGauge, "driverupgrade_rollout_gang_interruptions_planned", "Interruptions of gangs that are still to come.",
+    {Type::kGauge, "driverupgrade_rollout_gang_interruptions_planned",
+     "Number of gang interruptions that are still to come.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->interruptions);
      }},
-    {Type::kGauge, "driverupgrade_rollout_gang_units", "Units of nodes that wait and start together.",
+    {Type::kGauge, "driverupgrade_rollout_gang_units", "Number of units of waiting nodes that start together.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->units);
      }},
-    {Type::kGauge, "driverupgrade_rollout_gangs_interrupted", "Gangs that this rollout has interrupted.",
+    {Type::kGauge, "driverupgrade_rollout_gangs_interrupted", "Number of gangs that this rollout has interrupted.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->interrupted);
      }},
-    {Type::kGauge, "driverupgrade_rollout_gang_interruptions", "Interruptions of gangs that this rollout has caused.",
+    {Type::kGauge, "driverupgrade_rollout_gang_interruptions",
+     "Number of gang interruptions that this rollout has caused.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->caused);
      }},
-    {Type::kGauge, "driverupgrade_leader", "Whether this replica leads.",
+    {Type::kGauge, "driverupgrade_leader", "1 if this replica is the leader, otherwise 0.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.leading) to.Add(*from.leading);
      }},
-    {Type::kGauge, "driverupgrade_last_progress_timestamp_seconds", "When a node last entered a state.",
+    {Type::kGauge, "driverupgrade_last_progress_timestamp_seconds", "Unix time at which a node last entered a state.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.last_progress) to.Add(absl::ToDoubleSeconds(*from.last_progress - absl::UnixEpoch()));
      }},
-    {Type::kCounter, "driverupgrade_transitions_total", "States left and entered.", AddTransitions},
-    {Type::kHistogram, "driverupgrade_node_duration_seconds", "How long nodes were in a state, and upgrades took.",
-     AddNodeDurations},
-    {Type::kCounter, "driverupgrade_evictions_total", "Evictions asked for, by the answer.", AddEvictions},
-    {Type::kCounter, "driverupgrade_driver_pods_deleted_total", "Driver pods deleted in order to be replaced.",
+    {Type::kCounter, "driverupgrade_transitions_total",
+     "Total number of state transitions by the states left and entered.", AddTransitions},
+    {Type::kHistogram, "driverupgrade_node_duration_seconds",
+     "Time that nodes spent in a state, and time of whole upgrades, in seconds, by phase.", AddNodeDurations},
+    {Type::kCounter, "driverupgrade_evictions_total", "Total number of eviction requests by result.", AddEvictions},
+    {Type::kCounter, "driverupgrade_driver_pods_deleted_total", "Total number of driver pods deleted to be replaced.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.driver_pods_deleted)); }},
-    {Type::kCounter, "driverupgrade_gang_interruptions_total", "Interruptions of gangs.",
+    {Type::kCounter, "driverupgrade_gang_interruptions_total", "Total number of gang interruptions.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.gang_interruptions)); }},
-    {Type::kCounter, "driverupgrade_node_errors_total", "Requests for a node that failed, by the status.",
+    {Type::kCounter, "driverupgrade_node_errors_total", "Total number of failed requests for nodes by status code.",
      AddNodeErrors},
-    {Type::kCounter, "driverupgrade_conflicts_total", "Requests for a node that met somebody else's change.",
+    {Type::kCounter, "driverupgrade_conflicts_total",
+     "Total number of requests for nodes that conflicted with a change by another client.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.conflicts)); }},
     {Type::kCounter, "driverupgrade_unknown_outcomes_total",
-     "Requests for a node of which it is not known whether they were carried out.",
+     "Total number of requests for nodes with an unknown outcome.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.unknown_outcomes)); }},
-    {Type::kHistogram, "driverupgrade_reconcile_seconds", "How long passes over the cluster took.",
+    {Type::kHistogram, "driverupgrade_reconcile_seconds", "Duration of the passes over the cluster in seconds.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(from.reconcile_seconds); }},
-    {Type::kCounter, "driverupgrade_reconcile_errors_total", "Passes that could not be made.",
+    {Type::kCounter, "driverupgrade_reconcile_errors_total", "Total number of failed passes.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.reconcile_errors)); }},
 };
 
-constexpr Description kBuildInfo = {Type::kGauge, "driverupgrade_build_info", "1; the version is in the label.",
-                                    nullptr};
+constexpr Description kBuildInfo = {Type::kGauge, "driverupgrade_build_info",
+                                    "Always 1; the label contains the version.", nullptr};
 
 // Metrics of the process, without a driver.
 constexpr Description kApiRequests = {Type::kCounter, "driverupgrade_api_requests_total",
-                                      "Requests to the API server, by what they were and how they ended.", nullptr};
+                                      "Total number of requests to the API server by verb, resource and status code.",
+                                      nullptr};
 constexpr Description kApiRequestSeconds = {Type::kHistogram, "driverupgrade_api_request_seconds",
-                                            "How long the API server took to answer.", nullptr};
+                                            "Response time of the API server in seconds, by verb.", nullptr};
 constexpr Description kWatchRestarts = {Type::kCounter, "driverupgrade_watch_restarts_total",
-                                        "Watches that ended and were begun again, by why.", nullptr};
+                                        "Total number of restarted watches by reason.", nullptr};
 
 MetricFamily FamilyOf(const Description& description) {
   return {.name = description.name, .help = description.help, .type = description.type};

@@ -188,7 +188,7 @@ TEST_CASE("An evacuation that a disruption budget blocks is explained by that bu
   rollout.world().ChangeDriver("driver:2");
   rollout.RollUntilExplained(rollout.node(), "refused by disruption budget web");
   ExpectNames(rollout.Explained(rollout.node()),
-              {"DisruptionBudget: ", "disruption budget web: allows 0", "it never allows one"});
+              {"DisruptionBudget: ", "disruption budget web: allows 0", "it never allows an eviction"});
   CheckPicture("budget", rollout.Picture(rollout.node()));
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("A rollout that is paused is explained by the policy", "[troubles]") {
     return std::all_of(nodes.begin(), nodes.end(),
                        [](const auto& node) { return node.second.state == "upgrade-required"; });
   });
-  ExpectNames(rollout.Explained(rollout.node()), {"Paused: ", "opened by a person"});
+  ExpectNames(rollout.Explained(rollout.node()), {"Paused: ", "opened by an administrator"});
   CheckPicture("paused", rollout.Picture(rollout.node()));
 }
 

@@ -31,13 +31,13 @@ constexpr std::size_t kEventsShown = 12;
 std::string_view OpenedBy(GateOpener opener) {
   switch (opener) {
     case GateOpener::kRollout: return "the rollout itself";
-    case GateOpener::kAdministrator: return "a person";
+    case GateOpener::kAdministrator: return "an administrator";
     case GateOpener::kOtherOperator: return "another operator";
-    case GateOpener::kWorkloads: return "the pods on the node, and whoever owns them";
+    case GateOpener::kWorkloads: return "the pods on the node, or their owners";
     case GateOpener::kDriver: return "the driver's pods";
     case GateOpener::kClock: return "time alone";
   }
-  return "nobody";
+  return "nothing";
 }
 
 std::string Moment(absl::Time time, absl::Time now) {
@@ -63,11 +63,11 @@ Section StateOf(const Request& request, const NodeStatus& status, const Node& no
     const auto by = node.annotations.find(std::string(driverupgrade::kCordonedByAnnotation));
     const bool before_us = marks.initially_unschedulable.present();
     section.lines.push_back(by == node.annotations.end() || before_us
-                                ? std::string("cordoned by an administrator: no upgrade lifts that")
+                                ? std::string("cordoned by an administrator; upgrades keep the cordon")
                                 : Printable(fmt::format("cordoned for {}", by->second)));
   }
   if (marks.skip_upgrade.value()) section.lines.emplace_back("has the skip label");
-  if (marks.upgrade_requested.value()) section.lines.emplace_back("an upgrade of it is requested");
+  if (marks.upgrade_requested.value()) section.lines.emplace_back("an upgrade is requested");
   if (marks.safe_load.present()) section.lines.emplace_back("its driver waits for a safe load");
   if (const auto& failures = marks.failures.value()) {
     section.lines.push_back(fmt::format("failed {} time{}, last {}", failures->count, failures->count == 1 ? "" : "s",
@@ -115,7 +115,7 @@ const PodFacts* FactsOf(const Request& request, const Pod& pod) {
 std::string Owner(const Pod& pod) {
   if (pod.mirror) return "a static pod";
   const driverupgrade::OwnerReference* owner = driverupgrade::ControllerOf(pod);
-  return owner == nullptr ? "no controller: nobody replaces it" : fmt::format("{} {}", owner->kind, owner->name);
+  return owner == nullptr ? "no controller, so it is not replaced" : fmt::format("{} {}", owner->kind, owner->name);
 }
 
 // Names the other pods that count in the budget.
@@ -131,7 +131,7 @@ std::string Sharing(const Request& request, const Pod& pod, const PodDisruptionB
     }
   }
   if (others > kPodsShown) names += fmt::format(" and {} more", others - kPodsShown);
-  return others == 0 ? "no other pod that is known shares it" : fmt::format("shared with {}", names);
+  return others == 0 ? "not shared with any known pod" : fmt::format("shared with {}", names);
 }
 
 void AddBudgets(const Request& request, const Budgets& budgets, const Pod& pod, std::vector<std::string>& lines) {
@@ -139,7 +139,7 @@ void AddBudgets(const Request& request, const Budgets& budgets, const Pod& pod, 
     lines.push_back(Printable(fmt::format("  disruption budget {}: allows {}, {} healthy, {} needed; {}{}",
                                           budget->name, budget->disruptions_allowed, budget->current_healthy,
                                           budget->desired_healthy, Sharing(request, pod, *budget),
-                                          budgets.NeverAllows(*budget) ? "; it never allows one" : "")));
+                                          budgets.NeverAllows(*budget) ? "; it never allows an eviction" : "")));
   }
 }
 
@@ -157,13 +157,13 @@ void AddPod(const Request& request, const Budgets& budgets, const Pod& pod, std:
   lines.push_back(Printable(fmt::format("{}: {}", pod.ref.ToString(), Owner(pod))));
   const PodFacts* facts = FactsOf(request, pod);
   if (pod.deletion_timestamp) {
-    lines.push_back(
-        fmt::format("  is being deleted, with an end at {}", Moment(*pod.deletion_timestamp, request.question.at)));
+    lines.push_back(fmt::format("  is being deleted, grace period ends at {}",
+                                Moment(*pod.deletion_timestamp, request.question.at)));
   }
   if (facts != nullptr) {
     std::string finalizers;
     for (const std::string& finalizer : facts->finalizers) finalizers += (finalizers.empty() ? "" : ", ") + finalizer;
-    if (!finalizers.empty()) lines.push_back(Printable(fmt::format("  held by the finalizers {}", finalizers)));
+    if (!finalizers.empty()) lines.push_back(Printable(fmt::format("  kept by the finalizers {}", finalizers)));
     lines.push_back(fmt::format("  grace period {}", Age(absl::Seconds(facts->grace_seconds))));
   }
   AddBudgets(request, budgets, pod, lines);

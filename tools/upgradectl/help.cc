@@ -124,16 +124,15 @@ std::string OptionsOfKubectl(const Request& request) {
 std::optional<Advice> OfStuckContainer(const PodFacts& facts, const Commands& commands) {
   for (const WaitingContainer& waiting : facts.waiting) {
     if (waiting.reason == "CrashLoopBackOff") {
-      return Advice{
-          .text = fmt::format("Container {} of the driver crashes: its last log has the reason. A driver that does "
-                              "not load on this kernel needs another version.",
-                              waiting.container),
-          .commands = {commands.DriverPod("logs --previous -c " + waiting.container),
-                       commands.DriverPod("describe pod")}};
+      return Advice{.text = fmt::format("Container {} of the driver keeps crashing: its last log shows the reason. If "
+                                        "the driver does not support this kernel, use another version.",
+                                        waiting.container),
+                    .commands = {commands.DriverPod("logs --previous -c " + waiting.container),
+                                 commands.DriverPod("describe pod")}};
     }
     if (waiting.reason.find("Image") != std::string::npos) {
       return Advice{
-          .text = fmt::format("The image of container {} cannot be pulled: correct its name, or the pull secret.",
+          .text = fmt::format("The image of container {} cannot be pulled: correct its name or the pull secret.",
                               waiting.container),
           .commands = {commands.DriverPod("describe pod"), commands.DriverDaemonSets()}};
     }
@@ -143,9 +142,8 @@ std::optional<Advice> OfStuckContainer(const PodFacts& facts, const Commands& co
 
 // This does not resolve itself by waiting, either.
 Advice OfFailedRequest(const NodeStatus& node) {
-  return {.text = fmt::format("The operator's last request failed: {}. If it is refused, a webhook, an admission "
-                              "policy or a missing right is the "
-                              "cause.",
+  return {.text = fmt::format("The operator's last request failed: {}. If it was refused, the cause is a webhook, an "
+                              "admission policy or a missing permission.",
                               Printable(node.request_failure)),
           .commands = {"kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
                        "kubectl get validatingadmissionpolicies"},
@@ -154,13 +152,13 @@ Advice OfFailedRequest(const NodeStatus& node) {
 
 // The driver pod of a node that is done is up to date, so nothing replaces it.
 Advice OfDone(const Commands& commands, const NodeStatus& node) {
-  if (node.moves) return {.text = "Nothing is needed: the next pass of the operator moves the node."};
+  if (node.moves) return {.text = "No action is needed: the operator's next pass moves the node on."};
   if (node.state != driverupgrade::UpgradeState::kDone || node.pod.empty() || node.pod_ready) {
-    return {.text = "Nothing is needed."};
+    return {.text = "No action is needed."};
   }
   return {.text =
-              "The driver is up to date, but it is not Ready. Remove the cause; then restart the driver: request an "
-              "upgrade, or label the node.",
+              "The driver is up to date but not Ready. Remove the cause, then restart the driver: request an upgrade, "
+              "or label the node.",
           .commands = {commands.DriverPod("describe pod"), commands.DriverPod("logs --all-containers"),
                        commands.OnNode("request"), commands.LabelState("upgrade-required")}};
 }
@@ -170,8 +168,8 @@ void AddDeadline(const Request& request, const Gate& gate, Advice& help) {
   if (!gate.fails_at || *gate.fails_at <= request.question.at) return;
   const absl::Duration left = *gate.fails_at - request.question.at;
   if (left > kFailsSoon) return;
-  help.text += fmt::format(" The node fails in {} unless this ends; a longer timeout in the policy gives it more time.",
-                           Age(left));
+  help.text += fmt::format(
+      " The node fails in {} unless this is resolved; a longer timeout in the policy gives it more time.", Age(left));
 }
 
 // Other advice helps only once an operator runs. `any` is true if there is other advice.

@@ -7,13 +7,13 @@ import (
 // The metrics of a Collector, same as those of the native operators in docs/monitoring.md.
 var (
 	nodesMetric = prometheus.NewDesc("driverupgrade_nodes",
-		"Nodes that have a driver pod or a state label, by state; `unknown` for none.", []string{"driver", "state"}, nil)
+		"Number of nodes with a driver pod or a state label, by state; `unknown` without a state.", []string{"driver", "state"}, nil)
 	blockedMetric = prometheus.NewDesc("driverupgrade_nodes_blocked",
-		"Nodes that wait, by the reason.", []string{"driver", "reason"}, nil)
+		"Number of waiting nodes by reason.", []string{"driver", "reason"}, nil)
 	slotsMetric = prometheus.NewDesc("driverupgrade_budget_slots",
-		"Nodes that count for maxParallelUpgrades.", []string{"driver", "kind"}, nil)
+		"Number of nodes that count for maxParallelUpgrades.", []string{"driver", "kind"}, nil)
 	unavailableMetric = prometheus.NewDesc("driverupgrade_budget_unavailable",
-		"Nodes that count for maxUnavailable.", []string{"driver", "kind"}, nil)
+		"Number of nodes that count for maxUnavailable.", []string{"driver", "kind"}, nil)
 )
 
 // allStates exist for every driver, so that a state without nodes is reported as zero.

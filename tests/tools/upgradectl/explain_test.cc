@@ -54,7 +54,7 @@ TEST_CASE("Each trouble has its cause and the command that helps") {
   CheckNames(Explained("cordoned"), {"Cordoned: ", "cordoned by an administrator", "kubectl uncordon cordoned\n"});
   CheckNames(Explained("skipped"), {"SkipLabel: ", "upgradectl unskip skipped\n"});
   CheckNames(Explained("waiting"), {"MaxParallel: ", "upgradectl status\n"});
-  CheckNames(Explained("done-1"), {"Waits for\n  nothing\n", "Nothing is needed."});
+  CheckNames(Explained("done-1"), {"Waits for\n  nothing\n", "No action is needed."});
 }
 
 TEST_CASE("A node that another driver has is explained by that one") {
@@ -67,7 +67,7 @@ TEST_CASE("A node that another driver has is explained by that one") {
 TEST_CASE("A rollout that the policy stops is explained by the policy") {
   const ScratchFile paused("{autoUpgrade: true, paused: true}");
   CheckNames(Explained("waiting", {"--policy", paused.path()}),
-             {"Paused: ", "opened by a person", "upgradectl resume\n"});
+             {"Paused: ", "opened by an administrator", "upgradectl resume\n"});
   const ScratchFile frozen("autoUpgrade: false");
   CheckNames(
       Explained("waiting", {"--policy", frozen.path()}),
@@ -137,9 +137,9 @@ TEST_CASE("W23: windows that never open, and a stage without nodes, are an admin
   CHECK(HelpFor(*request, node).text.starts_with("Change windows, closed or finishBy"));
   node.gate->reason = driverupgrade::GateReason::kStage;
   node.gate->count = driverupgrade::GateCount{};
-  CHECK(HelpFor(*request, node).text.starts_with("No node of the open stage counts"));
+  CHECK(HelpFor(*request, node).text.starts_with("The open stage has no node that counts"));
   node.gate->count->limit = 1;
-  CHECK(HelpFor(*request, node).text.starts_with("Wait for the nodes that go before it"));
+  CHECK(HelpFor(*request, node).text.starts_with("Wait for the nodes ahead of it"));
 }
 
 TEST_CASE("W23: a group that never fits, and a node that is about to fail, are called so") {
@@ -150,7 +150,7 @@ TEST_CASE("W23: a group that never fits, and a node that is about to fail, are c
       .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kMaxUnavailable,
                                   .subject = driverupgrade::GateSubject(driverupgrade::GateSubjectKind::kGroup, "", ""),
                                   .count = driverupgrade::GateCount{.used = 4, .limit = 3}}};
-  CHECK(HelpFor(*request, node).text.starts_with("Its 4 nodes start together, and never fit into 3"));
+  CHECK(HelpFor(*request, node).text.starts_with("Its 4 nodes start together and exceed the limit of 3"));
   node.gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kDriverPodNotReady,
                                   .fails_at = request->question.at + absl::Minutes(2)};
   CHECK(HelpFor(*request, node).text.find("The node fails in 2m unless this ends") != std::string::npos);
@@ -164,7 +164,7 @@ TEST_CASE("W23: a driver that crashes, and an image that cannot be pulled, have 
   const NodeStatus node{.name = "n1",
                         .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kDriverPodNotReady},
                         .pod = "gpu-operator/driver-1"};
-  CHECK(HelpFor(*request, node).text.starts_with("Look at the driver pod"));
+  CHECK(HelpFor(*request, node).text.starts_with("Check the image and the log of the driver pod"));
   PodFacts& facts = request->facts.pods["gpu-operator/driver-1"];
   facts.waiting = {{.container = "nvidia-driver-ctr", .reason = "CrashLoopBackOff"}};
   CHECK(HelpFor(*request, node).text.starts_with("Container nvidia-driver-ctr of the driver crashes"));

@@ -39,13 +39,13 @@ TEST_CASE("Advice goes by the cause, not only by the name of the gate") {
   const DriverIdentity gpu = DriverIdentity::Create("nvidia.com", "gpu").value();
   const OperatorCommands commands(gpu);
   Gate stage{.reason = GateReason::kStage, .detail = ""};
-  CHECK(AdviceFor(gpu, stage, "n1", commands).text.starts_with("Wait for the nodes that go before it"));
+  CHECK(AdviceFor(gpu, stage, "n1", commands).text.starts_with("Wait for the nodes ahead of it"));
   stage.count = GateCount{.used = 0, .limit = 0};
-  CHECK(AdviceFor(gpu, stage, "n1", commands).text.starts_with("No node of the open stage counts"));
+  CHECK(AdviceFor(gpu, stage, "n1", commands).text.starts_with("The open stage has no node that counts"));
   Gate group{.reason = GateReason::kMaxParallel, .detail = ""};
   group.subject.emplace(GateSubjectKind::kGroup, "", "");
   group.count = GateCount{.used = 4, .limit = 3};
-  CHECK(AdviceFor(gpu, group, "n1", commands).text.starts_with("Its 4 nodes start together, and never fit into 3"));
+  CHECK(AdviceFor(gpu, group, "n1", commands).text.starts_with("Its 4 nodes start together and exceed the limit of 3"));
   Gate approval{.reason = GateReason::kApproval, .detail = ""};
   approval.subject.emplace(GateSubjectKind::kApproval, "", "canary@5d4c9");
   CHECK(AdviceFor(gpu, approval, "", commands).commands.back() == "upgradectl approve canary");

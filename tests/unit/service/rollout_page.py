@@ -53,7 +53,7 @@ BUDGET_GATE = gate("DisruptionBudget", "Workloads", detail="shop/web-0: refused 
                    advice="Find out why the budget web allows no disruption. A missing replica is the usual cause.",
                    commands=["kubectl get pdb -n shop", "kubectl describe pod -n shop web-0"])
 FAILED_GATE = gate("Failed", "Administrator", detail="gpu-operator/driver-7 restarts: CrashLoopBackOff",
-                   advice="Remove the cause, which the history shows. Then retry the node.",
+                   advice="Remove the cause shown in the history, then retry the node.",
                    commands=["upgradectl retry NODE"])
 SLOT_GATE = gate("MaxParallel", "Rollout", detail="maxParallelUpgrades: 2 of 2 slots are taken; place 1 in the queue",
                  count={"used": 2, "limit": 2}, place=1)

@@ -100,7 +100,7 @@ TEST_CASE("A node that waits shows its gate as data, since when, and what helps"
       CHECK(gate["subject"]["kind"] == "Approval");
       CHECK(gate.HasMember("since"));
       CHECK(gate["commands"][1] == "upgradectl approve canary");
-      CHECK(gate["advice"] == "Look at the upgraded nodes. If they are well, approve.");
+      CHECK(gate["advice"] == "Check the upgraded nodes. If they are healthy, approve the stage.");
       CHECK(document["pools"][0]["rollout"]["waitsFor"]["reason"] == "Approval");
     }
   }

@@ -265,7 +265,7 @@ TEST_CASE("A rollout that is halted is explained by the halt, also when the ledg
       {"delete", "configmap", "nvidia-gpu-driver-upgrade", "--namespace=" + rollout.world().driver_ns()});
   const std::string lost = rollout.Picture(rollout.other_node());
   ExpectNames(lost, {"not read: the record of the rollout: the ledger world-driver/nvidia-gpu-driver-upgrade has none",
-                     "whether the rollout was halted before cannot be told"});
+                     "it is not known whether the rollout was halted before"});
   CheckPicture("ledger-lost", lost);
 }
 

@@ -69,8 +69,8 @@ bool IsAdmitted(const NodeMarks& marks) {
 absl::StatusOr<NodeChange> Skip(const Request& request, const Node& node, const NodeMarks& marks) {
   if (marks.skip_upgrade.value()) return NodeChange{.what = "has the skip label already"};
   if (IsAdmitted(marks)) {
-    return Refuse(node, fmt::format("is in {}: the skip label counts before admission only; autoUpgrade: false stops "
-                                    "this node with all others",
+    return Refuse(node, fmt::format("is in {}: the skip label has an effect only before admission; autoUpgrade: false "
+                                    "stops this node and all others",
                                     driverupgrade::ToString(*marks.State())));
   }
   return SetLabel(node, request.question.identity.SkipUpgradeLabel(), "true");
@@ -84,7 +84,7 @@ absl::StatusOr<NodeChange> Unskip(const Request& request, const Node& node, cons
 
 absl::StatusOr<NodeChange> Retry(const Request& request, const Node& node, const NodeMarks& marks) {
   if (marks.State() == UpgradeState::kUpgradeRequired) return NodeChange{.what = "waits for its turn already"};
-  if (marks.State() != UpgradeState::kFailed) return Refuse(node, "has not failed, so that there is nothing to retry");
+  if (marks.State() != UpgradeState::kFailed) return Refuse(node, "has not failed, so there is nothing to retry");
   return SetLabel(node, request.question.identity.StateLabel(),
                   std::string(driverupgrade::ToLabelValue(UpgradeState::kUpgradeRequired)));
 }
@@ -114,7 +114,7 @@ std::vector<std::string> PodsAtRisk(const Request& request, const Node& node) {
 
 absl::StatusOr<NodeChange> ReleaseLoad(const Request& request, const Node& node, const NodeMarks& marks) {
   if (!marks.safe_load.present()) return NodeChange{.what = "no driver waits to be loaded"};
-  if (!node.unschedulable) return Refuse(node, "is not cordoned: workloads could come while the driver is loaded");
+  if (!node.unschedulable) return Refuse(node, "is not cordoned: workloads could start while the driver is loaded");
   const std::vector<std::string> pods = PodsAtRisk(request, node);
   if (!pods.empty()) {
     return Refuse(node, fmt::format("is not evacuated: {}{}", pods.front(),
@@ -182,14 +182,14 @@ absl::StatusOr<Change> ChangePolicy(const Request& request, bool pause) {
   if (!request.place.policy || !request.facts.policy) {
     return absl::NotFoundError(
         fmt::format("{}: there is no such custom resource: the operator reads its policy from a file; set `paused: {}` "
-                    "there, and start the operator anew",
+                    "there, and restart the operator",
                     request.place.policy ? request.place.policy->ToString() : "policy", pause));
   }
   const PolicyResource& resource = *request.place.policy;
   const PolicyObject& policy = *request.facts.policy;
   if (policy.section_json.empty()) {
     return absl::FailedPreconditionError(
-        fmt::format("{}: has no upgrade policy, so that nothing is upgraded", resource.ToString()));
+        fmt::format("{}: has no upgrade policy, so nothing is upgraded", resource.ToString()));
   }
   Change change;
   if (IsPaused(policy) == pause) {
@@ -293,8 +293,8 @@ absl::Status WhyNotWaitedFor(const driverupgrade::RolloutPolicy& rollout, const 
         fmt::format("{}: is the last stage, and the rollout is not halted: no node waits for its approval", name));
   }
   if (stage->approval == driverupgrade::Approval::kManual) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      fmt::format("{}: has approval: Automatic, and the rollout is not halted: the next stage begins without one", name));
+  return absl::FailedPreconditionError(fmt::format(
+      "{}: has approval: Automatic, and the rollout is not halted: the next stage starts without an approval", name));
 }
 
 bool AwaitsApprovalOf(const driverupgrade::RolloutStatus& status, const std::string& stage) {
@@ -307,15 +307,15 @@ bool AwaitsApprovalOf(const driverupgrade::RolloutStatus& status, const std::str
 absl::StatusOr<Change> Approve(const Request& request, const std::string& stage) {
   const auto& rollout = request.question.policy.rollout;
   if (!rollout || !IsStage(*rollout, stage)) {
-    return absl::FailedPreconditionError(
-        fmt::format("{}: the policy has no such stage{}", Printable(stage),
-                    request.policy_source.empty() ? ": --policy or --policy-resource says where the policy is" : ""));
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: the policy has no such stage{}", Printable(stage),
+        request.policy_source.empty() ? ": set --policy or --policy-resource to the location of the policy" : ""));
   }
   const absl::StatusOr<driverupgrade::whatif::Report> report = driverupgrade::whatif::Answer(request.question);
   if (!report.ok()) return report.status();
   const std::vector<const driverupgrade::DaemonSet*> sets = DriverDaemonSets(request);
   if (sets.empty() || !report->rollout || report->rollout->revision.empty()) {
-    return absl::FailedPreconditionError("it cannot be told which revision of the driver is being rolled out");
+    return absl::FailedPreconditionError("the revision of the driver that is being rolled out is not known");
   }
   const auto record = driverupgrade::internal::ParseRecord(request.question.rollout_record).record;
   if (report->rollout->halted && record.halt && !record.halt->stage.empty() && record.halt->stage != stage) {
@@ -331,10 +331,11 @@ absl::StatusOr<Change> Approve(const Request& request, const std::string& stage)
       std::any_of(sets.begin(), sets.end(), [&](const auto* set) { return HasApproval(*set, request, approval); });
   Change change;
   if (request.question.rollout_record.value_or("").empty()) {
-    change.notes.push_back(Printable(NoRecord(request) + ": whether the rollout was halted before cannot be told."));
+    change.notes.push_back(Printable(NoRecord(request) + ": it is not known whether the rollout was halted before."));
   }
   if (!is_approved && !report->rollout->halted && !AwaitsApprovalOf(*report->rollout, stage)) {
-    change.notes.push_back(Printable(fmt::format("stage {} has not soaked yet: the approval counts once it has", stage)));
+    change.notes.push_back(
+        Printable(fmt::format("stage {} has not soaked yet; the approval takes effect after the soak", stage)));
   }
   if (!is_approved) {
     change.patches.push_back(Give(request, *sets.front(), approval));
@@ -342,7 +343,7 @@ absl::StatusOr<Change> Approve(const Request& request, const std::string& stage)
     change.notes.push_back(Printable(fmt::format("{} is approved already", approval)));
   } else {
     change.notes.emplace_back(
-        "The approval was there before the halt, so it does not lift it. It is taken back now; approve again in a "
+        "The approval was set before the halt, so it does not lift the halt. It is removed now; approve again in a "
         "minute.");
     for (const auto* set : sets) {
       if (HasApproval(*set, request, approval)) change.patches.push_back(TakeBack(request, *set, approval));
@@ -371,7 +372,7 @@ absl::Status CheckAnswer(const Patch& patch, const PolicyResource& resource, std
   }
   if (value != nullptr && Find(*value, {patch.expected_field.c_str()}) != nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format(
-      "{}: the server dropped `{}`, as the resource's schema does not have it; autoUpgrade: false stops all",
+      "{}: the server dropped `{}`, because the resource's schema does not have it; autoUpgrade: false stops all",
       resource.ToString(), patch.expected_field));
 }
 

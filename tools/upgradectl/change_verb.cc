@@ -30,7 +30,7 @@ absl::Status RefuseUnread(const Options& options, const Request& request) {
     const bool is_missing = note.find(": 404: ") != std::string::npos;
     if (!is_missing) {
       return absl::PermissionDeniedError(
-          fmt::format("{}: {} has to know that; nothing was written", note, options.verb));
+          fmt::format("{}: {} needs that information; nothing was written", note, options.verb));
     }
   }
   return absl::OkStatus();
@@ -52,7 +52,7 @@ absl::StatusOr<Options> WithoutPolicy(Options options) {
 absl::StatusOr<bool> MayWrite(const Options& options, const Streams& streams) {
   if (options.yes || options.dry_run == "server") return true;
   if (!streams.interactive) {
-    return absl::FailedPreconditionError("--yes: is needed where nobody can be asked; nothing was written");
+    return absl::FailedPreconditionError("--yes: required if standard input is not a terminal; nothing was written");
   }
   streams.out << "Write this? [y/N] " << std::flush;
   std::string answer;
@@ -70,12 +70,13 @@ absl::Status Send(HttpTransport& transport, const Patch& patch, const Options& o
   const absl::StatusOr<HttpResponse> answer = transport.Send({.deadline = absl::Now() + absl::Minutes(1)}, message);
   if (!answer.ok()) return answer.status();
   if (answer->status == 409) {
-    return absl::AbortedError(fmt::format("{}: has changed since it was read; begin anew", patch.path));
+    return absl::AbortedError(fmt::format("{}: has changed since it was read; run the command again", patch.path));
   }
   if (answer->status < 200 || answer->status >= 300) {
     const auto status = driverupgrade::ParseApiStatus(answer->body);
-    return absl::PermissionDeniedError(fmt::format("patch {}: {}: {}", patch.path, answer->status,
-                                                   status ? status->message : "no answer of an API server"));
+    return absl::PermissionDeniedError(
+        fmt::format("patch {}: {}: {}", patch.path, answer->status,
+                    status ? status->message : "the response is not from an API server"));
   }
   if (!request.place.policy) return absl::OkStatus();
   return CheckAnswer(patch, *request.place.policy, answer->body);

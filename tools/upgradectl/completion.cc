@@ -160,7 +160,7 @@ std::string Manual(const std::string& description, const std::vector<Verb>& verb
 
 absl::StatusOr<int> RunCompletion(const Options& options, const Streams& streams) {
   Options ignored;
-  CLI::App app{"Shows where a driver upgrade stands, why a node waits and what would happen next."};
+  CLI::App app{"Shows the progress of a driver upgrade, why a node waits, and what would happen next."};
   Describe(app, ignored);
   const std::vector<Verb> verbs = VerbsOf(app);
   if (options.shell == "bash") streams.out << Bash(verbs);

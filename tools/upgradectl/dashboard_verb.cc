@@ -61,8 +61,8 @@ class Admission {
   static Page Refused() {
     return {.status = 403,
             .body =
-                "Open the address that `upgradectl dashboard` has printed. It works once; start the command again for "
-                "another browser.\n"};
+                "Open the address that `upgradectl dashboard` has printed. It works only once; start the command again "
+                "for another browser.\n"};
   }
 
   const std::string key_ = Secret();

@@ -184,7 +184,8 @@ std::vector<std::string> LiveView::Troubles() const {
     if (!followed->trouble.empty()) {
       troubles.push_back(followed->trouble);
     } else if (!followed->listed) {
-      troubles.push_back(fmt::format("watch {} {}: no answer yet", followed->of.group_version, followed->of.resource));
+      troubles.push_back(
+          fmt::format("watch {} {}: no response yet", followed->of.group_version, followed->of.resource));
     }
   }
   return troubles;

@@ -69,7 +69,7 @@ absl::StatusOr<std::string> OperatorDoor::TokenFor(const LeaseFact& lease) {
   json::Document document;
   document.Parse<json::kParseIterativeFlag>(answer->body.data(), answer->body.size());
   const std::string token = document.HasParseError() ? "" : Text(document, {"status", "token"});
-  if (token.empty()) return absl::UnavailableError(fmt::format("{}: the answer has no token", attempted));
+  if (token.empty()) return absl::UnavailableError(fmt::format("{}: the response has no token", attempted));
   token_ = {.account = account, .text = token, .renew_at = absl::Now() + kTokenLasts / 2};
   return token;
 }

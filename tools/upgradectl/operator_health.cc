@@ -25,7 +25,7 @@ std::string OperatorTrouble(const Request& request) {
     const std::string since =
         fmt::format("{} ({})", driverupgrade::whatif::TimeText(lease->renewed), Age(at - lease->renewed));
     if (lease->holder.empty() && at > lease->renewed + kSkewMax) {
-      return fmt::format("no operator has led since {}: nothing will happen", since);
+      return fmt::format("there has been no leader since {}: nothing will happen", since);
     }
     if (IsSilent(*lease, at)) {
       return fmt::format("no operator has renewed its Lease since {}: nothing will happen", since);

@@ -56,7 +56,7 @@ bool BoolAt(const JsonField& object, std::string_view key) {
 driverupgrade::UpgradeState StateAt(const JsonField& object, std::string_view key) {
   const JsonField field = object.Member(key);
   const auto state = driverupgrade::ParseUpgradeState(field.String());
-  if (!state) field.Fail("is no state");
+  if (!state) field.Fail("is not a state");
   return state.value_or(driverupgrade::UpgradeState::kUnknown);
 }
 
@@ -237,7 +237,7 @@ absl::StatusOr<OperatorView> ParseOperatorView(std::string_view document, const 
   std::string error;
   const JsonField root(parsed.root(), error);
   if (StringAt(root, "apiVersion") != "driverupgrade/v1" || StringAt(root, "kind") != "Rollout") {
-    return Malformed("is no Rollout of driverupgrade/v1");
+    return Malformed("is not a Rollout of driverupgrade/v1");
   }
   OperatorView view{.at = TimeAt(root, "at").value_or(absl::InfinitePast()),
                     .leads = BoolAt(root, "leader"),

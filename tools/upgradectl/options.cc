@@ -20,14 +20,16 @@ CLI::App& Add(CLI::App& app, const std::string& name, const std::string& what, c
 }
 
 void AddSource(CLI::App& verb, Options& options) {
-  auto* source = verb.add_option_group("Cluster", "Which cluster; the file that KUBECONFIG names if absent");
-  source->add_option("--cluster", options.source.cluster,
-                     "file with the output of kubectl get nodes,pods,daemonsets,controllerrevisions,nodemaintenances,"
-                     "leases -A -o json; - is standard input");
+  auto* source = verb.add_option_group(
+      "Cluster", "Cluster to read or change (default: the kubeconfig file that KUBECONFIG names)");
+  source->add_option(
+      "--cluster", options.source.cluster,
+      "file with the output of kubectl get nodes,pods,daemonsets,controllerrevisions,nodemaintenances,leases -A -o "
+      "json; - for standard input");
   source->add_option("--kubeconfig", options.source.kubeconfig, "kubeconfig file");
-  source->add_flag("--in-cluster", options.source.in_cluster, "the cluster whose pod this is");
+  source->add_flag("--in-cluster", options.source.in_cluster, "use the cluster in which this pod runs");
   source->require_option(0, 1);
-  verb.add_option("--context", options.source.context, "context of the kubeconfig; its current one if absent");
+  verb.add_option("--context", options.source.context, "context of the kubeconfig (default: its current context)");
   verb.add_flag("--allow-exec", options.source.allow_exec, "run the credential plugin that the kubeconfig names");
 }
 
@@ -45,8 +47,8 @@ void AddDriver(CLI::App& verb, Options& options) {
       "--driver-labels", options.driver_labels,
       "selector of the driver's DaemonSets and pods, such as app=driver (default: the labels that its operator uses)");
   verb.add_option("--validation-selector", options.validation_selector,
-                  "pods that must be ready before a node is given back; \"\" is none. If absent, "
-                  "app=nvidia-operator-validator for nvidia.com/gpu, none for other drivers");
+                  "selector of pods that must be ready before a node returns to service; \"\" for none (default: "
+                  "app=nvidia-operator-validator for nvidia.com/gpu, none for other drivers)");
   verb.add_option(
           "--early-validation", options.early_validation,
           "treatment of validation pods that became ready before the new driver pod: Restart deletes them; Ask "
@@ -55,8 +57,8 @@ void AddDriver(CLI::App& verb, Options& options) {
       ->check(CLI::IsMember({"Restart", "Ask", "Count"}));
   verb.add_flag_function(
       "--gpu-pods,!--no-gpu-pods", [&options](std::int64_t count) { options.gpu_pods = count > 0; },
-      "pods that ask for a GPU use the driver, as for nvidia.com/gpu if absent; with --no-gpu-pods, and for other "
-      "drivers, the policy's podDeletion.podSelector alone chooses");
+      "treat pods that request a GPU as users of the driver (default for nvidia.com/gpu); with --no-gpu-pods, and for "
+      "other drivers, only the policy's podDeletion.podSelector selects pods");
   verb.add_option("--resource", options.resources,
                   "name of a resource, such as example.com/fpga; pods that request it use the driver, and pod deletion "
                   "evicts them; repeat the option for several resources")
@@ -65,7 +67,8 @@ void AddDriver(CLI::App& verb, Options& options) {
 
 void AddPolicyResource(CLI::App& verb, Options& options) {
   verb.add_option("--policy-resource", options.policy_resource,
-                  "where the policy stands: nvidia.com/v1/clusterpolicies/cluster-policy:spec.driver.upgradePolicy");
+                  "custom resource and field of the policy, such as "
+                  "nvidia.com/v1/clusterpolicies/cluster-policy:spec.driver.upgradePolicy");
 }
 
 void AddDefaults(CLI::App& verb, Options& options) {
@@ -76,35 +79,38 @@ void AddDefaults(CLI::App& verb, Options& options) {
 }
 
 void AddPolicy(CLI::App& verb, Options& options) {
-  verb.add_option(
-      "--policy", options.policy,
-      "YAML or JSON file: the upgradePolicy section; live: what the operator reports by its Lease, live:NAME "
-      "for one of its engines; if absent, the custom resource's, and where that has none, live");
+  verb.add_option("--policy", options.policy,
+                  "YAML or JSON file with the upgradePolicy section; live: the policy that the operator reports in its "
+                  "Lease; live:NAME: the policy of one of its engines (default: the policy of the custom resource, or "
+                  "live if it has none)");
   AddPolicyResource(verb, options);
   AddDefaults(verb, options);
 }
 
 void AddLedger(CLI::App& verb, Options& options) {
-  verb.add_option("--ledger-namespace", options.ledger_ns, "of the operator's ledger; that of --namespace if absent");
+  verb.add_option("--ledger-namespace", options.ledger_ns,
+                  "namespace of the operator's ledger (default: the value of --namespace)");
   verb.add_option("--ledger-name", options.ledger_name,
-                  "the ConfigMap with the record of a rollout in stages; its operator's usual one if absent");
+                  "name of the ConfigMap with the record of a rollout in stages (default: the usual name of the "
+                  "driver's operator)");
 }
 
 void AddLease(CLI::App& verb, Options& options) {
-  verb.add_option("--lease-namespace", options.lease_ns, "of the operator's Lease; that of --namespace if absent");
+  verb.add_option("--lease-namespace", options.lease_ns,
+                  "namespace of the operator's Lease (default: the value of --namespace)");
   verb.add_option("--lease-name", options.lease_name,
-                  "name of the operator's Lease; the one that ends in DRIVER-driver-upgrade if absent");
+                  "name of the operator's Lease (default: the Lease whose name ends in DRIVER-driver-upgrade)");
 }
 
 void AddWhen(CLI::App& verb, Options& options) {
-  verb.add_option("--at", options.at, "the time of the pass; now if absent")->type_name("RFC3339");
+  verb.add_option("--at", options.at, "time of the pass (default: now)")->type_name("RFC3339");
   verb.add_option("--active-since", options.active_since,
-                  "since when the engine has been at work without a break; long ago if absent")
+                  "time since which the engine has been running without a break (default: long ago)")
       ->type_name("RFC3339");
 }
 
 void AddOutput(CLI::App& verb, Options& options, const std::vector<std::string>& kinds) {
-  verb.add_option("-o,--output", options.output, "how to print it")->check(CLI::IsMember(kinds))->capture_default_str();
+  verb.add_option("-o,--output", options.output, "output format")->check(CLI::IsMember(kinds))->capture_default_str();
 }
 
 void AddRequestor(CLI::App& verb, Options& options) { examples::AddRequestorArguments(verb, options.requestor); }
@@ -124,32 +130,33 @@ void AddNodes(CLI::App& verb, Options& options) {
 }
 
 void AddPlan(CLI::App& app, Options& options) {
-  CLI::App& plan = Add(app, "plan", "What one pass over all nodes would do",
+  CLI::App& plan = Add(app, "plan", "Show what one pass over all nodes would do",
                        "upgradectl plan --cluster dump.json --policy policy.yaml --driver gpu");
   AddReading(plan, options);
   AddOutput(plan, options, {"table", "json"});
 }
 
 void AddStatus(CLI::App& app, Options& options) {
-  CLI::App& status = Add(app, "status", "Where the rollout stands, and each node", "upgradectl status --driver gpu -w");
+  CLI::App& status = Add(app, "status", "Show the progress of the rollout and the state of each node",
+                         "upgradectl status --driver gpu -w");
   AddReading(status, options);
   status.add_flag("-w,--watch", options.watch,
-                  "go on until the rollout is done, or has failed and nothing moves without a person");
+                  "continue until the rollout is done, or has failed and cannot continue without an administrator");
   AddOutput(status, options, {"table", "wide", "json", "yaml"});
 }
 
 void AddExplain(CLI::App& app, Options& options) {
-  CLI::App& explain =
-      Add(app, "explain", "Why one node does not move, and what helps", "upgradectl explain gpu-7 --driver gpu");
+  CLI::App& explain = Add(app, "explain", "Explain why a node is not upgraded, and what helps",
+                          "upgradectl explain gpu-7 --driver gpu");
   AddReading(explain, options);
   AddNodes(explain, options);
 }
 
 void AddDashboard(CLI::App& app, Options& options) {
-  CLI::App& dashboard = Add(app, "dashboard", "The operator's live page of the rollout, on this machine",
+  CLI::App& dashboard = Add(app, "dashboard", "Serve the operator's live page of the rollout on this machine",
                             "upgradectl dashboard --driver gpu");
   AddReading(dashboard, options);
-  dashboard.add_option("--port", options.port, "port of 127.0.0.1; any that is free if absent")
+  dashboard.add_option("--port", options.port, "port on 127.0.0.1 (default: any free port)")
       ->check(CLI::Range(0, 65535));
 }
 
@@ -163,16 +170,18 @@ void Accept(CLI::App& verb, Options& options, std::initializer_list<void (*)(CLI
 }
 
 void AddPolicyFile(CLI::App& verb, Options& options) {
-  verb.add_option("--policy", options.policy,
-                  "YAML or JSON file with the upgradePolicy section, or live; the custom resource's if absent");
+  verb.add_option(
+      "--policy", options.policy,
+      "YAML or JSON file with the upgradePolicy section, or live (default: the policy of the custom resource)");
 }
 
 void AddWriting(CLI::App& verb, Options& options) {
   AddSource(verb, options);
   AddDriver(verb, options);
   AddPolicyResource(verb, options);
-  verb.add_flag("-y,--yes", options.yes, "write without asking");
-  verb.add_option("--dry-run", options.dry_run, "client: only show; server: the server checks it and writes nothing")
+  verb.add_flag("-y,--yes", options.yes, "write without confirmation");
+  verb.add_option("--dry-run", options.dry_run,
+                  "client: only show the changes; server: let the API server validate them without storing them")
       ->check(CLI::IsMember({"none", "client", "server"}))
       ->capture_default_str();
 }
@@ -182,25 +191,28 @@ void AddChanges(CLI::App& app, Options& options) {
     const char* name;
     const char* what;
   };
-  for (const Verb& verb : {Verb{"pause", "Start no further node; nodes in progress finish"},
-                           Verb{"resume", "Let further nodes start again"}}) {
+  for (const Verb& verb : {Verb{"pause", "Pause the rollout: no further node starts, nodes in progress finish"},
+                           Verb{"resume", "Resume a paused rollout"}}) {
     CLI::App& command = Add(app, verb.name, verb.what, fmt::format("upgradectl {} --driver gpu", verb.name));
     AddWriting(command, options);
     Accept(command, options, {AddPolicyFile, AddDefaults, AddLease, AddLedger, AddWhen, AddRequestor});
   }
-  CLI::App& approve = Add(app, "approve", "Let the stage after this one begin, or lift the halt of this one",
+  CLI::App& approve = Add(app, "approve", "Approve a stage: start the next stage, or lift the halt of this stage",
                           "upgradectl approve canary --driver gpu");
   AddWriting(approve, options);
   AddLease(approve, options);
   AddLedger(approve, options);
   AddPolicyFile(approve, options);
   Accept(approve, options, {AddDefaults, AddWhen, AddRequestor});
-  approve.add_option("STAGE", options.stage, "name of a stage; `rest` for the nodes that no stage names")->required();
+  approve
+      .add_option("STAGE", options.stage,
+                  "name of the stage; `rest` is the last stage, with all nodes that no other stage selects")
+      ->required();
   for (const Verb& verb :
-       {Verb{"skip", "Leave nodes out of the rollout, until they are admitted"},
-        Verb{"unskip", "Take nodes into the rollout again"}, Verb{"retry", "Begin anew on nodes that have failed"},
-        Verb{"request", "Upgrade nodes although their driver pods are up to date"},
-        Verb{"release", "Let a driver load that waits on evacuated nodes"}}) {
+       {Verb{"skip", "Exclude nodes that have not started from the rollout"},
+        Verb{"unskip", "Include nodes in the rollout again"}, Verb{"retry", "Retry the upgrade on failed nodes"},
+        Verb{"request", "Upgrade nodes even if their driver pods are up to date"},
+        Verb{"release", "Allow the driver to load on nodes that are already evacuated"}}) {
     CLI::App& command = Add(app, verb.name, verb.what, fmt::format("upgradectl {} gpu-7 --driver gpu", verb.name));
     AddWriting(command, options);
     Accept(command, options, {AddPolicyFile, AddDefaults, AddLease, AddLedger, AddWhen, AddRequestor});
@@ -209,62 +221,65 @@ void AddChanges(CLI::App& app, Options& options) {
 }
 
 void AddPreflight(CLI::App& app, Options& options) {
-  CLI::App& preflight = Add(app, "preflight", "What will be in the way of a rollout that has not begun",
-                            "upgradectl preflight --driver gpu");
+  CLI::App& preflight =
+      Add(app, "preflight", "Find obstacles to a rollout before it starts", "upgradectl preflight --driver gpu");
   AddReading(preflight, options);
-  preflight.add_option("--fail-on", options.fail_on, "the least severity for exit code 4")
+  preflight.add_option("--fail-on", options.fail_on, "lowest severity that causes exit code 4")
       ->check(CLI::IsMember({"error", "warning"}))
       ->capture_default_str();
-  preflight.add_option("--rights", options.rights,
-                       "whether the operator may do what it has to: NAMESPACE/SERVICEACCOUNT, or self for who asks");
+  preflight.add_option(
+      "--rights", options.rights,
+      "also check the permissions of the operator: NAMESPACE/SERVICEACCOUNT, or self for your own permissions");
   AddOutput(preflight, options, {"table", "json"});
 }
 
 void AddDurations(CLI::App& verb, Options& options) {
   verb.add_option("--driver-start", options.driver_start,
-                  "how long a new driver pod takes to be ready; measured on those there are if absent");
+                  "time until a new driver pod is ready (default: measured on the existing driver pods)");
   verb.add_option("--driver-stop", options.driver_stop,
-                  "how long an old driver pod takes to end; if absent, measured by Events, or 2s");
+                  "time until an old driver pod has terminated (default: measured from Events, or 2s)");
   verb.add_option("--pod-start", options.pod_start,
-                  "how long a pod in the place of an evicted one takes to be ready; measured if absent");
+                  "time until the replacement of an evicted pod is ready (default: measured on the existing pods)");
   verb.add_option("--validation", options.validation,
-                  "how long validation takes once the driver is ready; if absent, measured by Events, or 0s");
+                  "duration of the validation after the driver is ready (default: measured from Events, or 0s)");
   verb.add_option("--pod-stop", options.pod_stop,
-                  "how long an evicted pod takes to end; if absent, measured by Events, or 30s");
-  verb.add_option("--jitter", options.jitter, "by which part these times differ at most")
+                  "time until an evicted pod has terminated (default: measured from Events, or 30s)");
+  verb.add_option("--jitter", options.jitter, "maximum relative deviation of these times")
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();
 }
 
 void AddSimulate(CLI::App& app, Options& options) {
-  CLI::App& simulate = Add(app, "simulate", "How long a rollout would take, and what it would cost, by policy",
+  CLI::App& simulate = Add(app, "simulate", "Predict the duration and the cost of a rollout under one or more policies",
                            "upgradectl simulate --driver gpu --try slow.yaml --try fast.yaml");
   AddReading(simulate, options);
   simulate.add_option("--try", options.policies,
-                      "a policy to compare; again for another. If absent, the policy there is");
+                      "policy to simulate; repeat the option to compare policies (default: the current policy)");
   AddDurations(simulate, options);
-  simulate.add_option("--seeds", options.seeds, "how many rollouts of each policy")
+  simulate.add_option("--seeds", options.seeds, "number of simulated rollouts of each policy")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   AddOutput(simulate, options, {"table", "json"});
 }
 
 void AddTimeline(CLI::App& app, Options& options) {
-  CLI::App& timeline = Add(app, "timeline", "A page with a bar for each node, from Events or from a simulation",
+  CLI::App& timeline = Add(app, "timeline", "Write a page with a bar for each node, from Events or from a simulation",
                            "upgradectl timeline --driver gpu > rollout.html");
   AddReading(timeline, options);
-  timeline.add_flag("--simulate", options.simulated, "what would happen, instead of what did");
+  timeline.add_flag("--simulate", options.simulated, "show a simulated rollout instead of the past one");
   AddDurations(timeline, options);
   // `output` has the default of the other verbs, which is not a picture format.
-  timeline.add_option("-o,--output", options.output, "html if absent")->check(CLI::IsMember({"html", "svg", "json"}));
+  timeline.add_option("-o,--output", options.output, "output format (default: html)")
+      ->check(CLI::IsMember({"html", "svg", "json"}));
 }
 
 void AddCompletion(CLI::App& app, Options& options) {
-  CLI::App& completion = Add(app, "completion", "Completion for a shell", "source <(upgradectl completion bash)");
+  CLI::App& completion =
+      Add(app, "completion", "Print a completion script or the manual page", "source <(upgradectl completion bash)");
   completion
       .add_option(
           "SHELL", options.shell,
-          "bash, zsh, fish; kubectl for its plugin's file kubectl_complete-driverupgrade; man for the manual page")
+          "bash, zsh, fish; kubectl: the file kubectl_complete-driverupgrade of its plugin; man: the manual page")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish", "kubectl", "man"}));
 }
@@ -274,7 +289,7 @@ void AddCompletion(CLI::App& app, Options& options) {
 void Describe(CLI::App& app, Options& options) {
   app.name("upgradectl");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
-  app.set_help_all_flag("--help-all", "the options of every verb");
+  app.set_help_all_flag("--help-all", "print the help of every command");
   app.require_subcommand(1);
   AddStatus(app, options);
   AddExplain(app, options);
@@ -298,12 +313,10 @@ bool TakesOption(const std::string& verb, const std::string& name) {
 std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv) {
   Options options;
   CLI::App app{
-      "Shows where a driver upgrade stands, why a node waits and what would happen next; and does what an "
-      "administrator "
-      "does by hand.\n"
-      "Exit codes: 0 shown, or done; 1 the answer could not be written; 2 the command line, the cluster or the policy "
-      "is "
-      "wrong; 3 in progress; 4 failed, or a simulated rollout would not finish."};
+      "Shows the progress of a driver upgrade, why a node waits, and what would happen next. Also makes the changes "
+      "that an administrator would make by hand.\n"
+      "Exit codes: 0 success; 1 the output could not be written; 2 the command line, the cluster or the policy is "
+      "invalid; 3 in progress; 4 failed, or a simulated rollout would not finish."};
   Describe(app, options);
   try {
     examples::ParseArguments(app, argc, argv);

@@ -53,7 +53,7 @@ absl::StatusOr<ReportedPolicy> ReadReported(const DriverIdentity& identity, cons
   std::optional<LeaseFact> lease = LeaseOf(identity, place, facts);
   if (!lease) {
     return absl::NotFoundError(fmt::format(
-        "no Lease of its operator in namespace {}: --lease-namespace and --lease-name tell which", place.lease_ns));
+        "no Lease of its operator in namespace {}: set --lease-namespace and --lease-name", place.lease_ns));
   }
   const auto text = lease->annotations.find(identity.PolicyAnnotation());
   if (text == lease->annotations.end()) {
@@ -65,7 +65,7 @@ absl::StatusOr<ReportedPolicy> ReadReported(const DriverIdentity& identity, cons
   };
   driverupgrade::internal::JsonDocument document;
   if (const absl::Status parsed = document.Parse(text->second); !parsed.ok()) return malformed(Message(parsed));
-  if (!document.root().IsObject()) return malformed("is no JSON object");
+  if (!document.root().IsObject()) return malformed("is not a JSON object");
   std::vector<std::string> engines;
   const json::Value* found = nullptr;
   for (const auto& [name, policy] : document.root().GetObject()) {
@@ -94,7 +94,7 @@ std::string DescribeReport(const LeaseFact& lease, absl::Time at) {
     return fmt::format("policy reported by a leader that gave {} up {} ago: no operator leads", NameOf(lease), age);
   }
   if (HasRunOut(lease, at)) {
-    return fmt::format("policy reported by {}, whose {} has ended, renewed {} ago: it may not be in effect any more",
+    return fmt::format("policy reported by {}, whose {} has ended, renewed {} ago: it may no longer be in effect",
                        lease.holder, NameOf(lease), age);
   }
   return fmt::format("policy reported by {} ({}, renewed {} ago)", lease.holder, NameOf(lease), age);

@@ -40,7 +40,7 @@ absl::StatusOr<absl::Time> ReadTime(std::string_view option, const std::string& 
   const bool digit = !text.empty() && text[0] >= '0' && text[0] <= '9';
   if (digit && absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return time;
   return absl::InvalidArgumentError(
-      fmt::format("{}: `{}` is no RFC 3339 time such as 2026-01-02T03:04:05Z", option, text));
+      fmt::format("{}: `{}` is not an RFC 3339 time such as 2026-01-02T03:04:05Z", option, text));
 }
 
 absl::Status LoadTimes(const Options& options, Question& request) {
@@ -146,7 +146,7 @@ absl::StatusOr<std::optional<PolicyResource>> LoadPolicyResource(const Options& 
                      std::none_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty(); });
   if (!whole) {
     return absl::InvalidArgumentError(
-        fmt::format("--policy-resource: `{}` is no GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION", text));
+        fmt::format("--policy-resource: `{}` is not GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION", text));
   }
   return PolicyResource{.group_version = parts[0] + "/" + parts[1],
                         .resource = parts[2],

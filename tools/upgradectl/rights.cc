@@ -125,8 +125,9 @@ absl::StatusOr<bool> IsAllowed(driverupgrade::HttpTransport& transport, const Ht
   if (!answer.ok()) return answer.status();
   if (answer->status < 200 || answer->status >= 300) {
     const auto status = driverupgrade::ParseApiStatus(answer->body);
-    return absl::PermissionDeniedError(fmt::format("create {}: {}: {}", review.path, answer->status,
-                                                   status ? status->message : "no answer of an API server"));
+    return absl::PermissionDeniedError(
+        fmt::format("create {}: {}: {}", review.path, answer->status,
+                    status ? status->message : "the response is not from an API server"));
   }
   json::Document document;
   document.Parse<json::kParseIterativeFlag>(answer->body.data(), answer->body.size());

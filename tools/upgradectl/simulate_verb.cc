@@ -32,7 +32,7 @@ absl::Status ReadDuration(std::string_view option, const std::string& text, std:
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      fmt::format("{}: `{}` is no duration such as 90s or 2m, of less than a day", option, text));
+      fmt::format("{}: `{}` is not a duration such as 90s or 2m, of less than a day", option, text));
 }
 
 absl::StatusOr<Policies> PoliciesOf(const Options& options, const Request& request) {
@@ -65,7 +65,8 @@ std::string LeftOut(const Request& request) {
     return node.labels.contains(label) && !with_driver.contains(node.name);
   });
   if (left_out == 0) return "";
-  return fmt::format("left out, for they have no driver pod now: {} of the nodes with the label {}", left_out, label);
+  return fmt::format("left out, because they have no driver pod now: {} of the nodes with the label {}", left_out,
+                     label);
 }
 
 }  // namespace

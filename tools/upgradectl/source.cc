@@ -40,7 +40,7 @@ struct Collection {
 
 absl::Status Refusal(const Collection& collection, const HttpResponse& answer) {
   const std::optional<driverupgrade::ApiStatus> status = driverupgrade::ParseApiStatus(answer.body);
-  const std::string why = status ? status->message : std::string("no answer of an API server");
+  const std::string why = status ? status->message : std::string("the response is not from an API server");
   const std::string text = fmt::format("list {}: {}: {}", collection.path, answer.status, why);
   if (answer.status == 403) return absl::PermissionDeniedError(text);
   if (answer.status == 404) return absl::NotFoundError(text);
@@ -62,7 +62,7 @@ absl::Status List(HttpTransport& transport, const Collection& collection, MixedL
     json::Document page;
     page.Parse<json::kParseIterativeFlag>(answer->body.data(), answer->body.size());
     if (page.HasParseError() || !page.IsObject()) {
-      return absl::UnavailableError(fmt::format("list {}: the answer is no JSON", collection.path));
+      return absl::UnavailableError(fmt::format("list {}: the response is not JSON", collection.path));
     }
     if (page.HasMember("items") && page["items"].IsArray()) {
       for (json::Value& item : page["items"].GetArray())
@@ -212,7 +212,7 @@ absl::StatusOr<std::string> ReadDump(const SourceOptions& options, std::istream&
       is_standard ? ReadAll(in, "standard input", bytes_max) : ReadFile(options.cluster, bytes_max);
   if (absl::IsResourceExhausted(dump.status())) {
     return absl::ResourceExhaustedError(
-        fmt::format("{}; leave out namespaces whose pods are no matter, or let upgradectl ask the cluster itself: "
+        fmt::format("{}; leave out namespaces whose pods do not matter, or let upgradectl read the cluster itself: "
                     "--kubeconfig FILE, --in-cluster",
                     Message(dump.status())));
   }

@@ -212,7 +212,7 @@ std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, cons
 }
 
 std::string NoRecord(const Request& request) {
-  if (request.place.ledger.empty()) return "the record of the rollout: --ledger-name says which ConfigMap has it";
+  if (request.place.ledger.empty()) return "the record of the rollout: --ledger-name names its ConfigMap";
   return fmt::format("the record of the rollout: the ledger {}/{} has none", request.place.ledger_ns,
                      request.place.ledger);
 }

@@ -100,7 +100,7 @@ std::string PolicyLine(const RolloutStatus& status, const Screen& screen) {
 
 std::string Limits(const RolloutStatus& status, const Screen& screen) {
   if (status.policy_source.empty() && !status.operator_pass)
-    return "policy unknown: --policy or --policy-resource tells limits and gates\n";
+    return "policy unknown: --policy or --policy-resource are needed for limits and gates\n";
   std::string text = fmt::format("slots {}{}, unavailable {}{}", status.totals.slots, Left(status.budget.parallel_max),
                                  status.totals.unavailable, Left(status.budget.unavailable_max));
   if (status.budget.Halted()) {
@@ -135,8 +135,8 @@ std::string Rollout(const RolloutStatus& status, const Screen& screen) {
   if (halted) add("halted: " + Printable(halted->detail), Colour::kRed);
   if (const auto& rollback = status.rollout->rollback) {
     add(*rollback == driverupgrade::Rollback::kFast
-            ? "back to the revision that was completed last: all stages are open (rollback: Fast)"
-            : "back to the revision that was completed last, stage by stage (rollback: Staged)",
+            ? "rolling back to the last completed revision: all stages are open (rollback: Fast)"
+            : "rolling back to the last completed revision, stage by stage (rollback: Staged)",
         Colour::kNone);
   }
   if (!halted) add(StageLine(*status.rollout, status.at), Colour::kNone);
@@ -180,7 +180,7 @@ std::string GangsText(const driverupgrade::RolloutStatus& rollout) {
     return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
   };
   std::string text =
-      fmt::format("{}, {} that start together: {}; in the order of names there would be {}",
+      fmt::format("{}, {} that start together: {}; ordered by name there would be {}",
                   count(rollout.gangs->gangs, "gang"), count(rollout.gangs->units, "group") + " of nodes",
                   count(rollout.gangs->interruptions, "interruption"), rollout.gangs->by_name);
   if (rollout.gangs->caused == 0) return text;

@@ -158,7 +158,7 @@ absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams) {
   if (!request.ok()) return request.status();
   if (request->policy_source.empty()) {
     return absl::InvalidArgumentError(
-        "--policy: is needed, as the cluster's custom resource has none, and no operator reports one");
+        "--policy: required, because the cluster's custom resource has no policy and no operator reports one");
   }
   absl::StatusOr<whatif::Report> report = whatif::Answer(request->question);
   if (!report.ok()) return report.status();

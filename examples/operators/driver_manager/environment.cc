@@ -107,7 +107,7 @@ const std::vector<Variable>& Variables() {
       {"USE_HOST_MOFED", "false", "that driver is the host's own, not a container's"},
       {"FORCE_REINSTALL", "false", "never keep the driver that is loaded"},
       {"DRIVER_CONFIG_DIGEST", "", "keep the loaded driver if it was installed with this digest"},
-      {"KUBECONFIG", "", "file with the cluster's address; the cluster whose pod this is if empty"},
+      {"KUBECONFIG", "", "file with the cluster's address; if empty, the cluster in which the pod runs"},
   };
   return kVariables;
 }

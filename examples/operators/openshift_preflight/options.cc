@@ -16,7 +16,7 @@ std::variant<Options, int> ParseOptions(int argc, const char* const* argv) {
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   examples::AddClusterArguments(app, options.cluster);
   app.add_option("--namespace", options.collect.ns, "namespace of the GPU Operator")->capture_default_str();
-  app.add_option("-o,--output", options.output, "how to print it")
+  app.add_option("-o,--output", options.output, "output format")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   try {

@@ -31,7 +31,7 @@ void AddClusterArguments(CLI::App& app, ClusterArguments& arguments) {
   app.failure_message(Failure);
   auto* cluster = app.add_option_group("cluster", "Which cluster");
   cluster->add_option("--kubeconfig", arguments.kubeconfig, "kubeconfig file")->check(CLI::ExistingFile);
-  cluster->add_flag("--in-cluster", arguments.in_cluster, "the cluster whose pod this is");
+  cluster->add_flag("--in-cluster", arguments.in_cluster, "use the cluster in which this pod runs");
   cluster->require_option(1);
   app.add_flag("--allow-exec", arguments.allow_exec, "run the credential plugin that the kubeconfig names");
   arguments.transport = TransportNames().front();

@@ -86,15 +86,14 @@ TEST_CASE("Who may not read the ledger cannot approve, for the rollout may be ha
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
   CHECK(ApproveIn(server, "canary")
             .out.starts_with("the record of the rollout: the ledger gpu-operator/nvidia-gpu-driver-upgrade has none: "
-                             "whether the rollout was "
-                             "halted before cannot be told.\n"));
+                             "it is not known whether the rollout was halted before.\n"));
   const auto blind = std::make_shared<DumpServer>(DumpOfRollout(""));
   blind->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
   const Answer answer = ApproveIn(blind, "canary");
   CHECK(answer.exit_code == kExitUsage);
   CHECK(answer.err ==
-        "upgradectl: list /api/v1/namespaces/gpu-operator/configmaps: 403: not for you: approve has to know that; "
-        "nothing was written\n");
+        "upgradectl: list /api/v1/namespaces/gpu-operator/configmaps: 403: not for you: approve needs that "
+        "information; nothing was written\n");
   CHECK(blind->writes().empty());
 }
 
@@ -168,7 +167,8 @@ TEST_CASE("W20: approvals of stages that need none are refused, and an early app
   CHECK(server->writes().empty());
 
   const Answer early = ApproveIn(server, "canary");
-  CHECK(early.out.find("stage canary has not soaked yet: the approval counts once it has") != std::string::npos);
+  CHECK(early.out.find("stage canary has not soaked yet; the approval takes effect after the soak") !=
+        std::string::npos);
   CHECK(server->writes().size() == 1);
 }
 

@@ -201,8 +201,8 @@ TEST_CASE("W23: an operator that is silent or missing comes before any other adv
   CHECK(advice({lease}).starts_with(
       "First start the operator: no operator has renewed its Lease since 1970-01-12T10:46:40Z (3h00m): nothing will"));
   lease.holder.clear();
-  CHECK(
-      advice({lease}).starts_with("First start the operator: no operator has led since 1970-01-12T10:46:40Z (3h00m)"));
+  CHECK(advice({lease}).starts_with(
+      "First start the operator: there has been no leader since 1970-01-12T10:46:40Z (3h00m)"));
 }
 
 TEST_CASE("Every gate has an advice, and commands that name the node or the driver") {

@@ -97,8 +97,7 @@ TEST_CASE("A Lease that has ended is told, and one that was given up") {
   };
   CHECK(line("operator-7", "2026-01-02T12:04:44.000000Z") ==
         "policy reported by operator-7, whose Lease gpu-operator/nvidia-gpu-driver-upgrade has ended, renewed 16s ago: "
-        "it "
-        "may not be in effect any more");
+        "it may no longer be in effect");
   CHECK(line("", "2026-01-02T12:04:44.000000Z") ==
         "policy reported by a leader that gave Lease gpu-operator/nvidia-gpu-driver-upgrade up 16s ago: no operator "
         "leads");
@@ -127,11 +126,11 @@ TEST_CASE("What is no report is said, and is none") {
       "Lease gpu-operator/nvidia-gpu-driver-upgrade: annotation nvidia.com/gpu-driver-upgrade.policy: ";
   const std::vector<Row> rows = {
       {R"({"kind":"Other"})",
-       "no Lease of its operator in namespace gpu-operator: --lease-namespace and --lease-name tell which"},
+       "no Lease of its operator in namespace gpu-operator: set --lease-namespace and --lease-name"},
       {LeaseJson(""),
        "Lease gpu-operator/nvidia-gpu-driver-upgrade has no annotation nvidia.com/gpu-driver-upgrade.policy"},
       {LeaseJson("{}"), "Lease gpu-operator/nvidia-gpu-driver-upgrade has no policy"},
-      {LeaseJson("[]"), annotation + "is no JSON object"},
+      {LeaseJson("[]"), annotation + "is not a JSON object"},
       {LeaseJson(std::string(100000, '[')), annotation + "malformed JSON at byte 64: nested deeper than 64 levels"},
       {LeaseJson(R"({"":{"maxParallelUpgrades":-1}})"), annotation + "maxParallelUpgrades: must be >= 0, got -1"},
   };

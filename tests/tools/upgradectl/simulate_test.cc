@@ -263,9 +263,9 @@ TEST_CASE("Nodes with the driver's label that have no driver pod are told, for t
   const ScratchFile dump(Fleet(2, without));
   const ScratchFile policy("autoUpgrade: true");
   const Answer answer = RunWith({"simulate", "--cluster", dump.path(), "--policy", policy.path(), "--seeds", "1"});
-  CHECK(
-      answer.err ==
-      "left out, for they have no driver pod now: 1 of the nodes with the label nvidia.com/gpu-driver-upgrade-state\n");
+  CHECK(answer.err ==
+        "left out, because they have no driver pod now: 1 of the nodes with the label "
+        "nvidia.com/gpu-driver-upgrade-state\n");
 }
 
 TEST_CASE("Two pods that tell how long they took are too few") {
@@ -289,7 +289,7 @@ TEST_CASE("What cannot be simulated is one line") {
   const ScratchFile dump(Fleet(1));
   const Answer answer = RunWith({"simulate", "--cluster", dump.path(), "--driver-start", "soon"});
   CHECK(answer.exit_code == kExitUsage);
-  CHECK(answer.err == "upgradectl: --driver-start: `soon` is no duration such as 90s or 2m, of less than a day\n");
+  CHECK(answer.err == "upgradectl: --driver-start: `soon` is not a duration such as 90s or 2m, of less than a day\n");
 }
 
 TEST_CASE("Completion and the manual page know every verb and its options") {

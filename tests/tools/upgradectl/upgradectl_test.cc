@@ -436,8 +436,8 @@ TEST_CASE("A dump that is too long is refused with what to do") {
   const absl::StatusOr<std::string> refused = ReadDump({.cluster = "-"}, in, 8);
   CHECK(refused.status().code() == absl::StatusCode::kResourceExhausted);
   CHECK(Message(refused.status()) ==
-        "standard input: longer than 8 bytes; leave out namespaces whose pods are no matter, or let upgradectl ask the "
-        "cluster itself: --kubeconfig FILE, --in-cluster");
+        "standard input: longer than 8 bytes; leave out namespaces whose pods do not matter, or let upgradectl read "
+        "the cluster itself: --kubeconfig FILE, --in-cluster");
   // 5,000 nodes with 150,000 pods of 6.2 kB.
   CHECK(kDumpBytesMax > 2 * std::size_t{930'000'000});
 }

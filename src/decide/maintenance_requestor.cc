@@ -61,7 +61,7 @@ absl::Status Validate(const RequestorOptions& options) {
     return refuse("namespace: must be the name of a namespace", options.ns);
   }
   if (!internal::IsDnsSubdomain(options.name_prefix)) {
-    return refuse("name prefix: must be what an object's name may begin with", options.name_prefix);
+    return refuse("name prefix: must be a valid start of an object's name", options.name_prefix);
   }
   return absl::OkStatus();
 }
@@ -113,10 +113,10 @@ MaintenanceStatus MaintenanceRequestor::Assess(const NodeView& view) const {
   }
   if (std::any_of(object.conditions.begin(), object.conditions.end(),
                   [&](const Condition& condition) { return FailedByUs(condition); })) {
-    return {MaintenancePhase::kFailed, what + " carries our failure of an earlier try", &object};
+    return {MaintenancePhase::kFailed, what + " still has the failure of an earlier attempt", &object};
   }
   const Condition* ready = FindCondition(object, kReady);
-  if (ready == nullptr) return {MaintenancePhase::kPending, what + " has not been looked at", &object};
+  if (ready == nullptr) return {MaintenancePhase::kPending, what + " has not been processed yet", &object};
   if (ready->reason == kReady && ready->status != "False")
     return {MaintenancePhase::kReady, what + " is ready", &object};
   return {MaintenancePhase::kPending,

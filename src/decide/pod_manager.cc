@@ -37,7 +37,7 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
   const DriverDaemonSet* owner = OwnerOf(marks, driver);
   if (owner == nullptr) {
     return unknown(FindingCode::kDaemonSetMissing,
-                   fmt::format("driver pod {} is owned by no DaemonSet of the driver", pod.ref.ToString()));
+                   fmt::format("driver pod {} is not owned by a DaemonSet of the driver", pod.ref.ToString()));
   }
   if (!owner->wanted_revision) {
     result.why_unknown = owner->why_unknown;  // found once for the DaemonSet, not once a node
@@ -172,8 +172,8 @@ DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<Co
   }
   if (newest.size() > 1) {
     result.why_unknown = fmt::format(
-        "{}: its ControllerRevisions {} and {} both have number {}; its controller corrects that "
-        "when it next looks at the DaemonSet",
+        "{}: its ControllerRevisions {} and {} both have number {}; its controller corrects that when it next syncs "
+        "the DaemonSet",
         name, newest[0]->name, newest[1]->name, newest[0]->revision);
     return result;
   }

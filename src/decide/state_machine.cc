@@ -76,7 +76,7 @@ bool MayAct(Walk& walk) {
       walk.Wait(GateReason::kUnsettled,
                 patch->outcome ? fmt::format("the last patch of the node: {}",
                                              patch->message.empty() ? "not seen yet" : patch->message)
-                               : "a patch of the node is not answered yet",
+                               : "a patch of the node has no response yet",
                 due);
       return false;
     }
@@ -157,7 +157,7 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
                 .uid = view.node.uid,
                 .resource_version = view.node.resource_version,
                 .from = marks->State().value_or(UpgradeState::kUnknown),
-                .reason = "the NodeMaintenance is given back"};
+                .reason = "the NodeMaintenance is released"};
   if (internal::IsUnreadable(view.node)) return plan;  // our marks on it cannot be seen
   if (options_.requestor) {
     if (!view.maintenances) return plan;  // a claim that cannot be seen must not be forgotten

@@ -27,7 +27,7 @@ std::vector<Finding> ConfigurationCheck::Look(const UpgradePolicy& policy, bool 
   if (!evicts_by_itself_ && EvictsNothing(policy)) {
     wrong.push_back(
         {.code = FindingCode::kNothingIsEvicted,
-         .message = "drain is off, and nothing says which pods use the driver: it is replaced under those that do"});
+         .message = "drain is off, and pods that use the driver are not known: the driver is replaced while they run"});
   }
   return wrong;
 }

@@ -108,7 +108,7 @@ TEST_CASE("A driver that crashes is named", "[view]") {
   viewed->admin().Must({"patch", "pod", viewed->world().DriverPodOn(viewed->node()).name, "--namespace=" + viewed->ns(),
                         "--subresource=status", "--type=merge", "--patch=" + std::string(kCrashLoop)});
   REQUIRE(viewed->Tells({"explain", viewed->node()}, "CrashLoopBackOff"));
-  REQUIRE(viewed->Tells({"status"}, "container driver crashes again and again"));
+  REQUIRE(viewed->Tells({"status"}, "container driver keeps crashing"));
   viewed->CheckPictures("crash-loop");
 }
 

@@ -168,7 +168,7 @@ TEST_CASE("Requestor options that the API server would refuse are refused first"
        "requestor options: id: must be a domain name of 2 to 63 characters, got `Not.A.Name`"},
       {{.id = "a.b", .ns = ""}, "requestor options: namespace: must be the name of a namespace, got ``"},
       {{.id = "a.b", .ns = "m", .name_prefix = "x_y"},
-       "requestor options: name prefix: must be what an object's name may begin with, got `x_y`"},
+       "requestor options: name prefix: must be a valid start of an object's name, got `x_y`"},
   };
   for (const auto& c : cases) CHECK(Validate(c.options) == absl::InvalidArgumentError(c.error));
 }

@@ -73,7 +73,7 @@ TEST_CASE("Without templates, the engine waits while two revisions have the high
   CHECK_FALSE(unknown.wanted_revision);
   CHECK(unknown.why_unknown ==
         "DaemonSet gpu/driver: its ControllerRevisions driver-a and driver-b both have number 1; its controller "
-        "corrects that when it next looks at the DaemonSet");
+        "corrects that when it next syncs the DaemonSet");
 }
 
 }  // namespace

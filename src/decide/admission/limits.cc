@@ -82,9 +82,9 @@ class SharedParallel final : public LimitBase<SharedParallel> {
   void Take(const Candidate& candidate) override { slots_.used += candidate.needs_slot; }
   Gate Describe() const override {
     return {.reason = GateReason::kMaxParallel,
-            .detail = is_known_ ? fmt::format("the limit over all owners of nodes: {} of {} slots are taken",
+            .detail = is_known_ ? fmt::format("the limit of all owners together: {} of {} slots are in use",
                                               slots_.used, slots_.max)
-                                : "the limit over all owners of nodes: it is not known yet how many slots are taken",
+                                : "the limit of all owners together: the number of slots in use is not known yet",
             .count = is_known_ ? std::optional(CountOf(slots_)) : std::nullopt};
   }
 

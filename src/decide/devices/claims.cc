@@ -116,8 +116,7 @@ std::vector<UnboundHolder> UnboundHolders(const NodeView& view, const DriverIden
 
 std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& policy) {
   if (!view.devices) {
-    return view.devices_status.ok() ? "the operator does not follow devices"
-                                    : std::string(Message(view.devices_status));
+    return view.devices_status.ok() ? "the operator does not watch devices" : std::string(Message(view.devices_status));
   }
   if (std::string why = WhyNotReadable(*view.devices); !why.empty()) return why;
   for (const std::string& resource : view.node.extended_resources) {
@@ -130,7 +129,8 @@ std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& policy) {
   if (DeviceCount(view, policy) == 0) return "no devices are published for the node";
   for (const ResourceSlice& slice : view.devices->slices) {
     if (Contains(policy.device_drivers, slice.driver) && slice.pool != view.node.name) {
-      return fmt::format("devices of {} are in pool {}, which is not named like the node", slice.driver, slice.pool);
+      return fmt::format("devices of {} are in pool {}, which does not have the name of the node", slice.driver,
+                         slice.pool);
     }
   }
   for (const ResourceClaim& claim : view.devices->claims) {

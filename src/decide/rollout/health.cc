@@ -20,7 +20,7 @@ std::string SickByRestarts(const std::vector<Pod>& driver_pods, int restarts_max
     for (const auto* statuses : {&pod.init_container_statuses, &pod.container_statuses}) {
       for (const ContainerStatus& status : *statuses) {
         if (status.restart_count <= restarts_max) continue;
-        return fmt::format("container {} of driver pod {} has been restarted {} times, {} are allowed", status.name,
+        return fmt::format("container {} of driver pod {} has been restarted {} times (limit {})", status.name,
                            pod.ref.ToString(), status.restart_count, restarts_max);
       }
     }

@@ -114,7 +114,7 @@ std::optional<Halt> ReadHalt(Reader& record) {
     if (fields.wrong().empty() && !halt.reason.empty()) return halt;
   }
   record.Note("halt");
-  return Halt{.reason = "the rollout was halted, and why cannot be read"};
+  return Halt{.reason = "the rollout was halted, but the reason cannot be read"};
 }
 
 ParsedRecord Unreadable(std::string why) {
@@ -197,8 +197,8 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   // Iterative: its depth is bounded by the size of the text, not by the stack.
   document.Parse<json::kParseIterativeFlag | json::kParseValidateEncodingFlag>(text->data(), text->size());
   if (document.HasParseError()) return Unreadable(fmt::format("no JSON at byte {}", document.GetErrorOffset()));
-  if (!document.IsObject()) return Unreadable("it is no object");
-  if (HasDuplicates(document)) return Unreadable("a member is there twice");
+  if (!document.IsObject()) return Unreadable("it is not an object");
+  if (HasDuplicates(document)) return Unreadable("a member occurs twice");
   // Const, because clang finds the comparison of the others ambiguous.
   const json::Document& root = document;
   const auto version = root.FindMember("version");

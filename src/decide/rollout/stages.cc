@@ -272,7 +272,7 @@ class Advance {
       const RolloutStage& stage = policy_.stages[i];
       const StageTally& tally = tallies_[i];
       if (!stage.max_failures || tally.failed <= FailuresTolerated(stage, tally.nodes)) continue;
-      reason = fmt::format("stage {}: {} nodes have failed, {} may; the first is {}", stage.name, tally.failed,
+      reason = fmt::format("stage {}: {} nodes failed (limit {}), first: {}", stage.name, tally.failed,
                            FailuresTolerated(stage, tally.nodes), tally.failed_node);
     }
     if (reason.empty()) return;
@@ -342,7 +342,7 @@ class Advance {
     } else if (stored_.halt) {
       step_.halted = Gate{.reason = GateReason::kHalted, .detail = "the halt is being lifted"};
     }
-    if (step_.open < stage() && !step_.halted) Wait(GateReason::kStage, "the stage is about to begin");
+    if (step_.open < stage() && !step_.halted) Wait(GateReason::kStage, "the stage is about to start");
   }
 
   const RolloutRecord& stored_;

@@ -76,7 +76,7 @@ bool NeedsAdmission(const Walk& walk) {
 // Ends the walk: the slot of the past upgrade, which the node may still hold, must not admit the next upgrade.
 Progress QueueAgain(Walk& walk) {
   RequireUpgrade(walk, "the driver pod is out of date");
-  return walk.Wait(GateReason::kUnsettled, "the limits admit its next upgrade once this patch was read");
+  return walk.Wait(GateReason::kUnsettled, "the limits admit its next upgrade once this patch has been observed");
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ bool ReleaseUnwanted(Walk& walk) {
                                   [&](const auto& set) { return Wants(set.second.daemon_set, node); });
   if (daemon_sets.empty() || wanted) return false;
   GiveBack(node, walk.in.identity, walk.Edit());
-  walk.Release("no DaemonSet of the driver wants the node");
+  walk.Release("no DaemonSet of the driver selects the node");
   return true;
 }
 

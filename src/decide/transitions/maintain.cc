@@ -46,7 +46,7 @@ std::optional<std::string> WaitsForOthers(const NodeMaintenance& object) {
 // T10: upgrade-required -> node-maintenance-required. No budget of ours applies: the maintenance operator has its own.
 Progress RequestMaintenance(Walk& walk) {
   walk.Write(&NodeMarks::requestor_mode, Flag{});
-  return walk.Enter(UpgradeState::kNodeMaintenanceRequired, "the maintenance operator is asked for the node");
+  return walk.Enter(UpgradeState::kNodeMaintenanceRequired, "the node is requested from the maintenance operator");
 }
 
 // T34-T36: node-maintenance-required -> pod-restart-required; -> upgrade-required if the mode was switched off before

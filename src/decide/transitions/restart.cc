@@ -230,8 +230,8 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
       return walk.Wait(GateReason::kSafeLoad, "its pods have not been read", NextRead(walk.in.now));
     const PodRef& pod = evacuation.pods.front()->ref;
     return walk.Wait({.reason = GateReason::kSafeLoad,
-                      .detail = fmt::format("{} pods to be evacuated are on the node, {} among them",
-                                            evacuation.pods.size(), pod.ToString()),
+                      .detail = fmt::format("{} pods still have to be evacuated, {} among them", evacuation.pods.size(),
+                                            pod.ToString()),
                       .subject = PodSubject(pod)},
                      evacuation.round.gate.not_before.value_or(absl::InfiniteFuture()));
   }
@@ -273,7 +273,7 @@ std::string Crashing(const Walk& walk) {
   for (const auto* statuses : {&pod.init_container_statuses, &pod.container_statuses}) {
     for (const ContainerStatus& status : *statuses) {
       if (status.ready || status.restart_count < kRestartsMin) continue;
-      return fmt::format("container {} crashes again and again", status.name);
+      return fmt::format("container {} keeps crashing", status.name);
     }
   }
   return {};
@@ -355,7 +355,7 @@ Progress RetryOrWait(Walk& walk, std::string why) {
   const absl::Time due = failures.last + backoff;
   std::string detail = fmt::format("retry {} of {}", failures.count, retry.max_attempts);
   if (walk.Expired(due)) return RequireUpgrade(walk, std::move(detail));
-  return walk.Wait(GateReason::kFailed, fmt::format("{}; {} is to come", why, detail), due);
+  return walk.Wait(GateReason::kFailed, fmt::format("{}; {} follows", why, detail), due);
 }
 
 // T40-T42 with dep-F2 and dep-F3: upgrade-failed -> upgrade-required with a new revision or for a retry; ->
@@ -371,7 +371,8 @@ Progress LeaveFailed(Walk& walk) {
   if (!wanted.empty()) walk.Write(&NodeMarks::failed_revision, wanted);
   if (walk.PastFailures().count == 0) {
     if (const std::optional<std::string_view> text = walk.after().failures.text()) {
-      walk.Note(FindingCode::kTimerRestarted, fmt::format("the count of failures begins afresh: `{}` is none", *text));
+      walk.Note(FindingCode::kTimerRestarted,
+                fmt::format("the count of failures starts again: `{}` is not a valid count", *text));
     }
     walk.WriteFailures({.count = 1, .last = walk.in.now});
   }

@@ -107,7 +107,7 @@ bool MayRestartOnly(const Walk& walk) {
 Progress RestartOnly(Walk& walk) {
   walk.HoldCordon();
   walk.SetRestartsOnly();
-  return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod needs no more than a restart");
+  return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod needs only a restart");
 }
 
 // Whether the marks or claims on the node show that an upgrade of it was interrupted.
@@ -195,7 +195,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   }
   if (cordon.stale_names_only) {
     walk.Note(FindingCode::kForeignCordon,
-              "the cordon names no driver whose upgrade is under way; it is taken for an administrator's");
+              "the cordon does not name a driver whose upgrade is in progress; it is treated as an administrator's");
   }
   if (!by_request) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // requestor mode was switched off (H16)

@@ -251,9 +251,9 @@ absl::Time Walk::StageBegan(absl::Duration timeout) {
     return *upstream;
   }
   const std::string_view text = after().stage.text().value_or("");
-  Note(FindingCode::kTimerRestarted,
-       fmt::format("the timer of {} begins afresh: {}", ToString(state_),
-                   text.empty() ? "it has none that can be trusted" : fmt::format("`{}` is not its own", text)));
+  Note(FindingCode::kTimerRestarted, fmt::format("the timer of {} starts again: {}", ToString(state_),
+                                                 text.empty() ? "its start time is missing or not valid"
+                                                              : fmt::format("`{}` is not valid for it", text)));
   WriteStage(in.now);
   return WholeSecond(in.now);
 }

@@ -45,8 +45,8 @@ class Search {
  private:
   static constexpr ObstacleKind kWebhook = {
       kWarning, "EvictionWebhook",
-      "The API server sends evictions to a webhook, and refuses them if the webhook does not answer.",
-      "See that it answers while nodes are drained, or that failurePolicy is Ignore."};
+      "The API server sends evictions to a webhook, and refuses them if the webhook does not respond.",
+      "Make sure that it responds while nodes are drained, or set failurePolicy to Ignore."};
 
   void Add(const ObstacleKind& kind, std::string object) { obstacles_.Add(kind, std::move(object)); }
 
@@ -58,20 +58,21 @@ class Search {
     const std::string& source = situation_.policy_name;
     if (!situation_.knows_policy) {
       return Add({kWarning, "PolicyUnknown", "The policy is not known: preflight uses the default values.",
-                  "--policy or --policy-resource."},
+                  "Set --policy or --policy-resource."},
                  source);
     }
     if (!policy_.auto_upgrade) {
       Add({kError, "AutoUpgradeOff", "autoUpgrade is off: nothing will be upgraded.", "Turn it on."}, source);
     }
     if (policy_.paused) {
-      Add({kError, "Paused", "The policy is paused: no node will start.", "upgradectl resume."}, source);
+      Add({kError, "Paused", "The policy is paused: no node will start.", "Run upgradectl resume."}, source);
     }
   }
 
   void CheckRights() {
     for (const std::string& right : situation_.facts.missing_rights) {
-      Add({kError, "RightMissing", "The operator may not do what it has to.", "Give it the roles of deploy/rbac."},
+      Add({kError, "RightMissing", "The operator lacks a permission that it needs.",
+           "Bind its ServiceAccount to the roles in deploy/rbac."},
           right);
     }
   }
@@ -85,18 +86,18 @@ class Search {
       any = true;
       const std::string name = set.ns + "/" + set.name;
       if (!set.on_delete) {
-        Add({kError, "UpdateStrategy", "Kubernetes restarts the driver's pods by itself, under workloads.",
-             "updateStrategy: {type: OnDelete}"},
+        Add({kError, "UpdateStrategy", "Kubernetes replaces the driver's pods on its own, while workloads use them.",
+             "Set updateStrategy: {type: OnDelete}."},
             name);
       }
       if (set.observed_generation < set.generation) {
-        Add({kWarning, "TemplateNotSeen", "Its controller has not seen the newest template.",
-             "Is kube-controller-manager at work?"},
+        Add({kWarning, "TemplateNotSeen", "The DaemonSet's controller has not observed the newest template.",
+             "Check that kube-controller-manager is running."},
             name);
       }
     }
     if (!any) {
-      Add({kError, "NoDaemonSet", "No DaemonSet has the driver's labels.", "--namespace and --driver-labels."},
+      Add({kError, "NoDaemonSet", "No DaemonSet has the driver's labels.", "Check --namespace and --driver-labels."},
           fmt::format("{} in {}", situation_.question.snapshot.driver_labels.ToString(),
                       situation_.question.snapshot.ns));
     }
@@ -111,17 +112,17 @@ class Search {
     CheckMarks(node);
     if (!node.ready) {
       Add({kWarning, "NodeNotReady", "The node is not ready: it counts against maxUnavailable, and does not start.",
-           "Repair it, or leave it out."},
+           "Repair it, or skip it."},
           node.name);
     }
     if (const std::string why = internal::WhyLeaving(node); !why.empty()) {
       Add({kWarning, "NodeLeaves",
            "The node is about to leave the cluster: it counts against maxUnavailable, and does not start.",
-           "Nothing, unless it stays after all."},
+           "No action is needed, unless the node stays after all."},
           fmt::format("{}: {}", node.name, why));
     }
     if (const std::string why = internal::WhyMachineConfig(node); !why.empty()) {
-      Add({kWarning, "MachineConfig", "OpenShift is about to reboot the node: it does not start before.",
+      Add({kWarning, "MachineConfig", "OpenShift is about to reboot the node: it does not start before the reboot.",
            "kubectl get machineconfigpools"},
           fmt::format("{}: {}", node.name, why));
     }
@@ -140,8 +141,8 @@ class Search {
           node.name);
     }
     if (state == UpgradeState::kFailed) {
-      Add({kError, "NodeFailed", "An earlier upgrade of the node has failed: it holds a slot.",
-           "Repair it, and upgradectl retry NODE."},
+      Add({kError, "NodeFailed", "An earlier upgrade of the node failed: the node holds a slot.",
+           "Repair it, then run upgradectl retry NODE."},
           node.name);
     }
     const bool rests = state == UpgradeState::kUnknown || state == UpgradeState::kDone;
@@ -149,22 +150,23 @@ class Search {
     const bool stale = marks.stage.present() || marks.failures.present() || marks.failed_revision.present() ||
                        marks.restart_pod.present() || marks.initially_unschedulable.present() || ours;
     if (rests && stale) {
-      Add({kWarning, "StaleMarks", "A node at rest has annotations of an upgrade that was broken off.",
+      Add({kWarning, "StaleMarks", "An idle node has annotations of an interrupted upgrade.",
            "Remove them: docs/operations.md#on-the-node"},
           node.name);
     }
     if (marks.skip_upgrade.value()) {
-      Add({kWarning, "NodeSkipped", "The node has the skip label: it keeps its old driver.", "upgradectl unskip NODE."},
+      Add({kWarning, "NodeSkipped", "The node has the skip label: it keeps its old driver.",
+           "To upgrade it, run upgradectl unskip NODE."},
           node.name);
     }
     const bool waits = state == UpgradeState::kUpgradeRequired && !ours;
     if ((rests || waits) && node.unschedulable) {
       Add({kWarning, "NodeCordoned", "The node is cordoned: it counts as unavailable, and stays cordoned.",
-           "kubectl uncordon NODE, if nobody needs that."},
+           "If the cordon is not needed, run kubectl uncordon NODE."},
           node.name);
     }
     if (rests && marks.safe_load.present()) {
-      Add({kWarning, "WaitsForSafeLoad", "A driver waits to be loaded: the node is upgraded in its turn.",
+      Add({kWarning, "WaitsForSafeLoad", "A driver waits to be loaded: the node is upgraded when its turn comes.",
            "docs/operations.md#safe-load"},
           node.name);
     }
@@ -177,8 +179,8 @@ class Search {
       if (IsFinished(*pod) || pod->unscheduled_message.empty()) continue;
       const std::string node = pod->affinity_node_name.empty() ? "" : fmt::format(" for {}", pod->affinity_node_name);
       Add({kWarning, "DriverPodUnscheduled",
-           "A driver pod cannot be scheduled: the node that it is for counts against maxUnavailable.",
-           "Remove what the message names: taints, resources, ports, another pod."},
+           "A driver pod cannot be scheduled: its node counts against maxUnavailable.",
+           "Remove the obstacle in the message: a taint, missing resources, a port, another pod."},
           fmt::format("{}{}: {}", pod->ref.ToString(), node, pod->unscheduled_message));
     }
   }
@@ -186,25 +188,24 @@ class Search {
   void CheckDriverPods(const Node& node) {
     const auto pods = pods_.driver.find(node.name);
     if (pods == pods_.driver.end()) {
-      return Add(
-          {kWarning, "NoDriverPod", "The node has a state label or our cordon, and no driver pod.",
-           "Do the DaemonSet's node selector and tolerations fit it? If not, the operator lifts our cordon; remove "
-           "the label of a node without it."},
-          node.name);
+      return Add({kWarning, "NoDriverPod", "The node has a state label or the operator's cordon, but no driver pod.",
+                  "Check that the DaemonSet's node selector and tolerations match the node. If they must not, the "
+                  "operator lifts its cordon; without a cordon, remove the label."},
+                 node.name);
     }
     for (const Pod* pod : pods->second) {
       const std::string name = fmt::format("{} on {}", pod->ref.ToString(), node.name);
       if (!IsDaemonSetPod(*pod)) {
-        Add({kError, "DriverPodWithoutOwner", "A driver pod belongs to no DaemonSet: its node is not judged.",
-             "Delete what something else made."},
+        Add({kError, "DriverPodWithoutOwner", "A driver pod does not belong to a DaemonSet: its node is not evaluated.",
+             "Delete the pod, which another client created."},
             name);
       } else if (RevisionHash(*pod).empty()) {
         Add({kError, "DriverPodWithoutRevision",
-             "A driver pod has no controller-revision-hash: its node is not judged.",
-             "Delete the pod when the node is free."},
+             "A driver pod has no controller-revision-hash: its node is not evaluated.",
+             "Delete the pod when no workload uses the driver."},
             name);
       } else if (!IsReady(*pod)) {
-        Add({kWarning, "DriverPodNotReady", "A driver pod is not ready before the upgrade.", "Look at its log."}, name);
+        Add({kWarning, "DriverPodNotReady", "A driver pod is not ready before the upgrade.", "Check its log."}, name);
       }
     }
   }
@@ -215,8 +216,8 @@ class Search {
     const bool found = std::any_of(pods.begin(), pods.end(),
                                    [&](const Pod* pod) { return selector->Matches(pod->labels) && IsReady(*pod); });
     if (!found) {
-      Add({kError, "NoValidationPod", "No validation pod is ready on the node: it would wait, and then fail.",
-           "Repair the validation's DaemonSet."},
+      Add({kError, "NoValidationPod", "No validation pod is ready on the node: its upgrade would wait, and then fail.",
+           "Repair the validation DaemonSet."},
           node.name);
     }
   }

@@ -72,13 +72,14 @@ class PodSearch {
     const std::string name = fmt::format("{} on {}", pod.ref.ToString(), pod.node_name);
     const bool leaves_anyway = pod.deletion_timestamp.has_value();
     if (ControllerOf(pod) == nullptr && !leaves_anyway && !eviction.force) {
-      obstacles_.Add({kError, "BarePod", "No controller replaces the pod, and the policy does not let such pods go.",
-                      "Delete it, give it a controller, or force: true."},
-                     name);
+      obstacles_.Add(
+          {kError, "BarePod", "No controller replaces the pod, and the policy does not allow evicting such pods.",
+           "Delete it, give it a controller, or set force: true."},
+          name);
     }
     if (pod.has_empty_dir && !leaves_anyway && !eviction.delete_empty_dir) {
-      obstacles_.Add({kError, "EmptyDir", "The pod has an emptyDir, and the policy does not let such pods go.",
-                      "deleteEmptyDir: true, if its data may be lost; or the skip-drain label."},
+      obstacles_.Add({kError, "EmptyDir", "The pod has an emptyDir, and the policy does not allow evicting such pods.",
+                      "If its data may be lost, set deleteEmptyDir: true; otherwise set the skip-drain label."},
                      name);
     }
     CheckEnd(pod, eviction, name);
@@ -91,15 +92,15 @@ class PodSearch {
     if (facts == situation_.facts.pods.end()) return;
     if (absl::Seconds(facts->second.grace_seconds) >= eviction.timeout) {
       obstacles_.Add(
-          {kError, "LongGrace", "The pod may take longer to end than its node has time.",
-           "A longer timeoutSeconds, or a shorter terminationGracePeriodSeconds."},
+          {kError, "LongGrace", "The pod may take longer to terminate than the timeout of the eviction.",
+           "Raise timeoutSeconds, or lower terminationGracePeriodSeconds."},
           fmt::format("{}: {} of {}", name, Age(absl::Seconds(facts->second.grace_seconds)), Age(eviction.timeout)));
     }
     const bool overdue = pod.deletion_timestamp && *pod.deletion_timestamp < situation_.question.at;
     if (overdue) {
       obstacles_.Add(
-          {kError, "DoesNotEnd", "The pod is being deleted and does not end.",
-           "Its finalizers, and the node's kubelet."},
+          {kError, "DoesNotEnd", "The pod is being deleted but does not terminate.",
+           "Check its finalizers and the node's kubelet."},
           facts->second.finalizers.empty() ? name : fmt::format("{}: {}", name, facts->second.finalizers.front()));
     }
   }
@@ -109,15 +110,16 @@ class PodSearch {
     if (budgets.size() > 1) {
       return obstacles_.Add(
           {kError, "SeveralBudgets", "Several disruption budgets select the pod: Kubernetes never evicts it.",
-           "Change the selectors so that one is left."},
+           "Change the selectors so that only one budget selects it."},
           fmt::format("{}: {} and {}", name, budgets[0]->name, budgets[1]->name));
     }
     if (budgets.empty()) return;
     met_.insert(budgets.front());
     if (!IsReady(pod) && budgets_.Refusal(pod)) {
-      obstacles_.Add({kWarning, "UnreadyBehindBudget", "The pod is not ready, and its budget keeps it where it is.",
-                      "Repair the workload, or unhealthyPodEvictionPolicy: AlwaysAllow."},
-                     name);
+      obstacles_.Add(
+          {kWarning, "UnreadyBehindBudget", "The pod is not ready, and its budget does not allow its eviction.",
+           "Repair the workload, or set unhealthyPodEvictionPolicy: AlwaysAllow."},
+          name);
     }
   }
 
@@ -128,8 +130,8 @@ class PodSearch {
                                            budget->current_healthy, budget->desired_healthy);
       if (budgets_.NeverAllows(*budget)) {
         obstacles_.Add(
-            {kError, "BudgetNeverAllows", "The budget needs every pod that there is: no eviction is ever allowed.",
-             "One more replica, or a budget that allows one."},
+            {kError, "BudgetNeverAllows", "The budget requires all existing pods: it never allows an eviction.",
+             "Add a replica, or change the budget to allow a disruption."},
             name);
       } else if (budget->disruptions_allowed <= 0) {
         obstacles_.Add(
@@ -192,8 +194,8 @@ class PodSearch {
       }
       if (needed <= left) continue;
       obstacles_.Add({kWarning, "Capacity",
-                      "The pods that are evicted at once do not fit on the other nodes: some will be Pending.",
-                      "A lower maxParallelUpgrades, or more nodes."},
+                      "The pods that are evicted at the same time do not fit on the other nodes: some will be Pending.",
+                      "Lower maxParallelUpgrades, or add nodes."},
                      fmt::format("{}: {} evicted from {} nodes, {} free elsewhere", resource, absl::StrCat(needed),
                                  taken.size(), absl::StrCat(left)));
     }

@@ -68,8 +68,8 @@ class RolloutSearch {
     absl::StatusOr<Report> report = Answer(situation_.question);
     if (report.ok() && IsAtRest(*report)) report = Answer(WithNewRevision(situation_.question));
     if (!report.ok()) {
-      Add(Severity::kError, "NoPlan", "No plan can be made of this cluster.", "What the message names.",
-          std::string(report.status().message()));
+      Add(Severity::kError, "NoPlan", "No plan can be made for this cluster.",
+          "Correct the mistake that the message names.", std::string(report.status().message()));
     } else {
       AddFieldsWithoutEffect(FieldsWithoutEffect(situation_, *report));
       CheckEffects(*report);
@@ -90,14 +90,14 @@ class RolloutSearch {
 
   void AddFieldsWithoutEffect(std::vector<std::string> fields) {
     for (std::string& field : fields) {
-      Add(Severity::kWarning, "FieldWithoutEffect", "A field of the policy has no effect.",
-          "Change it, or leave it out.", std::move(field));
+      Add(Severity::kWarning, "FieldWithoutEffect", "A field of the policy has no effect.", "Change or remove it.",
+          std::move(field));
     }
   }
 
   void AddSelectsNothing(std::string what) {
-    Add(Severity::kWarning, "SelectsNothing", "The policy names something that no node or pod has.",
-        "Is it misspelled?", std::move(what));
+    Add(Severity::kWarning, "SelectsNothing", "The policy selects something that no node or pod has.",
+        "Check the spelling.", std::move(what));
   }
 
   void CheckEffects(const Report& report) {
@@ -106,7 +106,7 @@ class RolloutSearch {
     for (std::string& deadline : DeadlinesTooShort(situation_)) {
       Add(Severity::kWarning, "DeadlineTooShort",
           "Drivers took longer to start than the policy allows: nodes may fail.",
-          "Choose twice the longest start that you have seen.", std::move(deadline));
+          "Set it to twice the longest start that you have seen.", std::move(deadline));
     }
     for (std::string& why : WhyAllAtOnce(situation_, report)) {
       Add(Severity::kWarning, "AllAtOnce",
@@ -141,10 +141,10 @@ class RolloutSearch {
           stage->why_left_out.empty() ? stage->name : fmt::format("{}: {}", stage->name, stage->why_left_out);
       if (stage < last.base()) {
         Add(Severity::kError, "StageWithoutNodes", "A stage has no node: the rollout never gets past it.",
-            "Correct its nodeSelector, or leave the stage out.", object);
+            "Correct its nodeSelector, or remove the stage.", object);
       } else {
         Add(Severity::kWarning, "EmptyStage", "A stage has no node, and no later stage has one either.",
-            "Correct its nodeSelector, or leave the stage out.", object);
+            "Correct its nodeSelector, or remove the stage.", object);
       }
     }
   }
@@ -162,7 +162,7 @@ class RolloutSearch {
     const auto is_opened_by_time = [](const auto& gate) { return TraitsOf(gate.first).opener == GateOpener::kClock; };
     if (std::all_of(gates.begin(), gates.end(), is_opened_by_time)) return;
     for (const auto& [reason, found] : gates) {
-      Add(Severity::kError, "NothingBegins", "No node starts: the rollout cannot begin.",
+      Add(Severity::kError, "NothingBegins", "No node starts: the rollout cannot start.",
           "Look up the gate: docs/operations.md#a-node-does-not-move",
           fmt::format("{}: {}, {}", found.first == 1 ? "1 node" : fmt::format("{} nodes", found.first),
                       ToString(reason), found.second));
@@ -185,7 +185,7 @@ class RolloutSearch {
     for (const auto& [group, size] : sizes) {
       if (size <= *unavailable_max) continue;
       Add(Severity::kError, "GroupTooLarge", "A group that starts together has more nodes than maxUnavailable allows.",
-          "A larger maxUnavailable, or another label.",
+          "Raise maxUnavailable, or group by another label.",
           fmt::format("{}={}: {} nodes of {} allowed", rollout->groups->by, group, size, *unavailable_max));
     }
   }
@@ -206,13 +206,12 @@ class RolloutSearch {
       const int size = static_cast<int>(nodes.size());
       if (waits && unavailable_max && size > *unavailable_max) {
         Add(Severity::kError, "GangTooLarge", "A job runs on more nodes than maxUnavailable allows: they do not start.",
-            "A larger maxUnavailable, or rollout.gangs.tooBig: Split.",
+            "Raise maxUnavailable, or set rollout.gangs.tooBig: Split.",
             fmt::format("{}: {} nodes of {} allowed", gang, size, *unavailable_max));
       } else if (!together && !policy.rollout.value_or(RolloutPolicy()).groups) {
         Add(Severity::kWarning, "GangInterruptedSeveralTimes",
-            "The pods of a job only run together, and its nodes start one after another: each start may interrupt the "
-            "job.",
-            "rollout.gangs, with which the job is interrupted once.", fmt::format("{}: {} nodes", gang, size));
+            "The pods of a job only run together, but its nodes start one at a time: each start may interrupt the job.",
+            "Set rollout.gangs, so that the job is interrupted only once.", fmt::format("{}: {} nodes", gang, size));
       }
     }
   }
@@ -233,7 +232,7 @@ class RolloutSearch {
       }
       if (reached.contains(node.name) || !is("nvidia.com/gpu.present", "true")) continue;
       Add(Severity::kWarning, "GpuWithoutDriver", "The node has a GPU and no driver pod: no rollout reaches it.",
-          "Do the DaemonSet's node selector and tolerations fit it?", node.name);
+          "Check that the DaemonSet's node selector and tolerations match the node.", node.name);
     }
   }
 

@@ -250,8 +250,8 @@ TEST_CASE("A right that the operator lacks is an error, and a review is asked fo
   const Answer missing = asked("gpu-operator/driver-upgrade", server);
   CHECK(missing.exit_code == kExitFailed);
   CHECK(
-      missing.out.starts_with("error RightMissing: The operator may not do what it has to.\n"
-                              "  do: Give it the roles of deploy/rbac.\n"
+      missing.out.starts_with("error RightMissing: The operator lacks a permission that it needs.\n"
+                              "  do: Bind its ServiceAccount to the roles in deploy/rbac.\n"
                               "  - get leases.coordination.k8s.io nvidia-gpu-driver-upgrade in gpu-operator\n"));
   CHECK(missing.out.find("  - patch nodes\n") != std::string::npos);
   const Answer mistyped = asked("driver-upgrade", server);
@@ -340,7 +340,7 @@ TEST_CASE("The exit code is for CI: errors fail, warnings only if that is asked"
   CHECK(Preflight(warning).exit_code == kExitDone);
   CHECK(Preflight(warning, {"--fail-on", "warning"}).exit_code == kExitFailed);
   CHECK(Preflight(error).out ==
-        "error UpdateStrategy: Kubernetes restarts the driver's pods by itself, under workloads.\n"
+        "error UpdateStrategy: Kubernetes replaces the driver's pods on its own, while workloads use them.\n"
         "  do: updateStrategy: {type: OnDelete}\n"
         "  - gpu-operator/driver\n");
 }

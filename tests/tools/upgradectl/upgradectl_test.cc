@@ -307,7 +307,8 @@ std::string Maintenance(std::string_view metadata, std::string_view spec, std::s
       metadata, spec, reason == "Ready" ? "True" : "False", reason);
 }
 
-TEST_CASE("In requestor mode the maintenance operator is asked for the node, and its NodeMaintenance is followed") {
+TEST_CASE(
+    "In requestor mode the node is requested from the maintenance operator, and its NodeMaintenance is followed") {
   const std::string policy = "{autoUpgrade: true, drain: {enable: true}}";
   const auto answer = [&](std::string_view state, std::string_view hash, const std::string& object) {
     const std::string metadata =

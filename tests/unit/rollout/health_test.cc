@@ -36,7 +36,7 @@ TEST_CASE("a driver that has been restarted more often than is allowed makes its
   const RolloutHealth health{.max_driver_restarts = 2};
   CHECK(HealthOf({}, {}, {Driver(2)}, health) == NodeHealth{});
   CHECK(HealthOf({}, {}, {Driver(3)}, health).sick ==
-        "container driver of driver pod gpu/driver-1 has been restarted 3 times, 2 are allowed");
+        "container driver of driver pod gpu/driver-1 has been restarted 3 times (limit 2)");
   CHECK(HealthOf({}, {}, {Driver(0)}, {.max_driver_restarts = 0}).sick.find("container manager") == 0);
   CHECK(HealthOf({}, {}, {Driver(99)}, {}) == NodeHealth{});
 }

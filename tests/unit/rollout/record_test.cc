@@ -64,9 +64,10 @@ TEST_CASE("a halt that cannot be read halts, and the rest of the record stands")
                                     R"({"reason":"x","seen":"y"})", R"({"reason":"x","reason":"y"})");
   CAPTURE(halt);
   const ParsedRecord parsed = ParseRecord(R"({"version":1,"revision":"r","stage":"some","halt":)" + halt + "}");
-  CHECK(parsed.record == RolloutRecord{.revision = "r",
-                                       .stage = "some",
-                                       .halt = Halt{.reason = "the rollout was halted, and why cannot be read"}});
+  CHECK(parsed.record ==
+        RolloutRecord{.revision = "r",
+                      .stage = "some",
+                      .halt = Halt{.reason = "the rollout was halted, but the reason cannot be read"}});
   CHECK(parsed.error == "what makes no sense: halt");
 }
 

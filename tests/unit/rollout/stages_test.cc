@@ -109,7 +109,7 @@ TEST_CASE("a stage that is done soaks from then on, and the next begins once the
   CHECK(soaked.record.stage == kLastStage);
   // Another replica may not know of it yet.
   CHECK(soaked.open == 0);
-  CHECK(soaked.closed.detail == "the stage is about to begin");
+  CHECK(soaked.closed.detail == "the stage is about to start");
   CHECK(fleet.Advance(soaked.record, rules, kNow + absl::Hours(1)).open == 1);
 }
 
@@ -336,7 +336,7 @@ TEST_CASE("one failure more than a stage may have halts, and so many do not hold
   fleet.Set(some[1], NodeProgress::kFailed);
   const RolloutStep halted = Settled(fleet, {}, rules);
   REQUIRE(halted.halted);
-  CHECK(halted.record.halt->reason == "stage some: 2 nodes have failed, 1 may; the first is " + some[0]);
+  CHECK(halted.record.halt->reason == "stage some: 2 nodes failed (limit 1), first: " + some[0]);
   SECTION("a percentage is one of the stage and rounds down") {
     stage.max_failures = Percent{49};
     CHECK(Settled(fleet, {}, Rules({stage})).halted);

@@ -84,7 +84,7 @@ absl::StatusOr<bool> HostEngine::Answer(const std::string& node, const absl::Sta
   }
   const auto exchange = exchanges_.find(node);
   if (exchange == exchanges_.end() || !exchange->second.IsAsked()) {
-    return absl::FailedPreconditionError(fmt::format("answer for node {}: nothing was asked", Shown(node)));
+    return absl::FailedPreconditionError(fmt::format("response for node {}: no request is pending", Shown(node)));
   }
   exchange->second.Answer(response, now);
   EndIfOver(node, now);

@@ -55,7 +55,8 @@ std::string HostHooks::Tell(const std::string& id, absl::StatusOr<bool> answer) 
 
 absl::StatusOr<bool> HostHooks::UsesDriver(const Pod& pod) {
   const auto answers = pods_.find(pod.node_name);
-  if (answers == pods_.end()) return absl::UnavailableError("the host has not said whether the pod uses the driver");
+  if (answers == pods_.end())
+    return absl::UnavailableError("the host has not reported whether the pod uses the driver");
   const auto error = answers->second.errors.find(pod.ref.uid);
   if (error != answers->second.errors.end()) return absl::UnknownError(error->second);
   return answers->second.uids.contains(pod.ref.uid);

@@ -31,7 +31,8 @@ absl::StatusOr<std::vector<std::string>> DecodedUids(const RestRequest& rest,
   if (!IsSuccess(*response)) return FailureOf(rest, *response);
   absl::StatusOr<UidList> list = ParseNodeUids(response->body);
   if (!list.ok()) return NotUnderstood(rest.attempted, list.status());
-  if (!list->continue_token.empty()) return absl::UnavailableError("the list of nodes is not whole: more pages follow");
+  if (!list->continue_token.empty())
+    return absl::UnavailableError("the list of nodes is incomplete: more pages follow");
   return std::move(list->uids);
 }
 

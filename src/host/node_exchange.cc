@@ -29,8 +29,8 @@ NodeAnswer Decoded(const NodeRequest& request, const RestRequest& asked, const a
 
 absl::StatusOr<HttpResponse> ResponseOf(int status, int retry_after_seconds, std::string body) {
   if (status == kNotSent) return MarkRequestNotSent(absl::UnavailableError("the request was not sent"));
-  if (status == kNoAnswer) return absl::UnavailableError("no answer came");
-  if (status < 100 || status > 599) return absl::UnavailableError(fmt::format("{} is no HTTP status", status));
+  if (status == kNoAnswer) return absl::UnavailableError("no response was received");
+  if (status < 100 || status > 599) return absl::UnavailableError(fmt::format("{} is not an HTTP status", status));
   HttpResponse response{.status = status, .body = std::move(body)};
   if (retry_after_seconds > 0) response.headers["Retry-After"] = fmt::format("{}", retry_after_seconds);
   return response;

@@ -98,7 +98,7 @@ absl::Status PutLineOf(ObjectStore& store, std::string_view line) {
     case Type::kAdded:
     case Type::kModified: Change(store, event->object); break;
     case Type::kDeleted: Delete(store, event->object); break;
-    case Type::kError: return absl::InvalidArgumentError("line: the watch is at its end; a list is needed");
+    case Type::kError: return absl::InvalidArgumentError("line: the watch has ended; a list is needed");
     case Type::kBookmark:
     case Type::kUnknown: break;
   }
@@ -118,7 +118,7 @@ absl::Status ForTypeOf(ObjectKind kind, F put) {
     case ObjectKind::kResourceClaim: return put(std::type_identity<ResourceClaim>());
     case ObjectKind::kResourceSlice: return put(std::type_identity<ResourceSlice>());
   }
-  return absl::InvalidArgumentError(fmt::format("kind: {} is none", static_cast<int>(kind)));
+  return absl::InvalidArgumentError(fmt::format("kind: {} is not valid", static_cast<int>(kind)));
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ absl::StatusOr<bool> PutPodList(ObjectStore& store, const std::string& node, std
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ListPage<Pod> page, Page<Pod>(list));
   if (page.resource_version.empty()) {
     return absl::InvalidArgumentError(
-        "list.metadata.resourceVersion: is missing: it tells whether the list is newer than the node's cordon");
+        "list.metadata.resourceVersion: is missing: it shows whether the list is newer than the node's cordon");
   }
   return store.PutPods(kHostDriver, node, page.resource_version, page.items);
 }

@@ -47,13 +47,13 @@ std::string WhatFailed(std::string_view text, int code) {
   } else if (text.starts_with("Error in SSL handshake")) {
     what = "TLS handshake failed";
   } else if (text.starts_with("Failed to read HTTP status line")) {
-    what = "connection lost before an answer came";
+    what = "connection lost before the response";
   } else if (text.starts_with("Failed to write request")) {
     what = "connection lost while the request was being sent";
   } else if (text.starts_with("Failed to read") || text.starts_with("Retrieving message chunk")) {
-    what = "connection lost in the middle of the answer";
+    what = "connection lost in the middle of the response";
   } else if (text.starts_with("Invalid HTTP status line") || text.starts_with("Invalid chunked")) {
-    what = "the answer is not HTTP";
+    what = "the response is not HTTP";
   }
   const std::string reason = ReasonOf(code);
   return reason.empty() ? std::string(what) : fmt::format("{}: {}", what, reason);

@@ -124,7 +124,7 @@ absl::StatusOr<HttpResponse> CpprestTransport::Finish(const HttpRequest& request
   // connection.
   if (call.head().status < 200) {
     DropConnections();
-    return absl::UnavailableError(fmt::format("{}: an interim answer, {}, that was not asked for",
+    return absl::UnavailableError(fmt::format("{}: an interim response, {}, that was not requested",
                                               errors().Subject(request), call.head().status));
   }
   return std::move(call.head());

@@ -11,9 +11,9 @@
 namespace driverupgrade {
 namespace {
 
-constexpr char kLostBefore[] = "connection lost before an answer came";
-constexpr char kLostWithin[] = "connection lost in the middle of the answer";
-constexpr char kNotHttp[] = "the answer is not HTTP";
+constexpr char kLostBefore[] = "connection lost before the response";
+constexpr char kLostWithin[] = "connection lost in the middle of the response";
+constexpr char kNotHttp[] = "the response is not HTTP";
 
 // The library uses one code for a broken connection and for malformed bytes.
 bool IsConnectionLoss(std::string_view words) {
@@ -30,7 +30,7 @@ std::string WhatFailed(const CurlFailure& failure) {
     case CURLE_COULDNT_RESOLVE_HOST: return "cannot resolve the server's name";
     case CURLE_COULDNT_RESOLVE_PROXY: return "cannot resolve the proxy's name";
     case CURLE_COULDNT_CONNECT: return CannotConnect(failure.system_error);
-    case CURLE_OPERATION_TIMEDOUT: return "cannot connect: no answer";
+    case CURLE_OPERATION_TIMEDOUT: return "cannot connect: no response";
     case CURLE_SSL_CONNECT_ERROR: return "TLS handshake failed: connection lost";
     case CURLE_SEND_ERROR: return "connection lost while the request was being sent";
     // Not an error to the library, which treats the end of a connection as the end of the headers.

@@ -137,7 +137,7 @@ absl::StatusOr<HttpResponse> CurlTransport::Finish(const HttpRequest& request, C
     case End::kFailed: return Failure(request, exchange);
     case End::kHeadersTooLong: return errors().HeadersTooLong(request);
     case End::kException:
-      return absl::InternalError(fmt::format("{}: no memory for the answer", errors().Subject(request)));
+      return absl::InternalError(fmt::format("{}: no memory for the response", errors().Subject(request)));
     case End::kStopped: {
       absl::Status status = errors().Stopped(request);
       return exchange.sent() ? status : MarkRequestNotSent(std::move(status));

@@ -11,7 +11,7 @@ namespace driverupgrade {
 namespace {
 
 // The text of an error must not contain the plugin's output, which the parser's text may do.
-absl::Status NotUnderstood() { return absl::InvalidArgumentError("what it prints is no ExecCredential"); }
+absl::Status NotUnderstood() { return absl::InvalidArgumentError("its output is not an ExecCredential"); }
 
 absl::StatusOr<std::string> Run(const ExecPlugin& plugin, absl::Duration timeout, std::stop_token stop) {
   ProgramParams params{.command = {plugin.command}, .timeout = timeout, .stop = std::move(stop)};
@@ -39,11 +39,11 @@ absl::StatusOr<ExecCredential> ParseExecCredential(std::string_view json, std::s
   const std::string expires = status.Member("expirationTimestamp").String();
   ExecCredential credential{.token = Secret(status.Member("token").String())};
   if (!error.empty() || !is_credential) return NotUnderstood();
-  if (!is_version) return absl::InvalidArgumentError("answers in another version than it was asked in");
+  if (!is_version) return absl::InvalidArgumentError("its response does not have the requested version");
   if (has_certificate) return absl::UnimplementedError("client certificates of a plugin are not supported");
-  if (credential.token.empty()) return absl::InvalidArgumentError("gives no token");
+  if (credential.token.empty()) return absl::InvalidArgumentError("returned no token");
   if (!expires.empty() && !absl::ParseTime(absl::RFC3339_full, expires, &credential.expires, nullptr)) {
-    return absl::InvalidArgumentError("gives a time of expiry that is none");
+    return absl::InvalidArgumentError("returned an invalid expiry time");
   }
   return credential;
 }

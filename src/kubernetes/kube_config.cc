@@ -124,7 +124,8 @@ class Reader {
     if (!insecure.ok()) return insecure.status();
     if (!*insecure) return absl::OkStatus();
     if (!config_.ca_pem.empty()) {
-      return Invalid(cluster_, "insecure-skip-tls-verify", "contradicts the certificate authority beside it");
+      return Invalid(cluster_, "insecure-skip-tls-verify",
+                     "conflicts with the certificate authority, which is also set");
     }
     if (!options_.allow_insecure) {
       return Invalid(cluster_, "insecure-skip-tls-verify", "refused: anyone on the network could take the credentials");

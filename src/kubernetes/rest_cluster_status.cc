@@ -164,7 +164,7 @@ absl::Status TransportFailure(std::string_view attempted, const absl::Status& st
 }
 
 absl::Status NotUnderstood(std::string_view attempted, const absl::Status& parse_error) {
-  return absl::UnavailableError(fmt::format("{}: answer not understood: {}", attempted, Message(parse_error)));
+  return absl::UnavailableError(fmt::format("{}: cannot parse the response: {}", attempted, Message(parse_error)));
 }
 
 bool SaysGone(const HttpResponse& response) {

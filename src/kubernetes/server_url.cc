@@ -27,7 +27,7 @@ bool IsNameCharacter(char c) {
 // Parses "host", "host:port", "[v6]" or "[v6]:port".
 absl::Status ParseAuthority(std::string_view authority, ServerUrl& url) {
   if (authority.find('@') != std::string_view::npos) {
-    return absl::InvalidArgumentError("must not hold a user name or a password");
+    return absl::InvalidArgumentError("must not contain a user name or a password");
   }
   std::string_view port;
   bool has_port = false;

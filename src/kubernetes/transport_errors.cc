@@ -37,7 +37,7 @@ absl::Status TransportErrors::Stopped(const HttpRequest& request) const {
 
 absl::Status TransportErrors::NoAnswer(const HttpRequest& request, absl::Duration within) const {
   return absl::DeadlineExceededError(
-      fmt::format("{}: no complete answer within {}", Subject(request), absl::FormatDuration(within)));
+      fmt::format("{}: no complete response within {}", Subject(request), absl::FormatDuration(within)));
 }
 
 absl::Status TransportErrors::StreamTimedOut(const HttpRequest& request, bool deadline_over, bool accepted) const {
@@ -49,7 +49,7 @@ absl::Status TransportErrors::StreamTimedOut(const HttpRequest& request, bool de
         fmt::format("{}: nothing came for {}", Subject(request), absl::FormatDuration(options_.stream_idle_timeout)));
   }
   return absl::DeadlineExceededError(
-      fmt::format("{}: no answer within {}", Subject(request), absl::FormatDuration(options_.request_timeout)));
+      fmt::format("{}: no response within {}", Subject(request), absl::FormatDuration(options_.request_timeout)));
 }
 
 absl::Status TransportErrors::Overflow(const HttpRequest& request, std::string_view what, std::size_t bytes_max) const {

@@ -160,7 +160,7 @@ absl::Status AdmissionLedger::TakeConfirmed(const absl::StatusOr<ConfigMap>& fou
 }
 
 absl::Status AdmissionLedger::Take(const absl::StatusOr<ConfigMap>& answer) {
-  if (!asked_) return absl::FailedPreconditionError("admission ledger: an answer without a request");
+  if (!asked_) return absl::FailedPreconditionError("admission ledger: a response without a request");
   const Asked asked = *std::exchange(asked_, std::nullopt);
   if (asked.ignored) return absl::AbortedError("the cluster was restored from a backup in the meantime");
   switch (asked.purpose) {

@@ -78,8 +78,8 @@ absl::StatusOr<DriverIdentity> DriverIdentity::Create(std::string_view domain, s
   }
   if (!IsDriverName(driver)) {
     return absl::InvalidArgumentError(
-        fmt::format("driver identity: driver name {} must begin and end with a lower-case letter or a digit, with "
-                    "only those and '-', '_', '.' inside",
+        fmt::format("driver identity: driver name {} must start and end with a lower-case letter or a digit, with only "
+                    "those and '-', '_', '.' inside",
                     internal::Quote(driver)));
   }
   if (driver.size() > kDriverSizeMax) {

@@ -22,7 +22,7 @@ inline constexpr std::array kForeignStates = {
 inline std::string_view WhoseState(std::string_view label) {
   const auto found = std::find_if(kForeignStates.begin(), kForeignStates.end(),
                                   [&](const ForeignState& state) { return state.label == label; });
-  return found == kForeignStates.end() ? "no state" : found->owner;
+  return found == kForeignStates.end() ? "not a state" : found->owner;
 }
 
 }  // namespace driverupgrade::internal

@@ -57,8 +57,8 @@ absl::Status CheckValues(const Requirement& requirement) {
   for (const std::string& value : requirement.values) {
     if (internal::IsLabelValue(value)) continue;
     return absl::InvalidArgumentError(
-        fmt::format("value {} has more than {} characters, or other ones than letters, digits, '-', '_' and '.', or "
-                    "does not begin and end with a letter or a digit",
+        fmt::format("value {} has more than {} characters, or characters other than letters, digits, '-', '_' and '.', "
+                    "or does not start and end with a letter or a digit",
                     internal::Quote(value), internal::kLabelNameSizeMax));
   }
   const std::size_t count = requirement.values.size();

@@ -140,7 +140,7 @@ void ReadPolicy(PolicySection& root, const PolicyDefaults& defaults, const TimeZ
   root.ReadSection("podDeletion", read_pod_deletion);
   root.ReadSection("gpuPodDeletion", read_pod_deletion);
   if (root.IsSet("podDeletion") && root.IsSet("gpuPodDeletion")) {
-    root.Reject("gpuPodDeletion", "must not stand beside podDeletion, which is another name for it");
+    root.Reject("gpuPodDeletion", "must not be set together with podDeletion, which is another name for it");
   }
   root.ReadSection("drain", [&](PolicySection& section) { ReadDrain(section, defaults.drain_enable, policy); });
   root.ReadEnum("pacing", kPacingNames, policy.pacing);

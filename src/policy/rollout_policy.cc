@@ -37,8 +37,8 @@ void CheckStage(const std::string& path, const RolloutStage& stage, std::set<std
   const std::string name = path + ".name";
   checker.Require(IsLabelName(stage.name), name,
                   fmt::format("must be up to 63 letters, digits, `-`, `_` and `.`, got {}", Quote(stage.name)));
-  checker.Require(stage.name != kLastStage, name, "is the stage of the nodes that no other names");
-  checker.Require(names.insert(stage.name).second, name, "another stage has it, too");
+  checker.Require(stage.name != kLastStage, name, "is the name of the stage of all nodes that no other stage selects");
+  checker.Require(names.insert(stage.name).second, name, "another stage has the same name");
   if (const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes)) {
     checker.AtLeast(path + ".nodes", 1, *nodes);
     const auto* percent = std::get_if<Percent>(nodes);
@@ -61,7 +61,7 @@ void CheckOrder(const std::string& path, const RolloutOrder& order, FieldChecker
 void CheckWindow(const std::string& path, const RolloutWindow& window, FieldChecker& checker) {
   checker.Between(path + ".start", absl::ZeroDuration(), absl::Hours(24) - absl::Minutes(1), window.start);
   checker.Require(absl::Trunc(window.start, absl::Minutes(1)) == window.start, path + ".start",
-                  "must be in whole minutes");
+                  "must be a whole number of minutes");
   // It comes back every week.
   checker.Between(path + ".durationSeconds", absl::Minutes(1), absl::Hours(7 * 24), window.duration);
   for (const int day : window.days_of_month) {
@@ -76,7 +76,7 @@ void CheckFinishBy(const RolloutPolicy& rollout, FieldChecker& checker) {
   }
   if (!rollout.finish_by) return;
   checker.Require(!rollout.windows.empty() || !rollout.closed.empty(), "rollout.finishBy",
-                  "needs windows or closed: nothing ends without them");
+                  "needs windows or closed: without them there is no end");
   checker.Require(rollout.expected_node_duration.has_value(), "rollout.finishBy",
                   "needs expectedNodeSeconds, which counts until nodes have been measured");
   // Wrong windows have no length.
@@ -153,7 +153,7 @@ void internal::Check(const RolloutPolicy& rollout, FieldChecker& checker) {
   CheckItems("rollout.windows", rollout.windows, checker,
              [&](const std::string& path, const RolloutWindow& window) { CheckWindow(path, window, checker); });
   CheckItems("rollout.closed", rollout.closed, checker, [&](const std::string& path, const ClosedDays& days) {
-    checker.Require(days.first <= days.last, path, "ends before it begins");
+    checker.Require(days.first <= days.last, path, "ends before it starts");
   });
   CheckFinishBy(rollout, checker);
   if (rollout.health) CheckHealth(*rollout.health, checker);

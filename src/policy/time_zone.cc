@@ -37,7 +37,7 @@ absl::StatusOr<absl::TimeZone> LoadRolloutTimeZone(std::string_view name) {
   }
   if (!absl::LoadTimeZone(std::string(name), &zone)) {
     return absl::InvalidArgumentError(
-        fmt::format("this machine knows no time zone {} (are the time zone files installed?)", Quote(name)));
+        fmt::format("this machine does not know the time zone {} (are the time zone files installed?)", Quote(name)));
   }
   return zone;
 }

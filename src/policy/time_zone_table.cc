@@ -46,7 +46,7 @@ absl::Status CheckOffsets(const std::vector<Offset>& offsets) {
     }
     if (i > 0 && offsets[i].from - offsets[i - 1].from < 2 * kDay) {
       return absl::InvalidArgumentError(
-          fmt::format("offset {} must begin at least two days after the one before it", i));
+          fmt::format("offset {} must start at least two days after the previous one", i));
     }
   }
   return absl::OkStatus();

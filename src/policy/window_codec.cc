@@ -74,7 +74,7 @@ std::string FormatDay(absl::CivilDay day) {
 absl::StatusOr<TimeZoneTable> LoadZone(const std::string& name, const TimeZoneLoader& zones) {
   if (name == "UTC") return TimeZoneTable();
   if (zones) return zones(name);
-  return absl::InvalidArgumentError(fmt::format("no time zone but UTC is known here, got {}", Quote(name)));
+  return absl::InvalidArgumentError(fmt::format("only the time zone UTC is known here, got {}", Quote(name)));
 }
 
 // nullopt: no time zone is named, or it is unknown.

@@ -144,7 +144,7 @@ class WatchCache::Impl {
   }
 
   static absl::Status NotWatched(const std::string& node) {
-    return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods has not begun", node));
+    return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods has not started", node));
   }
 
   absl::Status TakeList(const std::string& node, int ticket, absl::StatusOr<std::vector<Pod>> pods) {
@@ -158,7 +158,8 @@ class WatchCache::Impl {
     const bool taken =
         store_.Change([&](internal::ObjectStore& store) { return store.EndPodList(node, ticket, *pods); });
     if (taken) return absl::OkStatus();
-    return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods, or the cordon, began anew", node));
+    return absl::AbortedError(
+        fmt::format("read the pods of {}: the watch on pods, or the cordon, started again", node));
   }
 
   void FollowAll() {

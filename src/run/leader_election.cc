@@ -20,8 +20,8 @@ absl::Status CheckOptions(const LeaderElectionOptions& options) {
   const auto refuse = [](std::string_view why) {
     return absl::InvalidArgumentError(fmt::format("leader election options: {}", why));
   };
-  if (options.ns.empty() || options.name.empty()) return refuse("namespace and name of the Lease are needed");
-  if (options.identity.empty()) return refuse("an identity is needed");
+  if (options.ns.empty() || options.name.empty()) return refuse("namespace and name of the Lease are required");
+  if (options.identity.empty()) return refuse("an identity is required");
   if (options.retry_period <= absl::ZeroDuration()) return refuse("retry_period must be positive");
   if (options.renew_deadline <= kJitter * options.retry_period) {
     return refuse("renew_deadline must be more than 1.2 x retry_period");

@@ -206,7 +206,7 @@ absl::Status UpgradeController::Ready() const {
   }
   const std::lock_guard lock(mutex_);
   if (!status_.leading && options_.election != nullptr) return absl::OkStatus();
-  if (!status_.last_pass) return absl::UnavailableError("no pass has been made yet");
+  if (!status_.last_pass) return absl::UnavailableError("no pass has finished yet");
   return status_.last_error;
 }
 

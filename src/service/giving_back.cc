@@ -48,7 +48,7 @@ absl::Time GivingBack::StepOne(const CallContext& context, Owner& owner) {
   const absl::StatusOr<ReconcileResult> pass = Pass(context, owner);
   if (pass.ok() && pass->plan.nodes.empty()) {
     if (!owner.nodes.empty()) {
-      Tell(Severity::kInfo, owner, "nodes given back", {{"nodes", fmt::format("{}", owner.nodes.size())}});
+      Tell(Severity::kInfo, owner, "nodes released", {{"nodes", fmt::format("{}", owner.nodes.size())}});
     }
     owner.left = 0;
     owner.engine.reset();
@@ -61,7 +61,7 @@ absl::Time GivingBack::StepOne(const CallContext& context, Owner& owner) {
   }
   const absl::Status failure = pass.ok() ? FailureOf(pass->outcomes) : pass.status();
   if (!failure.ok() && failure != owner.told) {
-    Tell(Severity::kWarning, owner, "nodes are not given back yet",
+    Tell(Severity::kWarning, owner, "nodes are not released yet",
          {{"left", fmt::format("{}", owner.left)}, {"error", std::string(failure.message())}});
   }
   owner.told = failure;

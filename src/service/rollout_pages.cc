@@ -67,7 +67,7 @@ Guard OnlyThisMachine() {
   return [](const PageRequest& request) -> std::optional<Page> {
     if (IsLoopbackHost(request.host)) return std::nullopt;
     return Page{.status = 403,
-                .body = "this address is for clients on the same machine: kubectl port-forward is one\n"};
+                .body = "this address serves only clients on the same machine, such as kubectl port-forward\n"};
   };
 }
 
@@ -135,11 +135,11 @@ absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, Pa
 absl::Status AddSecureRolloutPages(const std::string& address, ReaderCheck check, RolloutBoard& board,
                                    PagesByAddress& pages) {
   if (check == nullptr) {
-    return absl::InvalidArgumentError("the page of the rollout at a secure address needs a check of its readers");
+    return absl::InvalidArgumentError("the page of the rollout at a secure address must check its readers");
   }
   if (pages.contains(address)) {
     return absl::InvalidArgumentError(
-        fmt::format("the page of the rollout needs a secure address of its own, and `{}` has other pages", address));
+        fmt::format("the page of the rollout needs its own secure address, but `{}` serves other pages", address));
   }
   const Guard guard = OnlyReaders(std::move(check));
   pages[address] = {.tls = true,

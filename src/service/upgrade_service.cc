@@ -168,7 +168,7 @@ class UpgradeService::Impl {
     const absl::Status done = director_.Prepare(Bounded(context));
     prepared_ = done.ok();
     if (prepared_) return true;
-    if (done != prepare_failure_) Warn("cannot begin", done);
+    if (done != prepare_failure_) Warn("cannot start", done);
     prepare_failure_ = done;
     prepare_at_ = clock_->Now() + kPrepareAgain;
     next = std::min(next, prepare_at_);
@@ -208,7 +208,7 @@ class UpgradeService::Impl {
     if (!group.ok()) return group.status();
     for (const auto& [name, why] : (*group)->refused()) {
       options_.log({.severity = Severity::kError,
-                    .message = "an engine cannot be made",
+                    .message = "cannot create an engine",
                     .fields = {{"owner", name}, {"error", std::string(why.message())}}});
     }
     if (const absl::Status told = director_.OnRefused((*group)->refused()); !told.ok()) return told;
@@ -233,7 +233,7 @@ class UpgradeService::Impl {
     std::string text = group_ ? internal::FormatReportedPolicies(wanted, group_->refused()) : std::string();
     if (text.size() > internal::kReportedPoliciesMax) {
       options_.log({.severity = Severity::kWarning,
-                    .message = "the Lease does not tell the policies",
+                    .message = "cannot report the policies in the Lease",
                     .fields = {{"bytes", fmt::format("{}", text.size())},
                                {"most", fmt::format("{}", internal::kReportedPoliciesMax)}}});
       text.clear();

@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<httplib::Server>> MakeTlsServer() {
   if (!made.ok()) return made.status();
   std::unique_ptr<httplib::Server> server =
       std::make_unique<httplib::SSLServer>(made->certificate.get(), made->key.get());
-  if (!server->is_valid()) return absl::InternalError("OpenSSL does not take the certificate of the server");
+  if (!server->is_valid()) return absl::InternalError("OpenSSL does not accept the certificate of the server");
   return server;
 }
 #else
@@ -191,7 +191,7 @@ class WebServer::Impl {
 
 absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const std::string& address, Pages pages) {
   const std::optional<Address> parsed = ParseAddress(address);
-  if (!parsed) return absl::InvalidArgumentError(fmt::format("`{}` is no address like 0.0.0.0:8081", address));
+  if (!parsed) return absl::InvalidArgumentError(fmt::format("`{}` is not an address like 0.0.0.0:8081", address));
   absl::StatusOr<std::unique_ptr<httplib::Server>> server = MakeServer(pages.tls);
   if (!server.ok()) return server.status();
   auto impl = std::make_unique<Impl>(*std::move(server), std::move(pages.by_path));

@@ -95,7 +95,7 @@ class LoggingObserver final : public Observer {
              {"effect", std::string(driverupgrade::ToString(call.object.effect))}});
       }
       for (const MaintenanceCall& call : plan.maintenance) {
-        Log(Severity::kInfo, "maintenance operator asked",
+        Log(Severity::kInfo, "maintenance operator requested",
             {{"node", plan.node},
              {"request", std::string(driverupgrade::ToString(call.kind))},
              {"object", call.object.ToString()}});
@@ -107,11 +107,11 @@ class LoggingObserver final : public Observer {
   }
 
   void OnTrouble(const absl::Status& trouble) override {
-    if (trouble.ok()) return Log(Severity::kInfo, "trouble is over", {});
+    if (trouble.ok()) return Log(Severity::kInfo, "trouble has ended", {});
     Log(Severity::kWarning, "trouble", {{"error", std::string(internal::Message(trouble))}});
   }
 
-  void OnLeading(bool leads) override { Log(Severity::kInfo, leads ? "leads" : "leads no more", {}); }
+  void OnLeading(bool leads) override { Log(Severity::kInfo, leads ? "leads" : "no longer leads", {}); }
 
   void OnRolloutOver(const Tally& totals) override {
     Log(totals.failed > 0 ? Severity::kError : Severity::kInfo, "rollout ended",

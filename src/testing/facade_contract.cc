@@ -43,14 +43,14 @@ absl::Status ContractReport::Verdict(const std::vector<std::string>& demanded) c
   for (const std::string& name : demanded) {
     const auto found = std::find_if(results.begin(), results.end(), [&](const auto& one) { return one.name == name; });
     if (found == results.end()) {
-      objections.push_back(fmt::format("demanded, but no case that was run: {}", name));
+      objections.push_back(fmt::format("required, but not run: {}", name));
     } else if (found->outcome == ContractOutcome::kSkipped) {
       objections.push_back(fmt::format("demanded, but skipped: {} ({})", name, found->reason));
     }
   }
   if (objections.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      fmt::format("the facade does not keep its contract: {}", fmt::join(objections, "; ")));
+      fmt::format("the facade violates its contract: {}", fmt::join(objections, "; ")));
 }
 
 std::string ContractReport::ToString() const {

@@ -234,10 +234,10 @@ std::vector<NeededCase> WriteCases() {
        PatchOfAnotherVersionIsAborted},
       {"a patch of a node that does not exist is NotFound", {{kPatchNode}}, PatchOfAMissingNodeIsNotFound},
       {"an eviction deletes the pod", {{kEvictPod}, PodReads()}, EvictionDeletes},
-      {"an eviction of a pod that is gone or another says so", {{kEvictPod}, PodReads()}, EvictionOfAnotherPodIsGone},
-      {"a budget refuses an eviction, and two do for good", {{kEvictPod}, PodReads()}, BudgetRefusesEviction},
+      {"an eviction of a deleted or replaced pod reports that", {{kEvictPod}, PodReads()}, EvictionOfAnotherPodIsGone},
+      {"a budget refuses an eviction, and two refuse it permanently", {{kEvictPod}, PodReads()}, BudgetRefusesEviction},
       {"a deletion is of that very pod or of none", {{kDeletePod}, PodReads()}, DeletionIsOfThatPodOnly},
-      {"events on nodes and pods are taken", {{kRecordEvent}}, EventsAreTaken},
+      {"events on nodes and pods are accepted", {{kRecordEvent}}, EventsAreTaken},
       {"an event that repeats is one event", {{kRecordEvent}}, RepeatedEventsAreTaken},
   };
 }

@@ -57,7 +57,7 @@ absl::Status Document::CheckMembers(std::initializer_list<std::string_view> know
     if (!is_in(known, name) && !is_in(more, name)) {
       return absl::InvalidArgumentError(fmt::format("{}: unknown member {}", name_, Quote(name)));
     }
-    if (!seen.insert(name).second) return Wrong(name, "is there twice");
+    if (!seen.insert(name).second) return Wrong(name, "occurs twice");
   }
   return absl::OkStatus();
 }

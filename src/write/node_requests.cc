@@ -117,11 +117,11 @@ absl::Status NodeRequests::TakeAnswer(const Step& step, NodeAnswer answer, absl:
 
 absl::Status NodeRequests::Confirmed(absl::Status status, absl::Time now) {
   if (!status.ok()) {
-    notes_.emplace_back(PatchNote{
-        .outcome = Outcome::kNotApplied,
-        .message =
-            fmt::format("not sent, as the NodeMaintenance is not known to be as it was read: {}", Message(status)),
-        .answered_at = now});
+    notes_.emplace_back(
+        PatchNote{.outcome = Outcome::kNotApplied,
+                  .message = fmt::format("not sent, because the NodeMaintenance may have changed since it was read: {}",
+                                         Message(status)),
+                  .answered_at = now});
   }
   return status;
 }

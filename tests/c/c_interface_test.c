@@ -79,7 +79,7 @@ static void TestKeys(void) {
   EXPECT(du_keys, "{\"domain\":7,\"driver\":\"gpu\"}", 3, "identity.domain: must be a string");
   EXPECT(du_keys, "{\"domain\":\"nvidia.com\",\"driver\":\"GPU!\"}", 3, "identity: ");
   EXPECT(du_keys, "{\"domain\":\"a.b\",\"driver\":\"gpu\",\"color\":1}", 3, "identity: unknown member \"color\"");
-  EXPECT(du_keys, "{\"domain\":\"a.b\",\"domain\":\"a.b\"}", 3, "identity.domain: is there twice");
+  EXPECT(du_keys, "{\"domain\":\"a.b\",\"domain\":\"a.b\"}", 3, "identity.domain: occurs twice");
 }
 
 static void TestPolicy(void) {

@@ -55,7 +55,7 @@ TEST_CASE("a facade that supports nothing does not keep the contract") {
   CHECK(report.Count(kSkipped) == static_cast<int>(report.results.size()));
   CHECK(ResultOf(report, "a node is read as it is stored").reason ==
         "the facade does not support: get node or list nodes");
-  CHECK(report.Verdict().message() == "the facade does not keep its contract: no case is kept");
+  CHECK(report.Verdict().message() == "the facade violates its contract: no case is kept");
 }
 
 TEST_CASE("a report counts its outcomes, begins with what is broken, and its verdict knows what is demanded") {
@@ -63,10 +63,10 @@ TEST_CASE("a report counts its outcomes, begins with what is broken, and its ver
   CHECK(report.Verdict().ok());
   CHECK(report.Verdict({"a", "c"}).ok());
   CHECK(report.Verdict({"a", "b", "d"}).message() ==
-        "the facade does not keep its contract: demanded, but skipped: b (the world has no MakeBudget); demanded, but "
-        "no case that was run: d");
+        "the facade violates its contract: demanded, but skipped: b (the world has no MakeBudget); required, but not "
+        "run: d");
   report.results.push_back({"e", kBroken, "expected 1, but found 2"});
-  CHECK(report.Verdict().message() == "the facade does not keep its contract: broken: e");
+  CHECK(report.Verdict().message() == "the facade violates its contract: broken: e");
   CHECK(report.ToString() ==
         "contract of the facade: 2 kept, 1 broken, 1 skipped\n"
         "broken   e: expected 1, but found 2\n"
@@ -100,11 +100,11 @@ TEST_CASE("a hook that a world lacks skips the cases that need it, and one that 
   PoorWorld world;
   const ContractReport report = RunFacadeContract(world);
   for (const auto& [name, hook] : std::vector<std::pair<std::string, std::string>>{
-           {"a budget refuses an eviction, and two do for good", "MakeBudget"},
+           {"a budget refuses an eviction, and two refuse it permanently", "MakeBudget"},
            {"disruption budgets are listed", "MakeBudget"},
            {"daemon sets are listed", "MakeDaemonSet"},
            {"controller revisions are listed", "MakeDaemonSet"},
-           {"a watch gives what was deleted", "RemoveNode"}}) {
+           {"a watch reports deleted objects", "RemoveNode"}}) {
     CHECK(ResultOf(report, name).outcome == kSkipped);
     CHECK(ResultOf(report, name).reason == "the world has no " + hook);
   }

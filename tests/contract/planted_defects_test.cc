@@ -171,8 +171,8 @@ constexpr std::string_view kRevisionsAreListed = "controller revisions are liste
 constexpr std::string_view kPatchChanges = "a patch changes what it names and nothing else";
 constexpr std::string_view kPatchIsConditional = "a patch of another version or UID is Aborted, and changes nothing";
 constexpr std::string_view kEvictionDeletes = "an eviction deletes the pod";
-constexpr std::string_view kEvictionOfAnother = "an eviction of a pod that is gone or another says so";
-constexpr std::string_view kBudgetRefuses = "a budget refuses an eviction, and two do for good";
+constexpr std::string_view kEvictionOfAnother = "an eviction of a deleted or replaced pod reports that";
+constexpr std::string_view kBudgetRefuses = "a budget refuses an eviction, and two refuse it permanently";
 constexpr std::string_view kDeletionIsOfThatPod = "a deletion is of that very pod or of none";
 
 struct Defect {
@@ -233,8 +233,8 @@ std::vector<Defect> Thirty() {
        [](BentFacade& facade, FakeCluster&) {
          facade.pods = [](const auto&, auto& pods) { pods.resize(std::min<std::size_t>(pods.size(), 4)); };
        }},
-      {"lists of pods leave out those that are being deleted", "a pod that is being deleted is listed until it is gone",
-       kEvictionDeletes,
+      {"lists of pods leave out those that are being deleted",
+       "a pod that is being deleted is listed until it no longer exists", kEvictionDeletes,
        [](BentFacade& facade, FakeCluster&) {
          facade.pods = [](const auto&, auto& pods) {
            std::erase_if(pods, [](const Pod& pod) { return pod.deletion_timestamp.has_value(); });

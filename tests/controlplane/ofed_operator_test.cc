@@ -239,7 +239,7 @@ TEST_CASE("A NicNodePolicy that is deleted in the middle gives nodes and NodeMai
   CHECK(program.IsRunning());
 
   admin.Must({"delete", "nicnodepolicy", "rack-east"});
-  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes given back") != std::string::npos; }));
+  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes released") != std::string::npos; }));
   CHECK(claims() == 0);
   for (const auto& [node_name, node] : world.Nodes()) {
     INFO(node_name);

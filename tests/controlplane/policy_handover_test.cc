@@ -42,7 +42,7 @@ TEST_CASE("Nodes of a ClusterPolicy that is deleted in the middle are left by Fr
   }
   // The policy was deleted while this program was not running.
   OperatorProgram program = Start(world);
-  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes given back") != std::string::npos; }));
+  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes released") != std::string::npos; }));
   INFO(program.Log());
   CHECK(CountInState(world, "") == 2);
   CHECK(count(&NodeVersion::unschedulable) == 0);
@@ -117,7 +117,7 @@ TEST_CASE("An NVIDIADriver that is deleted in the middle gives its nodes back, w
     const auto nodes = world.Nodes();
     return IsGivenBack(nodes.at(world.nodes()[0])) && IsGivenBack(nodes.at(world.nodes()[1]));
   }));
-  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("msg=\"nodes given back\"") != std::string::npos; }));
+  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("msg=\"nodes released\"") != std::string::npos; }));
   CHECK(CountHeld(world) == 1);
   CHECK(world.Nodes().at(world.nodes()[0]).labels.count("nvidia.com/gpu-operator.driver.owner") == 0);
   CHECK(AwaitDriversDone(world, 1));
@@ -198,7 +198,7 @@ TEST_CASE("The NodeMaintenances of a ClusterPolicy that is deleted in the middle
   world.ChangeDriver("driver:2");
   REQUIRE(Eventually(kStepLimit, [&] { return claims() > 0; }));
   admin.Must({"delete", "clusterpolicy", "cluster-policy"});
-  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes given back") != std::string::npos; }));
+  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes released") != std::string::npos; }));
   INFO(program.Log());
   CHECK(claims() == 0);
   CHECK(CountInState(world, "") == 2);

@@ -307,7 +307,7 @@ TEST_CASE("fields that nobody knows, twice given, or spelled twice") {
       {"autoUpgrade: true\nautoUpgrade: true", "autoUpgrade: duplicate field"},
       {"{\"drain\":{\"force\":true,\"force\":false}}", "drain.force: duplicate field"},
       {"podDeletion: {}\ngpuPodDeletion: {}",
-       "gpuPodDeletion: must not stand beside podDeletion, which is another name for it"},
+       "gpuPodDeletion: must not be set together with podDeletion, which is another name for it"},
       {"gpuPodDeletion: {force: 1}", "gpuPodDeletion.force: must be true or false, got 1"},
   }));
   CAPTURE(row.document);

@@ -66,7 +66,7 @@ TEST_CASE("Reads that fail are told once, with the reason, also by the readiness
   CHECK(world.Logged("list pods: 403: no") == 1);
   CHECK(controller.Ready().ToString().find("list pods: 403: no") != std::string::npos);
   world.Turn(controller, 60);
-  CHECK(world.Logged("msg=\"trouble is over\"") == 1);
+  CHECK(world.Logged("msg=\"trouble has ended\"") == 1);
   CHECK(controller.Ready().ok());
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("A policy that the engine refuses is told, and that it takes the next 
   CHECK_FALSE(controller.Ready().ok());
   controller.SetPolicy({.auto_upgrade = true});
   world.Turn(controller, 60);
-  CHECK(world.Logged("msg=\"trouble is over\"") == 1);
+  CHECK(world.Logged("msg=\"trouble has ended\"") == 1);
 }
 
 TEST_CASE("A rollout that ends is told once, with what has become of it") {
@@ -215,7 +215,7 @@ TEST_CASE("Whether a replica leads is told, and what keeps it from that") {
   CHECK(world.Logged("msg=leads ") == 1);
   world.cluster->FailNext(Operation::kUpdateLease, absl::PermissionDeniedError("403: no"), 100);
   world.Turn(controller, 30);
-  CHECK(world.Logged("msg=\"leads no more\"") == 1);
+  CHECK(world.Logged("msg=\"no longer leads\"") == 1);
   CHECK(world.Logged("msg=trouble") >= 1);
 }
 

@@ -128,7 +128,7 @@ class Service {
       engine_options.observer = driverupgrade::MakeLoggingObserver(service_.identity, log_);
       auto engine = UpgradeEngine::Create(service_.identity, connection_.cluster, std::move(engine_options));
       if (!engine.ok()) {
-        Log(Severity::kError, "an engine cannot be made", {{"owner", spec.name}, {"error", Words(engine.status())}});
+        Log(Severity::kError, "cannot create an engine", {{"owner", spec.name}, {"error", Words(engine.status())}});
         all_made = false;
         continue;
       }

@@ -25,7 +25,7 @@ type late struct {
 func (e late) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
 	found, err := e.Engine.Apply(nodes, policy, now)
 	if e.work.Add(int64(len(found.Work))) == int64(len(found.Work)) && len(found.Work) > 0 {
-		e.ended.Store(&engine.Outcome{Node: found.Work[0], Code: 14, Message: "patch node n: no answer came"})
+		e.ended.Store(&engine.Outcome{Node: found.Work[0], Code: 14, Message: "patch node n: no response was received"})
 	}
 	return found, err
 }

@@ -6,7 +6,7 @@
 ///     MyWorld world;
 ///     const ContractReport report = RunFacadeContract(world);
 ///     std::cout << report.ToString();
-///     return report.Verdict({"a budget refuses an eviction, and two do for good"}).ok();
+///     return report.Verdict({"a budget refuses an eviction, and two refuse it permanently"}).ok();
 ///
 /// Each case has one of three outcomes. *Kept*: the facade did what the name of the case states. *Broken*: it did not.
 /// *Skipped*: the case could not be run, because the facade does not support an operation that it needs, or the world

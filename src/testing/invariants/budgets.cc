@@ -121,7 +121,7 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
       internal::HoldsSlot(internal::FactsOf(after, keys), the_policy)) {
     const int slots = SlotsKnown(the_policy, before);
     if (slots > *the_policy.max_parallel) {
-      return fmt::format("as number {} in progress, where {} are allowed", slots, *the_policy.max_parallel);
+      return fmt::format("with {} nodes in progress (limit {})", slots, *the_policy.max_parallel);
     }
   }
   // A request to repair the node does not wait for the node itself.
@@ -134,7 +134,7 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
     const int itself = before.ready ? 1 : 0;
     const int unavailable = (unavailable_ - itself < limit ? unavailable_ : UnavailableKnown(before)) - itself;
     if (unavailable >= limit) {
-      return fmt::format("with {} nodes unavailable, where less than {} are allowed", unavailable, limit);
+      return fmt::format("with {} nodes unavailable (must be less than {})", unavailable, limit);
     }
   }
   return "";

@@ -286,8 +286,8 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   const auto bad = [&](const char* why) {
     Fail("I7", fmt::format("node {}: {} -> {}: {}", after.name, NameOf(from), NameOf(to), why));
   };
-  if (!to) return bad("the label is no state");
-  if (!from) return bad("a label that is no state is not ours to change");
+  if (!to) return bad("the label is not a state");
+  if (!from) return bad("the operator must not change a label that is not a state");
   // An unchanged node may have been judged again under another policy. One of the plans must explain the label.
   // An engine that has seen others remove the label passes several states at once.
   const bool is_paced = has_label;
@@ -306,7 +306,7 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
     ++edges[{at, next}];
     at = next;
   }
-  if (one_state && announced->path.size() > 1) bad("several states in one write, although the policy says one");
+  if (one_state && announced->path.size() > 1) bad("several states in one write, although the policy allows one");
 }
 
 // Judges the start of a node that was idle.

@@ -297,7 +297,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     if (moving.contains(name) || (gate == gates.end() && IsDone(truth.state))) continue;
     if (gate == gates.end()) {
       // A node without a label may not belong to the operator at all.
-      if (truth.has_label) Fail("L5", fmt::format("node {} is not done, and nothing says why", name));
+      if (truth.has_label) Fail("L5", fmt::format("node {} is not done, and no reason is reported", name));
       continue;
     }
     const std::optional<Node> node = cluster->node(name);
@@ -305,7 +305,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     const bool is_under_way = more.contains(truth.uid) || truth.claimed_until == absl::InfiniteFuture();
     if (const int place = gate->second->gate.place; place > 0 && !is_under_way) queue[place] = *node;
     if (IsTrue(who, *node, gate->second->gate, more)) continue;
-    Fail("L5", fmt::format("node {} is said to wait for {} ({}), which is not so", name,
+    Fail("L5", fmt::format("node {} is reported to wait for {} ({}), but does not", name,
                            ToString(gate->second->gate.reason), gate->second->gate.detail));
   }
   // The node on which the operator itself runs is the last.
@@ -315,7 +315,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     for (const auto& [place, node] : queue) {
       if (node.name == own->node_name && place != queue.rbegin()->first) {
         Fail("L5",
-             fmt::format("node {}, which the operator runs on, is number {} of those that wait", node.name, place));
+             fmt::format("node {}, which the operator runs on, is number {} of the waiting nodes", node.name, place));
       }
     }
   }

@@ -85,7 +85,7 @@ void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& af
   // Without a label, a node on which the driver runs does not need an evacuation.
   const bool is_proved = !internal::HasLabel(before, keys) && !truth.ready_drivers.empty();
   if (to == UpgradeState::kPodRestartRequired && !truth.evacuated && !is_proved) {
-    Fail("I2", fmt::format("node {} went on before the maintenance operator was ready", after.name));
+    Fail("I2", fmt::format("node {} continued before the maintenance operator was ready", after.name));
   }
   if (to == UpgradeState::kNodeMaintenanceRequired) return;
   truth.evacuated = found != claims_.end() && std::any_of(found->second.begin(), found->second.end(),

@@ -241,11 +241,11 @@ std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolic
     // Only a state with a timer leaves a mark. In any other state, an unlabelled node repeats the earlier states.
     return internal::IsEvacuating(facts.state) || (facts.unlabelled && internal::IsBusy(facts.state));
   };
-  if (std::none_of(read, history.end(), evacuates)) return "its node is in no state for it";
+  if (std::none_of(read, history.end(), evacuates)) return "its node is not in a state that allows it";
   if (!by_deletion) return "";
   const absl::Duration time = EvictionTime(read->state, the_policy);
   const bool over = read->stage_began && *read->stage_began + time <= WritersTime();
-  return over ? "" : "the time for its eviction was not over";
+  return over ? "" : "the timeout of its eviction had not expired";
 }
 
 // Returns true if the patch takes the node out of wait-for-jobs-required, according to the announced paths.

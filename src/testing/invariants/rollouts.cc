@@ -149,7 +149,7 @@ std::string InvariantChecker::Impl::WhyNotPast(const RolloutStage& stage, const 
     return fmt::format("node {} has not ended", name);
   }
   if (stage.soak > absl::ZeroDuration()) {
-    if (!before.soak_since) return "nothing says since when it soaks";
+    if (!before.soak_since) return "the start of its soak is not recorded";
     if (now + 2 * options.clock_skew_max < *before.soak_since + stage.soak) return "it has not soaked";
   }
   const int failed = FailedForLong(stage, revision);
@@ -160,7 +160,7 @@ std::string InvariantChecker::Impl::WhyNotPast(const RolloutStage& stage, const 
   if (stage.approval == Approval::kAutomatic) return "";
   const auto approval = approvals_.find(stage.name + "@" + revision);
   const bool approved = approval != approvals_.end() && approval->second >= now - kKnown;
-  return approved ? "" : "nobody has approved it";
+  return approved ? "" : "it has not been approved";
 }
 
 void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const RolloutRecord& after) {

@@ -107,7 +107,7 @@ TEST_CASE("A plugin that fails is told by its command and nothing that it printe
            Row{Script("kill -9 $$"), "credential plugin /bin/sh: ended by a signal"},
            Row{{.api_version = kV1, .command = "/no/such/program"},
                "credential plugin /no/such/program: no such program"},
-           Row{Printing("t0ken"), "credential plugin /bin/sh: what it prints is no ExecCredential"},
+           Row{Printing("t0ken"), "credential plugin /bin/sh: its output is not an ExecCredential"},
            Row{Script("yes t0ken"), "credential plugin /bin/sh: prints more than 1048576 bytes"},
        }) {
     const absl::Status status = RunExecPlugin(row.plugin, absl::Minutes(2)).status();

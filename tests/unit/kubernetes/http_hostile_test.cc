@@ -18,16 +18,16 @@ TEST_CASE("A broken or malformed answer is an error, not half an answer", "[http
     const char *path, *bytes, *message;
   };
   constexpr Row kRows[] = {
-      {"/nothing", "", "connection lost before an answer came"},
-      {"/head", "HTTP/1.1 200 OK\r\nContent-Le", "connection lost before an answer came"},
-      {"/body", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "connection lost in the middle of the answer"},
+      {"/nothing", "", "connection lost before the response"},
+      {"/head", "HTTP/1.1 200 OK\r\nContent-Le", "connection lost before the response"},
+      {"/body", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "connection lost in the middle of the response"},
       {"/chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
-       "connection lost in the middle of the answer"},
+       "connection lost in the middle of the response"},
       {"/no-last-chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
-       "connection lost in the middle of the answer"},
+       "connection lost in the middle of the response"},
       {"/negative", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\nabcdef\r\n0\r\n\r\n", ""},
-      {"/chunk-size", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", "the answer is not HTTP"},
-      {"/ssh", "SSH-2.0-OpenSSH\r\n\r\n", "the answer is not HTTP"},
+      {"/chunk-size", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", "the response is not HTTP"},
+      {"/ssh", "SSH-2.0-OpenSSH\r\n\r\n", "the response is not HTTP"},
   };
   LoopbackServer server([&](Connection& connection, const std::string& request) {
     for (const Row& row : kRows) {

@@ -61,7 +61,7 @@ TEST_CASE("A cut stream is an error after its complete lines", "[http_stream]") 
   Lines sink;
   const absl::Status status = transport->Stream(Patiently(), Get("/w"), sink).status();
   CHECK(status.code() == absl::StatusCode::kUnavailable);
-  CHECK_THAT(Message(status), Catch::Contains("connection lost in the middle of the answer"));
+  CHECK_THAT(Message(status), Catch::Contains("connection lost in the middle of the response"));
   CHECK(sink.lines == std::vector<std::string>{"a", "b"});
 }
 

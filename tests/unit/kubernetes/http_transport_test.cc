@@ -171,7 +171,7 @@ TEST_CASE("A silent server is given up at the deadline", "[http_transport]") {
         CHECK(status.code() == absl::StatusCode::kDeadlineExceeded);
         if (!HasSeen(server.requests(), target)) return false;
         CHECK_THAT(Message(status),
-                   Catch::StartsWith(fmt::format("GET {}{}: no complete answer within ", server.url(), target)));
+                   Catch::StartsWith(fmt::format("GET {}{}: no complete response within ", server.url(), target)));
         CHECK_FALSE(RequestWasNotSent(status));
         return true;
       }));

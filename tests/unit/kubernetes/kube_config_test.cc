@@ -139,7 +139,7 @@ TEST_CASE("A kubeconfig that cannot be used is refused with the place in it", "[
       {"bad port", "server: 'https://h:0'", "", kInvalid,
        "clusters[1].cluster.server: has a port that is not a number from 1 to 65535"},
       {"password", "server: 'https://u:secret@h'", "", kInvalid,
-       "clusters[1].cluster.server: must not hold a user name or a password"},
+       "clusters[1].cluster.server: must not contain a user name or a password"},
       {"line break in host", "server: \"https://h\\r\\nX: y\"", "", kInvalid,
        "clusters[1].cluster.server: has a host with a character that no name or address has"},
       {"server is a list", "server: [x]", "", kInvalid, "clusters[1].cluster.server: must be text"},
@@ -157,7 +157,8 @@ TEST_CASE("A kubeconfig that cannot be used is refused with the place in it", "[
        "clusters[1].cluster.insecure-skip-tls-verify: refused: anyone on the network could take the "
        "credentials"},
       {"insecure with CA", "server: https://h, insecure-skip-tls-verify: true, certificate-authority-data: Q0E=", "",
-       kInvalid, "clusters[1].cluster.insecure-skip-tls-verify: contradicts the certificate authority beside it"},
+       kInvalid,
+       "clusters[1].cluster.insecure-skip-tls-verify: conflicts with the certificate authority, which is also set"},
       {"insecure is no flag", "server: https://h, insecure-skip-tls-verify: 'yes'", "", kInvalid,
        "clusters[1].cluster.insecure-skip-tls-verify: must be true or false"},
       {"server name", "server: https://h, tls-server-name: \"a\\nb\"", "", kInvalid,

@@ -130,9 +130,9 @@ TEST_CASE("a mistake in rollout is told with the path of its field") {
       {"{rollout: {stages: [{name: a, nodes: 1, nodeSelector: b}]}}",
        "rollout.stages[0]: must have either nodes or nodeSelector"},
       {"{rollout: {stages: [{name: a, nodes: 1}, {name: a, nodes: 1}]}}",
-       "rollout.stages[1].name: another stage has it, too"},
+       "rollout.stages[1].name: another stage has the same name"},
       {"{rollout: {stages: [{name: rest, nodes: 1}]}}",
-       "rollout.stages[0].name: is the stage of the nodes that no other names"},
+       "rollout.stages[0].name: is the name of the stage of all nodes that no other stage selects"},
       {"{rollout: {stages: [{name: a@b, nodes: 1}]}}",
        "rollout.stages[0].name: must be up to 63 letters, digits, `-`, `_` and `.`, got \"a@b\""},
       {"{rollout: {stages: [{name: 7, nodes: 1}]}}", "rollout.stages[0].name: must be a string, got 7"},
@@ -180,8 +180,8 @@ TEST_CASE("a mistake in rollout is told with the path of its field") {
        "rollout.windows[0].days[0]: must be one of Mon, Tue, Wed, Thu, Fri, Sat, Sun, got Saturday"},
       {"{rollout: {windows: [{days: [Sat, Sat], durationSeconds: 60}]}}", "rollout.windows[0].days[1]: duplicate day"},
       {"{rollout: {windows: [{durationSeconds: 60, timeZone: Europe/Atlantis}]}}",
-       "rollout.windows[0].timeZone: this machine knows no time zone \"Europe/Atlantis\" (are the time zone files "
-       "installed?)"},
+       "rollout.windows[0].timeZone: this machine does not know the time zone \"Europe/Atlantis\" (are the time zone "
+       "files installed?)"},
       {"{rollout: {windows: [{durationSeconds: 60, timeZone: ../passwd}]}}",
        "rollout.windows[0].timeZone: must be a time zone such as Europe/Berlin or UTC, got \"../passwd\""},
       {"{rollout: {windows: [{durationSeconds: 60, timeZone: localtime}]}}",
@@ -195,16 +195,17 @@ TEST_CASE("a mistake in rollout is told with the path of its field") {
        "rollout.windows[0].daysOfMonth: must be 1 to 31 or Last, got 0"},
       {"{rollout: {windows: []}}", "rollout.windows: must not be empty: without this field nodes start at any time"},
       {"{rollout: {closed: [\"2026-12-24\"], closedTimeZone: Mars}}",
-       "rollout.closedTimeZone: this machine knows no time zone \"Mars\" (are the time zone files installed?)"},
+       "rollout.closedTimeZone: this machine does not know the time zone \"Mars\" (are the time zone files "
+       "installed?)"},
       {"{rollout: {finishBy: true, expectedNodeSeconds: 3600, windows: [{days: [Sat], durationSeconds: 3600}]}}",
        "rollout.expectedNodeSeconds: must be shorter than the longest window, 1h: with finishBy no node would start"},
       {"{rollout: {closed: [\"2026-02-30\"]}}",
        "rollout.closed[0]: must be days such as \"2026-12-24/2027-01-02\" or \"2026-12-24\", got \"2026-02-30\""},
       {"{rollout: {closed: [\"2026-12-24/\"]}}",
        "rollout.closed[0]: must be days such as \"2026-12-24/2027-01-02\" or \"2026-12-24\", got \"2026-12-24/\""},
-      {"{rollout: {closed: [\"2027-01-02/2026-12-24\"]}}", "rollout.closed[0]: ends before it begins"},
+      {"{rollout: {closed: [\"2027-01-02/2026-12-24\"]}}", "rollout.closed[0]: ends before it starts"},
       {"{rollout: {finishBy: true, expectedNodeSeconds: 60}}",
-       "rollout.finishBy: needs windows or closed: nothing ends without them"},
+       "rollout.finishBy: needs windows or closed: without them there is no end"},
       {"{rollout: {finishBy: true, windows: [{durationSeconds: 60}]}}",
        "rollout.finishBy: needs expectedNodeSeconds, which counts until nodes have been measured"},
       {"{rollout: {expectedNodeSeconds: 0}}", "rollout.expectedNodeSeconds: must be 1s to 596523h14m7s, got 0"},
@@ -242,7 +243,7 @@ TEST_CASE("a policy made by hand has to hold to the same ranges") {
   rollout.order[2].label = "example.com/left";
   rollout.stages.resize(101, {.name = "more"});
   const std::string error(Validate(rollout).message());
-  CHECK(error.find("rollout.windows[0].start: must be in whole minutes") != std::string::npos);
+  CHECK(error.find("rollout.windows[0].start: must be a whole number of minutes") != std::string::npos);
   CHECK(error.find("rollout.order[2]: only label and topology name a label") != std::string::npos);
   CHECK(error.find("rollout.stages: must have <= 100 items, got 101") != std::string::npos);
 }
@@ -254,7 +255,7 @@ TEST_CASE("without somebody who reads time zones, a JSON policy may name UTC alo
   };
   CHECK(parse("UTC").ok());
   CHECK(parse("Europe/Berlin").status().message() ==
-        "rollout.windows[0].timeZone: no time zone but UTC is known here, got \"Europe/Berlin\"");
+        "rollout.windows[0].timeZone: only the time zone UTC is known here, got \"Europe/Berlin\"");
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST_CASE("Time zone tables that make no sense are refused") {
   CHECK(error("X", {{from, absl::Milliseconds(1)}}) ==
         "time zone X: offset 1ms must be whole seconds, and less than a day");
   CHECK(error("X", {{from, absl::Hours(1)}, {from + absl::Hours(47), absl::Hours(2)}}) ==
-        "time zone X: offset 1 must begin at least two days after the one before it");
+        "time zone X: offset 1 must start at least two days after the previous one");
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST_CASE("nothing is upgraded before what the director prepares, and what hinde
   CHECK(world.Step() == world.clock->Now() + absl::Seconds(5));
   world.cluster->Advance(absl::Seconds(5));
   CHECK(world.Step() == world.clock->Now() + absl::Seconds(5));
-  CHECK(world.Logged("msg=\"cannot begin\" error=\"labels are not migrated yet\"") == 1);
+  CHECK(world.Logged("msg=\"cannot start\" error=\"labels are not migrated yet\"") == 1);
   CHECK_FALSE(world.director.worked);
   CHECK(world.service->totals().total == 0);
   world.director.prepared = absl::OkStatus();
@@ -177,7 +177,7 @@ TEST_CASE("the Lease has the policy of each engine, and none at all if they are 
     CHECK(annotations == StringMap{{Gpu().PolicyAnnotation(), text}});
   } else {
     CHECK(annotations.empty());
-    CHECK(world.Logged("the Lease does not tell the policies") == 1);
+    CHECK(world.Logged("cannot report the policies in the Lease") == 1);
   }
 }
 
@@ -258,7 +258,7 @@ TEST_CASE(
   CHECK_FALSE(world.service->End()->IsGood());
   REQUIRE(world.director.refused.size() == 1);
   CHECK(absl::IsInvalidArgument(world.director.refused.at("no DNS name")));
-  CHECK(world.Logged("msg=\"an engine cannot be made\" owner=\"no DNS name\"") == 1);
+  CHECK(world.Logged("msg=\"cannot create an engine\" owner=\"no DNS name\"") == 1);
   // A change of policies affects only running engines.
   world.director.wanted->back().policy.paused = true;
   world.Step();
@@ -292,7 +292,7 @@ TEST_CASE("nodes of an owner that is gone are given back, and it is told until i
     world.Step();
     CHECK(marked() == 1);
     CHECK_FALSE(world.service->End());
-    CHECK(world.Logged("msg=\"nodes are not given back yet\"") == 1);
+    CHECK(world.Logged("msg=\"nodes are not released yet\"") == 1);
     const auto left = [&](int nodes) {
       const std::string line = fmt::format("driverupgrade_nodes_giving_back{{driver=\"nvidia.com/gpu\"}} {}\n", nodes);
       return world.service->Metrics().find(line) != std::string::npos;
@@ -305,7 +305,7 @@ TEST_CASE("nodes of an owner that is gone are given back, and it is told until i
     CHECK(marked() == 0);
     CHECK(world.service->End().has_value());
     CHECK(left(0));
-    CHECK(world.Logged("msg=\"nodes given back\"") == 1);
+    CHECK(world.Logged("msg=\"nodes released\"") == 1);
     CHECK(world.Logged("nodes=2") >= 1);
   }
 }

@@ -80,7 +80,7 @@ TEST_CASE("What is no address is said to be none") {
                                  "localhost:65536", "localhost:80 ", "http://localhost:80", "::1:80", "[]:80");
   CAPTURE(address);
   CHECK(WebServer::Start(address, {}).status() ==
-        absl::InvalidArgumentError("`" + std::string(address) + "` is no address like 0.0.0.0:8081"));
+        absl::InvalidArgumentError("`" + std::string(address) + "` is not an address like 0.0.0.0:8081"));
 }
 
 TEST_CASE("A host that is not this one cannot be listened on") {

@@ -199,7 +199,7 @@ TEST_CASE("a write whose answer is not understood may have been applied") {
   const absl::Status status = world.cluster->PatchNode(world.context, kPatch).status();
   CHECK(absl::IsUnavailable(status));
   CHECK_FALSE(WasNotApplied(status));
-  CHECK(Text(status).starts_with("patch node gpu-7: answer not understood: "));
+  CHECK(Text(status).starts_with("patch node gpu-7: cannot parse the response: "));
 }
 
 // api-A2.

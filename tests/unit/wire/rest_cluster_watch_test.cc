@@ -289,7 +289,7 @@ TEST_CASE("the failure of the list is the watch's, and nothing is given") {
     world.transport->Answer(200, PageOf({"a"}, ""));
     const absl::Status status = world.Watch({.list = list});
     CHECK(absl::IsUnavailable(status));
-    CHECK(Text(status) == "watch nodes: list: answer not understood: the list has no resource version");
+    CHECK(Text(status) == "watch nodes: list: cannot parse the response: the list has no resource version");
   }
   SECTION("not understood") {
     world.transport->Answer(200, "<html>");
@@ -306,7 +306,7 @@ TEST_CASE("a line that is not understood ends the watch, what came before is val
   world.transport->AnswerLines({Event("ADDED", "a", "8"), garbage, Event("ADDED", "late", "10")});
   const absl::Status status = world.Watch({.resource_version = "7"});
   CHECK(absl::IsUnavailable(status));
-  CHECK(Text(status).starts_with("watch nodes: answer not understood: "));
+  CHECK(Text(status).starts_with("watch nodes: cannot parse the response: "));
   CHECK(world.nodes.notes == Lines{"change a @8"});
 }
 
@@ -325,7 +325,7 @@ TEST_CASE("a watch that is told to goes past an object that cannot be read") {
   SECTION("by default it ends there") {
     world.transport->AnswerLines(events);
     CHECK(Text(world.Watch({.resource_version = "7"})) ==
-          "watch nodes: answer not understood: object.spec: expected an object, got a number");
+          "watch nodes: cannot parse the response: object.spec: expected an object, got a number");
     CHECK(world.nodes.notes == Lines{"change a @8"});
   }
 }
@@ -345,7 +345,7 @@ TEST_CASE("a list that is told to has what cannot be read, too, also the one tha
   CHECK(nodes->front().unreadable == "spec: expected an object, got a number");
   world.transport->Answer(200, page);
   CHECK(Text(world.cluster->ListNodes(world.context, {}).status()) ==
-        "list nodes: answer not understood: items[0].spec: expected an object, got a number");
+        "list nodes: cannot parse the response: items[0].spec: expected an object, got a number");
 }
 
 TEST_CASE("api-A12: an event of an unknown type is skipped") {

@@ -30,9 +30,11 @@ int Fail(int exit_code, const absl::Status& status) {
 void Declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--kubeconfig", arguments.kubeconfig, "kubeconfig file")->required()->check(CLI::ExistingFile);
   app.add_option("--namespace", arguments.rollout.ns, "namespace of the driver's pods")->required();
-  app.add_option("--driver-labels", arguments.driver_labels, "selects the driver's pods: app=driver")->required();
-  app.add_option("--parallel", arguments.rollout.parallel, "nodes at a time; 0 = all at once")->capture_default_str();
-  app.add_option("--timeout", arguments.timeout_seconds, "give up after so many seconds")->capture_default_str();
+  app.add_option("--driver-labels", arguments.driver_labels, "selector of the driver's pods, such as app=driver")
+      ->required();
+  app.add_option("--parallel", arguments.rollout.parallel, "number of nodes upgraded at the same time; 0: all")
+      ->capture_default_str();
+  app.add_option("--timeout", arguments.timeout_seconds, "timeout in seconds")->capture_default_str();
 }
 
 int Run(Arguments arguments) {
@@ -58,7 +60,7 @@ int main(int argc, char** argv) {
   setenv("SSL_CERT_FILE", "/dev/null", 0);
   Arguments arguments;
   CLI::App app{
-      "Rolls a driver with the fewest requests that a cluster allows: a yardstick, not an operator.\n"
+      "Rolls a driver with the fewest requests that a cluster allows: a reference for measurements, not an operator.\n"
       "Exit codes: 0 every node is done; 1 it failed; 2 usage or configuration."};
   Declare(app, arguments);
   try {

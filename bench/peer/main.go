@@ -26,12 +26,12 @@ import (
 const pause = 50 * time.Millisecond
 
 var (
-	namespace    = flag.String("namespace", "gpu-operator", "of the driver's DaemonSets")
-	driverLabels = flag.String("driver-labels", "app=nvidia-driver-daemonset", "selects the driver's DaemonSets and pods")
-	policyFile   = flag.String("policy", "", "YAML file: the upgradePolicy section")
-	_            = flag.Bool("until-done", true, "always")
-	timeout      = flag.Duration("timeout", 10*time.Minute, "after which it fails")
-	qps          = flag.Float64("qps", -1, "requests a second; -1: no limit")
+	namespace    = flag.String("namespace", "gpu-operator", "namespace of the driver's DaemonSets")
+	driverLabels = flag.String("driver-labels", "app=nvidia-driver-daemonset", "selector of the driver's DaemonSets and pods")
+	policyFile   = flag.String("policy", "", "YAML file with the upgradePolicy section")
+	_            = flag.Bool("until-done", true, "always on")
+	timeout      = flag.Duration("timeout", 10*time.Minute, "timeout")
+	qps          = flag.Float64("qps", -1, "requests per second; -1: no limit")
 )
 
 func main() {

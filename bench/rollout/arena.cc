@@ -75,7 +75,7 @@ Run Arena::Measure(const Program& program) {
   const e2e::Usage usage = RunToEnd(program);
   std::optional<absl::Time> end;
   if (!e2e::Eventually(kQuiet, [&] { return (end = FindEnd(audit)).has_value(); })) {
-    throw NotDone(program.name + " has ended before every node was done");
+    throw NotDone(program.name + " exited before every node was done");
   }
   ExpectRolledOut();
 
@@ -108,7 +108,7 @@ void Arena::SpreadWorkload() const {
              return IsReady(pod) && old_pods.count(e2e::Text(pod, {"metadata", "name"})) == 0;
            });
   };
-  if (!e2e::Eventually(SettleLimit(), is_spread)) throw std::runtime_error("the workload does not get Ready");
+  if (!e2e::Eventually(SettleLimit(), is_spread)) throw std::runtime_error("the workload does not become Ready");
 }
 
 void Arena::ChangeDriver() {
@@ -118,7 +118,8 @@ void Arena::ChangeDriver() {
         control_plane_.admin().Get({"daemonset", "driver", "--namespace=" + world_.driver_ns()});
     return e2e::Integer(driver, {"status", "observedGeneration"}) == e2e::Integer(driver, {"metadata", "generation"});
   };
-  if (!e2e::Eventually(SettleLimit(), is_observed)) throw std::runtime_error("the driver's DaemonSet does not change");
+  if (!e2e::Eventually(SettleLimit(), is_observed))
+    throw std::runtime_error("the change of the driver's DaemonSet was not observed");
 }
 
 e2e::Usage Arena::RunToEnd(const Program& program) {
@@ -128,8 +129,8 @@ e2e::Usage Arena::RunToEnd(const Program& program) {
   const std::optional<int> exit_code = process.Wait(program.timeout + kAfterTimeout);
   if (exit_code == 0) return process.usage();
   throw NotDone(fmt::format("{}: {}: {}", program.name,
-                                       exit_code ? fmt::format("exit code {}", *exit_code) : "does not end",
-                                       e2e::LastLines(options.out, kLogLines)));
+                            exit_code ? fmt::format("exit code {}", *exit_code) : "does not exit",
+                            e2e::LastLines(options.out, kLogLines)));
 }
 
 std::optional<absl::Time> Arena::FindEnd(e2e::AuditLog& audit) const {
@@ -158,7 +159,7 @@ void Arena::ExpectRolledOut() const {
   const bool is_rolled_out = std::all_of(
       pods.begin(), pods.end(), [&](const e2e::DriverPod& pod) { return pod.is_ready && pod.revision == newest; });
   if (!is_rolled_out || static_cast<int>(pods.size()) != nodes()) {
-    throw NotDone("some node has not one Ready driver pod of the newest revision");
+    throw NotDone("a node does not have exactly one Ready driver pod of the newest revision");
   }
 }
 

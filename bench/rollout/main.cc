@@ -45,31 +45,33 @@ struct Options {
 };
 
 void Declare(CLI::App& app, Options& options) {
-  app.add_option("--nodes", options.nodes, "sizes of the cluster")
+  app.add_option("--nodes", options.nodes, "numbers of nodes to measure")
       ->delimiter(',')
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--parallel", options.parallel, "nodes at a time; 0 = all at once")
+  app.add_option("--parallel", options.parallel, "number of nodes upgraded at the same time; 0: all")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--runs", options.runs, "of each program")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--timeout-minutes", options.timeout_minutes, "after which a program gives up, which is a result too")
+  app.add_option("--runs", options.runs, "number of runs of each program")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--events", options.events, "gpu_operator once for each of these: none, all")
+  app.add_option("--timeout-minutes", options.timeout_minutes, "timeout of a program; running into it is a result, too")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--events", options.events, "Event settings with which gpu_operator runs: none, all")
       ->delimiter(',')
       ->check(CLI::IsMember({"none", "all"}))
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "50 nodes, 10 at a time, one run");
-  app.add_option("-o,--output", options.output, "text or json")
+  app.add_option("-o,--output", options.output, "output format")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  app.add_option("--gpu-operator", options.gpu_operator, "another one than that of this build")
+  app.add_option("--gpu-operator", options.gpu_operator, "gpu_operator program other than the one of this build")
       ->check(CLI::ExistingFile);
-  app.add_option("--go-operator", options.go_operator, "go/examples/operator, which is left out if absent")
+  app.add_option("--go-operator", options.go_operator, "program go/examples/operator (default: not measured)")
       ->check(CLI::ExistingFile);
-  app.add_option("--go-library", options.go_library, "bench/peer, which is left out if absent")
+  app.add_option("--go-library", options.go_library, "program bench/peer (default: not measured)")
       ->check(CLI::ExistingFile);
 }
 

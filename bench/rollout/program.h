@@ -20,7 +20,7 @@ struct Program {
 
 // Settings of all programs.
 struct Task {
-  int parallel = 0;  // nodes at a time; 0 = all at once
+  int parallel = 0;  // number of nodes upgraded at the same time; 0: all
   std::chrono::seconds timeout;
   std::filesystem::path folder;  // for policies
 };

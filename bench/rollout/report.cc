@@ -159,7 +159,7 @@ void WriteSeries(JsonWriter& json, const Series& series, const Summary& summary,
 }  // namespace
 
 std::string FormatTargets() {
-  return fmt::format("Targets: at most {} x the limit's time, and at most {} requests per node more.\n", kRatioMax,
+  return fmt::format("Targets: at most {} x the time of the limit, and at most {} more requests per node.\n", kRatioMax,
                      kRequestsMoreMax);
 }
 

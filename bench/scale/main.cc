@@ -43,7 +43,7 @@ void Latency(int nodes, int samples) {
   const auto at = [&](double share) {
     return absl::ToDoubleMicroseconds(figures.samples[static_cast<std::size_t>(share * (samples - 1))]) / 1000;
   };
-  fmt::print("from a change to the first write, {} nodes, {} samples\n", figures.nodes, samples);
+  fmt::print("time from a change to the first write, {} nodes, {} samples\n", figures.nodes, samples);
   fmt::print("  median {:.2f} ms, p99 {:.2f} ms, longest {:.2f} ms\n", at(0.5), at(0.99), at(1));
 }
 
@@ -77,9 +77,9 @@ int Wire(int nodes, int pods_per_node, int readers) {
   }
   fmt::print("a node is {} bytes of JSON, a pod {}\n", figures->node_bytes, figures->pod_bytes);
   PrintCost("list nodes, 500 a page", figures->list);
-  PrintCost("a cache begins: nodes and driver pods", figures->sync);
+  PrintCost("start of a cache: nodes and driver pods", figures->sync);
   PrintCost(fmt::format("the pods of each node, {} lists at a time", readers), figures->read);
-  PrintCost("the watch tells of each pod once", figures->follow);
+  PrintCost("one watch event for each pod", figures->follow);
   fmt::print("  resident with all of it {:.1f} MiB\n", Megabytes(figures->resident_bytes));
   return figures->follow.objects == 0 ? 1 : 0;
 }
@@ -88,7 +88,7 @@ int Wire(int nodes, int pods_per_node, int readers) {
 }  // namespace driverupgrade::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("What a big cluster costs, without a control plane: figures for people to judge.");
+  CLI::App app("Measures the cost of a large cluster without a control plane.");
   app.require_subcommand(1);
   int nodes = 5000;
   int parallel = 100;
@@ -97,22 +97,30 @@ int main(int argc, char** argv) {
   int samples = 1000;
   int readers = 8;
   CLI::App* rollout = app.add_subcommand("rollout", "a rollout in virtual time");
-  CLI::App* memory = app.add_subcommand("memory", "what a cache holds");
-  CLI::App* latency = app.add_subcommand("latency", "from a change to the first write");
+  CLI::App* memory = app.add_subcommand("memory", "memory of a cache");
+  CLI::App* latency = app.add_subcommand("latency", "time from a change to the first write");
   CLI::App* wire = app.add_subcommand("wire", "objects of realistic size, from a server on the loopback interface");
   int page_readers = 50;
-  CLI::App* page = app.add_subcommand("page", "a rollout whose page is read");
-  page->add_option("--readers", page_readers, "readers at once")->check(CLI::NonNegativeNumber)->capture_default_str();
-  page->add_option("--parallel", parallel, "nodes at a time")->capture_default_str();
+  CLI::App* page = app.add_subcommand("page", "a rollout while clients read its page");
+  page->add_option("--readers", page_readers, "number of simultaneous readers")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  page->add_option("--parallel", parallel, "number of nodes upgraded at the same time")->capture_default_str();
   for (CLI::App* command : {rollout, memory, latency, wire, page}) {
     command->add_option("--nodes", nodes)->check(CLI::PositiveNumber)->capture_default_str();
   }
-  rollout->add_option("--parallel", parallel, "nodes at a time; 0: all at once")->capture_default_str();
-  rollout->add_option("--groups", groups, "by stages, and so many groups whose nodes start together; 0: neither");
+  rollout->add_option("--parallel", parallel, "number of nodes upgraded at the same time; 0: all")
+      ->capture_default_str();
+  rollout->add_option("--groups", groups,
+                      "number of groups whose nodes start together, in three stages; 0: no groups and no stages");
   for (CLI::App* command : {memory, wire}) {
-    command->add_option("--pods", pods, "of each node")->check(CLI::PositiveNumber)->capture_default_str();
+    command->add_option("--pods", pods, "number of pods on each node")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
   }
-  wire->add_option("--readers", readers, "lists of pods at a time")->check(CLI::PositiveNumber)->capture_default_str();
+  wire->add_option("--readers", readers, "number of simultaneous lists of pods")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   latency->add_option("--samples", samples)->check(CLI::PositiveNumber)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   if (*rollout) driverupgrade::bench::Rollout(nodes, parallel, groups);

@@ -98,7 +98,7 @@ absl::Status MeasureCache(const std::shared_ptr<HttpTransport>& transport,
 
   const Meter sync;
   cache->Start();
-  if (!Await([&] { return cache->Synced(); })) return absl::DeadlineExceededError("the cache has not begun");
+  if (!Await([&] { return cache->Synced(); })) return absl::DeadlineExceededError("the cache has not started");
   figures.sync = sync.Stop(2 * figures.nodes);
   cache->SetInterest(0, interest);
 

@@ -77,7 +77,7 @@ int Upgrade(const std::shared_ptr<StoreCluster>& cluster, const std::shared_ptr<
     cluster->Tick();
     clock->SleepFor(absl::Seconds(1), {});
   }
-  std::cerr << "the upgrade does not come to an end\n";
+  std::cerr << "the upgrade does not finish\n";
   return 1;
 }
 
@@ -87,7 +87,7 @@ int Upgrade(const std::shared_ptr<StoreCluster>& cluster, const std::shared_ptr<
 int main(int argc, char** argv) {
   CLI::App app("Upgrades a driver on a fleet in memory");
   int nodes = 3;
-  app.add_option("--nodes", nodes, "how many nodes it has")->check(CLI::Range(1, 10000))->capture_default_str();
+  app.add_option("--nodes", nodes, "number of nodes")->check(CLI::Range(1, 10000))->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const auto clock = std::make_shared<custom_facade::FleetClock>();
   const auto cluster = std::make_shared<custom_facade::StoreCluster>(clock);

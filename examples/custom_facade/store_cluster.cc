@@ -184,7 +184,7 @@ absl::StatusOr<Node> StoreCluster::GetNode(const CallContext& context, const dri
   if (absl::Status status = Check(context); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   const auto node = nodes_.find(params.name);
-  if (node == nodes_.end()) return absl::NotFoundError("get node " + params.name + ": there is none");
+  if (node == nodes_.end()) return absl::NotFoundError("get node " + params.name + ": does not exist");
   return node->second;
 }
 
@@ -203,7 +203,7 @@ absl::StatusOr<Pod> StoreCluster::GetPod(const CallContext& context, const drive
   if (absl::Status status = Check(context); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   const auto pod = pods_.find({params.ns, params.name});
-  if (pod == pods_.end()) return absl::NotFoundError("get pod " + params.ns + "/" + params.name + ": there is none");
+  if (pod == pods_.end()) return absl::NotFoundError("get pod " + params.ns + "/" + params.name + ": does not exist");
   return pod->second;
 }
 
@@ -262,7 +262,7 @@ absl::StatusOr<Node> StoreCluster::PatchNode(const CallContext& context, const d
   if (absl::Status status = Check(context); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   const auto found = nodes_.find(params.name);
-  if (found == nodes_.end()) return absl::NotFoundError("patch node " + params.name + ": there is none");
+  if (found == nodes_.end()) return absl::NotFoundError("patch node " + params.name + ": does not exist");
   Node& node = found->second;
   if (node.uid != params.uid || node.resource_version != params.resource_version) {
     return absl::AbortedError("patch node " + params.name + ": it is at version " + node.resource_version);
@@ -271,7 +271,7 @@ absl::StatusOr<Node> StoreCluster::PatchNode(const CallContext& context, const d
   for (const driverupgrade::Taint& taint : params.taints.value_or(node.taints)) {
     if (!taint.effect.empty() && taints.emplace(taint.key, taint.effect).second) continue;
     return absl::InvalidArgumentError("patch node " + params.name + ": taint " + taint.key +
-                                      " has no effect, or is there twice");
+                                      " has no effect, or occurs twice");
   }
   Apply(params.labels, node.labels);
   Apply(params.annotations, node.annotations);

@@ -60,7 +60,7 @@ absl::Status WriteTimeline(const std::string& path, const upgradectl::Request& r
   std::ofstream file(path);
   file << upgradectl::FormatTimelineHtml(upgradectl::TimelineOf(request)) << std::flush;
   if (!file) return absl::UnavailableError(fmt::format("{}: cannot be written", path));
-  fmt::print("Each node's way through the states: {}\n", path);
+  fmt::print("States of each node over time: {}\n", path);
   return absl::OkStatus();
 }
 
@@ -114,10 +114,10 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"A driver upgrade on a fake cluster."};
   app.add_option("--nodes", options.nodes, "number of nodes")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--speed", options.speed, "seconds of the cluster per real second; 0: do not wait")
+  app.add_option("--speed", options.speed, "seconds of the cluster per real second; 0: run without waiting")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--timeline", options.timeline, "file for a page with a bar for each node; none if absent");
+  app.add_option("--timeline", options.timeline, "output file for a page with a bar for each node (default: no page)");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = Run(options);
   if (!status.ok()) fmt::print(stderr, "demo: {}\n", std::string(status.message()));

@@ -376,7 +376,7 @@ absl::Status UpgradeService::Run(const CallContext& context) {
     ended = next.status();
     if (next.ok()) Wait(std::min(*next, context.deadline), context.stop);
     if (ended.ok() && impl_->clock().Now() >= context.deadline) {
-      ended = absl::DeadlineExceededError("upgrade service: the time ran out");
+      ended = absl::DeadlineExceededError("upgrade service: the timeout expired");
     }
   }
   Stop();

@@ -218,7 +218,7 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   world.control_plane().admin().Create(
       "apiVersion: nvidia.com/v1alpha1\nkind: NVIDIADriver\nmetadata: {name: e}\nspec: {nodeSelector: {pool: a}}\n");
   CHECK(Eventually(kStepLimit, [&] {
-    return policies.Condition("nvidiadriver", "a").find("is also that of NVIDIADriver e") != std::string::npos;
+    return policies.Condition("nvidiadriver", "a").find("also belongs to NVIDIADriver e") != std::string::npos;
   }));
   CHECK(marks(0) == "a true");
   ExpectBudgetsKept(rollout, 2, 2);
@@ -339,7 +339,7 @@ TEST_CASE("--until-done ends well only where the policy lets drivers be upgraded
   rapidjson::Document line;
   line.Parse(end.substr(end.find(' ')).c_str());
   REQUIRE(line.IsObject());
-  CHECK(Text(line, {"msg"}) == "rollout over");
+  CHECK(Text(line, {"msg"}) == "rollout finished");
   CHECK(Text(line, {"level"}) == "info");
   json_log = false;
 

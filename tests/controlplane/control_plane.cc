@@ -49,7 +49,7 @@ fs::path FindProgram() {
         "to what tests/controlplane/build.sh prints");
   }
   if (!fs::exists(name)) {
-    throw std::runtime_error(std::string("DRIVERUPGRADE_CONTROLPLANE_BINARY names no file: ") + name);
+    throw std::runtime_error(std::string("DRIVERUPGRADE_CONTROLPLANE_BINARY does not name a file: ") + name);
   }
   return fs::absolute(name);
 }

@@ -11,7 +11,8 @@ namespace {
 std::filesystem::path Program(const char* variable) {
   const char* path = std::getenv(variable);
   if (path == nullptr || *path == '\0' || !std::filesystem::exists(path)) {
-    throw std::runtime_error(std::string(variable) + " names no program: run scripts/e2e.sh, or scripts/build-go.sh");
+    throw std::runtime_error(std::string(variable) +
+                             " does not name a program: run scripts/e2e.sh, or scripts/build-go.sh");
   }
   return path;
 }

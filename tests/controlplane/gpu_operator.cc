@@ -66,7 +66,7 @@ OperatorResult GpuOperator::Finish(Process& process, const std::function<void()>
   result.out = ReadFile(out_file());
   result.err = ReadFile(err_file());
   if (!has_ended) {
-    throw std::runtime_error("gpu_operator does not end\n" + LastLines(out_file(), 10) + LastLines(err_file(), 10));
+    throw std::runtime_error("gpu_operator does not exit\n" + LastLines(out_file(), 10) + LastLines(err_file(), 10));
   }
   result.exit_code = process.Wait(kGrace).value_or(-1);
   return result;

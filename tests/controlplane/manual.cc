@@ -43,7 +43,7 @@ std::map<std::string, std::string> MarkedBlocks(std::string_view page) {
     if (Next(lines) != indent + "```sh") throw std::runtime_error("no block of sh follows " + line);
     std::string text;
     for (std::string code = Next(lines); code != indent + "```"; code = Next(lines)) {
-      if (!lines) throw std::runtime_error("the block behind " + line + " has no end");
+      if (!lines) throw std::runtime_error("the block after " + line + " has no end");
       text += code.substr(code.rfind(indent, 0) == 0 ? indent.size() : 0) + "\n";
     }
     if (!blocks.emplace(mark[2], text).second) throw std::runtime_error("a second block has " + line);
@@ -72,7 +72,7 @@ std::string Manual::Fill(const std::string& name, const Words& words) const {
       "\\b(NODE|NAMESPACE|NAME|POD|DAEMONSET|DEPLOYMENT|SELECTOR|VERSION|REPOSITORY|CHART)\\b(?!:)");
   std::smatch unfilled;
   if (std::regex_search(text, unfilled, kWords)) {
-    throw std::runtime_error(name + ": " + unfilled.str() + " is left in it:\n" + text);
+    throw std::runtime_error(name + ": " + unfilled.str() + " is not filled in:\n" + text);
   }
   return text;
 }

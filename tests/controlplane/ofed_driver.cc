@@ -85,7 +85,7 @@ void OfedDriver::Deploy(const std::string& name, const std::string& owner, const
     const auto ready = Integer(daemon_set, {"status", "numberReady"});
     return ready > 0 && ready == Integer(daemon_set, {"status", "desiredNumberScheduled"});
   };
-  if (!Eventually(kReadyLimit, is_ready)) throw std::runtime_error("the OFED driver does not get ready");
+  if (!Eventually(kReadyLimit, is_ready)) throw std::runtime_error("the OFED driver does not become ready");
 }
 
 OfedDriver::~OfedDriver() {

@@ -52,7 +52,7 @@ int OperatorProgram::Port() const {
     log = Log();
     return std::regex_search(log, match, std::regex(R"(msg=listening .*port=(\d+))"));
   });
-  if (!told) throw std::runtime_error("the operator does not say where it listens\n" + Log());
+  if (!told) throw std::runtime_error("the operator does not report its address\n" + Log());
   return std::stoi(match[1]);
 }
 

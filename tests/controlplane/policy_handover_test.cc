@@ -208,7 +208,7 @@ TEST_CASE("The NodeMaintenances of a ClusterPolicy that is deleted in the middle
 // Not in a group of ctest, because it needs a build of the other version: scripts/versions.sh.
 TEST_CASE("Operators of two versions take over from one another in the middle of an upgrade", "[versions]") {
   const char* other = std::getenv("DRIVERUPGRADE_OTHER_GPU_OPERATOR");
-  if (other == nullptr) FAIL("DRIVERUPGRADE_OTHER_GPU_OPERATOR names no gpu_operator of another version");
+  if (other == nullptr) FAIL("DRIVERUPGRADE_OTHER_GPU_OPERATOR does not name a gpu_operator of another version");
   const bool other_first = GENERATE(true, false);
   constexpr int kNodes = 4;
   World world(ControlPlane::Shared(), other_first ? "versions-a" : "versions-b", kNodes);

@@ -108,7 +108,7 @@ void RealNode::AwaitReady() const {
                      R"(--output=jsonpath={.status.conditions[?(@.type=="Ready")].status} {.spec.taints})"})
                .out == "True ";
   };
-  if (!Eventually(kLimit, is_ready)) throw std::runtime_error("the real node does not get Ready\n" + Troubles());
+  if (!Eventually(kLimit, is_ready)) throw std::runtime_error("the real node does not become Ready\n" + Troubles());
 }
 
 // Truncates the file, because pods have it open.

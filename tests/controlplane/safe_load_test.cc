@@ -122,7 +122,7 @@ TEST_CASE("A driver that may not be loaded: wrong configuration, no rights, no n
   InitContainer wrong(control_plane, world.nodes().front());
   CHECK(wrong.process().Wait(kLimit) == 2);
   CHECK(wrong.output().find("config map nvidia-network-operator/ofed-init-container-config: config.json: "
-                            "safeDriverLoad.enable: no boolean") != std::string::npos);
+                            "safeDriverLoad.enable: not a boolean") != std::string::npos);
 
   Install(control_plane);
   InitContainer nowhere(control_plane, "no-such-node");
@@ -153,10 +153,10 @@ TEST_CASE("An API server that is away for a while does not end the wait", "[safe
   InitContainer waiting(control_plane, node);
   REQUIRE(waiting.AwaitLine(kWaits));
   control_plane.KillApiServer();
-  REQUIRE(waiting.AwaitLine("the cluster does not answer"));
+  REQUIRE(waiting.AwaitLine("the cluster does not respond"));
   CHECK(waiting.process().IsRunning());
   control_plane.StartApiServerAgain();
-  REQUIRE(waiting.AwaitLine("the cluster answers again"));
+  REQUIRE(waiting.AwaitLine("the cluster responds again"));
   CHECK(waiting.process().IsRunning());
   CHECK(Annotation(world, node) == "true");
   RemoveAnnotation(world, node);

@@ -49,7 +49,7 @@ WatchWitness::WatchWitness(ControlPlane& control_plane, const std::string& selec
 
 const NodeTimeline& WatchWitness::Read() {
   if (!watch_->IsRunning()) {
-    throw std::runtime_error("the watch has ended: " + LastLines(file_.string() + ".err", 3));
+    throw std::runtime_error("the watch ended: " + LastLines(file_.string() + ".err", 3));
   }
   offset_ += ParseEvents(ReadFile(file_, offset_), timeline_);
   return timeline_;

@@ -186,7 +186,7 @@ void World::MakeNodes(Gpus gpus) const {
     });
   };
   if (!Eventually(kReadyLimit, all_ready)) {
-    throw std::runtime_error("the nodes do not get Ready\n" + control_plane_.Troubles());
+    throw std::runtime_error("the nodes do not become Ready\n" + control_plane_.Troubles());
   }
 }
 
@@ -210,7 +210,7 @@ void World::WaitUntilReady(const std::string& what, const Kubectl::Arguments& ge
            Integer(object, {"status", counter}) == wanted;
   };
   if (!Eventually(kReadyLimit, is_ready)) {
-    throw std::runtime_error(what + " has not " + std::to_string(wanted) + " pods that are Ready\n" +
+    throw std::runtime_error(what + " does not have " + std::to_string(wanted) + " Ready pods\n" +
                              control_plane_.Troubles());
   }
 }

@@ -53,7 +53,7 @@ std::optional<int> Arguments::Number(std::string_view name) {
   const std::optional<std::string> value = Value(name);
   if (!value) return std::nullopt;
   int number = 0;
-  if (!absl::SimpleAtoi(*value, &number)) throw ScenarioError(fmt::format("{}: `{}` is no number", name, *value));
+  if (!absl::SimpleAtoi(*value, &number)) throw ScenarioError(fmt::format("{}: `{}` is not a number", name, *value));
   return number;
 }
 
@@ -90,7 +90,7 @@ void Arguments::Finish() const {
 
 absl::Duration ParseDuration(const std::string& text) {
   absl::Duration duration;
-  if (!absl::ParseDuration(text, &duration)) throw ScenarioError(fmt::format("`{}` is no duration", text));
+  if (!absl::ParseDuration(text, &duration)) throw ScenarioError(fmt::format("`{}` is not a duration", text));
   return duration;
 }
 

@@ -303,7 +303,7 @@ class Simulation {
     if (world_.Broken()) return;
     world_.checker->CheckRest(writes, world_.writes);
     if (std::string left = WhatIsNotDone(); !left.empty())
-      world_.checker->Fail("L1", "done, but not for good: " + left);
+      world_.checker->Fail("L1", "done, but not permanently: " + left);
     for (const Driver& driver : Drivers()) {
       if (std::string left = WhatIsLeft(world_, driver); !left.empty()) world_.checker->Fail("L2", left);
     }
@@ -314,7 +314,7 @@ class Simulation {
     for (const Driver& driver : Drivers()) {
       const std::optional<Lease> lease = world_.cluster->lease(driver.ns, "driver-upgrade");
       if (!lease || lease->holder.empty()) continue;
-      world_.checker->Fail("L2", fmt::format("everybody has stopped, and {} holds the lease", lease->holder));
+      world_.checker->Fail("L2", fmt::format("all replicas have stopped, but {} holds the lease", lease->holder));
     }
   }
 
@@ -338,7 +338,7 @@ class Simulation {
       if (!status.leading) continue;
       replica->driver().checker.CheckTotals(status.totals);
       if (replica->driver().setup.rolling && !Reports(*replica->engine(), FindingCode::kUpdateStrategy)) {
-        world_.checker->Fail("L6", "nobody says that Kubernetes restarts the driver by itself");
+        world_.checker->Fail("L6", "no finding reports that Kubernetes replaces driver pods on its own");
       }
     }
   }

@@ -45,7 +45,7 @@ class Reader {
     const std::string* value = Find(name);
     if (value == nullptr || value->empty()) return;
     absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(*value);
-    if (!selector.ok()) return Refuse(name, fmt::format("is no label selector: {}", Message(selector.status())));
+    if (!selector.ok()) return Refuse(name, fmt::format("is not a label selector: {}", Message(selector.status())));
     into = *std::move(selector);
   }
 
@@ -56,7 +56,7 @@ class Reader {
     if (value == nullptr || value->empty()) return;
     into = value->substr(0, value->find('='));
     const bool is_key = into.find_first_of(",!() ") == std::string::npos && LabelSelector::Parse(into).ok();
-    if (into.empty() || !is_key) return Refuse(name, "is no key of a label");
+    if (into.empty() || !is_key) return Refuse(name, "is not a label key");
     if (into != *value) warnings_.push_back(fmt::format("{}: only the key of `{}` is used", name, *value));
   }
 
@@ -67,10 +67,10 @@ class Reader {
     const bool plain = std::all_of(value->begin(), value->end(), [](char c) { return c >= '0' && c <= '9'; });
     if (!absl::ParseDuration(plain ? *value + "s" : *value, &timeout) || timeout < absl::ZeroDuration() ||
         timeout == absl::InfiniteDuration()) {
-      return Refuse(name, "is no duration like 300s or 5m");
+      return Refuse(name, "is not a duration such as 300s or 5m");
     }
     if (plain && *value != "0") {
-      warnings_.push_back(fmt::format("{}: `{}` is taken for {}s: it should have a unit", name, *value, *value));
+      warnings_.push_back(fmt::format("{}: `{}` is read as {}s; write it with a unit", name, *value, *value));
     }
     into = timeout == absl::ZeroDuration() ? absl::InfiniteDuration() : timeout;
   }
@@ -93,21 +93,22 @@ class Reader {
 
 const std::vector<Variable>& Variables() {
   static const std::vector<Variable> kVariables = {
-      {"NODE_NAME", "", "the node; required"},
-      {"OPERATOR_NAMESPACE", "gpu-operator", "where the pods of the operands are awaited"},
-      {"ENABLE_GPU_POD_EVICTION", "true", "evict the pods that use a GPU before the driver is unloaded"},
-      {"ENABLE_AUTO_DRAIN", "true", "drain the node if that eviction, or the unloading, fails"},
+      {"NODE_NAME", "", "name of the node; required"},
+      {"OPERATOR_NAMESPACE", "gpu-operator", "namespace of the operand pods that must terminate first"},
+      {"ENABLE_GPU_POD_EVICTION", "true", "evict pods that use a GPU before the driver is unloaded"},
+      {"ENABLE_AUTO_DRAIN", "true", "drain the node if the eviction or the unloading fails"},
       {"DRAIN_USE_FORCE", "false", "also evict pods that no controller will replace"},
-      {"DRAIN_POD_SELECTOR_LABEL", "", "which pods the drain is about; all if empty. Not for the eviction of GPU pods"},
+      {"DRAIN_POD_SELECTOR_LABEL", "",
+       "selector of the pods that the drain evicts (default: all pods); not used for the eviction of GPU pods"},
       {"DRAIN_TIMEOUT_SECONDS", "0s",
-       "for the eviction of GPU pods and for the drain, each: a duration like 300s; 0 is no limit"},
-      {"DRAIN_DELETE_EMPTYDIR_DATA", "false", "also evict pods with emptyDir volumes, whose data are lost"},
-      {"NODE_LABEL_FOR_GPU_POD_EVICTION", "", "key of one more node label to pause, which an operand of yours selects"},
+       "timeout of the eviction of GPU pods and, separately, of the drain, such as 300s; 0: no limit"},
+      {"DRAIN_DELETE_EMPTYDIR_DATA", "false", "also evict pods with emptyDir volumes, whose data is lost"},
+      {"NODE_LABEL_FOR_GPU_POD_EVICTION", "", "key of another node label to pause, which your own operand selects"},
       {"GPU_DIRECT_RDMA_ENABLED", "false", "wait for the driver of a Mellanox network card, if the node has one"},
-      {"USE_HOST_MOFED", "false", "that driver is the host's own, not a container's"},
-      {"FORCE_REINSTALL", "false", "never keep the driver that is loaded"},
+      {"USE_HOST_MOFED", "false", "the network driver belongs to the host, not to a container"},
+      {"FORCE_REINSTALL", "false", "replace the loaded driver even if it could be kept"},
       {"DRIVER_CONFIG_DIGEST", "", "keep the loaded driver if it was installed with this digest"},
-      {"KUBECONFIG", "", "file with the cluster's address; if empty, the cluster in which the pod runs"},
+      {"KUBECONFIG", "", "kubeconfig file (default: the cluster in which this pod runs)"},
   };
   return kVariables;
 }
@@ -117,7 +118,8 @@ absl::StatusOr<ParsedEnvironment> ParseEnvironment(const std::map<std::string, s
   ParsedEnvironment parsed;
   Settings& settings = parsed.settings;
   read.Text("NODE_NAME", settings.node_name);
-  if (settings.node_name.empty()) read.Refuse("NODE_NAME", "is no name of a node: set it by the downward API");
+  if (settings.node_name.empty())
+    read.Refuse("NODE_NAME", "is not the name of a node; set it through the downward API");
   read.Text("OPERATOR_NAMESPACE", settings.operator_namespace);
   read.Flag("ENABLE_GPU_POD_EVICTION", settings.evict_gpu_pods);
   read.Flag("ENABLE_AUTO_DRAIN", settings.auto_drain);

@@ -87,7 +87,8 @@ absl::Status Evacuation::CheckNoClaimHolders(bool with_pending) {
     if (*holds) holders.push_back(pod.ref.ToString());
   }
   if (holders.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format("pods hold GPUs by resource claims: {}", fmt::join(holders, ", ")));
+  return absl::FailedPreconditionError(
+      fmt::format("pods use GPUs through resource claims: {}", fmt::join(holders, ", ")));
 }
 
 absl::StatusOr<NodeView> Evacuation::Read(const NodeAttempts& attempts) {
@@ -140,7 +141,7 @@ absl::Status Evacuation::Evacuate(std::string_view what, const Select& select) {
     }
     if (!look.ok()) {
       parts_.log({.severity = Severity::kWarning,
-                  .message = "the API server has trouble",
+                  .message = "the API server returns errors",
                   .fields = {{"error", std::string(look.message())}}});
     }
     if (absl::Status slept = node_.Sleep(std::min(kEvictionPoll, deadline - now)); !slept.ok()) return slept;
@@ -157,8 +158,8 @@ absl::Status Evacuation::AwaitGone(std::string_view what, const PodList& list) {
     if (now >= deadline) {
       const std::string why =
           pods.ok() ? pods->front().ref.ToString() + " is still there" : std::string(pods.status().message());
-      return absl::DeadlineExceededError(
-          fmt::format("wait for {} to go: not gone after {}: {}", what, absl::FormatDuration(kOperandPatience), why));
+      return absl::DeadlineExceededError(fmt::format("wait for {} to terminate: still there after {}: {}", what,
+                                                     absl::FormatDuration(kOperandPatience), why));
     }
     if (absl::Status slept = node_.Sleep(std::min(kOperandPoll, deadline - now)); !slept.ok()) return slept;
   }

@@ -35,7 +35,7 @@ CallContext NodeClient::Context() const { return {.deadline = parts_.clock->Now(
 
 absl::Status NodeClient::Sleep(absl::Duration duration) {
   if (parts_.clock->SleepFor(duration, stop_)) return absl::OkStatus();
-  return absl::CancelledError("asked to stop");
+  return absl::CancelledError("stop requested");
 }
 
 absl::StatusOr<Node> NodeClient::Repeated(std::string_view what, const std::function<absl::StatusOr<Node>()>& request) {
@@ -46,7 +46,7 @@ absl::StatusOr<Node> NodeClient::Repeated(std::string_view what, const std::func
     const absl::Status failure = Named(fmt::format("{} (node {})", what, name_), answer.status());
     if (tries == kTries || !MayPass(failure)) return failure;
     parts_.log({.severity = Severity::kWarning,
-                .message = "will try again",
+                .message = "retrying",
                 .fields = {{"error", std::string(failure.message())}, {"pause", absl::FormatDuration(pause)}}});
     if (absl::Status slept = Sleep(pause); !slept.ok()) return slept;
   }

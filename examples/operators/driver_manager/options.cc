@@ -41,7 +41,7 @@ void AddVariables(CLI::App& app, std::map<std::string, std::string>& values) {
 }
 
 std::string EnvironmentHelp() {
-  std::string text = "Environment, each also as a flag:\n";
+  std::string text = "Environment variables, each also available as a flag:\n";
   for (const Variable& variable : Variables()) {
     const std::string value = *variable.default_value == '\0' ? "" : fmt::format(" [{}]", variable.default_value);
     text += fmt::format("  {}{}\n      {}\n", variable.name, value, variable.meaning);
@@ -54,9 +54,9 @@ std::string EnvironmentHelp() {
 std::variant<Options, int> ParseOptions(int argc, char** argv) {
   Options options;
   CLI::App app{
-      "Init container of a driver pod: makes way for the driver that the pod installs.\n"
-      "Exit codes: 0 the driver may be installed; 1 not yet, or a driver of the host is in its place; "
-      "2 usage or configuration."};
+      "Init container of a driver pod: removes the old driver before the pod installs its driver.\n"
+      "Exit codes: 0 the driver may be installed; 1 not yet, or the host has its own driver; 2 usage or "
+      "configuration."};
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   app.footer(EnvironmentHelp());
   options.transport = examples::TransportNames().front();
@@ -66,10 +66,10 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddVariables(app, options.variables);
   app.add_option("--host-root", options.host_root)->group("");
   app.fallthrough();  // flags may also follow the command
-  app.add_subcommand("uninstall_driver", "stop what uses the loaded driver, and unload it")->callback([&] {
+  app.add_subcommand("uninstall_driver", "stop all users of the loaded driver, and unload it")->callback([&] {
     options.command = Command::kUninstallDriver;
   });
-  app.add_subcommand("preflight_check", "nothing so far")->callback([&] {
+  app.add_subcommand("preflight_check", "does nothing yet")->callback([&] {
     options.command = Command::kPreflightCheck;
   });
   app.require_subcommand(1);

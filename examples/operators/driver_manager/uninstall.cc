@@ -59,16 +59,16 @@ class Flow {
   }
 
   absl::Status LeaveToHost() {
-    const absl::StatusOr<Node> labelled = node_.Edit("leave the node to its own driver", [](const Node& node) {
+    const absl::StatusOr<Node> labelled = node_.Edit("leave the node to the driver of the host", [](const Node& node) {
       PatchNodeParams patch;
       const auto found = node.labels.find(kDriverLabel);
       if (found == node.labels.end() || found->second != "pre-installed") patch.labels[kDriverLabel] = "pre-installed";
       return patch;
     });
     if (!labelled.ok()) return labelled.status();
-    Say("the host has a driver of its own", {{"label", fmt::format("{}=pre-installed", kDriverLabel)}});
+    Say("the host has its own driver", {{"label", fmt::format("{}=pre-installed", kDriverLabel)}});
     if (absl::Status slept = node_.Sleep(kLeavePatience); !slept.ok()) return slept;
-    return absl::FailedPreconditionError("the host has a driver of its own: no driver is installed in a container");
+    return absl::FailedPreconditionError("the host has its own driver: no driver is installed in a container");
   }
 
   // For example after a reboot: no pod can hold a driver that is not loaded, so nothing is evicted.
@@ -123,7 +123,7 @@ class Flow {
 
   // The workloads keep running. The remains of the former container still block the new one.
   absl::Status KeepDriver() {
-    Say("the loaded driver is the wanted one, and stays", {{"digest", settings_.config_digest}});
+    Say("the loaded driver has the target version, and stays", {{"digest", settings_.config_digest}});
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
     if (absl::Status status = RemoveRemains(host_); !status.ok()) return status;
     return GiveBack(node_);
@@ -150,9 +150,9 @@ class Flow {
     if (absl::Status status = Cordon(); !status.ok()) return status;
     const absl::Status evicted = Evacuation(settings_, parts_, node_).EvictGpuPods();
     if (evicted.ok() || absl::IsCancelled(evicted)) return evicted;
-    if (!drains_) return Named("not all pods that use a GPU are gone, and ENABLE_AUTO_DRAIN is off", evicted);
+    if (!drains_) return Named("some pods still use a GPU, and ENABLE_AUTO_DRAIN is off", evicted);
     parts_.log({.severity = Severity::kWarning,
-                .message = "eviction failed, the node is drained",
+                .message = "eviction failed; draining the node",
                 .fields = {{"error", std::string(evicted.message())}}});
     return Evacuation(settings_, parts_, node_).Drain();
   }
@@ -170,7 +170,7 @@ class Flow {
     const absl::Status unloaded = UnloadDriver(host_);
     if (unloaded.ok() || !drains_) return unloaded;
     parts_.log({.severity = Severity::kWarning,
-                .message = "unloading failed, the node is drained",
+                .message = "unloading failed; draining the node",
                 .fields = {{"error", std::string(unloaded.message())}}});
     if (absl::Status status = Cordon(); !status.ok()) return status;
     if (absl::Status status = Evacuation(settings_, parts_, node_).Drain(); !status.ok()) return status;
@@ -181,7 +181,7 @@ class Flow {
     if (absl::Status status = UnloadIfLoaded(host_, kNouveauModule); !status.ok()) return status;
     if (const absl::Status status = host_.UnbindDevices(); !status.ok()) {
       parts_.log({.severity = Severity::kWarning,
-                  .message = "a device stays with its driver",
+                  .message = "a device stays bound to its driver",
                   .fields = {{"error", std::string(status.message())}}});
     }
     if (absl::Status status = AwaitNetworkDriver(); !status.ok()) return status;
@@ -201,7 +201,7 @@ class Flow {
   absl::Status GiveBack(NodeClient& node) {
     Say("resume the operands, and lift our cordon if there is one");
     return node
-        .Edit("give the node back",
+        .Edit("release the node",
               [this](const Node& current) {
                 PatchNodeParams patch = UncordonPatch(current);
                 patch.labels.merge(ResumeAll(current, settings_.custom_label).labels);
@@ -215,23 +215,23 @@ class Flow {
     NodeClient unstopped(parts_, settings_.node_name, std::stop_token());
     if (const absl::Status status = GiveBack(unstopped); !status.ok()) {
       parts_.log({.severity = Severity::kError,
-                  .message = "the node is not given back",
+                  .message = "the node is not released",
                   .fields = {{"error", std::string(status.message())}}});
     }
     if (evicts_ || drains_) return;
     for (const std::string& advice : Guidance()) {
-      parts_.log({.severity = Severity::kWarning, .message = "what may help", .fields = {{"advice", advice}}});
+      parts_.log({.severity = Severity::kWarning, .message = "advice", .fields = {{"advice", advice}}});
     }
   }
 
   std::vector<std::string> Guidance() const {
     if (!policy_on_) {
       return {"stop the pods on the node that use a GPU",
-              "set ENABLE_GPU_POD_EVICTION or ENABLE_AUTO_DRAIN, so that they are evicted"};
+              "set ENABLE_GPU_POD_EVICTION or ENABLE_AUTO_DRAIN to evict them"};
     }
     return {"the upgrade policy is on, so pods are left to the upgrade controller: wait for it",
             "stop the pods on the node that use a GPU",
-            fmt::format("have the node upgraded: kubectl label node {} --overwrite "
+            fmt::format("request an upgrade of the node: kubectl label node {} --overwrite "
                         "nvidia.com/gpu-driver-upgrade-state=upgrade-required",
                         settings_.node_name),
             "or switch the upgrade policy off and set ENABLE_GPU_POD_EVICTION"};

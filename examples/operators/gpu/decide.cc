@@ -14,7 +14,7 @@ namespace {
 using driverupgrade::EngineSpec;
 using driverupgrade::LabelSelector;
 
-constexpr char kNotUnderstood[] = "the policy is not understood: its condition UpgradePolicyValid says why";
+constexpr char kNotUnderstood[] = "the policy is not valid: its condition UpgradePolicyValid shows the reason";
 
 template <typename Resource>
 driverupgrade::UpgradePolicy PolicyOf(const Resource& resource) {

@@ -113,10 +113,9 @@ void NodeKeeper::Note(const Node& node, bool has_driver) {
   if (known) return;
   ownerless_[node.name] =
       owner.empty()
-          ? fmt::format("node {} has a driver pod and no label {}: nobody upgrades it", node.name, kOwnerLabel)
+          ? fmt::format("node {} has a driver pod and no label {}: it is not upgraded", node.name, kOwnerLabel)
           : fmt::format(
-                "node {} has a driver pod, and there is no NVIDIADriver {}, as its label {} says: nobody "
-                "upgrades it",
+                "node {} has a driver pod, and there is no NVIDIADriver {}, as its label {} says: it is not upgraded",
                 node.name, owner, kOwnerLabel);
 }
 
@@ -139,8 +138,8 @@ std::map<std::string, std::string> NodeKeeper::Conflicts() const {
   for (const auto& [node, owners] : conflicted_) {
     for (const std::string& owner : owners) {
       const auto other = std::find_if(owners.begin(), owners.end(), [&](const auto& one) { return one != owner; });
-      conflicts.emplace(
-          owner, fmt::format("node {} is also that of NVIDIADriver {}, and keeps the owner that it has", node, *other));
+      conflicts.emplace(owner,
+                        fmt::format("node {} also belongs to NVIDIADriver {}, and keeps its owner", node, *other));
     }
   }
   return conflicts;

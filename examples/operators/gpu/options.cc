@@ -27,35 +27,36 @@ absl::Status LoadLabels(const std::string& option, const std::string& text, Labe
 }
 
 void AddPolicy(CLI::App& app, Options& options) {
-  app.add_option("--driver-labels", options.driver_labels, "selects the driver's DaemonSets and pods: app=driver")
+  app.add_option("--driver-labels", options.driver_labels, "selector of the driver's DaemonSets and pods: app=driver")
       ->capture_default_str();
-  auto* policy = app.add_option_group("policy", "Where the policy is");
-  policy->add_option("--policy", options.policy, "YAML or JSON file: the upgradePolicy section")
+  auto* policy = app.add_option_group("policy", "Location of the policy");
+  policy->add_option("--policy", options.policy, "YAML or JSON file with the upgradePolicy section")
       ->check(CLI::ExistingFile);
   auto* watched = policy->add_flag("--cluster-policy", options.cluster_policy,
-                                   "in the cluster: ClusterPolicies and NVIDIADrivers, which are followed");
+                                   "watch the ClusterPolicies and NVIDIADrivers of the cluster");
   policy->require_option(1);
   app.add_option("--nvidia-driver-labels", options.nvidia_driver_labels,
-                 "selects the DaemonSets and pods of NVIDIADrivers")
+                 "selector of the DaemonSets and pods of NVIDIADrivers")
       ->needs(watched)
       ->capture_default_str();
   examples::AddOnDelete(app, options.release_deleted)->needs(watched);
-  app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NVIDIADrivers")
+  app.add_option("--max-parallel-total", options.parallel_total,
+                 "maximum number of nodes in progress at the same time, over all NVIDIADrivers")
       ->needs(watched)
       ->check(CLI::PositiveNumber);
   examples::AddDriverDaemonSets(app, options.daemon_sets)->needs(watched);
   app.add_flag("--openshift", options.openshift,
-               "where a ClusterPolicy leaves the Driver Toolkit on, its DaemonSets are the driver's")
+               "treat the DaemonSets of the Driver Toolkit as the driver's if a ClusterPolicy leaves it on")
       ->needs(watched);
   app.add_option_function<std::string>(
          "--node-marks", [&options](const std::string& text) { options.mark_nodes = text == "Write"; },
-         "owner labels, and the annotation for driver managers: written, or left to NVIDIA's operator; written with "
-         "--cluster-policy if absent, else left")
+         "owner labels and the annotation for driver managers: Write them, or Leave them to NVIDIA's operator "
+         "(default: Write with --cluster-policy, otherwise Leave)")
       ->check(CLI::IsMember({"Write", "Leave"}));
   examples::AddResourceState(app, options.write_state)->needs(watched);
   app.add_option("--validation-selector", options.validation_selector,
-                 "pods that must be ready before a node is given back; with --cluster-policy "
-                 "app=nvidia-operator-validator if absent, else none; none if empty");
+                 "selector of pods that must be ready before a node returns to service; empty for none (default: "
+                 "app=nvidia-operator-validator with --cluster-policy, otherwise none)");
   app.add_option_function<std::string>(
          "--early-validation",
          [&options](const std::string& text) { options.early_validation = *driverupgrade::ParseEarlyValidation(text); },
@@ -70,8 +71,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   Options options;
   CLI::App app{
       "Rolls the NVIDIA driver across the nodes of a cluster.\n"
-      "Exit codes: 0 done; 1 some node failed or the time ran out; 2 usage or configuration; "
-      "3 the cluster refused or cannot be reached."};
+      "Exit codes: 0 done; 1 a node failed or the timeout expired; 2 usage or configuration; 3 the cluster refused a "
+      "request or cannot be reached."};
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   examples::AddServiceArguments(app, options.service);
   examples::AddDriverIdentity(app, options.service);

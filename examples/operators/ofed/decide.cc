@@ -20,7 +20,7 @@ using driverupgrade::UpgradePolicy;
 constexpr std::size_t kNameMax = 59;
 constexpr std::size_t kChoicesMax = 64;
 constexpr char kSection[] = "spec.ofedDriver.upgradePolicy";
-constexpr char kNotUnderstood[] = "the policy is not understood: its condition UpgradePolicyValid says why";
+constexpr char kNotUnderstood[] = "the policy is not valid: its condition UpgradePolicyValid shows the reason";
 
 using Requirements = std::vector<LabelSelector::Requirement>;
 

@@ -23,7 +23,7 @@ std::optional<std::string> WhyOwnerless(const Node& node, const std::vector<Pod>
   }
   if (ownerless == nullptr) return std::nullopt;
   const auto label = ownerless->labels.find(kOwnerLabel);
-  return fmt::format("node {} has a driver pod {}, and no policy with a driver is for it: nobody upgrades it",
+  return fmt::format("node {} has a driver pod {}, but no policy with a driver applies to it: it is not upgraded",
                      node.name,
                      label == ownerless->labels.end() ? fmt::format("without the label {}", kOwnerLabel)
                                                       : fmt::format("labelled {}={}", kOwnerLabel, label->second));

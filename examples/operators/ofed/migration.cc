@@ -100,7 +100,7 @@ absl::Status Migration::NameOwners(const CallContext& context) {
         fmt::format(R"({{"metadata":{{"uid":"{}","labels":{{"{}":"{}"}}}}}})", pod.ref.uid, kOwnerLabel, kOwner);
     const absl::Status named = objects_->MergePatch(context, kPods, {pod.ref.ns, pod.ref.name}, patch).status();
     if (!named.ok() && !absl::IsNotFound(named)) return named;
-    Log("driver pod gets its owner", "pod", pod.ref.ToString());
+    Log("owner set on a driver pod", "pod", pod.ref.ToString());
   }
   return absl::OkStatus();
 }
@@ -121,7 +121,7 @@ absl::Status Migration::OrphanOldPods(const CallContext& context) {
         objects_->Delete(context, kDaemonSets, {old.ns, old.name},
                          fmt::format(R"({{"propagationPolicy":"Orphan","preconditions":{{"uid":"{}"}}}})", old.uid));
     if (!deleted.ok() && !absl::IsNotFound(deleted)) return deleted;
-    Log("DaemonSet of an earlier format deleted, its pods stay until they are upgraded", "daemonset", old.name);
+    Log("DaemonSet of an earlier format deleted; its pods stay until they are upgraded", "daemonset", old.name);
   }
   return absl::OkStatus();
 }

@@ -190,7 +190,7 @@ absl::Time OfedDirector::KeepNodes(const CallContext& context, WatchCache* cache
   const bool wanted = options_.policy || !policy_ || policy_->has_driver || !policy_->understood || !claimants_.empty();
   node_keeper_.Wish({.driver_wanted = wanted, .owners = decision_.owners});
   const absl::Time next = node_keeper_.Keep(context, *cache, scope);
-  Tell("cannot keep the wait label true", node_keeper_.status(), nodes_told_);
+  Tell("cannot update the wait label", node_keeper_.status(), nodes_told_);
   return next;
 }
 

@@ -28,31 +28,33 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   Options options = OptionsFromEnvironment();
   CLI::App app{
       "Rolls the OFED driver across the nodes of a cluster, as its NicClusterPolicy or its\n"
-      "NicNodePolicies say.\n"
-      "Environment, where an option is not given: POD_NAMESPACE, DISABLE_MIGRATION, OFED_INIT_CONTAINER_IMAGE,\n"
+      "NicNodePolicies require.\n"
+      "Environment variables, if an option is not given: POD_NAMESPACE, DISABLE_MIGRATION, OFED_INIT_CONTAINER_IMAGE,\n"
       "MAINTENANCE_OPERATOR_ENABLED,\n"
       "MAINTENANCE_OPERATOR_REQUESTOR_ID, MAINTENANCE_OPERATOR_REQUESTOR_NAMESPACE,\n"
       "MAINTENANCE_OPERATOR_NODE_MAINTENANCE_PREFIX.\n"
-      "Exit codes: 0 done; 1 some node failed or the time ran out; 2 usage or configuration; "
-      "3 the cluster refused or cannot be reached."};
+      "Exit codes: 0 done; 1 a node failed or the timeout expired; 2 usage or configuration; 3 the cluster refused a "
+      "request or cannot be reached."};
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   examples::AddServiceArguments(app, options.service);
   examples::AddDriverIdentity(app, options.service);
-  app.add_option("--driver-labels", options.driver_labels, "selects the driver's DaemonSets and pods")
+  app.add_option("--driver-labels", options.driver_labels, "selector of the driver's DaemonSets and pods")
       ->capture_default_str();
-  auto* policy = app.add_option("--policy", options.policy,
-                                "YAML or JSON file: the upgradePolicy section; the cluster's resources if absent")
-                     ->check(CLI::ExistingFile);
+  auto* policy =
+      app.add_option("--policy", options.policy,
+                     "YAML or JSON file with the upgradePolicy section (default: the custom resources of the cluster)")
+          ->check(CLI::ExistingFile);
   examples::AddOnDelete(app, options.release_deleted)->excludes(policy);
   examples::AddDriverDaemonSets(app, options.daemon_sets)->excludes(policy);
   examples::AddResourceState(app, options.write_state)->excludes(policy);
   app.add_option("--init-container-image", options.init_image,
-                 "of the init container of those DaemonSets, safe_load_init");
-  app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NicNodePolicies")
+                 "image of the init container of these DaemonSets, safe_load_init");
+  app.add_option("--max-parallel-total", options.parallel_total,
+                 "maximum number of nodes in progress at the same time, over all NicNodePolicies")
       ->excludes(policy)
       ->excludes(app.get_option("--once"))
       ->check(CLI::PositiveNumber);
-  app.add_flag("--disable-migration", options.disable_migration, "leave what earlier versions left as it is");
+  app.add_flag("--disable-migration", options.disable_migration, "do not migrate objects of earlier versions");
   examples::AddRequestorArguments(app, options.requestor);
   if (const auto end = examples::ParseServiceArguments(app, argc, argv, options.service)) return *end;
   return options;

@@ -72,7 +72,7 @@ absl::Status GiveBackStrayClaims(const CallContext& context, ClusterFacade& clus
       if (!call) continue;
       const absl::Status sent = Send(context, cluster, *call);
       if (!sent.ok() && !absl::IsNotFound(sent)) return sent;
-      log({.message = "NodeMaintenance of a policy that is no more given back",
+      log({.message = "NodeMaintenance of a deleted policy released",
            .fields = {{"node", object.node_name}, {"object", object.ToString()}, {"requestor", id}}});
     }
   }

@@ -66,8 +66,8 @@ void CheckBrokenToolkit(const Facts& facts, const std::string& text, const Versi
   findings.push_back({.severity = IsToolkitWanted(facts) ? Severity::kError : Severity::kInfo,
                       .id = "broken-toolkit-version",
                       .what = fmt::format("the driver toolkit image of OpenShift {} is known to be broken", text),
-                      .why = "its kernel packages are not those of the nodes' kernel: the driver cannot be built with "
-                             "it, and falls back to packages that need an entitlement",
+                      .why = "its kernel packages do not match the kernel of the nodes: the driver cannot be built "
+                             "with it and falls back to packages that need an entitlement",
                       .remedy = fmt::format("{}, upgrade to 4.9.9 or later, or do without the toolkit: {}", kEntitle,
                                             TurnOff(facts))});
 }
@@ -78,7 +78,7 @@ void CheckTagBug(const std::string& text, const Version& version, Findings& find
       {.severity = Severity::kWarning,
        .id = "imagestream-bug",
        .what = fmt::format("an upgrade from OpenShift {} may break the image stream of the driver toolkit", text),
-       .why = "BZ#2014071, mended in 4.8.21 and 4.9.5: the upgrade leaves a tag with an empty name",
+       .why = "BZ#2014071, fixed in 4.8.21 and 4.9.5: the upgrade leaves a tag with an empty name",
        .remedy = R"(check after the upgrade: oc get -n openshift is/driver-toolkit )"
                  R"('-ojsonpath={.spec.tags[?(@.name=="")]}')"});
 }
@@ -88,8 +88,8 @@ void CheckOneVersion(const Facts& facts, const std::string& text, Findings& find
   if (!version) {
     findings.push_back({.severity = Severity::kWarning,
                         .id = "version-unknown",
-                        .what = fmt::format("`{}` is no version of OpenShift that can be compared", text),
-                        .why = "checks that depend on the version are left out",
+                        .what = fmt::format("`{}` is not a version of OpenShift that can be compared", text),
+                        .why = "checks that depend on the version are skipped",
                         .remedy = "oc get clusterversion"});
     return;
   }
@@ -99,7 +99,7 @@ void CheckOneVersion(const Facts& facts, const std::string& text, Findings& find
         {.severity = Severity::kError,
          .id = "no-toolkit-version",
          .what = fmt::format("OpenShift {} has no driver toolkit", text),
-         .why = "it came with 4.8, without it the driver is built with packages that need an entitlement",
+         .why = "it was introduced in 4.8; without it the driver is built with packages that need an entitlement",
          .remedy = fmt::format("{}, or upgrade to 4.9.9 or later", kEntitle)});
   }
   if (*version < kNoEntitlement) {
@@ -107,7 +107,7 @@ void CheckOneVersion(const Facts& facts, const std::string& text, Findings& find
         {.severity = Severity::kWarning,
          .id = "entitlement",
          .what = fmt::format("OpenShift {} is older than 4.9.9: keep an entitlement", text),
-         .why = "some driver toolkit images before 4.9.9 are broken, and the way out needs an entitlement",
+         .why = "some driver toolkit images before 4.9.9 are broken, and the workaround needs an entitlement",
          .remedy = fmt::format("{}, or upgrade to 4.9.9 or later", kEntitle)});
   } else {
     findings.push_back({.severity = Severity::kInfo,
@@ -123,12 +123,12 @@ void CheckVersions(const Facts& facts, Findings& findings) {
                                        version.installed.empty() ? version.desired : version.installed};
   for (const std::string& text : texts) CheckOneVersion(facts, text, findings);
   if (texts.size() > 1) {
-    findings.push_back(
-        {.severity = Severity::kInfo,
-         .id = "update-under-way",
-         .what = fmt::format("the cluster goes from OpenShift {} to {}", version.installed, version.desired),
-         .why = "nodes may have either version's kernel until it is done",
-         .remedy = "oc get clusterversion"});
+    findings.push_back({.severity = Severity::kInfo,
+                        .id = "update-under-way",
+                        .what = fmt::format("the cluster is being updated from OpenShift {} to {}", version.installed,
+                                            version.desired),
+                        .why = "until the update is done, nodes may have the kernel of either version",
+                        .remedy = "oc get clusterversion"});
   }
 }
 
@@ -139,20 +139,21 @@ void CheckStream(const Facts& facts, Findings& findings) {
         {.severity = severity,
          .id = "no-imagestream",
          .what = "there is no image stream openshift/driver-toolkit",
-         .why = "without it the operator finds no driver toolkit for the nodes",
-         .remedy = fmt::format("the Cluster Version Operator creates it; see whether it does: {}", kSeeStream)});
+         .why = "the operator needs it to find a driver toolkit for the nodes",
+         .remedy = fmt::format("the Cluster Version Operator creates it; check whether it does: {}", kSeeStream)});
     return;
   }
   for (const ToolkitStream::Tag& tag : facts.toolkit->tags) {
     if (!tag.name.empty()) continue;
-    findings.push_back({.severity = severity,
-                        .id = "empty-imagestream-tag",
-                        .what = fmt::format("the image stream openshift/driver-toolkit has a tag with an empty name, "
-                                            "for {}",
-                                            tag.image.empty() ? "no image" : tag.image),
-                        .why = "BZ#2014071: an upgrade of the cluster was not carried through to the driver toolkit",
-                        .remedy = "delete it, and the Cluster Version Operator creates it anew: "
-                                  "oc delete -n openshift is/driver-toolkit"});
+    findings.push_back(
+        {.severity = severity,
+         .id = "empty-imagestream-tag",
+         .what = fmt::format("the image stream openshift/driver-toolkit has a tag with an empty name, "
+                             "for {}",
+                             tag.image.empty() ? "no image" : tag.image),
+         .why = "BZ#2014071: an upgrade of the cluster did not reach the driver toolkit",
+         .remedy =
+             "delete it; the Cluster Version Operator creates it again: oc delete -n openshift is/driver-toolkit"});
   }
 }
 
@@ -166,8 +167,8 @@ void CheckNodeTags(const Facts& facts, Findings& findings) {
                         .id = "no-toolkit-for-node",
                         .what = fmt::format("node {} has RHCOS {}, for which openshift/driver-toolkit has no tag",
                                             node.name, node.rhcos),
-                        .why = "the driver pod of the node finds no toolkit with the node's kernel packages",
-                        .remedy = fmt::format("finish the cluster's update, and see the tags: {}", kSeeStream)});
+                        .why = "the driver pod of the node cannot find a toolkit with the node's kernel packages",
+                        .remedy = fmt::format("finish the cluster's update, then check the tags: {}", kSeeStream)});
   }
 }
 
@@ -182,8 +183,9 @@ void CheckPolicy(const Facts& facts, Findings& findings) {
     findings.push_back(
         {.severity = Severity::kWarning,
          .id = "misplaced-toolkit-option",
-         .what = fmt::format("ClusterPolicy {} sets driver.use_ocp_driver_toolkit, which nobody reads", policy.name),
-         .why = "the documents name it, but the operator reads operator.use_ocp_driver_toolkit",
+         .what = fmt::format("ClusterPolicy {} sets driver.use_ocp_driver_toolkit, which the operator does not read",
+                             policy.name),
+         .why = "the documentation names it, but the operator reads operator.use_ocp_driver_toolkit",
          .remedy = fmt::format(R"(oc patch clusterpolicy {} --type merge --patch )"
                                R"('{{"spec":{{"driver":{{"use_ocp_driver_toolkit":null}},)"
                                R"("operator":{{"use_ocp_driver_toolkit":{}}}}}}}')",
@@ -201,9 +203,8 @@ void CheckPolicy(const Facts& facts, Findings& findings) {
 
 constexpr char kPatchRegistry[] = "oc patch configs.imageregistry.operator.openshift.io cluster --type merge --patch ";
 constexpr char kNoSecrets[] =
-    "from 4.15 on the secrets of service accounts are not made while the registry is disabled, and the operator waits "
-    "for "
-    "the one of `builder` before it creates the driver toolkit DaemonSet";
+    "from 4.15 on, secrets of service accounts are not created while the registry is disabled; the operator waits for "
+    "the secret of `builder` before it creates the driver toolkit DaemonSet";
 
 void CheckRegistry(const Facts& facts, Findings& findings) {
   const std::optional<Version> version =
@@ -219,7 +220,7 @@ void CheckRegistry(const Facts& facts, Findings& findings) {
          .id = "registry-storage",
          .what = "the image registry has no storage",
          .why = kNoSecrets,
-         .remedy = fmt::format("give it a volume; where it is no production cluster, an ephemeral one: {}{}",
+         .remedy = fmt::format("give it a volume; an ephemeral one suffices if this is not a production cluster: {}{}",
                                kPatchRegistry, R"('{"spec":{"storage":{"emptyDir":{}}}}')")});
   }
   if (!managed) {
@@ -232,13 +233,14 @@ void CheckRegistry(const Facts& facts, Findings& findings) {
   }
   // Until the operator is installed, the secrets of its namespace do not matter.
   if (!facts.has_builder_secret && facts.policy) {
-    findings.push_back({.severity = severity,
-                        .id = "no-builder-secret",
-                        .what = fmt::format("namespace {} has no secret builder-dockercfg-...", facts.ns),
-                        .why = kNoSecrets,
-                        .remedy = managed && has_storage
-                                      ? fmt::format("it comes once the registry runs: oc get secrets -n {}", facts.ns)
-                                      : "mend the registry first"});
+    findings.push_back(
+        {.severity = severity,
+         .id = "no-builder-secret",
+         .what = fmt::format("namespace {} has no secret builder-dockercfg-...", facts.ns),
+         .why = kNoSecrets,
+         .remedy = managed && has_storage
+                       ? fmt::format("it is created once the registry runs: oc get secrets -n {}", facts.ns)
+                       : "repair the registry first"});
   }
 }
 
@@ -255,10 +257,10 @@ void CheckKernel(const Facts& facts, const DriverPod& pod, const ToolkitMessages
     findings.push_back(
         {.severity = Severity::kInfo,
          .id = "kernel-mismatch-past",
-         .what = fmt::format("the driver toolkit of pod {} was for another kernel than that of node {}, {}, "
-                             "when it started, but is no longer",
-                             pod.name, pod.node, kernel),
-         .why = "the node has got another kernel since",
+         .what = fmt::format(
+             "the driver toolkit of pod {} did not match the kernel of node {}, {}, when it started, but does now",
+             pod.name, pod.node, kernel),
+         .why = "the node has a different kernel since then",
          .remedy = fmt::format("restart it: oc delete pod -n {} {}", facts.ns, pod.name)});
     return;
   }
@@ -280,8 +282,8 @@ void CheckFeatureDiscovery(const Facts& facts, Findings& findings) {
   findings.push_back(
       {.severity = Severity::kError,
        .id = "no-nfd",
-       .what = "no node has a label of node feature discovery",
-       .why = "the GPU Operator finds the nodes with a GPU, their kernel and their RHCOS by these labels",
+       .what = "no node has a label of Node Feature Discovery",
+       .why = "the GPU Operator uses these labels to find the nodes with a GPU, their kernel and their RHCOS",
        .remedy = "install the Node Feature Discovery Operator with a NodeFeatureDiscovery"});
 }
 
@@ -291,7 +293,7 @@ void CheckPools(const Facts& facts, Findings& findings) {
       findings.push_back({.severity = Severity::kError,
                           .id = "machine-config-degraded",
                           .what = fmt::format("the machine config pool {} is degraded", pool.name),
-                          .why = "some of its nodes cannot take their configuration, and may stay cordoned",
+                          .why = "some of its nodes cannot apply their configuration, and may stay cordoned",
                           .remedy = fmt::format("oc describe mcp {}", pool.name)});
     }
     const bool rolls = pool.updating || pool.updated < pool.machines;
@@ -301,8 +303,8 @@ void CheckPools(const Facts& facts, Findings& findings) {
          .id = "machine-config-rollout",
          .what = fmt::format("the machine config pool {} is being rolled out: {} of {} nodes{}", pool.name,
                              pool.updated, pool.machines, pool.paused ? ", and it is paused" : ""),
-         .why = "it cordons, drains and boots nodes by itself, with another kernel perhaps: a driver that is upgraded "
-                "now may have to be built again",
+         .why = "it cordons, drains and reboots nodes on its own, possibly with another kernel: a driver that is "
+                "upgraded now may have to be built again",
          .remedy = pool.paused ? fmt::format("oc patch mcp {} --type merge --patch '{{\"spec\":{{\"paused\":false}}}}'",
                                              pool.name)
                                : fmt::format("wait: oc wait mcp/{} --for=condition=Updated", pool.name)});
@@ -314,7 +316,7 @@ void CheckPods(const Facts& facts, Findings& findings) {
     if (!pod.stalled.empty()) {
       findings.push_back({.severity = Severity::kError,
                           .id = "stalled-pod",
-                          .what = fmt::format("driver pod {} does not get on: {}", pod.name, pod.stalled),
+                          .what = fmt::format("driver pod {} makes no progress: {}", pod.name, pod.stalled),
                           .why = "its node has no driver, and an upgrade would wait for it",
                           .remedy = fmt::format("oc describe pod -n {} {}", facts.ns, pod.name)});
     }
@@ -322,7 +324,7 @@ void CheckPods(const Facts& facts, Findings& findings) {
       findings.push_back({.severity = Severity::kWarning,
                           .id = "log-unread",
                           .what = fmt::format("a log of pod {} cannot be read: {}", pod.name, error),
-                          .why = "whether the driver toolkit fits the node's kernel is not known",
+                          .why = "it is not known whether the driver toolkit matches the node's kernel",
                           .remedy = fmt::format("oc logs -n {} {} --all-containers", facts.ns, pod.name)});
     }
     const ToolkitMessages toolkit = ReadToolkitLog(pod.toolkit_log);
@@ -340,7 +342,7 @@ std::vector<Finding> Examine(const Facts& facts) {
     return {{.severity = Severity::kInfo,
              .id = "not-openshift",
              .what = "this is not an OpenShift cluster",
-             .why = "it has no ClusterVersion `version`; none of the checks applies"}};
+             .why = "it has no ClusterVersion `version`; no check applies"}};
   }
   Findings findings;
   CheckVersions(facts, findings);

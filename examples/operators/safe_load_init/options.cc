@@ -11,7 +11,7 @@ namespace {
 absl::Duration TimeoutOf(const std::string& text) {
   absl::Duration timeout;
   if (!absl::ParseDuration(text, &timeout) || timeout < absl::ZeroDuration()) {
-    throw CLI::ValidationError(fmt::format("--timeout: `{}` is no duration like 90s, 10m or 1h", text));
+    throw CLI::ValidationError(fmt::format("--timeout: `{}` is not a duration such as 90s, 10m or 1h", text));
   }
   return timeout == absl::ZeroDuration() ? absl::InfiniteDuration() : timeout;
 }
@@ -23,22 +23,23 @@ std::variant<Options, int> ParseOptions(int argc, const char* const* argv) {
   SafeLoadOptions& safe_load = options.safe_load;
   bool skip_preflight = true;
   CLI::App app{
-      "Init container of a driver pod: asks for its node to be evacuated, and ends when the driver may be loaded.\n"
-      "Exit codes: 0 load the driver; 1 stopped, or the time ran out; 2 usage or configuration; 3 the cluster refused; "
-      "4 the node is gone."};
+      "Init container of a driver pod: requests the evacuation of its node, and exits when the driver may be loaded.\n"
+      "Exit codes: 0 load the driver; 1 stopped, or the timeout expired; 2 usage or configuration; 3 the cluster "
+      "refused a request; 4 the node no longer exists."};
   app.name("safe_load_init");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   examples::AddClusterArguments(app, options.cluster);
-  app.add_option("--node-name", safe_load.node_name, "the node that this pod is on")->required();
-  app.add_option("--configmap-name", safe_load.configmap_name, "the ConfigMap that says what to do")->required();
-  app.add_option("--configmap-namespace", safe_load.configmap_ns, "its namespace")->required();
-  app.add_option("--configmap-key", safe_load.configmap_key, "the key of the JSON in it")->capture_default_str();
+  app.add_option("--node-name", safe_load.node_name, "name of the node of this pod")->required();
+  app.add_option("--configmap-name", safe_load.configmap_name, "name of the ConfigMap with the configuration")
+      ->required();
+  app.add_option("--configmap-namespace", safe_load.configmap_ns, "namespace of the ConfigMap")->required();
+  app.add_option("--configmap-key", safe_load.configmap_key, "key of the JSON document in the ConfigMap")
+      ->capture_default_str();
   app.add_option_function<std::string>(
          "--timeout", [&](const std::string& text) { safe_load.timeout = TimeoutOf(text); },
-         "give up after: 10m; 0 or absent: never")
+         "timeout, such as 10m; 0: none (default: 0)")
       ->type_name("DURATION");
-  app.add_option("--skip-preflight-checks", skip_preflight,
-                 "there are no module checks here: anything but true is refused")
+  app.add_option("--skip-preflight-checks", skip_preflight, "must be true, because this program has no module checks")
       ->envname("SKIP_PREFLIGHT_CHECKS")
       ->capture_default_str();
   try {

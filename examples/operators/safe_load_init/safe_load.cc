@@ -48,13 +48,13 @@ class Judge {
 
   std::optional<absl::Status> Of(const Node& node) const {
     if (node.uid != uid_) {
-      return absl::NotFoundError(fmt::format("node {}: another node has got its name", name_));
+      return absl::NotFoundError(fmt::format("node {}: another node has its name", name_));
     }
     const auto value = node.annotations.find(annotation_);
     if (value != node.annotations.end() && !value->second.empty()) return std::nullopt;
     return absl::OkStatus();
   }
-  absl::Status Gone() const { return absl::NotFoundError(fmt::format("node {}: it is gone", name_)); }
+  absl::Status Gone() const { return absl::NotFoundError(fmt::format("node {}: it no longer exists", name_)); }
 
  private:
   std::string name_;
@@ -190,7 +190,7 @@ class SafeLoad {
     }
     if (clock_.Now() < deadline_) return absl::OkStatus();
     return absl::DeadlineExceededError(
-        fmt::format("node {}: the driver may not be loaded yet, after {}; is the upgrade switched on?",
+        fmt::format("node {}: the driver must not be loaded yet, after {}; is the upgrade switched on?",
                     options_.node_name, absl::FormatDuration(options_.timeout)));
   }
 
@@ -206,11 +206,11 @@ class SafeLoad {
   // Logs an error once while it lasts. A conflict is not an error: the node has changed in the meantime.
   void Note(const absl::Status& asked) {
     if (stop_.stop_requested() || absl::IsAborted(asked)) return;
-    if (asked.ok() && !trouble_.ok()) Log(Severity::kInfo, "the cluster answers again", {});
+    if (asked.ok() && !trouble_.ok()) Log(Severity::kInfo, "the cluster responds again", {});
     if (!asked.ok() && !IsFinal(asked) && asked.code() != trouble_.code()) {
-      Log(Severity::kWarning, "the cluster does not answer", {{"error", Text(asked)}});
+      Log(Severity::kWarning, "the cluster does not respond", {{"error", Text(asked)}});
     } else if (!asked.ok() && asked.code() != trouble_.code()) {
-      Log(Severity::kWarning, "the cluster refuses", {{"error", Text(asked)}});
+      Log(Severity::kWarning, "the cluster refuses requests", {{"error", Text(asked)}});
     }
     trouble_ = asked;
   }
@@ -243,20 +243,21 @@ absl::StatusOr<const rapidjson::Value*> Member(const rapidjson::Value& object, c
 absl::StatusOr<SafeLoadConfig> ParseSafeLoadConfig(std::string_view json) {
   const absl::StatusOr<rapidjson::Document> document = examples::ParseJson(json);
   if (!document.ok()) return document.status();
-  if (!document->IsObject()) return absl::InvalidArgumentError("no JSON object");
+  if (!document->IsObject()) return absl::InvalidArgumentError("not a JSON object");
   SafeLoadConfig config;
-  const auto section = Member(*document, "safeDriverLoad", &rapidjson::Value::IsObject, "safeDriverLoad: no object");
+  const auto section =
+      Member(*document, "safeDriverLoad", &rapidjson::Value::IsObject, "safeDriverLoad: not an object");
   if (!section.ok()) return section.status();
   if (*section == nullptr) return config;
-  const auto enable = Member(**section, "enable", &rapidjson::Value::IsBool, "safeDriverLoad.enable: no boolean");
+  const auto enable = Member(**section, "enable", &rapidjson::Value::IsBool, "safeDriverLoad.enable: not a boolean");
   if (!enable.ok()) return enable.status();
   const auto annotation =
-      Member(**section, "annotation", &rapidjson::Value::IsString, "safeDriverLoad.annotation: no text");
+      Member(**section, "annotation", &rapidjson::Value::IsString, "safeDriverLoad.annotation: not a string");
   if (!annotation.ok()) return annotation.status();
   config.enabled = *enable != nullptr && (*enable)->GetBool();
   config.annotation = examples::Text(**section, {"annotation"});
   if (config.enabled && config.annotation.empty()) {
-    return absl::InvalidArgumentError("safeDriverLoad.annotation: required where safeDriverLoad.enable is true");
+    return absl::InvalidArgumentError("safeDriverLoad.annotation: required if safeDriverLoad.enable is true");
   }
   return config;
 }

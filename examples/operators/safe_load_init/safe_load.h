@@ -28,7 +28,7 @@ namespace safe_load_init {
 /// Exit codes of the program. Any code other than 0 keeps the driver from being loaded, because the kubelet restarts
 /// the container.
 inline constexpr int kExitLoad = 0;
-inline constexpr int kExitNotReleased = 1;  // stopped, or the time ran out
+inline constexpr int kExitNotReleased = 1;  // stopped, or the timeout expired
 inline constexpr int kExitUsage = 2;        // the command line, or the config map
 inline constexpr int kExitRefused = 3;      // the cluster refused
 inline constexpr int kExitNodeGone = 4;     // the node was deleted, or another one has its name

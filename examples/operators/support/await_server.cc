@@ -27,7 +27,7 @@ absl::Status AwaitServer(const driverupgrade::CallContext& context, driverupgrad
   for (absl::Duration backoff = kPauseFirst;; backoff = std::min(2 * backoff, kPauseMax)) {
     const absl::Status status = attempt();
     if (status.ok() && !told.ok()) {
-      log({.message = "the API server answers",
+      log({.message = "the API server responds",
            .fields = {{"waited", absl::FormatDuration(absl::Trunc(clock.Now() - began, absl::Seconds(1)))}}});
     }
     if (!MayPass(status)) return status;

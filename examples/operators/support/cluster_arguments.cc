@@ -21,7 +21,7 @@ std::string Failure(const CLI::App* app, const CLI::Error& error) {
   std::string unknown;
   for (const std::string& word : app->remaining(true)) unknown += " " + word;
   const bool tells = unknown.empty() || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  return std::string(error.what()) + (tells ? "" : "\nNot known:" + unknown) +
+  return std::string(error.what()) + (tells ? "" : "\nUnknown:" + unknown) +
          "\nRun with --help for more information.\n";
 }
 
@@ -29,7 +29,7 @@ std::string Failure(const CLI::App* app, const CLI::Error& error) {
 
 void AddClusterArguments(CLI::App& app, ClusterArguments& arguments) {
   app.failure_message(Failure);
-  auto* cluster = app.add_option_group("cluster", "Which cluster");
+  auto* cluster = app.add_option_group("cluster", "Cluster");
   cluster->add_option("--kubeconfig", arguments.kubeconfig, "kubeconfig file")->check(CLI::ExistingFile);
   cluster->add_flag("--in-cluster", arguments.in_cluster, "use the cluster in which this pod runs");
   cluster->require_option(1);

@@ -100,7 +100,7 @@ void DriverMaker::Note(const std::string& made_of, const absl::Status& kept, con
   const auto told = before.find(made_of);
   if (told != before.end() && told->second == failure) return;
   log_({.severity = Severity::kWarning,
-        .message = "the driver's DaemonSet is not as the policy wishes",
+        .message = "the driver's DaemonSet does not match the policy",
         .fields = {{"policy", made_of}, {"error", std::string(failure.message())}}});
 }
 
@@ -112,7 +112,7 @@ absl::Status DriverMaker::Failure(const std::string& made_of) const {
 absl::Status DriverMaker::Make(const CallContext& context, const DriverDaemonSet& wish) {
   const absl::Status made = wish.pods.refusal.ok() ? CreateOrPatch(context, wish) : wish.pods.refusal;
   if (made.ok() || absl::IsAborted(made)) return made;
-  return absl::UnavailableError(fmt::format("the driver's DaemonSet {}/{} is not made of this policy: {}", wish.ns,
+  return absl::UnavailableError(fmt::format("the driver's DaemonSet {}/{} does not come from this policy: {}", wish.ns,
                                             wish.name, std::string(made.message())));
 }
 
@@ -128,8 +128,9 @@ absl::Status DriverMaker::CreateOrPatch(const CallContext& context, const Driver
   const absl::StatusOr<rapidjson::Document> json = ParseJson(found->json);
   if (!json.ok()) return json.status();
   if (Text(*json, {"metadata", "labels", kManagedByLabel}) != kManagedBy) {
-    return absl::AlreadyExistsError(fmt::format(
-        "it is somebody else's, for it lacks the label {}={}, and stays as it is", kManagedByLabel, kManagedBy));
+    return absl::AlreadyExistsError(
+        fmt::format("it belongs to another client, because it lacks the label {}={}, and is not changed",
+                    kManagedByLabel, kManagedBy));
   }
   if (Text(*json, {"metadata", "annotations", kSpecDigestAnnotation}) == SpecDigest(wish)) return absl::OkStatus();
   const absl::Status patched =
@@ -147,12 +148,12 @@ absl::Status DriverMaker::LookFor(const CallContext& context, const DriverDaemon
   const bool is_there = std::any_of(images.begin(), images.end(),
                                     [&](const auto& image) { return IsImage(image, wish.image.reference); });
   if (is_there) return absl::OkStatus();
-  return absl::NotFoundError(fmt::format(
-      "no DaemonSet in namespace {} with the labels {} has the image {} (found: {}): the operator of the vendor, or an "
-      "administrator, creates these DaemonSets, because --driver-daemonsets is Leave; with Make this operator creates "
-      "them",
-      wish.ns, wish.driver_labels.ToString(), wish.image.reference,
-      images.empty() ? "none" : fmt::format("{}", fmt::join(images, ", "))));
+  return absl::NotFoundError(
+      fmt::format("no DaemonSet in namespace {} with the labels {} has the image {} (found: {}): the operator of the "
+                  "vendor, or an administrator, creates these DaemonSets, because --driver-daemonsets is Leave; set it "
+                  "to Make to let this operator create them",
+                  wish.ns, wish.driver_labels.ToString(), wish.image.reference,
+                  images.empty() ? "none" : fmt::format("{}", fmt::join(images, ", "))));
 }
 
 void DriverMaker::Log(Severity severity, const char* message, const DriverDaemonSet& wish) const {

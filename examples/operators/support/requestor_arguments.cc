@@ -22,11 +22,11 @@ absl::Status Check(std::string_view option, const RequestorOptions& requestor) {
 void AddRequestorArguments(CLI::App& app, RequestorArguments& arguments) {
   CLI::Option* id = app.add_option_function<std::string>(
       "--requestor-id", [&arguments](const std::string& text) { arguments.id = text; },
-      "requestor mode: who asks the maintenance operator to evacuate nodes");
+      "ID of the requestor that asks the maintenance operator to evacuate nodes; sets requestor mode");
   app.add_option("--requestor-namespace", arguments.ns, "namespace of the NodeMaintenance objects")
       ->needs(id)
       ->capture_default_str();
-  app.add_option("--requestor-prefix", arguments.name_prefix, "beginning of the NodeMaintenance objects' names")
+  app.add_option("--requestor-prefix", arguments.name_prefix, "prefix of the names of the NodeMaintenance objects")
       ->needs(id)
       ->capture_default_str();
 }

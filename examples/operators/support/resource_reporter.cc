@@ -62,7 +62,7 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
   }
   if (failure != told_ && !failure.ok()) {
     log_({.severity = Severity::kWarning,
-          .message = "cannot say on a custom resource what became of it",
+          .message = "cannot update the status of a custom resource",
           .fields = {{"error", std::string(failure.message())}}});
   }
   told_ = failure;

@@ -93,7 +93,7 @@ absl::Duration ResourceWatch::Failed(const absl::Status& status) {
   const bool expected = absl::IsOutOfRange(status);  // 410 is how a server forgets
   if (is_new && !expected && options_.log) {
     options_.log({.severity = Severity::kWarning,
-                  .message = "cannot follow custom resources",
+                  .message = "cannot watch custom resources",
                   .fields = {{"resource", kind_.resource}, {"error", std::string(status.message())}}});
   }
   return expected && failures_ == 1 ? absl::ZeroDuration() : pause;
@@ -108,7 +108,7 @@ void ResourceWatch::Recovered() {
     status_ = absl::OkStatus();
   }
   if (was_ill && options_.log) {
-    options_.log({.message = "follows custom resources again", .fields = {{"resource", kind_.resource}}});
+    options_.log({.message = "watches custom resources again", .fields = {{"resource", kind_.resource}}});
   }
 }
 

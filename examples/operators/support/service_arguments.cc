@@ -29,7 +29,7 @@ std::string DefaultIdentity() {
 auto DurationInto(absl::Duration& duration) {
   return [&duration](const std::string& text) {
     if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return;
-    throw CLI::ValidationError(fmt::format("`{}` is no positive duration like 90s, 10m or 1h", text));
+    throw CLI::ValidationError(fmt::format("`{}` is not a positive duration such as 90s, 10m or 1h", text));
   };
 }
 
@@ -44,29 +44,33 @@ void AddCluster(CLI::App& app, ServiceArguments& arguments) {
 }
 
 void AddMode(CLI::App& app, ServiceArguments& arguments) {
-  auto* mode = app.add_option_group("mode", "How long to run");
-  mode->add_flag("--once", arguments.once, "one pass over all nodes");
-  mode->add_flag("--until-done", arguments.until_done, "until no node is left to upgrade; without either: for good");
+  auto* mode = app.add_option_group("mode", "Time to run");
+  mode->add_flag("--once", arguments.once, "run one pass over all nodes, then exit");
+  mode->add_flag("--until-done", arguments.until_done,
+                 "run until no node is left to upgrade (default: run indefinitely)");
   mode->require_option(0, 1);
   app.add_option_function<std::string>("--timeout", DurationInto(arguments.timeout),
-                                       "give up after: 10m; never if absent")
+                                       "timeout, such as 10m (default: none)")
       ->type_name("DURATION");
   const auto set_events = [&arguments](const std::string& events) {
     arguments.transition_events = events != "none";
     arguments.finding_events = events == "all";
   };
   app.add_option_function<std::string>("--events", set_events,
-                                       "Kubernetes Events on the nodes: all, or only those of transitions, or none")
+                                       "Kubernetes Events on the nodes to create: all, only transitions, or none")
       ->check(CLI::IsMember({"all", "transitions", "none"}))
       ->default_str("all");
 }
 
 void AddReplicas(CLI::App& app, ServiceArguments& arguments) {
-  auto* elect = app.add_flag("--leader-elect", arguments.leader_elect, "work only while holding a Lease: for replicas");
-  app.add_option("--lease-namespace", arguments.lease_namespace, "of the Lease; that of --namespace if absent")
+  auto* elect =
+      app.add_flag("--leader-elect", arguments.leader_elect, "elect a leader with a Lease, for several replicas");
+  app.add_option("--lease-namespace", arguments.lease_namespace,
+                 "namespace of the Lease (default: the value of --namespace)")
       ->needs(elect);
   app.add_option("--lease-name", arguments.lease_name, "name of the Lease")->needs(elect)->capture_default_str();
-  app.add_option("--identity", arguments.identity, "this replica among the candidates; host name and process if absent")
+  app.add_option("--identity", arguments.identity,
+                 "name of this replica in the election (default: host name and a random suffix)")
       ->needs(elect);
   const auto add_lease_time = [&](const char* name, absl::Duration& time, const char* meaning) {
     app.add_option_function<std::string>(name, DurationInto(time), meaning)
@@ -74,22 +78,24 @@ void AddReplicas(CLI::App& app, ServiceArguments& arguments) {
         ->type_name("DURATION")
         ->default_str(absl::FormatDuration(time));
   };
-  add_lease_time("--lease-duration", arguments.lease_duration, "how long candidates wait after the last renewal");
-  add_lease_time("--renew-deadline", arguments.renew_deadline, "how long the leader goes on without a renewal");
-  add_lease_time("--retry-period", arguments.retry_period, "between two attempts to acquire or renew");
-  auto* ledger =
-      app.add_flag("--ledger", arguments.ledger, "grant slots in a ConfigMap: the limits hold for all replicas");
-  app.add_option("--ledger-namespace", arguments.ledger_namespace, "of the ConfigMap; that of --namespace if absent")
+  add_lease_time("--lease-duration", arguments.lease_duration, "time that candidates wait after the last renewal");
+  add_lease_time("--renew-deadline", arguments.renew_deadline, "time that the leader continues without a renewal");
+  add_lease_time("--retry-period", arguments.retry_period, "time between two attempts to acquire or renew the Lease");
+  auto* ledger = app.add_flag("--ledger", arguments.ledger,
+                              "grant slots in a ConfigMap, so that the limits hold for all replicas");
+  app.add_option("--ledger-namespace", arguments.ledger_namespace,
+                 "namespace of the ConfigMap (default: the value of --namespace)")
       ->needs(ledger);
   app.add_option("--ledger-name", arguments.ledger_name, "name of the ConfigMap")->needs(ledger)->capture_default_str();
 }
 
 void AddOwnPod(CLI::App& app, ServiceArguments& arguments) {
-  app.add_option("--pod-name", arguments.pod_name, "the pod that this runs in: it is not evicted")->envname("POD_NAME");
-  app.add_option("--pod-namespace", arguments.pod_namespace, "its namespace; that of --namespace if absent")
+  app.add_option("--pod-name", arguments.pod_name, "name of this pod, which is not evicted")->envname("POD_NAME");
+  app.add_option("--pod-namespace", arguments.pod_namespace,
+                 "namespace of this pod (default: the value of --namespace)")
       ->envname("POD_NAMESPACE");
-  app.add_option("--pod-uid", arguments.pod_uid, "its UID, for Events about it")->envname("POD_UID");
-  app.add_option("--node-name", arguments.node_name, "its node: it is upgraded last")->envname("NODE_NAME");
+  app.add_option("--pod-uid", arguments.pod_uid, "UID of this pod, for Events about it")->envname("POD_UID");
+  app.add_option("--node-name", arguments.node_name, "node of this pod, which is upgraded last")->envname("NODE_NAME");
 }
 
 }  // namespace
@@ -99,26 +105,26 @@ void AddServiceArguments(CLI::App& app, ServiceArguments& arguments) {
   AddMode(app, arguments);
   AddReplicas(app, arguments);
   AddOwnPod(app, arguments);
-  app.add_option("--health-address", arguments.health_address, "where /healthz and /readyz are served: 0.0.0.0:8081");
+  app.add_option("--health-address", arguments.health_address, "address of /healthz and /readyz, such as 0.0.0.0:8081");
   app.add_option("--metrics-address", arguments.metrics_address,
-                 "where /metrics is served for Prometheus: 0.0.0.0:8080; may be the same as --health-address");
+                 "address of /metrics for Prometheus, such as 0.0.0.0:8080; may be the same as --health-address");
   app.add_option("--rollout-address", arguments.rollout_address,
-                 "address of the page of the rollout, for kubectl port-forward: 127.0.0.1:8082");
+                 "address of the page of the rollout for kubectl port-forward, such as 127.0.0.1:8082");
   app.add_option("--rollout-secure-address", arguments.rollout_secure_address,
-                 "the same with TLS, for upgradectl, and for everyone with a token that may `get` /rollout: 0.0.0.0:8443");
+                 "address of the same page with TLS, for upgradectl and for clients whose token may `get` /rollout, "
+                 "such as 0.0.0.0:8443");
   app.add_option_function<std::string>(
          "--log-format", [&arguments](const std::string& text) { arguments.json_log = text == "json"; },
-         "lines of the log: logfmt, or JSON objects")
+         "format of the log lines: logfmt or JSON objects")
       ->check(CLI::IsMember({"logfmt", "json"}))
       ->default_str("logfmt");
 }
 
 void AddDriverIdentity(CLI::App& app, ServiceArguments& arguments) {
   app.add_option("--domain", arguments.domain, "domain of the labels and annotations on nodes")->capture_default_str();
-  app.add_option(
-         "--driver", arguments.driver,
-         "name of the driver in these labels and annotations; next to an operator of the vendor choose a domain "
-         "or a name that it does not use")
+  app.add_option("--driver", arguments.driver,
+                 "name of the driver in these labels and annotations; alongside the vendor's operator, choose a domain "
+                 "or a name that it does not use")
       ->capture_default_str();
 }
 
@@ -131,7 +137,7 @@ CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted) {
   return app
       .add_option_function<std::string>(
           "--on-delete", [&release_deleted](const std::string& text) { release_deleted = text == "Release"; },
-          "nodes of a policy that was deleted: given back, or left as they are")
+          "nodes of a deleted policy: Release them, or Freeze them as they are")
       ->check(CLI::IsMember({"Release", "Freeze"}))
       ->default_str("Release");
 }
@@ -143,7 +149,7 @@ CLI::Option* AddDriverDaemonSets(CLI::App& app, DriverDaemonSets& mode) {
           [&mode](const std::string& text) {
             mode = text == "Make" ? DriverDaemonSets::kMake : DriverDaemonSets::kLeave;
           },
-          "DaemonSets of policies that name a version: made, or left to the vendor's operator")
+          "DaemonSets of policies that name a version: Make them, or Leave them to the vendor's operator")
       ->check(CLI::IsMember({"Make", "Leave"}))
       ->default_str("Leave");
 }
@@ -152,7 +158,7 @@ CLI::Option* AddResourceState(CLI::App& app, std::optional<bool>& write_state) {
   return app
       .add_option_function<std::string>(
           "--resource-state", [&write_state](const std::string& text) { write_state = text == "Write"; },
-          "status.state of the policies, ready or notReady as their nodes are: written, or left to the vendor's "
+          "status.state of the policies, ready or notReady like their nodes: Write it, or Leave it to the vendor's "
           "operator")
       ->check(CLI::IsMember({"Write", "Leave"}));
 }

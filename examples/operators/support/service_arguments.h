@@ -30,7 +30,7 @@ namespace examples {
 
 /// Exit codes of the programs.
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitNotDone = 1;  // a node failed or is left, or the time ran out
+inline constexpr int kExitNotDone = 1;  // a node failed or is left, or the timeout expired
 inline constexpr int kExitUsage = 2;    // usage or configuration
 inline constexpr int kExitRefused = 3;  // the cluster refused, or cannot be reached
 

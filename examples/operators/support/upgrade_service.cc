@@ -145,7 +145,7 @@ class Service {
       });
       if (pass->plan.totals.total == 0 && !told) NoNode(spec);
     }
-    Log(Severity::kInfo, "one pass made", Counts(totals));
+    Log(Severity::kInfo, "one pass finished", Counts(totals));
     if (!all_made) return kExitUsage;
     return totals.failed > 0 || totals.total == 0 ? kExitNotDone : kExitDone;
   }
@@ -204,7 +204,7 @@ class Service {
     if (end.refused > 0) fields.emplace_back("refused", fmt::format("{}", end.refused));
     if (end.frozen > 0) fields.emplace_back("frozen", fmt::format("{}", end.frozen));
     Log(end.IsGood() ? Severity::kInfo : Severity::kError,
-        end.upgrading == 0 ? "autoUpgrade is off: nothing is upgraded" : "rollout over", std::move(fields));
+        end.upgrading == 0 ? "autoUpgrade is off: nothing is upgraded" : "rollout finished", std::move(fields));
     return end.IsGood() ? kExitDone : kExitNotDone;
   }
 
@@ -217,7 +217,8 @@ class Service {
   int RanOut(const Tally& totals) {
     const bool service = !arguments_.until_done && stop_.stop_requested();
     Log(service ? Severity::kInfo : Severity::kError,
-        stop_.stop_requested() ? (service ? "stopped" : "stopped before the rollout was over") : "the time ran out",
+        stop_.stop_requested() ? (service ? "stopped" : "stopped before the end of the rollout")
+                               : "the timeout expired",
         Counts(totals));
     return service ? kExitDone : kExitNotDone;
   }

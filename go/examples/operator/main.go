@@ -35,25 +35,25 @@ import (
 var (
 	domain         = flag.String("domain", "nvidia.com", "domain of the keys of labels and annotations")
 	driver         = flag.String("driver", "gpu", "name of the driver in these keys")
-	namespace      = flag.String("namespace", "gpu-operator", "of the driver's DaemonSets")
-	driverLabels   = flag.String("driver-labels", "app=nvidia-driver-daemonset", "selects the driver's DaemonSets and pods")
-	policyFile     = flag.String("policy", "", "YAML or JSON file: the upgradePolicy section")
-	validation     = flag.String("validation-selector", "", "pods that must be ready before a node is given back; none if empty")
-	leaderElect    = flag.Bool("leader-elect", false, "work only while holding a Lease: for replicas")
-	leaseName      = flag.String("lease-name", "nvidia-gpu-driver-upgrade", "of the Lease")
-	leaseNamespace = flag.String("lease-namespace", "", "of the Lease; --namespace if empty")
-	healthAddress  = flag.String("health-address", "0", "where /healthz and /readyz are served; 0: nowhere")
-	metricsAddress = flag.String("metrics-address", "0", "where /metrics is served; 0: nowhere")
-	rolloutAddress = flag.String("rollout-secure-address", "0", "serves the page of the rollout to clients that may read it; 0: no page")
-	podName        = flag.String("pod-name", os.Getenv("POD_NAME"), "the pod that this runs in: it is not evicted")
-	podNamespace   = flag.String("pod-namespace", os.Getenv("POD_NAMESPACE"), "its namespace; --namespace if empty")
-	nodeName       = flag.String("node-name", os.Getenv("NODE_NAME"), "its node: it is upgraded last")
+	namespace      = flag.String("namespace", "gpu-operator", "namespace of the driver's DaemonSets")
+	driverLabels   = flag.String("driver-labels", "app=nvidia-driver-daemonset", "selector of the driver's DaemonSets and pods")
+	policyFile     = flag.String("policy", "", "YAML or JSON file with the upgradePolicy section")
+	validation     = flag.String("validation-selector", "", "selector of pods that must be ready before a node returns to service; empty: none")
+	leaderElect    = flag.Bool("leader-elect", false, "elect a leader with a Lease, for several replicas")
+	leaseName      = flag.String("lease-name", "nvidia-gpu-driver-upgrade", "name of the Lease")
+	leaseNamespace = flag.String("lease-namespace", "", "namespace of the Lease; empty: the value of --namespace")
+	healthAddress  = flag.String("health-address", "0", "address of /healthz and /readyz; 0: not served")
+	metricsAddress = flag.String("metrics-address", "0", "address of /metrics; 0: not served")
+	rolloutAddress = flag.String("rollout-secure-address", "0", "address of the page of the rollout, for clients that may read it; 0: not served")
+	podName        = flag.String("pod-name", os.Getenv("POD_NAME"), "name of this pod, which is not evicted")
+	podNamespace   = flag.String("pod-namespace", os.Getenv("POD_NAMESPACE"), "namespace of this pod; empty: the value of --namespace")
+	nodeName       = flag.String("node-name", os.Getenv("NODE_NAME"), "node of this pod, which is upgraded last")
 	logFormat      = flag.String("log-format", "text", "or json")
-	untilDone      = flag.Bool("until-done", false, "end once every node has the wanted driver, or some have failed")
-	timeout        = flag.Duration("timeout", 0, "of --until-done; 0: none")
-	interval       = flag.Duration("interval", 2*time.Minute, "after which the policy is applied again")
-	qps            = flag.Float64("qps", 50, "requests a second; -1: no limit")
-	burst          = flag.Int("burst", 100, "requests at once beyond --qps")
+	untilDone      = flag.Bool("until-done", false, "exit when every node has the target driver, or when nodes have failed")
+	timeout        = flag.Duration("timeout", 0, "timeout of --until-done; 0: none")
+	interval       = flag.Duration("interval", 2*time.Minute, "time after which the policy is applied again")
+	qps            = flag.Float64("qps", 50, "requests per second; -1: no limit")
+	burst          = flag.Int("burst", 100, "requests that may exceed --qps in a burst")
 	gpus           = regexp.MustCompile(`^nvidia\.com/(gpu|mig-)`)
 )
 
@@ -61,7 +61,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := context.WithCancelCause(ctrl.SetupSignalHandler())
 	if *timeout > 0 {
-		time.AfterFunc(*timeout, func() { stop(errors.New("the time ran out")) })
+		time.AfterFunc(*timeout, func() { stop(errors.New("the timeout expired")) })
 	}
 	if err := run(ctx, stop); err != nil {
 		fmt.Fprintln(os.Stderr, "operator:", err)
@@ -151,7 +151,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if *untilDone {
 		again = 250 * time.Millisecond
 		if failed := r.states.GetUpgradesFailed(state); failed > 0 && upgrade.IsOver(state) {
-			r.stop(fmt.Errorf("%d nodes have failed", failed))
+			r.stop(fmt.Errorf("%d nodes failed", failed))
 		} else if upgrade.IsOver(state) {
 			r.stop(nil)
 		}

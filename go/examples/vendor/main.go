@@ -32,7 +32,7 @@ var (
 	domain         = flag.String("domain", "acme.example", "domain of the keys of labels and annotations")
 	driver         = flag.String("driver", "fpga", "name of the driver in these keys")
 	namespace      = flag.String("namespace", "acme-system", "namespace of the driver, the Lease and the ledger")
-	driverLabels   = flag.String("driver-labels", "app=fpga-driver", "selects the driver's DaemonSets and pods")
+	driverLabels   = flag.String("driver-labels", "app=fpga-driver", "selector of the driver's DaemonSets and pods")
 	policyFile     = flag.String("policy", "policy.yaml", "file with the upgrade policy")
 	ledger         = flag.String("ledger", "driver-upgrades", "name of the ConfigMap with the record of the rollout")
 	leaseName      = flag.String("lease-name", "acme-fpga-driver-upgrade", "name of the Lease of the leader election")

@@ -53,7 +53,7 @@ func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 		}
 	}
 	if given {
-		return fmt.Errorf("%s was given before the rollout was halted, so it does not lift the halt; it is removed now: approve again", approval)
+		return fmt.Errorf("%s was set before the rollout was halted, so it does not lift the halt; it is removed now: approve again", approval)
 	}
 	return nil
 }

@@ -171,7 +171,7 @@ func alert(channel chan struct{}) {
 // end handles a defect of the engine, which can no longer be used. The host ends. The operator's next call gets a new host, which continues
 // from the state on the nodes.
 func (h *Host) end(defect error) {
-	h.broken.Do(func() { h.log.Error(defect, "the upgrade engine has failed, and begins anew with the next call") })
+	h.broken.Do(func() { h.log.Error(defect, "the upgrade engine failed; it starts again with the next call") })
 	h.stop()
 }
 

@@ -117,7 +117,7 @@ func (f *podFollower) fail(err error) {
 	}
 	f.host.log.Error(err, "the pods of a node are not known", "node", f.node)
 	if _, err := f.host.engine.PutPods(f.node, nil, engine.UsesDriver{}); err != nil {
-		f.host.log.Error(err, "the engine does not take that", "node", f.node)
+		f.host.log.Error(err, "the engine does not accept this", "node", f.node)
 	}
 	f.host.ring()
 }

@@ -72,7 +72,7 @@ func (s source) follow(ctx context.Context, log logr.Logger, store cache.Reflect
 		one, anew := context.WithCancel(klog.NewContext(ctx, quiet))
 		checked := checkedStore{store, func(err error) {
 			if ctx.Err() == nil { // else the host has ended
-				log.Error(err, "a change is not taken: all is listed again", "resource", s.resource)
+				log.Error(err, "a change was not accepted; listing all objects again", "resource", s.resource)
 			}
 			anew()
 		}}

@@ -93,12 +93,12 @@ func (h *Host) serve(t *task) {
 		switch {
 		case told.err == nil:
 		case ctx.Err() != nil: // the operator goes
-			h.log.V(1).Info("A request has no response: the operator stops", "node", node, "verb", request.Verb, "target", request.Target)
+			h.log.V(1).Info("A request has no response, because the operator stops", "node", node, "verb", request.Verb, "target", request.Target)
 		case t.queued.Err() != nil && told.status == engine.NotSent:
 			h.hear(t.order, node) // the operator's own doing, and no failure
-			h.log.V(1).Info("A request is not sent: the policy has changed", "node", node, "verb", request.Verb, "target", request.Target)
+			h.log.V(1).Info("A request is not sent, because the policy has changed", "node", node, "verb", request.Verb, "target", request.Target)
 		default:
-			h.log.Error(told.err, "a request was not answered", "node", node, "verb", request.Verb, "target", request.Target)
+			h.log.Error(told.err, "a request got no response", "node", node, "verb", request.Verb, "target", request.Target)
 		}
 		more, err := h.engine.Answer(node, told.status, told.retryAfter, told.body, h.options.Clock.Now())
 		if err != nil || !more {
@@ -130,7 +130,7 @@ func (h *Host) serveLedger(ctx context.Context) {
 			told = h.connection.send(ctx, ctx, request, true, func() {})
 		}
 		if told.err != nil && ctx.Err() == nil {
-			h.log.Error(told.err, "a request of the ledger was not answered", "verb", request.Verb, "target", request.Target)
+			h.log.Error(told.err, "a request of the ledger got no response", "verb", request.Verb, "target", request.Target)
 		}
 		more, err := h.engine.Answer(engine.LedgerWork, told.status, told.retryAfter, told.body, h.options.Clock.Now())
 		if err != nil || !more {
@@ -176,11 +176,11 @@ func (h *Host) settle() {
 		}
 		h.tellCalls(outcome.Node, failure)
 		if outcome.Code == 0 {
-			h.log.V(1).Info("Node's requests are answered", "node", outcome.Node, "patched", outcome.Patched, "evictions",
+			h.log.V(1).Info("The requests for a node have responses", "node", outcome.Node, "patched", outcome.Patched, "evictions",
 				outcome.EvictionsAccepted, "refused", outcome.EvictionsRefused, "podsDeleted", outcome.PodsDeleted)
 			continue
 		}
-		h.log.Info("A request failed, and is planned again", "node", outcome.Node, "error", outcome.Message)
+		h.log.Info("A request failed; it is planned again", "node", outcome.Node, "error", outcome.Message)
 	}
 	for _, event := range settled.Events {
 		h.log.V(1).Info(event.Message, "node", event.Node, "type", event.Type)
@@ -190,7 +190,7 @@ func (h *Host) settle() {
 		select {
 		case h.events <- event:
 		default:
-			h.log.Info("An Event is dropped: the recorder does not accept more Events", "node", event.Node, "message", event.Message)
+			h.log.Info("An Event is dropped, because the recorder does not accept more Events", "node", event.Node, "message", event.Message)
 		}
 	}
 	for _, o := range h.orders {

@@ -147,7 +147,7 @@ func NewManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.Ev
 	options ...Option) (*Manager, error) {
 	connection, err := host.Connect(k8sConfig, Scheme)
 	if err != nil {
-		return nil, fmt.Errorf("no connection for the upgrade of drivers: %w", err)
+		return nil, fmt.Errorf("connect for the upgrade of drivers: %w", err)
 	}
 	m := &Manager{log: log, keys: Keys{Domain: defaultDomain}, connection: connection, hosts: map[string]*host.Host{}, options: host.Options{
 		Requestor: requestorOf(opts.Requestor), Interval: interval, Clock: clock.RealClock{}, Log: log, Recorder: eventRecorder,
@@ -185,7 +185,7 @@ func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
 // one goroutine for each node.
 func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgradeStateManager {
 	if filter == nil {
-		m.log.Info("Pod deletion stays off: there is no filter")
+		m.log.Info("Pod deletion stays off, because there is no filter")
 		return m
 	}
 	return m.change(func() { m.podDeletion, m.options.UsesDriver = filter, filter })
@@ -194,7 +194,7 @@ func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgrad
 // WithValidationEnabled keeps a node in progress until the pods of this selector are ready on it.
 func (m *Manager) WithValidationEnabled(podSelector string) ClusterUpgradeStateManager {
 	if podSelector == "" {
-		m.log.Info("Validation stays off: there is no selector")
+		m.log.Info("Validation stays off, because there is no selector")
 		return m
 	}
 	return m.change(func() { m.options.ValidationSelector = podSelector })
@@ -261,7 +261,7 @@ func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *
 	options.Ended = m.forget
 	made, err := host.New(m.connection, options)
 	if err != nil {
-		return nil, 0, fmt.Errorf("no engine for driver %q in namespace %q: %w", driver, namespace, err)
+		return nil, 0, fmt.Errorf("start the engine for driver %q in namespace %q: %w", driver, namespace, err)
 	}
 	made.Hold(m.held)
 	m.hosts[key] = made

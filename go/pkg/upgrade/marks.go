@@ -19,7 +19,7 @@ func (m *Manager) Skip(ctx context.Context, node string) error {
 		case node.Labels[keys.SkipNodeLabel()] == "true":
 			return mark, nil
 		case !slices.Contains(idleStates, state):
-			return mark, fmt.Errorf("it is in %s, and the skip label counts only before an upgrade starts", state)
+			return mark, fmt.Errorf("it is in %s, and the skip label has an effect only before an upgrade starts", state)
 		}
 		return host.Mark{Kind: "labels", Key: keys.SkipNodeLabel(), Value: new("true")}, nil
 	})
@@ -85,5 +85,5 @@ func (m *Manager) mark(ctx context.Context, verb, name string, decide func(Keys,
 		}
 		return nil
 	}
-	return fmt.Errorf("%s node %s: no state of BuildState has it", verb, name)
+	return fmt.Errorf("%s node %s: no state from BuildState contains it", verb, name)
 }

@@ -53,7 +53,7 @@ func byType(conditions []metav1.Condition) []metav1.Condition {
 func nodeMaintenance(log logr.Logger, object client.Object) *maintenancev1alpha1.NodeMaintenance {
 	maintenance, _ := object.(*maintenancev1alpha1.NodeMaintenance)
 	if maintenance == nil {
-		log.Error(nil, "ignored an event about something that is no NodeMaintenance")
+		log.Error(nil, "ignored an event about an object that is not a NodeMaintenance")
 	}
 	return maintenance
 }

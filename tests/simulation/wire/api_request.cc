@@ -64,7 +64,7 @@ void AllowOnly(const JsonField& object, const std::vector<std::string_view>& mem
     for (const std::string_view allowed : members) {
       if (key == allowed) return;
     }
-    member.Fail("nobody expects this member here");
+    member.Fail("this member is not expected here");
   });
 }
 

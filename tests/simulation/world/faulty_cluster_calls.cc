@@ -134,7 +134,7 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
     begun = true;
     // Through bytes, the replica may not have received the error.
     if (to_be_listed_.contains(watch) && !params.resource_version.empty() && !world_.setup.wire) {
-      checker_.Fail("I13", fmt::format("{}: {} begins at a version that the server has called too old", name_,
+      checker_.Fail("I13", fmt::format("{}: {} starts at a version that the server has reported as too old", name_,
                                        ToString(operation)));
     }
     // A version that the server has discarded stays discarded.
@@ -271,7 +271,7 @@ absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const 
   }
   const bool is_lost = loses_answer_;
   if (releases_ && !knows_maintenances_) {
-    checker_.Fail("L2", fmt::format("{}: node {} is given back, though the NodeMaintenances could not be read", name_,
+    checker_.Fail("L2", fmt::format("{}: node {} is released, although the NodeMaintenances could not be read", name_,
                                     params.name));
   }
   const Writer before = next_->writer();

@@ -95,7 +95,7 @@ class Gangs final : public Actor {
   void Judge(Job& job) {
     const int interruptions = jobs_.interruptions(job.name);
     if (interruptions > job.interruptions + job.allowed) {
-      world_.checker->Fail("I23", fmt::format("{} was interrupted {} times at {}, where {} are allowed", job.name,
+      world_.checker->Fail("I23", fmt::format("{} was interrupted {} times at {} (limit {})", job.name,
                                               interruptions - job.interruptions, hash_, job.allowed));
     }
     const std::set<std::string> nodes = jobs_.NodesOf(job.name);

@@ -344,7 +344,7 @@ void Replica::GiveBack() {
   const std::int64_t troubles = process.cluster->troubles();
   const absl::StatusOr<bool> any = Release();
   if (any.ok() && !*any && !process.cluster->knows_maintenances()) {
-    world_.checker->Fail("L2", "all is given back, though the NodeMaintenances could not be read");
+    world_.checker->Fail("L2", "all is released, although the NodeMaintenances could not be read");
   }
   // Released again if the cluster has changed meanwhile: after a fault, a replica may have missed something.
   const bool undisturbed = driver_.checker.revision() == revision && process.cluster->troubles() == troubles;

@@ -30,7 +30,8 @@ void Replica::CheckWhatItSays() {
   // The explanation of a single node must match the report about all nodes.
   for (const NodeGate& gate : everything.gates) {
     if (process_->engine->Explain(gate.node) == gate.gate) continue;
-    driver_.checker.Fail("L5", fmt::format("node {}: {} is not what is said of it alone", gate.node, gate.gate.detail));
+    driver_.checker.Fail(
+        "L5", fmt::format("node {}: {} differs from the detail for the node alone", gate.node, gate.gate.detail));
   }
   driver_.checker.CheckTotals(everything.totals);
   ++world_.result.checks_of_gates;
@@ -40,10 +41,10 @@ void Replica::Judge(const Plan& plan) {
   // A host of the C interface does not report the whole plan.
   if (process_->host) return;
   if (IsInvalid(pass_policy_) && !IsRemoved())
-    driver_.checker.Fail("I8", "a plan was made by a policy that is to be refused");
+    driver_.checker.Fail("I8", "a plan was made with a policy that must be refused");
   if (plan.nodes.empty()) return;
   if (process_->cache && !process_->cluster->HasListedAll(driver_.setup.requestor)) {
-    driver_.checker.Fail("I15", "a plan was made before all had been read once");
+    driver_.checker.Fail("I15", "a plan was made before everything had been read once");
   }
   JudgePodsRead(plan);
 }

@@ -108,7 +108,7 @@ def demo(program):
     with tempfile.TemporaryDirectory() as folder:
         page = pathlib.Path(folder) / "demo.html"
         output = output_on_terminal(80, [program, "--speed", "0", "--timeline", str(page)])
-        ends = f"Each node's way through the states: {page}\n"
+        ends = f"States of each node over time: {page}\n"
         table = output[:output.rfind("nodes upgraded in")]
         if "6 of 6 done" not in output or not output.endswith(ends):
             sys.exit(f"the demo does not end as it should:\n{output[-2000:]}")

@@ -242,7 +242,7 @@ TEST_CASE("a host with a driver of its own is left to it") {
 
   const absl::Status status = world.Uninstall();
 
-  CHECK(Says(status, "the host has a driver of its own"));
+  CHECK(Says(status, "the host has its own driver"));
   CHECK(world.Label(kDriverLabel) == "pre-installed");
   CHECK(world.host->done.empty());
   CHECK(world.clock->Now() - begun == absl::Seconds(60));
@@ -317,7 +317,7 @@ TEST_CASE("A-11: a pod with a claim that has started until the DRA kubelet plugi
   REQUIRE(has_come);
   CHECK(world.Label(kKubeletPluginLabel) == "true");
   if (has_started) {
-    CHECK(Says(status, "pods hold GPUs by resource claims: team-b/late"));
+    CHECK(Says(status, "pods use GPUs through resource claims: team-b/late"));
     CHECK_FALSE(world.HasDone("unload nvidia"));
   } else {
     CHECK(status == absl::OkStatus());

@@ -121,7 +121,7 @@ TEST_CASE("what is not in effect is known, with the reason") {
 
 TEST_CASE("a policy that was never understood freezes its nodes with words of its own") {
   const Decision decision = Decide({{.name = "p", .understood = false}}, {}, kLabels);
-  CHECK(decision.engines.front().policy.frozen_because.starts_with("the policy is not understood"));
+  CHECK(decision.engines.front().policy.frozen_because.starts_with("the policy is not valid"));
   CHECK(Decide({Policy("p")}, {}, kLabels).engines.front().policy.frozen_because.empty());
 }
 

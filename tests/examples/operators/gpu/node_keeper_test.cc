@@ -164,7 +164,7 @@ TEST_CASE("two that select one node are told so, and the node keeps its owner") 
   keeper.Wish(By({Driver("a", {}), Driver("b", {})}));
   world.Keep(keeper);
   CHECK(world.Owner("node-1").empty());
-  CHECK(keeper.Conflicts().at("a") == "node node-1 is also that of NVIDIADriver b, and keeps the owner that it has");
+  CHECK(keeper.Conflicts().at("a") == "node node-1 also belongs to NVIDIADriver b, and keeps its owner");
   CHECK(keeper.Conflicts().at("b").find("NVIDIADriver a") != std::string::npos);
   keeper.Wish(By({Driver("a", {})}));
   world.Keep(keeper);

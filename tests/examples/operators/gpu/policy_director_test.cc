@@ -275,7 +275,7 @@ TEST_CASE("W32: NVIDIADrivers that select one node are not ready, although every
   REQUIRE(world.transport->requests.size() == before + 4);
   for (const std::size_t patch : {before, before + 2}) {
     CHECK(Says(world.transport->requests[patch].body, "notReady"));
-    CHECK(world.transport->requests[patch].body.find("node n is also that of NVIDIADriver") != std::string::npos);
+    CHECK(world.transport->requests[patch].body.find("node n also belongs to NVIDIADriver") != std::string::npos);
   }
 }
 

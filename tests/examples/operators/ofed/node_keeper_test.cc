@@ -30,8 +30,8 @@ TEST_CASE("a driver pod has an owner where a policy is for its labels and for it
   CHECK_FALSE(WhyOwnerless(node, {}, {}));
   CHECK_FALSE(WhyOwnerless(node, {DriverOf("nnp-rack-1")}, {all, rack_1}));
   CHECK(WhyOwnerless(node, {DriverOf("nnp-rack-1")}, {all}) ==
-        "node n1 has a driver pod labelled ds-owner=nnp-rack-1, and no policy with a driver is for it: nobody upgrades "
-        "it");
+        "node n1 has a driver pod labelled ds-owner=nnp-rack-1, but no policy with a driver applies to it: it is not "
+        "upgraded");
   CHECK(WhyOwnerless({.name = "n2"}, {DriverOf("nnp-rack-1")}, {rack_1}).has_value());
   CHECK(WhyOwnerless(node, {Pod{}}, {all})->find("a driver pod without the label ds-owner") != std::string::npos);
   // The owner's pod runs next to an abandoned one.

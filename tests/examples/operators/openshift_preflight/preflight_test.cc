@@ -170,7 +170,7 @@ TEST_CASE("from 4.15 on the registry must be managed and have storage, and build
         Lines{"error registry-storage", "error registry-not-managed", "error no-builder-secret", "info entitlement"});
   CHECK(Has(Only(facts, "registry-storage").remedy, patch + R"('{"spec":{"storage":{"emptyDir":{}}}}')"));
   CHECK(Has(Only(facts, "registry-not-managed").remedy, patch + R"('{"spec":{"managementState":"Managed"}}')"));
-  CHECK(Has(Only(facts, "no-builder-secret").remedy, "mend the registry"));
+  CHECK(Has(Only(facts, "no-builder-secret").remedy, "repair the registry"));
   CHECK(Has(Only(facts, "registry-not-managed").what, "Removed"));
 
   facts.registry = Registry{.management_state = "Managed", .has_storage = true};

@@ -99,13 +99,13 @@ TEST_CASE("the section safeDriverLoad says whether and by which annotation") {
 TEST_CASE("a configuration that is wrong says where") {
   const auto error = [](const char* json) { return std::string(ParseSafeLoadConfig(json).status().message()); };
   CHECK(error("{") != "");
-  CHECK(error("[]") == "no JSON object");
-  CHECK(error(R"({"safeDriverLoad":true})") == "safeDriverLoad: no object");
-  CHECK(error(R"({"safeDriverLoad":{"enable":"true"}})") == "safeDriverLoad.enable: no boolean");
-  CHECK(error(R"({"safeDriverLoad":{"enable":true,"annotation":7}})") == "safeDriverLoad.annotation: no text");
+  CHECK(error("[]") == "not a JSON object");
+  CHECK(error(R"({"safeDriverLoad":true})") == "safeDriverLoad: not an object");
+  CHECK(error(R"({"safeDriverLoad":{"enable":"true"}})") == "safeDriverLoad.enable: not a boolean");
+  CHECK(error(R"({"safeDriverLoad":{"enable":true,"annotation":7}})") == "safeDriverLoad.annotation: not a string");
   for (const char* json :
        {R"({"safeDriverLoad":{"enable":true}})", R"({"safeDriverLoad":{"enable":true,"annotation":""}})"}) {
-    CHECK(error(json) == "safeDriverLoad.annotation: required where safeDriverLoad.enable is true");
+    CHECK(error(json) == "safeDriverLoad.annotation: required if safeDriverLoad.enable is true");
   }
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("a config map that is missing, lacks its key or is wrong is an error t
   World world(R"({"safeDriverLoad":{"enable":true}})");
   const absl::Status invalid = world.Run();
   CHECK(invalid == absl::InvalidArgumentError("config map drivers/init: config.json: safeDriverLoad.annotation: "
-                                              "required where safeDriverLoad.enable is true"));
+                                              "required if safeDriverLoad.enable is true"));
   world.options.configmap_key = "other.json";
   CHECK(world.Run() == absl::InvalidArgumentError("config map drivers/init: it has no key `other.json`"));
   world.options.configmap_name = "nobody";
@@ -206,9 +206,9 @@ TEST_CASE("an API server that is away is waited for, told of once, and not asked
   });
   CHECK(world.Run().ok());
   CHECK(world.Elapsed() >= absl::Hours(4));
-  CHECK(world.log == std::vector<std::string>{"the cluster does not answer", "the cluster answers again",
-                                              "waiting until the node is evacuated", "the cluster does not answer",
-                                              "the cluster answers again", "the driver may be loaded"});
+  CHECK(world.log == std::vector<std::string>{"the cluster does not respond", "the cluster responds again",
+                                              "waiting until the node is evacuated", "the cluster does not respond",
+                                              "the cluster responds again", "the driver may be loaded"});
   // While the cluster is away, there is one request every five seconds.
   CHECK(world.fake->CallCount(Operation::kGetConfigMap) < 3600 / 5 + 5);
 }
@@ -230,19 +230,19 @@ TEST_CASE("watches that end as soon as they begin do not make it busy") {
 TEST_CASE("a node that goes away, or another one that gets its name, is an end without the driver") {
   World world;
   world.At(absl::Seconds(20), [&] { world.fake->RemoveNode("n1"); });
-  CHECK(world.Run() == absl::NotFoundError("node n1: it is gone"));
+  CHECK(world.Run() == absl::NotFoundError("node n1: it no longer exists"));
 
   World watched;
   watched.cluster.watch = [&](const CallContext&, const WatchParams&, WatchSink<Node>& sink) {
     sink.OnDelete(*watched.fake->node("n1"), "99");
     return absl::OkStatus();
   };
-  CHECK(watched.Run() == absl::NotFoundError("node n1: it is gone"));
+  CHECK(watched.Run() == absl::NotFoundError("node n1: it no longer exists"));
 
   World replaced;
   replaced.At(absl::Seconds(20), [&] { replaced.fake->AddNode(NodeBuilder("n1").Build()); });
   const absl::Status other = replaced.Run();
-  CHECK(other == absl::NotFoundError("node n1: another node has got its name"));
+  CHECK(other == absl::NotFoundError("node n1: another node has its name"));
   CHECK(ExitCodeOf(other) == kExitNodeGone);
 
   World never;
@@ -291,8 +291,8 @@ TEST_CASE("what the cluster refuses ends it at the start, and is asked again onc
     return std::nullopt;
   });
   CHECK(world.Run().ok());
-  CHECK(world.log == std::vector<std::string>{"waiting until the node is evacuated", "the cluster refuses",
-                                              "the cluster answers again", "the driver may be loaded"});
+  CHECK(world.log == std::vector<std::string>{"waiting until the node is evacuated", "the cluster refuses requests",
+                                              "the cluster responds again", "the driver may be loaded"});
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST_CASE("An option that nobody knows is told, also where another one is missin
   } catch (const CLI::ParseError& error) {
     app.exit(error, told, told);
   }
-  CHECK_THAT(told.str(), Catch::Contains("--in-cluster") && Catch::Contains("Not known: --kube-config file\n"));
+  CHECK_THAT(told.str(), Catch::Contains("--in-cluster") && Catch::Contains("Unknown: --kube-config file\n"));
 }
 
 TEST_CASE("A credential plugin is run only where the command line allows it") {

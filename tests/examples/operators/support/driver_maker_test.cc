@@ -204,9 +204,9 @@ TEST_CASE("a DaemonSet that somebody else has made stays, which is told once, an
   }
   CHECK(world.transport->requests.size() == 2);
   REQUIRE(world.log.size() == 1);
-  CHECK(world.log[0].find("somebody else's") != std::string::npos);
-  CHECK(world.maker.Failure("policy").message().find("gpu/driver is not made of this policy: it is somebody else's") !=
-        std::string::npos);
+  CHECK(world.log[0].find("belongs to another client") != std::string::npos);
+  CHECK(world.maker.Failure("policy").message().find(
+            "gpu/driver does not come from this policy: it belongs to another client") != std::string::npos);
   CHECK(world.maker.Failure("another").ok());
   world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot get resource daemonsets"));
   world.Keep(Wish("1"));

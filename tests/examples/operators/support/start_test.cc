@@ -122,8 +122,8 @@ TEST_CASE("A program that finds its server overloaded or away says so at once, w
       CHECK(world.clock->Now() - world.began == row.waits);
       REQUIRE(world.log.size() >= 3);
       CHECK_THAT(world.log[0], Catch::Contains("waiting for the API server") && Catch::Contains(row.told));
-      CHECK_THAT(world.log[1], Catch::Contains("the API server answers"));
-      CHECK_THAT(world.log.back(), Catch::Contains("one pass made"));
+      CHECK_THAT(world.log[1], Catch::Contains("the API server responds"));
+      CHECK_THAT(world.log.back(), Catch::Contains("one pass finished"));
     }
   }
 }

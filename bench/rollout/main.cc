@@ -133,7 +133,7 @@ std::vector<Rollout> MeasureAll(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{
-      "Measures rollouts of gpu_operator beside the least that the cluster allows (rollout_limit).\n"
+      "Compares rollouts of gpu_operator with the minimum that the cluster allows (rollout_limit).\n"
       "Needs DRIVERUPGRADE_CONTROLPLANE_BINARY; scripts/bench.sh does it all."};
   Declare(app, options);
   try {

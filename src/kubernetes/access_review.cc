@@ -133,7 +133,7 @@ class AccessReview::Impl {
   absl::Status Check(const CallContext& context, std::string_view token) {
     if (token.empty()) return absl::UnauthenticatedError("no token");
     if (const std::optional<absl::Status> known = Remembered(token)) return *known;
-    if (!TakeReview()) return absl::ResourceExhaustedError("too many tokens are reviewed at once: try again");
+    if (!TakeReview()) return absl::ResourceExhaustedError("too many tokens are being reviewed: try again");
     absl::Status answer = Ask(context, token);
     const bool is_answer = answer.ok() || absl::IsUnauthenticated(answer) || absl::IsPermissionDenied(answer);
     if (is_answer) Remember(token, answer);

@@ -42,9 +42,8 @@ absl::Status StartPool(bool accept_foreign_pool) {
     if (accept_foreign_pool) return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
-      "cpprestsdk's thread pool was started by other code of this process; with more than one thread in it, "
-      "cancelling "
-      "a request crashes (start it with one thread and say CpprestPool::kForeign, or make a transport first)");
+      "cpprestsdk's thread pool was started by other code of this process; with more than one thread in it, cancelling "
+      "a request crashes (start it with one thread and set CpprestPool::kForeign, or create a transport first)");
 }
 
 // However its owner ends, the pool does not keep waiting for a lent piece.

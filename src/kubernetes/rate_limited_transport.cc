@@ -50,7 +50,7 @@ class RateLimitedTransport : public HttpTransport {
     if (now + wait > context.deadline) {
       bucket_.GiveBack();
       return MarkRequestNotSent(absl::DeadlineExceededError(fmt::format(
-          "{} {}: the rate limit would hold it beyond its deadline", ToString(request.verb), request.path)));
+          "{} {}: the rate limit would delay it beyond its deadline", ToString(request.verb), request.path)));
     }
     if (wait > absl::ZeroDuration() && !clock_->SleepFor(wait, context.stop)) {
       bucket_.GiveBack();

@@ -183,7 +183,7 @@ absl::StatusOr<std::string> RunProgram(const ProgramParams& params) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const int status, child.Wait(params, until));
   if (status == 0) return output;
   if (WIFEXITED(status)) return absl::UnavailableError(fmt::format("exit code {}", WEXITSTATUS(status)));
-  return absl::UnavailableError("ended by a signal");
+  return absl::UnavailableError("terminated by a signal");
 }
 
 }  // namespace driverupgrade

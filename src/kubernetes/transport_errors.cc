@@ -42,7 +42,7 @@ absl::Status TransportErrors::NoAnswer(const HttpRequest& request, absl::Duratio
 
 absl::Status TransportErrors::StreamTimedOut(const HttpRequest& request, bool deadline_over, bool accepted) const {
   if (deadline_over) {
-    return absl::DeadlineExceededError(fmt::format("{}: the stream's deadline is over", Subject(request)));
+    return absl::DeadlineExceededError(fmt::format("{}: the stream's deadline has passed", Subject(request)));
   }
   if (accepted) {
     return absl::UnavailableError(

@@ -46,11 +46,10 @@ std::string_view ToString(Operator op) {
 
 absl::Status CheckKey(std::string_view key) {
   if (internal::IsLabelKey(key)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("key {} is not [prefix/]name, with a prefix that is a lower-case DNS name of at most {} "
-                  "characters, and a name of 1 to {} letters, digits, '-', '_' and '.' that begins and ends with a "
-                  "letter or a digit",
-                  internal::Quote(key), internal::kDnsSubdomainSizeMax, internal::kLabelNameSizeMax));
+  return absl::InvalidArgumentError(fmt::format(
+      "key {} is not [prefix/]name, with a prefix that is a lower-case DNS name of at most {} characters, and a name "
+      "of 1 to {} letters, digits, '-', '_' and '.' that starts and ends with a letter or a digit",
+      internal::Quote(key), internal::kDnsSubdomainSizeMax, internal::kLabelNameSizeMax));
 }
 
 absl::Status CheckValues(const Requirement& requirement) {

@@ -90,7 +90,7 @@ absl::Status CheckDocumentText(std::string_view text) {
   }
   if (!std::all_of(text.begin(), text.end(), IsText)) {
     return absl::InvalidArgumentError(
-        "the document holds control characters; if it is UTF-16, as Windows PowerShell writes it, save it as UTF-8");
+        "the document contains control characters; if it is UTF-16, as Windows PowerShell writes it, save it as UTF-8");
   }
   return absl::OkStatus();
 }

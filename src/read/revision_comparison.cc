@@ -27,7 +27,7 @@ absl::StatusOr<rapidjson::Document> Parse(const ControllerRevision& revision) {
   document.Parse<rapidjson::kParseIterativeFlag>(revision.data.data(), revision.data.size());
   if (document.HasParseError() || !document.IsObject()) {
     return absl::InvalidArgumentError(
-        fmt::format("ControllerRevision {}/{}: its data are no JSON object", revision.ns, revision.name));
+        fmt::format("ControllerRevision {}/{}: its data is not a JSON object", revision.ns, revision.name));
   }
   return document;
 }

@@ -31,8 +31,8 @@ absl::StatusOr<T> ReadEveryWay(const Reading<T>& get, const Reading<T>& list) {
     const absl::StatusOr<T> after = get();
     if (!AreSame(before, after)) continue;
     if (AreSame(listed, after)) return listed;
-    return absl::UnknownError(fmt::format("a list and a get say different things: {}; {}", listed.status().ToString(),
-                                          after.status().ToString()));
+    return absl::UnknownError(fmt::format("a list and a get return different objects: {}; {}",
+                                          listed.status().ToString(), after.status().ToString()));
   }
   return absl::UnknownError("every get returns something else");
 }

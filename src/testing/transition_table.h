@@ -64,7 +64,7 @@ inline constexpr std::array kTransitions = {
     Transition{UpgradeState::kDrainRequired, UpgradeState::kPodRestartRequired, "T29", "the policy has no drain",
                "removes the timer"},
     Transition{UpgradeState::kDrainRequired, UpgradeState::kPodRestartRequired, "T33",
-               "every pod that the drain selects is gone", "removes the timer"},
+               "every pod that the drain selects has been deleted", "removes the timer"},
     Transition{UpgradeState::kDrainRequired, UpgradeState::kFailed, "T32",
                "a pod must not be evicted, or the timeout has expired", "notes the failed revision; Warning event"},
     Transition{UpgradeState::kNodeMaintenanceRequired, UpgradeState::kUpgradeRequired, "T34, dep-F13",

@@ -311,7 +311,7 @@ std::string ControlPlane::Troubles() {
   std::string text;
   for (const Part& part : parts_) {
     if (part.process->IsRunning()) continue;
-    text += part.name + " has ended; its last lines:\n" + LastLines(folder() / (part.name + ".log"), kLogLines);
+    text += part.name + " exited; its last lines:\n" + LastLines(folder() / (part.name + ".log"), kLogLines);
   }
   return text;
 }

@@ -24,7 +24,7 @@ std::string CheckedMetrics(const ControlPlane& control_plane, int port) {
   INFO(ReadFile(options.out) << page);
   CHECK(exit_code == 0);
 #else
-  WARN("no promtool: nobody checks the page");
+  WARN("no promtool: the page is not checked");
   (void)control_plane;
 #endif
   return page;

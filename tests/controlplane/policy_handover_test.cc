@@ -36,7 +36,7 @@ TEST_CASE("Nodes of a ClusterPolicy that is deleted in the middle are left by Fr
     REQUIRE(under_way);
     world.control_plane().admin().Must({"delete", "clusterpolicy", "cluster-policy"});
     CHECK(Eventually(kStepLimit,
-                     [&] { return program.Log().find("no ClusterPolicy that decides") != std::string::npos; }));
+                     [&] { return program.Log().find("no ClusterPolicy in effect") != std::string::npos; }));
     CHECK(CountInState(world, "pod-restart-required") == 1);
     CHECK(count(&NodeVersion::unschedulable) == 1);
   }

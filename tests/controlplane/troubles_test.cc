@@ -264,8 +264,9 @@ TEST_CASE("A rollout that is halted is explained by the halt, also when the ledg
   rollout.world().control_plane().admin().Must(
       {"delete", "configmap", "nvidia-gpu-driver-upgrade", "--namespace=" + rollout.world().driver_ns()});
   const std::string lost = rollout.Picture(rollout.other_node());
-  ExpectNames(lost, {"not read: the record of the rollout: the ledger world-driver/nvidia-gpu-driver-upgrade has none",
-                     "it is not known whether the rollout was halted before"});
+  ExpectNames(lost,
+              {"not read: the record of the rollout: missing in the ledger world-driver/nvidia-gpu-driver-upgrade",
+               "it is not known whether the rollout was halted before"});
   CheckPicture("ledger-lost", lost);
 }
 

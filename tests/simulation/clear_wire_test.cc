@@ -67,7 +67,7 @@ TEST_CASE("I17: an object that has become another is found, unless the bytes wer
     return nodes;
   };
   REQUIRE(scene.replica->ListNodes({}, {}).ok());
-  CHECK(scene.wrong == "list nodes: what the cluster answered became something else");
+  CHECK(scene.wrong == "list nodes: the cluster's response has changed");
   scene.wrong.clear();
   breaks = true;
   REQUIRE(scene.replica->ListNodes({}, {}).ok());
@@ -115,7 +115,7 @@ TEST_CASE("I17: a request that has become another is found") {
     return lease;
   };
   CHECK(scene.replica->CreateLease({}, {.ns = "a", .name = "l", .holder = "r1", .duration = absl::Seconds(15)}).ok());
-  CHECK(scene.wrong == "create lease: the cluster is asked for something else");
+  CHECK(scene.wrong == "create lease: the cluster receives a different request");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ std::set<Fault> ParseFaults(const std::string& text) {
     if (name.empty() || name[0] != 'F' || !absl::SimpleAtoi(name.substr(1), &number) || number < 1 ||
         number > kFaultCount) {
       throw CLI::ValidationError(
-          fmt::format("--without: `{}` is no fault; there are F1 to F{}", std::string(name), kFaultCount));
+          fmt::format("--without: `{}` is not a fault; faults are F1 to F{}", std::string(name), kFaultCount));
     }
     faults.insert(static_cast<Fault>(number - 1));
   }
@@ -63,31 +63,32 @@ void AddRuns(CLI::App& app, SimulateArguments& arguments) {
         arguments.options.trace = true;
         arguments.options.trace_lines_max = kWholeTrace;
       },
-      "tells all that happens");
-  app.add_flag("--shrink", arguments.shrink, "looks for less with which a seed that fails still does");
-  app.add_flag("--mutants", arguments.mutants, "plants each known defect in turn: fails if one is not found");
+      "print all that happens");
+  app.add_flag("--shrink", arguments.shrink, "search for a smaller simulation with which a failing seed still fails");
+  app.add_flag("--mutants", arguments.mutants, "plant each known defect in turn; fail if one is not found");
   app.add_option_function<std::string>(
          "--mode",
          [&](const std::string& text) {
            ForceModes(text, arguments.options);
            arguments.modes = text;
          },
-         "that every seed is in, or `none`")
+         "modes of every seed, or `none`")
       ->type_name("MODE,MODE");
-  app.add_flag("--require-modes", arguments.require_modes, "fails if no seed came by one of these")->needs("--mode");
-  app.add_flag("--c-interface", arguments.c_interface, "replicas are hosts of the C interface, which go through bytes");
+  app.add_flag("--require-modes", arguments.require_modes, "fail if no seed uses one of these modes")->needs("--mode");
+  app.add_flag("--c-interface", arguments.c_interface, "replicas are hosts of the C interface, which exchange bytes");
   app.add_flag("--beside-native", arguments.beside_native,
-               "each seed natively, too: fails if the nodes do not end in the same state")
+               "also run each seed natively; fail if the nodes do not end in the same state")
       ->needs("--c-interface");
-  app.add_flag("--until-failure", arguments.until_failure, "no seed is begun any more once one has failed");
-  app.add_option("--commit", arguments.commit, "noted in the commands that replay a seed");
+  app.add_flag("--until-failure", arguments.until_failure, "start no further seed after one has failed");
+  app.add_option("--commit", arguments.commit, "commit to write into the commands that replay a seed");
 }
 
 void AddWorld(CLI::App& app, SimulationOptions& options) {
   const auto percent = [&](const char* name, int& value, const char* what) {
     app.add_option(name, value, what)->type_name("PERCENT")->check(CLI::Range(0, 100))->capture_default_str();
   };
-  app.add_option("--nodes", options.nodes, "of each cluster; a seed draws it otherwise")->check(CLI::PositiveNumber);
+  app.add_option("--nodes", options.nodes, "number of nodes of each cluster (default: drawn by the seed)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--nodes-max", options.nodes_max, "that a seed draws")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -112,7 +113,7 @@ std::variant<SimulateArguments, int> ParseSimulateArguments(int argc, const char
   SimulateArguments arguments;
   if (argc > 0) arguments.program = argv[0];
   CLI::App app{
-      "Simulates upgrades of clusters with faults, each as its seed says, and checks what must never be broken.\n"
+      "Simulates upgrades of clusters with faults, each determined by its seed, and checks the invariants.\n"
       "Exit codes: 0 nothing was broken; 1 something was, or --require-... or --mutants found a gap; 2 usage."};
   app.name("simulate");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);

@@ -349,11 +349,11 @@ TEST_CASE("documents that are no policy at all") {
       {"upgradePolicy: {autoUpgrade: true}",
        "upgrade policy: upgradePolicy is not a field of the policy; pass the fields below upgradePolicy alone"},
       {std::string("paused: true\n\x04 drain: {}", 24),
-       "upgrade policy: the document holds control characters; if it is UTF-16, as Windows PowerShell writes it, save "
-       "it as UTF-8"},
+       "upgrade policy: the document contains control characters; if it is UTF-16, as Windows PowerShell writes it, "
+       "save it as UTF-8"},
       {std::string("p\0a\0", 4),
-       "upgrade policy: the document holds control characters; if it is UTF-16, as Windows PowerShell writes it, save "
-       "it as UTF-8"},
+       "upgrade policy: the document contains control characters; if it is UTF-16, as Windows PowerShell writes it, "
+       "save it as UTF-8"},
   }));
   CAPTURE(row.document);
   CHECK(ErrorOf(row.document) == row.error);

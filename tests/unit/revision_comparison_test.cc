@@ -67,7 +67,7 @@ TEST_CASE("T7, W40: what cannot be compared is an error that names the revision"
   for (const char* data : {"[]", "{", "null", "{} x"}) {
     bad.data = data;
     CHECK(SameTemplate(bad, good).status() ==
-          absl::InvalidArgumentError("ControllerRevision drivers/driver-1: its data are no JSON object"));
+          absl::InvalidArgumentError("ControllerRevision drivers/driver-1: its data is not a JSON object"));
   }
 }
 

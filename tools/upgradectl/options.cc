@@ -79,10 +79,10 @@ void AddDefaults(CLI::App& verb, Options& options) {
 }
 
 void AddPolicy(CLI::App& verb, Options& options) {
-  verb.add_option("--policy", options.policy,
-                  "YAML or JSON file with the upgradePolicy section; live: the policy that the operator reports in its "
-                  "Lease; live:NAME: the policy of one of its engines (default: the policy of the custom resource, or "
-                  "live if it has none)");
+  verb.add_option(
+      "--policy", options.policy,
+      "YAML or JSON file with the upgradePolicy section; live: the policy that the operator reports in its Lease; "
+      "live:NAME: the policy of one of its engines (default: the policy of the custom resource, otherwise live)");
   AddPolicyResource(verb, options);
   AddDefaults(verb, options);
 }

@@ -31,7 +31,7 @@ absl::Status LookAtRights(const Options& options, const Streams& streams, Reques
 
 absl::StatusOr<int> RunPreflight(const Options& options, const Streams& streams) {
   if (options.source.IsDump() && !options.rights.empty()) {
-    return absl::InvalidArgumentError("--rights: a dump does not tell who may do what; it needs a cluster");
+    return absl::InvalidArgumentError("--rights: a dump does not show permissions; it needs a cluster");
   }
   const Wanted wanted{.all_pods = true, .budgets = true, .webhooks = true};
   absl::StatusOr<Request> request = Read(options, wanted, streams);

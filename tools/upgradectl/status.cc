@@ -213,7 +213,7 @@ std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, cons
 
 std::string NoRecord(const Request& request) {
   if (request.place.ledger.empty()) return "the record of the rollout: --ledger-name names its ConfigMap";
-  return fmt::format("the record of the rollout: the ledger {}/{} has none", request.place.ledger_ns,
+  return fmt::format("the record of the rollout: missing in the ledger {}/{}", request.place.ledger_ns,
                      request.place.ledger);
 }
 

@@ -75,7 +75,7 @@ void ReadImages(const rapidjson::Value& json, examples::JsonPath driver, example
 
 absl::Status CheckNodeSelector(const NvidiaDriver& driver) {
   if (driver.is_default && !driver.node_labels.empty()) {
-    return absl::InvalidArgumentError("spec.nodeSelector: must not stand beside spec.default: true");
+    return absl::InvalidArgumentError("spec.nodeSelector: must not be set together with spec.default: true");
   }
   if (driver.node_labels.contains(kOwnerLabel)) {
     return absl::InvalidArgumentError(

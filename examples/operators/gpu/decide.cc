@@ -36,7 +36,7 @@ LabelSelector OfNobody(const std::vector<NvidiaDriver>& drivers) {
 Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels) {
   std::sort(drivers.begin(), drivers.end(),
             [](const NvidiaDriver& a, const NvidiaDriver& b) { return a.name < b.name; });
-  Decision decision{.reason = drivers.empty() ? "there is no NVIDIADriver, and no ClusterPolicy that decides"
+  Decision decision{.reason = drivers.empty() ? "there is no NVIDIADriver, and no ClusterPolicy in effect"
                                               : fmt::format("{} NVIDIADriver(s)", drivers.size())};
   for (const NvidiaDriver& driver : drivers) {
     decision.engines.push_back(

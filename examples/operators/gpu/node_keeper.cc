@@ -115,7 +115,7 @@ void NodeKeeper::Note(const Node& node, bool has_driver) {
       owner.empty()
           ? fmt::format("node {} has a driver pod and no label {}: it is not upgraded", node.name, kOwnerLabel)
           : fmt::format(
-                "node {} has a driver pod, and there is no NVIDIADriver {}, as its label {} says: it is not upgraded",
+                "node {} has a driver pod, but the NVIDIADriver {} of its label {} does not exist: it is not upgraded",
                 node.name, owner, kOwnerLabel);
 }
 

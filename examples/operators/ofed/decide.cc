@@ -107,7 +107,7 @@ Decision ByNodes(const std::vector<NicNodePolicy>& nodes, const LabelSelector& d
   for (const NicNodePolicy& node : nodes) {
     if (node.name.size() > kNameMax) {
       decision.refused[node.name] = absl::InvalidArgumentError(fmt::format(
-          "metadata.name: the label {} of its DaemonSet holds at most {} characters of it", kOwnerLabel, kNameMax));
+          "metadata.name: the label {} of its DaemonSet can hold at most {} characters of it", kOwnerLabel, kNameMax));
       continue;
     }
     const auto other = std::find_if(taken.begin(), taken.end(),

@@ -23,7 +23,7 @@ void Log(const LogRecord& record) {
 
 int Fail(int exit_code, const absl::Status& status) {
   Log({.severity = Severity::kError,
-       .message = "the driver may not be loaded",
+       .message = "the driver must not be loaded",
        .fields = {{"error", std::string(status.message())}}});
   return exit_code;
 }

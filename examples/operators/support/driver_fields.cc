@@ -120,7 +120,7 @@ absl::StatusOr<std::optional<DriverImage>> ReadDriverImage(const rapidjson::Valu
   if (version.empty()) return std::nullopt;
   const std::string repository = Text(*section, {"repository"});
   const std::string image = Text(*section, {"image"});
-  if (image.empty()) return absl::InvalidArgumentError(fmt::format("{}.image: is needed beside version", shown));
+  if (image.empty()) return absl::InvalidArgumentError(fmt::format("{}.image: required if version is set", shown));
   absl::StatusOr<Variables> env = ReadVariables(*section, shown);
   if (!env.ok()) return env.status();
   return DriverImage{.reference = fmt::format("{}{}{}{}{}", repository, repository.empty() ? "" : "/", image,

@@ -121,7 +121,7 @@ absl::Status DriverMaker::CreateOrPatch(const CallContext& context, const Driver
   if (absl::IsNotFound(found.status())) {
     const absl::Status made =
         objects_->Create(context, kDaemonSets, {wish.ns, wish.name}, DaemonSetJson(wish)).status();
-    if (made.ok()) Log(Severity::kInfo, "driver DaemonSet made", wish);
+    if (made.ok()) Log(Severity::kInfo, "driver DaemonSet created", wish);
     return made;
   }
   if (!found.ok()) return found.status();

@@ -260,7 +260,7 @@ func (r *readers) check(ctx context.Context, token string) answer {
 		}
 	}
 	if !r.limit.TryAccept() {
-		return answer{status: http.StatusTooManyRequests, reason: "too many tokens are reviewed at once: try again"}
+		return answer{status: http.StatusTooManyRequests, reason: "too many tokens are being reviewed: try again"}
 	}
 	found, err := r.review(ctx, token)
 	if err != nil {

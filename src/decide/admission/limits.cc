@@ -82,9 +82,9 @@ class SharedParallel final : public LimitBase<SharedParallel> {
   void Take(const Candidate& candidate) override { slots_.used += candidate.needs_slot; }
   Gate Describe() const override {
     return {.reason = GateReason::kMaxParallel,
-            .detail = is_known_ ? fmt::format("the limit of all owners together: {} of {} slots are in use",
-                                              slots_.used, slots_.max)
-                                : "the limit of all owners together: the number of slots in use is not known yet",
+            .detail = is_known_ ? fmt::format("the limit of all owners together: {} of {} slots are taken", slots_.used,
+                                              slots_.max)
+                                : "the limit of all owners together: the number of taken slots is not known yet",
             .count = is_known_ ? std::optional(CountOf(slots_)) : std::nullopt};
   }
 

@@ -120,7 +120,7 @@ std::optional<std::string> GroupLimit::Refusal(std::size_t group) const {
   }
   const int max = ScaledLimit(groups_.max_per_group, own.nodes);
   if (own.under_way < max) return std::nullopt;
-  return fmt::format("groups.maxPerGroup: {} of {} nodes of {} are under way", own.under_way, max, Shown(group));
+  return fmt::format("groups.maxPerGroup: {} of {} nodes of {} are in progress", own.under_way, max, Shown(group));
 }
 
 void GroupLimit::Take(std::size_t group, int nodes) {

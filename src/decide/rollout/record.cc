@@ -219,7 +219,7 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   reader.Read("waived", record.waived);
   reader.Read("gangWaits", record.gang_waits);
   reader.Read("durations", record.durations);
-  if (!reader.wrong().empty()) parsed.error = fmt::format("what makes no sense: {}", fmt::join(reader.wrong(), ", "));
+  if (!reader.wrong().empty()) parsed.error = fmt::format("invalid members: {}", fmt::join(reader.wrong(), ", "));
   return parsed;
 }
 

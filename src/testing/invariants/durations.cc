@@ -76,7 +76,7 @@ void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const 
     if (is_seen) continue;
     std::string took;
     for (const Try& one : tries_) took += absl::FormatDuration(one.ended - one.began) + " ";
-    Fail("I22", fmt::format("the record says that a node took {}, and those that ended took {}",
+    Fail("I22", fmt::format("the record reports that a node took {}, but finished nodes took {}",
                             absl::FormatDuration(longest), took));
   }
 }

@@ -308,7 +308,7 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   if (noted) return "it is an administrator's";
   // After a failed attempt, nothing shows whose cordon the next attempt finds.
   if (state && IsBusy(state) && !starts && (HasLabel(node, keys) || IsMarked(node, keys))) return "";
-  if (UnnamedDriverMadeCordon(node, keys)) return "a driver without a name on it made it";
+  if (UnnamedDriverMadeCordon(node, keys)) return "a driver whose name is not on it set it";
   return AnUpgradesNameIsOn(node, keys) ? "" : "it is an administrator's";
 }
 

@@ -146,7 +146,7 @@ std::string InvariantChecker::Impl::WhyNotPast(const RolloutStage& stage, const 
   for (const auto& [name, member] : members_) {
     if (!IsIn(stage, member.node) || HasJustMoved(member) || !with_driver_.contains(name)) continue;
     if (member.ended >= now - kKnown || nodes.at(name).created >= now - kKnown) continue;
-    return fmt::format("node {} has not ended", name);
+    return fmt::format("node {} has not finished", name);
   }
   if (stage.soak > absl::ZeroDuration()) {
     if (!before.soak_since) return "the start of its soak is not recorded";
@@ -171,7 +171,7 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
   const std::size_t from = same ? StageNamed(*rollout, before.stage) : 0;
   const std::size_t to = std::min(StageNamed(*rollout, after.stage), rollout->stages.size());
   if (to > from && after.halt) {
-    Fail("I14", fmt::format("stage {} began after {} although the rollout is halted: {}", after.stage,
+    Fail("I14", fmt::format("stage {} started after {} although the rollout is halted: {}", after.stage,
                             before.stage.empty() ? "none" : before.stage, after.halt->reason));
   }
   // Stages by number are judged only by conditions that do not depend on their members.

@@ -257,7 +257,7 @@ void ClearWire::CompareStatus(const Call& call, const absl::Status& status) {
   }
   const absl::Status expected = Expected(call.operation, call.status);
   if (status.code() == expected.code() || (IsUnclear(expected) && IsUnclear(status))) return;
-  fail_(fmt::format("{}: the cluster answered {}, which became {}", ToString(call.operation), call.status.ToString(),
+  fail_(fmt::format("{}: the cluster returned {}, which became {}", ToString(call.operation), call.status.ToString(),
                     status.ToString()));
 }
 
@@ -266,7 +266,7 @@ void ClearWire::CompareRequest(const T& request) {
   if (calls_.empty()) return;
   const T* const asked = std::any_cast<T>(&calls_.back().request);
   if (asked == nullptr || Plain(*asked) == Plain(request)) return;
-  fail_(fmt::format("{}: the cluster is asked for something else", ToString(calls_.back().operation)));
+  fail_(fmt::format("{}: the cluster receives a different request", ToString(calls_.back().operation)));
 }
 
 template <class T>
@@ -274,7 +274,7 @@ void ClearWire::CompareAnswer(const T& answer) {
   if (ended_.breaks > 0) return;
   const T* const answered = std::any_cast<T>(&ended_.value);
   if (answered == nullptr || Plain(*answered) == Plain(answer)) return;
-  fail_(fmt::format("{}: what the cluster answered became something else", ToString(ended_.operation)));
+  fail_(fmt::format("{}: the cluster's response has changed", ToString(ended_.operation)));
 }
 
 }  // namespace driverupgrade::testing

@@ -174,11 +174,11 @@ std::string WhatIsNotGivenBack(const World& world) {
     if (node.labels.contains("pool")) continue;
     if (!ours.contains(node.name) && !node.labels.contains(world.identity.StateLabel())) continue;
     if (std::string what = WhatIsOurs(world, node); !what.empty()) {
-      return fmt::format("node {} is given back, and {} is left", node.name, what);
+      return fmt::format("node {} is released, but {} is left", node.name, what);
     }
   }
   const std::string claim = FindClaim(world, /*released=*/true);
-  return claim.empty() ? "" : fmt::format("all nodes are given back, and NodeMaintenance {} is left", claim);
+  return claim.empty() ? "" : fmt::format("all nodes are released, but NodeMaintenance {} is left", claim);
 }
 
 std::string WhatIsLeft(const World& world, const Driver& driver) {

@@ -16,11 +16,11 @@ std::string ToldReasons::WhyNot(const Plan& everything) const {
   for (const NodeGate& gate : everything.gates) {
     const auto told = reasons_.find(gate.node);
     if (told != reasons_.end() && told->second == gate.gate.reason) continue;
-    return fmt::format("node {} waits for {}, and {} was told", gate.node, ToString(gate.gate.reason),
+    return fmt::format("node {} waits for {}, but {} was reported", gate.node, ToString(gate.gate.reason),
                        told == reasons_.end() ? "nothing" : ToString(told->second));
   }
   if (reasons_.size() == everything.gates.size()) return "";
-  return fmt::format("{} nodes wait, and of {} it was told", everything.gates.size(), reasons_.size());
+  return fmt::format("{} nodes wait, but {} were reported", everything.gates.size(), reasons_.size());
 }
 
 }  // namespace driverupgrade::testing::internal

@@ -85,7 +85,7 @@ TEST_CASE("An approval is an annotation of the driver's DaemonSet, in the place 
 TEST_CASE("Who may not read the ledger cannot approve, for the rollout may be halted, and no record is told") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
   CHECK(ApproveIn(server, "canary")
-            .out.starts_with("the record of the rollout: the ledger gpu-operator/nvidia-gpu-driver-upgrade has none: "
+            .out.starts_with("the record of the rollout: missing in the ledger gpu-operator/nvidia-gpu-driver-upgrade: "
                              "it is not known whether the rollout was halted before.\n"));
   const auto blind = std::make_shared<DumpServer>(DumpOfRollout(""));
   blind->Forbid("/api/v1/namespaces/gpu-operator/configmaps");

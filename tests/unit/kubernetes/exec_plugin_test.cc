@@ -104,7 +104,7 @@ TEST_CASE("A plugin that fails is told by its command and nothing that it printe
   };
   for (const Row& row : {
            Row{Script("echo t0ken; echo t0ken >&2; exit 7"), "credential plugin /bin/sh: exit code 7"},
-           Row{Script("kill -9 $$"), "credential plugin /bin/sh: ended by a signal"},
+           Row{Script("kill -9 $$"), "credential plugin /bin/sh: terminated by a signal"},
            Row{{.api_version = kV1, .command = "/no/such/program"},
                "credential plugin /no/such/program: no such program"},
            Row{Printing("t0ken"), "credential plugin /bin/sh: its output is not an ExecCredential"},

@@ -104,7 +104,7 @@ TEST_CASE("Spread: so many of each group at once, and a percentage rounds up") {
   Fleet fleet = Racks();
   fleet.Set("a0", NodeProgress::kUnderWay);
   CHECK(LimitOf(fleet, {.by = "rack", .mode = GroupMode::kSpread}).Refusal("=a") ==
-        "groups.maxPerGroup: 1 of 1 nodes of rack=a are under way");
+        "groups.maxPerGroup: 1 of 1 nodes of rack=a are in progress");
   CHECK_FALSE(LimitOf(fleet, {.by = "rack", .mode = GroupMode::kSpread}).Refusal("=b"));
   const NodeGroups third{.by = "rack", .mode = GroupMode::kSpread, .max_per_group = Percent{34}};
   CHECK_FALSE(LimitOf(fleet, third).Refusal("=a"));

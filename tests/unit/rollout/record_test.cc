@@ -68,14 +68,14 @@ TEST_CASE("a halt that cannot be read halts, and the rest of the record stands")
         RolloutRecord{.revision = "r",
                       .stage = "some",
                       .halt = Halt{.reason = "the rollout was halted, but the reason cannot be read"}});
-  CHECK(parsed.error == "what makes no sense: halt");
+  CHECK(parsed.error == "invalid members: halt");
 }
 
 TEST_CASE("a member that makes no sense is at its safe side") {
   const ParsedRecord parsed = ParseRecord(
       R"({"version":1,"revision":"r","stage":3,"soakSince":"long ago","waived":["n1",2],"durations":{"x":1},"new":1})");
   CHECK(parsed.record == RolloutRecord{.revision = "r"});
-  CHECK(parsed.error == "what makes no sense: stage, soakSince, waived, durations");
+  CHECK(parsed.error == "invalid members: stage, soakSince, waived, durations");
 }
 
 TEST_CASE("a record that has lost or changed bytes is read without harm") {

@@ -36,7 +36,7 @@ struct SecureWorld : World {
 absl::Status OfGoodToken(const std::string& token) {
   if (token == "good") return absl::OkStatus();
   if (token == "other") return absl::PermissionDeniedError("bob may not get /rollout");
-  if (token == "many") return absl::ResourceExhaustedError("too many tokens are reviewed at once: try again");
+  if (token == "many") return absl::ResourceExhaustedError("too many tokens are being reviewed: try again");
   if (token == "away") return absl::UnavailableError("create TokenReview: connection refused");
   return absl::UnauthenticatedError("no token");
 }

@@ -31,7 +31,7 @@ TEST_CASE("an image is repository, image and version, and without a version nobo
         "nvcr.io/nvidia/driver@sha256:12");
   CHECK_FALSE(*Read("{}"));
   CHECK_FALSE(*Read(R"({"image":"driver"})"));
-  CHECK(Read(R"({"version":"550"})").status().message() == "spec.driver.image: is needed beside version");
+  CHECK(Read(R"({"version":"550"})").status().message() == "spec.driver.image: required if version is set");
   CHECK(Read(R"({"version":550})").status().message() == "spec.driver.version: must be a text, got 550");
   CHECK((*Read(R"({"image":"d","version":"1","env":[{"name":"A","value":"1"},{"name":"B"}]})"))->env ==
         examples::Variables{{.name = "A", .value = "1"}, {.name = "B"}});

@@ -209,7 +209,7 @@ TEST_CASE("A watch that ends in good order begins again at once, a quiet one too
   CHECK(world.follower.Health(absl::ZeroDuration()).ok());
   world.follower.next = {.lives = absl::Milliseconds(10)};
   CHECK(world.follower.Pause() > absl::Milliseconds(500));
-  CHECK(world.follower.Health(absl::ZeroDuration()).message().find("ends as soon as it begins") != std::string::npos);
+  CHECK(world.follower.Health(absl::ZeroDuration()).message().find("ends as soon as it starts") != std::string::npos);
 }
 
 TEST_CASE("api-A17: a watch that fails again and again comes later and later, within a bound") {

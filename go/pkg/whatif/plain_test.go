@@ -13,7 +13,7 @@ func TestATimeZoneIsRefusedWhereItIsNamed(t *testing.T) {
 		request := `{"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"gpu-operator","driverLabels":"app=driver",
 			"at":"2026-01-01T00:00:00Z","policy":{"autoUpgrade":true,"rollout":{"windows":[{"durationSeconds":3600,"timeZone":"` + zone + `"}]}}}`
 		_, err := plan([]byte(request), []byte(`{"apiVersion":"v1","kind":"List","items":[]}`))
-		if told := err != nil && strings.Contains(err.Error(), "no time zone but UTC is known here"); told != refused ||
+		if told := err != nil && strings.Contains(err.Error(), "only the time zone UTC is known here"); told != refused ||
 			told != (string(withTimeZones(t, request)) != request) {
 			t.Errorf("%s: %v", zone, err)
 		}

@@ -38,7 +38,7 @@ std::vector<std::string> NativeEnd(int nodes) {
   return world.End();
 }
 
-TEST_CASE("A rollout through the C interface ends as one by the engine with threads, within the same budgets") {
+TEST_CASE("A rollout through the C interface ends like one by the threaded engine, within the same budgets") {
   World world;
   EngineHost host = world.Host();
   RollOut(world, host);
@@ -50,7 +50,7 @@ TEST_CASE("A rollout through the C interface ends as one by the engine with thre
   CHECK(host.requests() <= 4 * 4 + 5 + 2);
 }
 
-TEST_CASE("A fleet that is done is sent nothing") {
+TEST_CASE("A fleet that is done receives no requests") {
   World world;
   EngineHost host = world.Host();
   RollOut(world, host);
@@ -84,7 +84,7 @@ const std::vector<Fault>& Faults() {
   return faults;
 }
 
-TEST_CASE("Whatever is answered to any request, the rollout ends the same") {
+TEST_CASE("The rollout reaches the same end whatever the response to any request is") {
   const std::vector<std::string> end = NativeEnd(2);
   int requests = 0;
   {
@@ -112,7 +112,7 @@ TEST_CASE("Whatever is answered to any request, the rollout ends the same") {
   }
 }
 
-TEST_CASE("A host that is killed after any request begins anew with a fresh engine, and ends the same") {
+TEST_CASE("A host that is killed after any request restarts with a fresh engine and reaches the same end") {
   const std::vector<std::string> end = NativeEnd(2);
   for (int at = 0; at < 12; ++at) {
     CAPTURE(at);
@@ -166,7 +166,7 @@ TEST_CASE("A node that is stuck for a minute shows its gate, woken by wakeAt alo
   CHECK_FALSE(world.cluster->node(world.fleet.node_names[1])->annotations.contains(key));
 }
 
-TEST_CASE("Release gives every node back in the middle of an upgrade") {
+TEST_CASE("Release returns every node to service in the middle of an upgrade") {
   World world;
   EngineHost host = world.Host();
   for (int pass = 0; pass < 5; ++pass) {
@@ -248,7 +248,8 @@ void RollParts(std::uint64_t first_seed, std::uint64_t last_seed) {
   }
 }
 
-TEST_CASE("Three policies over the nodes of one driver: no part exceeds its budget, whichever driver pod is missing") {
+TEST_CASE(
+    "Three policies over the nodes of one driver: no part exceeds its budget, no matter which driver pod is missing") {
   RollParts(1, 60);
 }
 
@@ -340,7 +341,7 @@ std::size_t HeapInUse() {
 }
 
 // Each round is a pass, a request that a busy server rejects, and the calls of a status page.
-TEST_CASE("A hundred thousand calls of an engine do not grow, and leave nothing behind") {
+TEST_CASE("A hundred thousand calls of an engine use constant memory and leak nothing") {
   World world(1);
   EngineHost host = world.Host([](const auto&) { return HttpAnswer{.status = 503, .body = "later"}; });
   absl::Time now = world.clock->Now();
@@ -372,7 +373,7 @@ TEST_CASE("A hundred thousand calls of an engine do not grow, and leave nothing 
   CHECK(HeapInUse() < before + 64'000);
 }
 
-TEST_CASE("A list of pods that is older than the node's cordon is not taken") {
+TEST_CASE("A list of pods that is older than the node's cordon is not used") {
   World world(1);
   EngineHost host = world.Host();
   const std::string node = world.fleet.node_names[0];
@@ -386,7 +387,7 @@ TEST_CASE("A list of pods that is older than the node's cordon is not taken") {
   CHECK(Call(du_engine_put_pods, host.engine(), Str(node), Str(unversioned), Str("")).code == 3);
 }
 
-TEST_CASE("A node waits with its reason until its pods are known, and goes on where the host cannot read them") {
+TEST_CASE("A node waits, with a reason, while its pods are unknown or the host cannot read them") {
   World world(1);
   EngineHost host = world.Host();
   const auto apply = [&] {
@@ -402,7 +403,7 @@ TEST_CASE("A node waits with its reason until its pods are known, and goes on wh
   CHECK(apply().find("the host could not read the pods on the node") != std::string::npos);
 }
 
-TEST_CASE("What makes no sense is an error that says what, and changes nothing") {
+TEST_CASE("Invalid input returns an error that names the problem, and changes nothing") {
   World world(1);
   EngineHost host = world.Host();
   const auto now = absl::ToUnixMillis(world.clock->Now());

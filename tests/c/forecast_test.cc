@@ -141,7 +141,7 @@ TEST_CASE("du_preflight finds the obstacles that upgradectl finds") {
   }
 }
 
-TEST_CASE("Both give the same as upgradectl for dumps of whole clusters") {
+TEST_CASE("Simulation and preflight return the same as upgradectl for dumps of whole clusters") {
   const std::string file = (upgradectl::kTestData / "policy.yaml").string();
   for (const char* name : {"fleet.json", "trouble.json"}) {
     CAPTURE(name);
@@ -185,7 +185,7 @@ TEST_CASE("Jobs that restart as a whole are interrupted as often as upgradectl s
   upgradectl::CheckGolden("jobs.preflight.json", obstacles);
 }
 
-TEST_CASE("An error has the path of what is wrong") {
+TEST_CASE("An error contains the path of the invalid member") {
   struct Case {
     Function function;
     std::string more;

@@ -55,7 +55,7 @@ std::string DriverPod(int version) {
 
 bool Has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("A watch that tells of an older version of a node changes nothing") {
+TEST_CASE("A watch event with an older version of a node changes nothing") {
   ByHand told;
   told.Put(DU_NODES, NodeText("u1", 20, "drain-required"));
   told.Line(DU_NODES, "MODIFIED", NodeText("u1", 19, "cordon-required"));
@@ -64,7 +64,7 @@ TEST_CASE("A watch that tells of an older version of a node changes nothing") {
   CHECK(Has(told.Read(), "\"state\":\"upgrade-done\""));
 }
 
-TEST_CASE("A watch goes on from a list: a line before the list is refused, and is not all there is") {
+TEST_CASE("A watch starts from a list: a line before the list is refused and does not count as the full list") {
   for (const int kind : {DU_NODES, DU_DRIVER_PODS, DU_DAEMON_SETS, DU_CONTROLLER_REVISIONS, DU_NODE_MAINTENANCES}) {
     INFO(kind);
     ByHand told;
@@ -100,7 +100,7 @@ TEST_CASE("Objects of DRA are put as lists and lines, or as the Status of a serv
   du_engine_free(engine);
 }
 
-TEST_CASE("The end of an earlier node of the name, told late, leaves the new one") {
+TEST_CASE("A late deletion event for an earlier node of the same name keeps the new node") {
   ByHand told;
   told.Put(DU_NODES, NodeText("u2", 20, "upgrade-done"));
   told.Line(DU_NODES, "DELETED", NodeText("u1", 18, "upgrade-done"));
@@ -109,7 +109,7 @@ TEST_CASE("The end of an earlier node of the name, told late, leaves the new one
   CHECK(Has(told.Read(), "\"nodes\":[]"));
 }
 
-TEST_CASE("A driver pod that a new list lacks is gone") {
+TEST_CASE("A driver pod that is missing from a new list is removed") {
   ByHand told;
   told.Put(DU_NODES, NodeText("u1", 20, "upgrade-done"));
   told.Put(DU_DRIVER_PODS, DriverPod(30));
@@ -118,7 +118,7 @@ TEST_CASE("A driver pod that a new list lacks is gone") {
   CHECK(Has(told.Read(), R"("driverPods":[])"));
 }
 
-TEST_CASE("A list of which more pages follow is refused, and changes nothing") {
+TEST_CASE("A list that is one page of several is refused and changes nothing") {
   ByHand told;
   told.Put(DU_NODES, NodeText("u1", 20, "upgrade-done"));
   const Said said = told.Put(DU_NODES, "", 101, R"(,"continue":"page-2")");
@@ -127,7 +127,7 @@ TEST_CASE("A list of which more pages follow is refused, and changes nothing") {
   CHECK(Has(told.Read(), "\"uid\":\"u1\""));
 }
 
-TEST_CASE("Pods of which one cannot be read are not taken") {
+TEST_CASE("A list of pods is not used if one of the pods cannot be read") {
   ByHand told;
   told.Put(DU_NODES, NodeText("u1", 20, "upgrade-done"));
   const std::string other = R"({"metadata":{"namespace":"a","name":"b","uid":"p2"},"spec":{"nodeName":7}})";
@@ -173,7 +173,7 @@ TEST_CASE("An engine that has rolled one revision rolls the next one") {
   CheckDrivers(world, "rev-3");
 }
 
-TEST_CASE("What a patch has made of a node is known without another list") {
+TEST_CASE("The result of a patch is known without another list") {
   World world(1);
   EngineHost host = world.Host();
   const auto now = absl::ToUnixMillis(world.clock->Now());
@@ -183,7 +183,7 @@ TEST_CASE("What a patch has made of a node is known without another list") {
   CHECK(Has(Call(du_engine_read, host.engine(), now).text, "\"state\":\"" + labels.at(label) + '"'));
 }
 
-TEST_CASE("A clock that is set back an hour does not stall what was refused") {
+TEST_CASE("A clock that is set back an hour does not delay the retry of refused requests") {
   World world(2);
   EngineHost host = world.Host(Answers({.status = 500}, 4));
   RunPasses(world, host, 3, absl::Hours(1));
@@ -191,7 +191,7 @@ TEST_CASE("A clock that is set back an hour does not stall what was refused") {
   CheckDrivers(world, "rev-2");
 }
 
-TEST_CASE("A refused patch waits, unless the cluster is set back to an earlier state") {
+TEST_CASE("A refused patch waits, unless the cluster is restored to an earlier state") {
   World world(1);
   EngineHost host = world.Host(Answers({.status = 403}, 100));
   const absl::Time now = world.clock->Now();
@@ -206,7 +206,7 @@ TEST_CASE("A refused patch waits, unless the cluster is set back to an earlier s
   CHECK_FALSE(SaysNoWork(Apply(host, now)));
 }
 
-TEST_CASE("A refusal for good is told by an Event") {
+TEST_CASE("A permanent refusal is reported by an Event") {
   World world(1);
   EngineHost host = world.Host(Answers({.status = 403}));
   RunPasses(world, host, 1);
@@ -214,7 +214,7 @@ TEST_CASE("A refusal for good is told by an Event") {
   CHECK(Has(host.events().front(), "Failed"));
 }
 
-TEST_CASE("A node whose drain has no end fails at its deadline, however many passes there were") {
+TEST_CASE("A node whose drain never finishes fails at its deadline, after any number of passes") {
   World world(1);
   world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
   EngineHost host({.options = std::string(kOptions) + "}", .ns = "driver-system", .driver_labels = "app=driver"},
@@ -225,7 +225,7 @@ TEST_CASE("A node whose drain has no end fails at its deadline, however many pas
   CHECK(world.cluster->nodes().front().labels.at(world.identity.StateLabel()) == "upgrade-failed");
 }
 
-TEST_CASE("Release of some nodes leaves the others, and says what it could not read") {
+TEST_CASE("Release of some nodes leaves the others alone and reports objects that could not be read") {
   World world(2);
   EngineHost host = world.Host();
   const auto now = absl::ToUnixMillis(world.clock->Now());
@@ -248,7 +248,7 @@ TEST_CASE("Release of some nodes leaves the others, and says what it could not r
   CHECK(Has(said.text, node.name));
 }
 
-TEST_CASE("Another policy replaces the one before, and no nodes are none") {
+TEST_CASE("Another policy replaces the previous one, and an empty node list selects no nodes") {
   World world(1);
   EngineHost host = world.Host();
   host.Read();
@@ -258,7 +258,7 @@ TEST_CASE("Another policy replaces the one before, and no nodes are none") {
   CHECK_FALSE(SaysNoWork(Apply(host, now)));
 }
 
-TEST_CASE("Pods with the label that spares them stay, unless the options say otherwise") {
+TEST_CASE("Pods with the skip label stay, unless the options disable it") {
   for (const bool spares : {true, false}) {
     World world(1);
     world.cluster->AddPod(testing::PodBuilder("team-b", "spared")
@@ -278,7 +278,7 @@ TEST_CASE("Pods with the label that spares them stay, unless the options say oth
   }
 }
 
-TEST_CASE("A pod of which the host cannot say whether it uses the driver holds its node back") {
+TEST_CASE("A pod holds its node back if the host cannot determine whether the pod uses the driver") {
   World world(1);
   EngineHost host({.options = std::string(kOptions) + "}",
                    .ns = "driver-system",
@@ -290,7 +290,7 @@ TEST_CASE("A pod of which the host cannot say whether it uses the driver holds i
   CheckDrivers(world, "rev-1");
 }
 
-TEST_CASE("A question that is answered is asked no more") {
+TEST_CASE("A question that is answered is not asked again") {
   World world(1);
   EngineHost host({.options = std::string(kOptions) + R"(,"restartOnly":true})",
                    .ns = "driver-system",
@@ -303,7 +303,7 @@ TEST_CASE("A question that is answered is asked no more") {
   CHECK(Has(Call(du_engine_read, host.engine(), now).text, "\"questions\":[]"));
 }
 
-TEST_CASE("A request that was not sent says so in its outcome") {
+TEST_CASE("The outcome of a request that was not sent reports that") {
   World world(1);
   EngineHost host = world.Host();
   host.Read();
@@ -349,7 +349,7 @@ struct Blocked {
   const std::string node = world.fleet.node_names[0];
 };
 
-TEST_CASE("An answer says whether another request follows, and an eviction waits for as long as the server wants") {
+TEST_CASE("A response shows whether another request follows, and an eviction waits as long as the server requests") {
   Blocked blocked;
   blocked.Run();
   blocked.world.cluster->Advance(absl::Seconds(30));
@@ -370,7 +370,7 @@ TEST_CASE("An answer says whether another request follows, and an eviction waits
   CHECK_FALSE(SaysNoWork(Apply(blocked.host, blocked.world.clock->Now())));
 }
 
-TEST_CASE("Pods that were read before a cordon are wanted again after it") {
+TEST_CASE("Pods that were read before a cordon are requested again after it") {
   Blocked blocked;
   blocked.Run();
   CHECK(Has(Apply(blocked.host, blocked.world.clock->Now()), R"("wantedPods":[])"));
@@ -381,7 +381,7 @@ TEST_CASE("Pods that were read before a cordon are wanted again after it") {
   CHECK(Has(Apply(blocked.host, blocked.world.clock->Now()), "\"wantedPods\":[\"" + blocked.node));
 }
 
-TEST_CASE("A deadline is judged once the host has tried to read the pods") {
+TEST_CASE("A deadline is checked once the host has tried to read the pods") {
   Blocked blocked;
   blocked.Run();
   blocked.host.Restart();
@@ -396,7 +396,7 @@ TEST_CASE("A deadline is judged once the host has tried to read the pods") {
   CHECK_FALSE(SaysNoWork(Apply(blocked.host, blocked.world.clock->Now())));
 }
 
-TEST_CASE("A node in progress that its policy names no more goes on counting, and waits") {
+TEST_CASE("A node in progress that its policy no longer selects still counts, and waits") {
   World world(2);
   EngineHost host = world.Host();
   const std::string policy =

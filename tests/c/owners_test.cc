@@ -87,7 +87,7 @@ struct World {
   int conflicts = 0;
 };
 
-TEST_CASE("Each owner has a rollout of its own through the C interface, with its own record and approval") {
+TEST_CASE("Each owner has its own rollout through the C interface, with its own record and approval") {
   World world;
   const auto host = world.Host();
   world.Run(*host, absl::Minutes(1));
@@ -136,7 +136,7 @@ TEST_CASE("A new driver of one owner is not a new rollout of another") {
   CHECK(world.NodesWith("silver", "silver-3") == 1);
 }
 
-TEST_CASE("A native engine of one owner takes over in the middle of a stage, and gives back") {
+TEST_CASE("A native engine of one owner takes over in the middle of a stage and hands back") {
   World world;
   {
     const auto host = world.Host();

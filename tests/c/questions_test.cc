@@ -13,7 +13,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("Whether a restart is enough is asked, and an answer that is missing holds the node back") {
+TEST_CASE("Whether a restart is enough is a question to the host, and a missing answer holds the node back") {
   World world(1);
   EngineHost host({.options = std::string(kOptions) + R"(,"restartOnly":true})",
                    .ns = "driver-system",
@@ -36,7 +36,7 @@ TEST_CASE("Whether a restart is enough is asked, and an answer that is missing h
   for (const Pod& pod : world.cluster->daemon_set_pods("driver-system", "driver")) CHECK(RevisionHash(pod) == "rev-2");
 }
 
-TEST_CASE("A question whose answer was an error is asked again, at a time that the pass tells") {
+TEST_CASE("A question that was answered with an error is repeated at the time that the pass returns") {
   World world(1);
   EngineHost host({.options = std::string(kOptions) + R"(,"restartOnly":true})",
                    .ns = "driver-system",
@@ -140,7 +140,7 @@ struct Asking {
                   world.Server()};
 };
 
-TEST_CASE("W40: a question names the two revisions that it is about, whichever watch is behind") {
+TEST_CASE("W40: a question names the two revisions that it is about, no matter which watch lags behind") {
   SECTION("the revision comes first") {
     Asking asking;
     asking.Want("rev-3");
@@ -164,7 +164,7 @@ TEST_CASE("W40: no answer outlives its question") {
   asking.Want("rev-3");
   asking.host.Read();
   const std::string question = asking.OnlyId();
-  SECTION("another revision is wanted") {
+  SECTION("another revision becomes the target") {
     asking.Want("rev-4");
     asking.host.Read();
     CHECK(asking.Questions() == "[driver-rev-2->driver-rev-4]");
@@ -183,7 +183,7 @@ TEST_CASE("W40: no answer outlives its question") {
             .text.find("has not answered") != std::string::npos);
 }
 
-TEST_CASE("W40: an answer that came too late does not serve when the same revision is wanted again") {
+TEST_CASE("W40: a late answer is not used when the same revision becomes the target again") {
   Asking asking;
   asking.Want("rev-3");
   asking.host.Read();
@@ -196,7 +196,7 @@ TEST_CASE("W40: an answer that came too late does not serve when the same revisi
   CHECK(asking.Questions() == "[driver-rev-2->driver-rev-3]");
 }
 
-TEST_CASE("W40: a question about a pod that was deleted is listed no longer") {
+TEST_CASE("W40: a question about a pod that was deleted is no longer listed") {
   Asking asking;
   asking.Want("rev-3");
   asking.host.Read();

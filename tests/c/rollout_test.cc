@@ -80,8 +80,7 @@ TEST_CASE("A rollout through the C interface stops after its canary, soaks, and 
 }
 
 TEST_CASE(
-    "The document of a rollout through the C interface has its schema, the history of its nodes, and what the host "
-    "knows") {
+    "The document of a rollout through the C interface has its schema, the node history and the host's own data") {
   World world(3);
   EngineHost host = HostOf(world);
   const auto document = [&](std::string_view facts) {
@@ -146,7 +145,8 @@ void ExpectStagesKept(EngineHost::Network network) {
   REQUIRE(NodesWith(world, "rev-2") == 3);
 }
 
-TEST_CASE("A rollout keeps its stages and ends, whatever is answered to one request, also of the ledger") {
+TEST_CASE(
+    "A rollout keeps its stages and finishes whatever the response to one request is, including ledger requests") {
   // The response, and whether the server carries out the request.
   const std::vector<std::pair<HttpAnswer, bool>> faults = {
       {{.status = DU_NO_ANSWER}, false},
@@ -167,7 +167,7 @@ TEST_CASE("A rollout keeps its stages and ends, whatever is answered to one requ
   }
 }
 
-TEST_CASE("A rollout keeps its stages and ends after its host is killed at any request") {
+TEST_CASE("A rollout keeps its stages and finishes after its host is killed at any request") {
   for (int at = 0; at < 24; ++at) {
     CAPTURE(at);
     ExpectStagesKept([&, number = 0](const std::function<HttpAnswer()>& send) mutable {
@@ -220,7 +220,7 @@ TEST_CASE("A grant of a node that was deleted before the host started holds no s
   CHECK(world.cluster->config_map("driver-system", "driver-upgrades")->data["nvidia.com_gpu"].empty());
 }
 
-TEST_CASE("A window holds in a time zone that the host has put") {
+TEST_CASE("A window is evaluated in a time zone that the host has provided") {
   constexpr std::string_view kNight =
       R"({"autoUpgrade":true,"maxUnavailable":null,"drain":{"enable":true},"podDeletion":{},"rollout":{"windows":[)"
       R"({"start":"22:00","durationSeconds":14400,"timeZone":"Europe/Berlin"}]}})";
@@ -241,7 +241,7 @@ TEST_CASE("A window holds in a time zone that the host has put") {
   CHECK(NodesWith(world, "rev-2") == 2);
 }
 
-TEST_CASE("Options, time zones and parts of the nodes that an engine with a ledger refuses") {
+TEST_CASE("An engine with a ledger refuses invalid options, time zones and partitions of the nodes") {
   World world(2);
   const auto make = [](std::string_view ledger) {
     du_engine* engine = nullptr;

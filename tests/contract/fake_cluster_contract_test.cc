@@ -25,7 +25,7 @@ const ContractResult& ResultOf(const ContractReport& report, std::string_view na
   return *found;
 }
 
-TEST_CASE("what a facade does not support is not asked for, and the report says which cases that skips") {
+TEST_CASE("operations that a facade does not support are not called, and the report names the skipped cases") {
   FakeWorld world;
   world.cluster().SetSupported(Operation::kCreateNodeMaintenance, false);
   world.cluster().SetSupported(Operation::kListNodeMaintenances, false);
@@ -58,7 +58,7 @@ TEST_CASE("a facade that supports nothing does not keep the contract") {
   CHECK(report.Verdict().message() == "the facade violates its contract: no case is kept");
 }
 
-TEST_CASE("a report counts its outcomes, begins with what is broken, and its verdict knows what is demanded") {
+TEST_CASE("a report counts its outcomes and starts with broken cases, and its verdict considers the required cases") {
   ContractReport report{{{"a", kKept, ""}, {"b", kSkipped, "the world has no MakeBudget"}, {"c", kKept, ""}}};
   CHECK(report.Verdict().ok());
   CHECK(report.Verdict({"a", "c"}).ok());
@@ -167,12 +167,12 @@ std::shared_ptr<ClusterFacade> Behind(const FakeWorld::Cluster& cluster) {
   return std::make_shared<T>(cluster);
 }
 
-TEST_CASE("a facade that evicts and patches nothing is found out") {
+TEST_CASE("a facade that evicts and patches nothing is detected") {
   FakeWorld world(Behind<LyingFacade>);
   CHECK(RunFacadeContract(world).Count(kBroken) == 19);
 }
 
-TEST_CASE("a facade that gives the wrong objects to watches is found out") {
+TEST_CASE("a facade that gives the wrong objects to watches is detected") {
   FakeWorld world(Behind<ForgetfulFacade>);
   CHECK(RunFacadeContract(world).Count(kBroken) == 5);
 }

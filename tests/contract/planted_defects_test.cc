@@ -426,7 +426,7 @@ void CheckOutcome(const ContractReport& report, std::string_view name, ContractO
 
 void PlantNothing(BentFacade&, FakeCluster&) {}
 
-TEST_CASE("a facade of the seven operations keeps every case that it can be asked for") {
+TEST_CASE("a facade of the seven operations keeps every case that applies to it") {
   const ContractReport report = ReportOn(Facade::kOfSeven, PlantNothing);
   INFO(report.ToString());
   CHECK(report.Verdict().ok());
@@ -456,7 +456,7 @@ TEST_CASE("thirty defects in the seven operations are found in a facade of all o
 }
 
 // docs/the-parts.md shows it.
-TEST_CASE("the report on a facade of the seven operations begins with what is wrong with it") {
+TEST_CASE("the report on a facade of the seven operations starts with its broken case") {
   const ContractReport report = ReportOn(Facade::kOfSeven, Thirty().back().plant);
   INFO(report.ToString());
   CHECK(report.ToString().starts_with(

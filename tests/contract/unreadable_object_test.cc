@@ -149,7 +149,8 @@ Damage OfPod(const Pod& pod, std::string from, std::string to) {
 }
 std::string WithUid(const std::string& name, const std::string& uid) { return name + " (UID " + uid + ")"; }
 
-TEST_CASE("a node that cannot be read holds a slot, the others are upgraded, and it is when it can be read again") {
+TEST_CASE(
+    "a node that cannot be read holds a slot, the others are upgraded, and it follows once it can be read again") {
   World world({.cached = GENERATE(false, true)});
   world.damage = OfNode("node-2");
   world.Run(kRollout);
@@ -175,7 +176,7 @@ TEST_CASE("a node that cannot be read holds a slot, the others are upgraded, and
   CHECK(world.told.empty());
 }
 
-TEST_CASE("with one slot nobody starts beside a node that cannot be read") {
+TEST_CASE("with one slot no node starts while another node cannot be read") {
   World world({.cached = GENERATE(false, true), .max_parallel = 1});
   world.damage = OfNode("node-2");
   world.Run(10);
@@ -183,7 +184,7 @@ TEST_CASE("with one slot nobody starts beside a node that cannot be read") {
   CHECK(world.Waits("node-1") == "MaxParallel");
 }
 
-TEST_CASE("a node that has nothing of the driver counts for nobody, unless its labels cannot be read") {
+TEST_CASE("a node without the driver is not counted, unless its labels cannot be read") {
   World world({.cached = GENERATE(false, true)});
   world.damage = OfNode("office");
   world.Run(kRollout);
@@ -199,7 +200,7 @@ TEST_CASE("a node that has nothing of the driver counts for nobody, unless its l
   CHECK(world.told.size() == 1);
 }
 
-TEST_CASE("a watch goes past what cannot be read, and past the object's end") {
+TEST_CASE("a watch continues past an object that cannot be read, and past the end of this object") {
   World world({.cached = true});
   world.Run(1);
   world.damage = OfNode("node-2");
@@ -258,7 +259,7 @@ TEST_CASE("a node waits while its driver pod cannot be read") {
   CHECK(world.AllDone());
 }
 
-TEST_CASE("W5: a driver pod that does not say on which node it is counts for no node") {
+TEST_CASE("W5: a driver pod without a node is not counted for any node") {
   World world({.cached = GENERATE(false, true)});
   const Pod pod = world.DriverPodOn("node-2");
   world.damage = OfPod(pod, "\"nodeName\":\"node-2\"", "\"nodeName\":7");
@@ -304,7 +305,8 @@ TEST_CASE("nodes of a DaemonSet wait while it, or one of its revisions, cannot b
   CHECK(world.told.empty());
 }
 
-TEST_CASE("a node waits while its NodeMaintenance cannot be read, all do if it may be anybody's") {
+TEST_CASE(
+    "a node waits while its NodeMaintenance cannot be read, and all nodes wait if it could belong to any of them") {
   World world({.cached = GENERATE(false, true), .requestor = true});
   world.cluster->AddNodeMaintenance(
       {.ns = "maintenance", .name = "other", .requestor_id = "somebody.else", .node_name = "node-2"});
@@ -328,7 +330,7 @@ TEST_CASE("a node waits while its NodeMaintenance cannot be read, all do if it m
   CHECK(world.AllDone());
 }
 
-TEST_CASE("what cannot be read is not given back, and Release says so once all else is") {
+TEST_CASE("a node that cannot be read is not released, and Release reports this once all others are released") {
   World world({.cached = GENERATE(false, true)});
   world.Run(kRollout);
   REQUIRE(world.AllDone());

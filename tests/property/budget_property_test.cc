@@ -38,7 +38,7 @@ std::map<std::string, std::optional<GateReason>> Decisions(const Plan& plan) {
   return decisions;
 }
 
-TEST_CASE("dep-F18: totals are those of a naive count") {
+TEST_CASE("dep-F18: totals equal a naive count") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const Tally naive = AdmitNaively(cluster).totals;
     const Tally totals = cluster.Step().totals;
@@ -46,7 +46,7 @@ TEST_CASE("dep-F18: totals are those of a naive count") {
   });
 }
 
-TEST_CASE("dep-F14: who starts, and why the others do not, is as a naive count after each admission says") {
+TEST_CASE("dep-F14: admissions, and the reasons of nodes that wait, match a naive count after each admission") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const auto naive = AdmitNaively(cluster).decisions;
     const auto decisions = Decisions(cluster.Step());

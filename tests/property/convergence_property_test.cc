@@ -144,7 +144,7 @@ const NodeView* Find(const ClusterSnapshot& snapshot, const std::string& name) {
   return nullptr;
 }
 
-TEST_CASE("L1, L5: a rollout ends with every node done, or waiting for a person or another controller") {
+TEST_CASE("L1, L5: a rollout ends with every node done, or waiting for an administrator or another controller") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     ClosedModel model(cluster);
     if (std::string broken = model.Settle(); !broken.empty()) return broken;
@@ -194,7 +194,7 @@ bool IsPatient(const RandomCluster& cluster) {
          !cluster.machine.options().validation_selector;
 }
 
-TEST_CASE("L1: a healthy node does not end in upgrade-failed, whatever becomes of the others") {
+TEST_CASE("L1: a healthy node does not end in upgrade-failed, whatever happens to the others") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     if (!IsPatient(cluster)) return "";
     ClosedModel model(cluster);

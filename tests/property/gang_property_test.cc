@@ -173,7 +173,7 @@ TEST_CASE("B-20: the engine counts each interruption once") {
   }
 }
 
-TEST_CASE("B-13: the taint costs no request, and is gone when the nodes are done") {
+TEST_CASE("B-13: the taint costs no request and is removed when the nodes are done") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     GangWorld steered(seed);

@@ -444,7 +444,7 @@ class Twin {
   Plan published_then_;  // content of the plan when it was published
 };
 
-TEST_CASE("arch-A10: judging only what has changed says what Step says, after any changes") {
+TEST_CASE("arch-A10: judging only the changes gives the result of Step, after any changes") {
   ForEachSeed([](const RandomCluster& cluster) { return Twin(cluster).Run(); });
 }
 
@@ -477,7 +477,7 @@ TEST_CASE("arch-A10: a verdict with nothing to do stays as it is until its wake_
 }
 
 // Step is not the only caller of the queue: it must return the same decisions as Admit for any candidates.
-TEST_CASE("arch-A10: the queue admits and refuses as Admit does, whoever comes and goes") {
+TEST_CASE("arch-A10: the queue admits and refuses like Admit, whatever nodes are added or removed") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     SeededRandom random(cluster.seed);
     AdmissionQueue queue;

@@ -19,7 +19,7 @@ std::vector<NodeView> CopyOf(const ClusterSnapshot& snapshot) {
   return views;
 }
 
-TEST_CASE("arch-A1: equal inputs give equal plans, byte for byte, and stay as they are") {
+TEST_CASE("arch-A1: equal inputs give equal plans, byte for byte, and are not changed") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const std::vector<NodeView> before = CopyOf(cluster.snapshot);
     const DriverFacts facts = *cluster.snapshot.driver;
@@ -49,7 +49,7 @@ ByNode Sorted(const Plan& plan) {
   return result;
 }
 
-TEST_CASE("Views whose marks were decoded when they were shared give the plan of views made by hand") {
+TEST_CASE("Views with marks decoded for sharing give the same plan as views built by hand") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     RandomCluster shared = cluster;
     for (auto& view : shared.snapshot.nodes) view = ShareView(*view, cluster.machine.identity());
@@ -58,7 +58,7 @@ TEST_CASE("Views whose marks were decoded when they were shared give the plan of
   });
 }
 
-TEST_CASE("dep-F14: the order of the nodes in the snapshot decides nothing") {
+TEST_CASE("dep-F14: the order of the nodes in the snapshot has no effect") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const Plan plan = cluster.Step();
     RandomCluster shuffled = cluster;
@@ -69,7 +69,7 @@ TEST_CASE("dep-F14: the order of the nodes in the snapshot decides nothing") {
   });
 }
 
-TEST_CASE("arch-A1: the order of containers and of owners that are no controllers decides nothing") {
+TEST_CASE("arch-A1: the order of containers and of owners other than controllers has no effect") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     RandomCluster shuffled = cluster;
     SeededRandom random(cluster.seed);
@@ -83,7 +83,7 @@ TEST_CASE("arch-A1: the order of containers and of owners that are no controller
   });
 }
 
-TEST_CASE("Step copes with policies that Validate refuses") {
+TEST_CASE("Step handles policies that Validate refuses") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     RandomCluster wild = cluster;
     SeededRandom random(cluster.seed);
@@ -96,7 +96,7 @@ TEST_CASE("Every plan keeps the invariants: legal edges, own keys, cordons, evac
   ForEachSeed([](const RandomCluster& cluster) { return BrokenInvariant(cluster, cluster.Step()); });
 }
 
-TEST_CASE("dep-F9: what Release gives back is given back once") {
+TEST_CASE("dep-F9: a node that Release has released is not released again") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     for (const auto& view : cluster.snapshot.nodes) {
       const NodePlan plan = cluster.machine.Release(*view, cluster.now);
@@ -134,7 +134,7 @@ std::string BrokenLocality(const RandomCluster& cluster, const NodeView& view, c
   return verdict.pod_interest == plan.interest.contains(name) ? "" : name + ": another interest";
 }
 
-TEST_CASE("arch-A10: Step says of a node what Judge says of it alone") {
+TEST_CASE("arch-A10: Step plans a node as Judge judges it alone") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const ByNode plan = Sorted(cluster.Step());
     for (const auto& view : cluster.snapshot.nodes) {
@@ -144,7 +144,7 @@ TEST_CASE("arch-A10: Step says of a node what Judge says of it alone") {
   });
 }
 
-TEST_CASE("arch-A5: whatever becomes of one node, the others that ask for no slot do not notice") {
+TEST_CASE("arch-A5: a change of one node does not affect the others, except nodes that request a slot") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     if (cluster.snapshot.nodes.empty()) return "";
     SeededRandom random(cluster.seed);
@@ -172,7 +172,7 @@ TEST_CASE("arch-A5: whatever becomes of one node, the others that ask for no slo
   });
 }
 
-TEST_CASE("In requestor mode too: equal inputs give equal plans, one gate a node, and no call is made twice at once") {
+TEST_CASE("In requestor mode too: equal inputs give equal plans, one gate per node, and no call is in a plan twice") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const RandomCluster requestor = WithRequestor(cluster);
     const Plan plan = requestor.Step();

@@ -51,14 +51,14 @@ struct Scene {
   std::shared_ptr<ClusterFacade> replica;
 };
 
-TEST_CASE("I17: what arrives as it was sent is right") {
+TEST_CASE("I17: a read that arrives as it was sent is accepted") {
   Scene scene;
   REQUIRE(scene.replica->ListNodes({}, {}).ok());
   REQUIRE(scene.replica->CreateLease({}, {.ns = "a", .name = "l", .holder = "r1", .duration = absl::Seconds(15)}).ok());
   CHECK(scene.wrong.empty());
 }
 
-TEST_CASE("I17: an object that has become another is found, unless the bytes were broken on purpose") {
+TEST_CASE("I17: an object that was altered is found, unless the bytes were damaged on purpose") {
   Scene scene;
   bool breaks = false;
   scene.bytes->nodes = [&](absl::StatusOr<std::vector<Node>> nodes) {
@@ -74,7 +74,7 @@ TEST_CASE("I17: an object that has become another is found, unless the bytes wer
   CHECK(scene.wrong.empty());
 }
 
-TEST_CASE("I17: bytes that are no UTF-8 are not held against them, as no JSON has them") {
+TEST_CASE("I17: invalid UTF-8 may be altered, because JSON cannot contain it") {
   Scene scene;
   scene.cluster->EditNode("n1", [](Node& node) { node.annotations["notes"] = "\xff\xfe"; });
   scene.bytes->nodes = [](absl::StatusOr<std::vector<Node>> nodes) {
@@ -85,7 +85,7 @@ TEST_CASE("I17: bytes that are no UTF-8 are not held against them, as no JSON ha
   CHECK(scene.wrong.empty());
 }
 
-TEST_CASE("I17: a status that has become another is found, and those that leave open what happened are one") {
+TEST_CASE("I17: a status that was altered is found, and all statuses with an unknown outcome count as equal") {
   Scene scene;
   const DeletePodParams pod{.pod = {"a", "p", "u"}};
   scene.bytes->deletion = [](const absl::Status&) { return absl::UnavailableError("503"); };
@@ -98,7 +98,7 @@ TEST_CASE("I17: a status that has become another is found, and those that leave 
   CHECK(scene.wrong.empty());
 }
 
-TEST_CASE("I17: a list that lost its snapshot is begun anew") {
+TEST_CASE("I17: a list that lost its snapshot is read from the start") {
   Scene scene;
   scene.bytes->nodes = [&](const absl::StatusOr<std::vector<Node>>&) {
     scene.wire.NoteBreak();
@@ -108,7 +108,7 @@ TEST_CASE("I17: a list that lost its snapshot is begun anew") {
   CHECK(scene.wrong == "list nodes: 410 Expired");
 }
 
-TEST_CASE("I17: a request that has become another is found") {
+TEST_CASE("I17: a request that was altered is found") {
   Scene scene;
   scene.bytes->lease = [](Lease lease) {
     lease.duration = absl::Milliseconds(15);

@@ -12,7 +12,7 @@ using testing::internal::World;
 
 // Otherwise pods would return to a node that is being evacuated, because the maintenance operator does not cordon it
 // again.
-TEST_CASE("Whoever lifts the maintenance operator's cordon takes the node's NodeMaintenance away, too") {
+TEST_CASE("The client that lifts the maintenance operator's cordon also removes the NodeMaintenance of the node") {
   for (const bool maintained : {false, true}) {
     World world(1, SimulationOptions{.nodes = 2, .requestor_percent = 100});
     world.policy.cordoned_nodes = CordonedNodes::kIgnore;

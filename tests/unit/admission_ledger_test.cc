@@ -84,7 +84,7 @@ struct Replica {
 NodeReading Waiting(std::string uid, std::string version) { return {std::move(uid), std::move(version), false}; }
 NodeReading Busy(std::string uid, std::string version) { return {std::move(uid), std::move(version), true}; }
 
-TEST_CASE("arch 7: which grants stay, which go, which are renewed and added") {
+TEST_CASE("arch 7: grants are kept, dropped, renewed and added") {
   struct Row {
     const char* name;
     Grants before;
@@ -149,7 +149,7 @@ TEST_CASE("arch 7: which grants stay, which go, which are renewed and added") {
   for (const NodeReading& node : row.nodes) CHECK(Counts(row.before, node) == unasked.contains(node.uid));
 }
 
-TEST_CASE("Grants are written one a line, and read back") {
+TEST_CASE("Grants are written one per line, and read back") {
   const Grants grants = {{"0a-1", "42"}, {"0b-2", "7"}};
   CHECK(FormatGrants(grants) == "0a-1 42\n0b-2 7\n");
   CHECK(ParseGrants(FormatGrants(grants)).grants == grants);
@@ -158,7 +158,7 @@ TEST_CASE("Grants are written one a line, and read back") {
   CHECK(ParseGrants("").grants.empty());
 }
 
-TEST_CASE("Garbage in the ledger is told, frees no slot that is held and keeps none for good") {
+TEST_CASE("Garbage in the ledger is reported, frees no slot in use and blocks none permanently") {
   const ParsedGrants parsed =
       ParseGrants("a 1\n\n  b\t2 \r\nnonsense\nc 3 4\n{\"json\": true}\nd 5\nd 4\ne 5\ne 6\nf 1\nf\n\xff\x01 1");
   CHECK(parsed.grants == Grants{{"a", "1"},
@@ -204,7 +204,7 @@ TEST_CASE("A pass makes no call without a change, and one compare-and-set for al
   CHECK(replica.facade->writes == 2);
 }
 
-TEST_CASE("Nobody is admitted by a compare-and-set that did not succeed, the next pass reads first") {
+TEST_CASE("A failed compare-and-set admits no node, and the next pass reads first") {
   ObjectServer<ConfigMap> server;
   Replica one(server);
   Replica two(server);
@@ -229,7 +229,7 @@ TEST_CASE("Nobody is admitted by a compare-and-set that did not succeed, the nex
   CHECK(two.ledger->grants() == one.ledger->grants());
 }
 
-TEST_CASE("A lost answer admits nobody, and the grant it may have stored is found, counts and is used") {
+TEST_CASE("A lost answer admits no node, and a grant that it may have stored is found, counted and used") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   const Fault fault = GENERATE(Fault::kLostBefore, Fault::kLostAfter);
@@ -242,7 +242,7 @@ TEST_CASE("A lost answer admits nobody, and the grant it may have stored is foun
   CHECK(replica.facade->writes == (fault == Fault::kLostAfter ? 1 : 2));
 }
 
-TEST_CASE("A clear refusal leaves the ledger known, one that cannot be read admits nobody") {
+TEST_CASE("A clear refusal keeps the ledger known, and an unreadable ledger admits no node") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   replica.facade->down = true;
@@ -254,7 +254,7 @@ TEST_CASE("A clear refusal leaves the ledger known, one that cannot be read admi
   CHECK(replica.facade->reads == 2);
 }
 
-TEST_CASE("A ConfigMap that was deleted is made anew with the grants that are remembered") {
+TEST_CASE("A ConfigMap that was deleted is created again with the remembered grants") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   REQUIRE(replica.Pass({Waiting("a", "1"), Waiting("b", "1")}, {"a"}).ok());
@@ -278,7 +278,7 @@ TEST_CASE("Two drivers share one ConfigMap") {
         std::map<std::string, std::string>{{"nvidia.com_gpu", "a 1\n"}, {"nvidia.com_ofed", "a 1\n"}});
 }
 
-TEST_CASE("Owners of a driver's nodes share one ConfigMap, and the grants of one are nothing to another") {
+TEST_CASE("Owners of a driver's nodes share one ConfigMap, and the grants of one do not affect another") {
   ObjectServer<ConfigMap> server;
   Replica whole(server);
   Replica a(server, {.ns = "ops", .name = "ledger", .owner = "a"});
@@ -326,7 +326,7 @@ TEST_CASE("A node with a grant takes a slot and is unavailable, once") {
   CHECK(WithGrant(internal::TallyOf(view, kGpu, policy)) == internal::TallyOf(view, kGpu, policy));
 }
 
-TEST_CASE("Unused grants go first, take nothing twice, and count on when they are refused") {
+TEST_CASE("Unused grants are first in line, take nothing twice, and still count when they are refused") {
   const std::vector<WaitingNode> waiting = {{.node = "a"},
                                             {.node = "b"},
                                             {.node = "y", .candidate = {.has_grant = true}},

@@ -52,7 +52,7 @@ TEST_CASE("Public headers include the standard library, abseil's four types and 
 }
 
 // The ctest docs.includes (scripts/include_graph.py) checks which directory may include which.
-TEST_CASE("arch-A1: what decides asks no clock") {
+TEST_CASE("arch-A1: code that decides does not read a clock") {
   for (const fs::path& file : FilesBelow("src/decide")) {
     for (const std::string& include : IncludesOf(file)) {
       CAPTURE(file, include);
@@ -63,7 +63,7 @@ TEST_CASE("arch-A1: what decides asks no clock") {
 }
 
 // The invariant checker and the simulation read a node themselves, because they act as oracles and as users.
-TEST_CASE("Nothing but model/node_marks knows how a mark on a node is spelled") {
+TEST_CASE("Only model/node_marks knows the spelling of the marks on a node") {
   const std::set<fs::path> knows = {kRoot / "src/model/node_marks.cc", kRoot / "src/model/driver_identity.cc",
                                     kRoot / "src/model/upgrade_state.cc",
                                     // Messages of Events name states.

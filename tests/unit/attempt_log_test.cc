@@ -8,7 +8,7 @@ namespace {
 const absl::Time kT0 = absl::FromUnixSeconds(1000);
 const Node kNode{.name = "n1", .uid = "u1", .resource_version = "10"};
 
-TEST_CASE("api-A5: resource versions compare as numbers of any length, or else by being different") {
+TEST_CASE("api-A5: resource versions compare as numbers of any length, or otherwise only as equal or different") {
   CHECK(internal::IsNewerVersion("10", "9"));
   CHECK_FALSE(internal::IsNewerVersion("9", "10"));
   CHECK_FALSE(internal::IsNewerVersion("10", "10"));
@@ -35,7 +35,8 @@ TEST_CASE("arch-A9: every patch sent at one version stays possible until a newer
   CHECK(internal::IsSettled(attempt, newer));
 }
 
-TEST_CASE("A patch that is never answered clearly is remembered without growing, and stays possible after a refusal") {
+TEST_CASE(
+    "A patch that never gets a clear answer is remembered in constant space, and stays possible after a refusal") {
   internal::AttemptLog log;
   const Node node{.name = "n", .uid = "u", .resource_version = "1"};
   absl::Time now = absl::UnixEpoch();
@@ -57,7 +58,7 @@ TEST_CASE("A patch that is never answered clearly is remembered without growing,
   CHECK_FALSE(internal::IsSettled(*log.ForNode(node.uid).patch, node));
 }
 
-TEST_CASE("A patch that is refused again and again is tried less and less often, up to every 30 s") {
+TEST_CASE("A patch that is refused again and again is retried less and less often, up to every 30 s") {
   internal::AttemptLog log;
   absl::Duration last = absl::ZeroDuration();
   for (int i = 0; i < 12; ++i) {
@@ -98,7 +99,7 @@ TEST_CASE("arch-A9: refused evictions are due after 5 s doubling to 40 s, spread
   }
 }
 
-TEST_CASE("A server that asks to wait before the next eviction is heard, for five minutes at most") {
+TEST_CASE("A server that requests a pause before the next eviction is respected, for five minutes at most") {
   PodAttempt attempt{.count = 1, .outcome = Outcome::kNotApplied, .answered_at = kT0};
   const auto pause_for = [&](absl::Duration asked) {
     attempt.retry_after = asked;
@@ -108,7 +109,7 @@ TEST_CASE("A server that asks to wait before the next eviction is heard, for fiv
   CHECK(pause_for(absl::Seconds(999'999'999)) == pause_for(absl::Minutes(5)));
 }
 
-TEST_CASE("A patch that changes nothing is settled by its answer, as no newer version will come of it") {
+TEST_CASE("A patch that changes nothing is settled by its answer, because no newer version follows") {
   internal::AttemptLog log;
   log.PatchSent(kNode, {}, kT0);
   SECTION("applied") {
@@ -116,14 +117,14 @@ TEST_CASE("A patch that changes nothing is settled by its answer, as no newer ve
     CHECK(internal::IsSettled(*log.ForNode("u1").patch, kNode));
     CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, kNode) == absl::InfinitePast());
   }
-  SECTION("of another version: the node is read anew, or the patch is repeated after a pause") {
+  SECTION("applied to another version: the node is read again, or the patch is repeated after a pause") {
     log.PatchAnswered("u1", Outcome::kConflict, "409", kT0);
     CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, kNode) > kT0);
     Node newer = kNode;
     newer.resource_version = "11";
     CHECK(internal::NextPatchDue(*log.ForNode("u1").patch, newer) == absl::InfinitePast());
   }
-  SECTION("beside one that may have been applied") {
+  SECTION("after one that may have been applied") {
     log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
     log.PatchSent(kNode, {.unschedulable = true}, kT0);
     log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
@@ -133,7 +134,7 @@ TEST_CASE("A patch that changes nothing is settled by its answer, as no newer ve
   }
 }
 
-TEST_CASE("A call about a device taint rule is repeated after a pause, and at once if the rule was read anew") {
+TEST_CASE("A call about a device taint rule is repeated after a pause, and immediately if the rule was read again") {
   internal::AttemptLog log;
   DeviceCall call{.kind = DeviceCall::Kind::kPatch, .object = {.name = "r", .resource_version = "7"}};
   log.DeviceCallSent("u1", call);
@@ -178,7 +179,7 @@ TEST_CASE("A clock that is set back an hour leaves every retry due within its pa
   CHECK(internal::NextMaintenanceCallDue(attempts.maintenances.at(call.object.name), call) <= now + absl::Seconds(6));
 }
 
-TEST_CASE("What a read settles is forgotten, what it does not is kept") {
+TEST_CASE("The log forgets requests that a read settles, and keeps the rest") {
   internal::AttemptLog log;
   log.PatchSent(kNode, {.unschedulable = true}, kT0);
   log.PodRequestSent("u1", "7", "pod-a", kT0);
@@ -202,7 +203,7 @@ TEST_CASE("What a read settles is forgotten, what it does not is kept") {
     log.NodeRead(newer, nullptr);
     CHECK_FALSE(log.ForNode("u1").patch);
   }
-  SECTION("a pod that went by our request is remembered until a patch has said so") {
+  SECTION("a pod that our request removed is remembered until a patch has recorded it") {
     internal::AttemptLog evicting;
     evicting.PodRequestSent("u1", "7", "pod-a", kT0);
     evicting.PodRequestAnswered("u1", "pod-a", {.outcome = Outcome::kApplied, .answered_at = kT0});
@@ -217,7 +218,7 @@ TEST_CASE("What a read settles is forgotten, what it does not is kept") {
     evicting.NodeRead(kNode, &none);
     CHECK(evicting.ForNode("u1").pods.empty());
   }
-  SECTION("a node that is gone") {
+  SECTION("a node that was deleted") {
     log.KeepOnly({});
     CHECK(log.ForNode("u1").empty());
   }
@@ -257,7 +258,7 @@ TEST_CASE("W1: a label that is lost again and again is due after a pause that gr
   CHECK_FALSE(read(false));
 }
 
-TEST_CASE("W39: the answer to an eviction is recorded as the facade gives it") {
+TEST_CASE("W39: the answer to an eviction is recorded as the facade returns it") {
   internal::AttemptLog log;
   log.PodRequestSent("u1", "11", "p1", kT0);
   const absl::StatusOr<EvictionAnswer> refused =

@@ -31,7 +31,7 @@ class SkewedClock final : public Clock {
 
 using World = CachedWorld;
 
-TEST_CASE("arch-A10: a rollout from the cache ends like one from lists, and reads pods once a node") {
+TEST_CASE("arch-A10: a rollout from the cache ends like one from lists, and reads pods once per node") {
   World world;
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Settle();
@@ -58,7 +58,7 @@ TEST_CASE("arch-A10: requests in parallel keep the budgets, and end in the same 
   CHECK(world.most_in_progress == 4);
 }
 
-TEST_CASE("arch-A10: a node whose patch is not answered holds up no other, and gets no second one") {
+TEST_CASE("arch-A10: a node without an answer to its patch does not block the others, and gets no second patch") {
   World world({.node_count = 4}, /*calls_in_flight=*/8);
   world.policy.max_parallel = 2;
   world.controller->SetPolicy(world.policy);
@@ -101,7 +101,7 @@ TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no call but watches in 
   CHECK(world.controller->status().passes == passes);
 }
 
-TEST_CASE("api-A16, api-A18: broken and expired watches lose nothing") {
+TEST_CASE("api-A16, api-A18: broken and expired watches lose no changes") {
   World world({.node_count = 4});
   // The sleeps of all threads add up on a FakeClock, so no deadline must pass while watches wait to start again.
   world.policy.deadlines = {.pod_restart = absl::InfiniteDuration(), .validation = absl::InfiniteDuration()};
@@ -126,7 +126,7 @@ TEST_CASE("api-A16, api-A18: broken and expired watches lose nothing") {
   CHECK(world.most_in_progress <= 2);
 }
 
-TEST_CASE("A node that is deleted in the middle is forgotten, and its slot is free") {
+TEST_CASE("A node that is deleted in the middle is forgotten, and its slot becomes free") {
   World world({.node_count = 3});
   world.policy.max_parallel = 1;
   world.controller->SetPolicy(world.policy);
@@ -140,7 +140,7 @@ TEST_CASE("A node that is deleted in the middle is forgotten, and its slot is fr
   CHECK(world.cluster->nodes().size() == 2);
 }
 
-TEST_CASE("arch-A10: Explain and Everything know what a pass did not repeat") {
+TEST_CASE("arch-A10: Explain and Everything include what a pass did not repeat") {
   World world({.node_count = 4});
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Settle();
@@ -153,7 +153,7 @@ TEST_CASE("arch-A10: Explain and Everything know what a pass did not repeat") {
   CHECK_FALSE(world.engine->Explain("nobody"));
 }
 
-TEST_CASE("A controller without a policy does nothing, and one with errors is patient") {
+TEST_CASE("A controller does nothing while its policy is missing, and backs off after errors") {
   World world({.node_count = 1});
   UpgradeController idle(*world.engine, world.cache, {});
   CHECK(idle.Step({}) == absl::InfiniteFuture());
@@ -176,7 +176,7 @@ TEST_CASE("A controller without a policy does nothing, and one with errors is pa
   CHECK(idle.Healthy().ok());
 }
 
-TEST_CASE("A controller without a policy waits, and does not turn in place") {
+TEST_CASE("A controller without a policy waits, and does not loop without a pause") {
   World world({.node_count = 1});
   UpgradeController idle(*world.engine, world.cache, {});
   idle.Notify();
@@ -187,7 +187,7 @@ TEST_CASE("A controller without a policy waits, and does not turn in place") {
   CHECK(idle.status().passes == 1);
 }
 
-TEST_CASE("A loop that steps several controllers hears of whatever one of them would wake up for") {
+TEST_CASE("A loop that steps several controllers is woken by everything that would wake one of them") {
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   int told = 0;
   UpgradeController controller(*world.engine, world.cache, {.on_change = [&] { ++told; }});
@@ -212,7 +212,7 @@ TEST_CASE("A loop that steps several controllers hears of whatever one of them w
   CHECK(told > 0);
 }
 
-TEST_CASE("A corrected policy is tried at once") {
+TEST_CASE("A corrected policy is applied immediately") {
   World world({.node_count = 1});
   UpgradeController controller(*world.engine, world.cache, {});
   controller.SetPolicy({.auto_upgrade = true, .max_parallel = -1});
@@ -330,7 +330,7 @@ TEST_CASE("dep-F4: a leader that comes back to a node past its deadline fails an
   CHECK(world.Count(Operation::kDeletePod) == (deletes ? 1 : 0));
 }
 
-TEST_CASE("arch-A11: nothing is decided by a cache that cannot follow the cluster") {
+TEST_CASE("arch-A11: decisions stop while a cache cannot follow the cluster") {
   World world({.node_count = 2}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.cache->Turn({});
   REQUIRE(world.engine->Reconcile({}, world.policy).ok());
@@ -346,7 +346,7 @@ TEST_CASE("arch-A11: nothing is decided by a cache that cannot follow the cluste
   CHECK(world.engine->Reconcile({}, world.policy).ok());
 }
 
-TEST_CASE("A cluster that is set back to an earlier state is upgraded from there") {
+TEST_CASE("A cluster that is restored to an earlier state is upgraded from there") {
   World world({}, /*calls_in_flight=*/1, /*with_threads=*/false);
   if (GENERATE(false, true)) {
     // Grants from the lost time are for versions that recur only much later, and must not keep their slots.
@@ -378,7 +378,7 @@ TEST_CASE("A cluster that is set back to an earlier state is upgraded from there
   }
 }
 
-TEST_CASE("A second engine on the same cache begins with everything") {
+TEST_CASE("A second engine on the same cache starts with everything") {
   World world({.node_count = 3}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.cache->Turn({});
   REQUIRE(world.engine->Reconcile({}, world.policy)->plan.totals.total == 3);
@@ -388,7 +388,7 @@ TEST_CASE("A second engine on the same cache begins with everything") {
   CHECK(world.engine->Reconcile({}, world.policy)->plan.totals.total == 3);
 }
 
-TEST_CASE("A callback that failed is asked again, though nothing changes") {
+TEST_CASE("A callback that failed is called again, even if nothing changes") {
   int asked = 0;
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.uses_driver = [&](const CallContext&, const Pod&) -> absl::StatusOr<bool> {
@@ -408,7 +408,7 @@ TEST_CASE("A callback that failed is asked again, though nothing changes") {
   CHECK(asked >= 3);
 }
 
-TEST_CASE("T7: whether a restart is enough is asked again when the DaemonSet wants another revision") {
+TEST_CASE("T7: the restart check runs again when the DaemonSet has another target revision") {
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.restart_only = [](const CallContext&, const Pod&, const ControllerRevision&,
                           const ControllerRevision&) -> absl::StatusOr<bool> { return true; };
@@ -432,7 +432,7 @@ TEST_CASE("T7: whether a restart is enough is asked again when the DaemonSet wan
   CHECK(pass->plan.nodes[0].to() == UpgradeState::kPodRestartRequired);
 }
 
-TEST_CASE("W40: of 200 rollouts with watches that lag, nodes restart only in those whose revisions say so") {
+TEST_CASE("W40: of 200 rollouts with watches that lag, nodes restart only in those whose revisions allow it") {
   constexpr int kRollouts = 10;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SeededRandom random(seed);
@@ -478,7 +478,7 @@ TEST_CASE("W40: of 200 rollouts with watches that lag, nodes restart only in tho
   }
 }
 
-TEST_CASE("A cache that does not follow the driver is no cache for its engine") {
+TEST_CASE("An engine refuses a cache that does not follow its driver") {
   World world({.node_count = 1});
   EngineOptions options{
       .snapshot = {.ns = "elsewhere", .driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}})},
@@ -487,7 +487,7 @@ TEST_CASE("A cache that does not follow the driver is no cache for its engine") 
         absl::InvalidArgumentError("engine options: the cache does not follow the driver in namespace elsewhere"));
 }
 
-TEST_CASE("A controller that leads again begins with a pass, whatever it was going to wait for") {
+TEST_CASE("A controller that leads again starts with a pass, whatever it was waiting for") {
   World world({.node_count = 1});
   const auto replica = [&](std::string identity) -> std::shared_ptr<LeaderElection> {
     return *LeaderElection::Create(

@@ -14,7 +14,7 @@ namespace {
 
 using World = CachedWorld;
 
-TEST_CASE("arch-A10: nodes go by their pods from the watch, for one list of all pods and no request a node more") {
+TEST_CASE("arch-A10: nodes get their pods from the watch, with one list of all pods and no further request per node") {
   World world({.node_count = 12, .workload = ""}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.ledger = AdmissionLedgerOptions{.ns = "ops", .name = "ledger"};
   world.controller.reset();
@@ -52,7 +52,7 @@ TEST_CASE("arch-A10: nodes go by their pods from the watch, for one list of all 
   CHECK(world.Count(Operation::kListPods) == 1 + names.size());
 }
 
-TEST_CASE("arch-A11: a list of pods that is not answered holds up no other node") {
+TEST_CASE("arch-A11: a list of pods without an answer does not block other nodes") {
   World world({.node_count = 3}, /*calls_in_flight=*/8);
   world.policy.max_parallel = 3;
   world.controller->SetPolicy(world.policy);
@@ -93,7 +93,7 @@ TEST_CASE("A node whose pods are being read gets no patch before they are known"
   CHECK(world.Count(Operation::kPatchNode) == 1);
 }
 
-TEST_CASE("A list of pods that a cordon has overtaken is made again at once, and is no finding") {
+TEST_CASE("A list of pods that a cordon has overtaken is repeated immediately, and is not a finding") {
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   const std::string node = world.fleet.node_names[0];
   const auto cordon = [&](bool unschedulable) {
@@ -115,7 +115,7 @@ TEST_CASE("A list of pods that a cordon has overtaken is made again at once, and
   for (const Finding& finding : pass->plan.findings) CHECK(finding.code != FindingCode::kReadFailed);
 }
 
-TEST_CASE("No list that a pass causes is waited for longer than call_timeout") {
+TEST_CASE("No list that a pass causes is awaited for longer than call_timeout") {
   World world({.node_count = 2}, /*calls_in_flight=*/1, /*with_threads=*/false);
   const absl::Time begin = world.clock->Now();
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
@@ -129,7 +129,7 @@ TEST_CASE("No list that a pass causes is waited for longer than call_timeout") {
   CHECK(world.line->latest_deadline() == begin + ExecutorOptions{}.call_timeout);
 }
 
-TEST_CASE("arch-A11: pods that come after the cordon are evicted, those of a lagging watch too") {
+TEST_CASE("arch-A11: pods that arrive after the cordon are evicted, even if the watch lags") {
   World world({.node_count = 1});
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Settle();
@@ -144,7 +144,7 @@ TEST_CASE("arch-A11: pods that come after the cordon are evicted, those of a lag
   CHECK_FALSE(world.cluster->pod("team-a", "late"));
 }
 
-TEST_CASE("arch-A11: pods that come while the driver starts are evicted before it is replaced once more") {
+TEST_CASE("arch-A11: pods that arrive while the driver starts are evicted before it is replaced once more") {
   // The next driver pod is seen together with the end of the previous one, while the node's other pods are known.
   const testing::PodBehavior at_once{.start_delay = absl::Seconds(20), .stop_delay = absl::ZeroDuration()};
   World world({.node_count = 6, .driver_behavior = at_once, .workload = ""}, /*calls_in_flight=*/1,
@@ -187,7 +187,7 @@ TEST_CASE("arch-A11: pods that come while the driver starts are evicted before i
   CHECK(restarted_under_pods.empty());
 }
 
-TEST_CASE("arch-A9: a refused eviction keeps its pace while the pods of its node are not known for a moment") {
+TEST_CASE("arch-A9: a refused eviction keeps its pace while the pods of its node are briefly unknown") {
   World world({.node_count = 1});
   world.cluster->AddDisruptionBudget({.ns = "team-a", .name = "web", .min_available = 1});
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
@@ -232,7 +232,7 @@ bool HasReadFailed(const Plan& plan) {
                      [](const Finding& finding) { return finding.code == FindingCode::kReadFailed; });
 }
 
-TEST_CASE("The pause after a list of pods that has failed begins when it failed, not when it was sent") {
+TEST_CASE("The pause after a failed list of pods starts when it failed, not when it was sent") {
   World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   FailOneList(world);
   world.line->after_list = [&] { world.clock->Advance(absl::Seconds(30)); };

@@ -10,21 +10,21 @@
 namespace driverupgrade {
 namespace {
 
-TEST_CASE("a sleep of no length ends at once") {
+TEST_CASE("a sleep without a length returns immediately") {
   const std::shared_ptr<Clock> clock = SystemClock();
   CHECK(clock->SleepFor(absl::ZeroDuration(), {}));
   CHECK(clock->SleepFor(absl::Seconds(-1), {}));
   CHECK(clock->SleepFor(-absl::InfiniteDuration(), {}));
 }
 
-TEST_CASE("a sleep lasts as long as asked") {
+TEST_CASE("a sleep lasts as long as requested") {
   const std::shared_ptr<Clock> clock = SystemClock();
   const auto begin = std::chrono::steady_clock::now();
   CHECK(clock->SleepFor(absl::Milliseconds(20), {}));
   CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(20));
 }
 
-TEST_CASE("a stop ends even an infinite sleep, whether it comes before or during it") {
+TEST_CASE("a stop ends even an infinite sleep, whether it is requested before or during it") {
   const std::shared_ptr<Clock> clock = SystemClock();
   std::stop_source source;
   std::jthread stopper([&source] { source.request_stop(); });
@@ -33,7 +33,7 @@ TEST_CASE("a stop ends even an infinite sleep, whether it comes before or during
   CHECK_FALSE(clock->SleepFor(absl::ZeroDuration(), source.get_token()));
 }
 
-TEST_CASE("the time of the machine does not stand still") {
+TEST_CASE("the machine's clock does not stand still") {
   const std::shared_ptr<Clock> clock = SystemClock();
   const absl::Time before = clock->Now();
   CHECK(clock->SleepFor(absl::Milliseconds(2), {}));

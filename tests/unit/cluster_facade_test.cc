@@ -136,7 +136,7 @@ TEST_CASE("An operation is a write unless it gets, lists or watches") {
   }
 }
 
-TEST_CASE("an operation that a facade lacks is unimplemented, also through a decorator, and named") {
+TEST_CASE("an operation that a facade lacks is unimplemented, even through a decorator, and named") {
   ForwardingFacade decorated(std::make_shared<EmptyFacade>());
   const std::vector<absl::Status> answers = CallAll(decorated);
   REQUIRE(answers.size() == static_cast<std::size_t>(Operation::kRecordEvent) + 1);
@@ -158,7 +158,7 @@ TEST_CASE("W39: the error for a facade without Events names the option that swit
         "the cluster facade does not implement get lease");
 }
 
-TEST_CASE("a decorator passes parameters and context on") {
+TEST_CASE("a decorator forwards parameters and context") {
   const auto recorder = std::make_shared<RecordingFacade>();
   ForwardingFacade decorated(recorder);
   CHECK(decorated.Supports(Operation::kGetNode));
@@ -176,7 +176,7 @@ TEST_CASE("a decorator that counts overrides one hook for all operations") {
   CHECK(counting.writes() == 2);
 }
 
-TEST_CASE("a decorator that refuses makes no call, and never passes for an answer") {
+TEST_CASE("a decorator that refuses makes no call, and its refusal never looks like an answer") {
   const auto recorder = std::make_shared<RecordingFacade>();
   RefusingFacade refusing(recorder, absl::PermissionDeniedError("no"));
   CHECK(absl::IsPermissionDenied(refusing.GetNode({}, {.name = "n1"}).status()));
@@ -186,14 +186,14 @@ TEST_CASE("a decorator that refuses makes no call, and never passes for an answe
   CHECK(absl::IsInternal(silent.GetNode({}, {.name = "n1"}).status()));
 }
 
-TEST_CASE("a decorator may make the call with another context") {
+TEST_CASE("a decorator may make the call with a different context") {
   const auto recorder = std::make_shared<RecordingFacade>();
   HastyFacade hasty(recorder);
   CHECK(hasty.GetNode({}, {.name = "n1"}).ok());
   CHECK(recorder->deadline == absl::FromUnixSeconds(9));
 }
 
-TEST_CASE("only an answer that excludes a change says that a write was not applied") {
+TEST_CASE("only an answer that excludes a change reports that a write was not applied") {
   const std::set<absl::StatusCode> not_applied = {
       absl::StatusCode::kNotFound,         absl::StatusCode::kAlreadyExists,   absl::StatusCode::kInvalidArgument,
       absl::StatusCode::kPermissionDenied, absl::StatusCode::kUnauthenticated, absl::StatusCode::kResourceExhausted,
@@ -206,7 +206,7 @@ TEST_CASE("only an answer that excludes a change says that a write was not appli
   }
 }
 
-TEST_CASE("every answer to an eviction has a text of its own") {
+TEST_CASE("every answer to an eviction has its own text") {
   std::set<std::string> texts;
   for (int refusal = 0; refusal <= static_cast<int>(Refusal::kOther); ++refusal) {
     texts.emplace(ToString(EvictionAnswer{.refusal = static_cast<Refusal>(refusal)}));

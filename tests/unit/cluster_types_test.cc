@@ -20,7 +20,7 @@ TEST_CASE("a pod reference prints as namespace and name") {
   CHECK(PodRef{.ns = "gpu-operator", .name = "driver-x", .uid = "1"}.ToString() == "gpu-operator/driver-x");
 }
 
-TEST_CASE("a pod is finished when its phase says so") {
+TEST_CASE("a pod is finished if its phase says so") {
   CHECK(IsFinished({.phase = PodPhase::kSucceeded}));
   CHECK(IsFinished({.phase = PodPhase::kFailed}));
   CHECK_FALSE(IsFinished({.phase = PodPhase::kRunning}));
@@ -28,7 +28,7 @@ TEST_CASE("a pod is finished when its phase says so") {
   CHECK_FALSE(IsFinished({.phase = PodPhase::kUnknown}));
 }
 
-TEST_CASE("the controller is the first owner that says it is") {
+TEST_CASE("the controller is the first owner that is marked as such") {
   CHECK(ControllerOf({}) == nullptr);
   CHECK(ControllerOf({.owners = {Owner("apps/v1", "ReplicaSet", false)}}) == nullptr);
   const Pod pod{.owners = {Owner("v1", "ConfigMap", false), Owner("batch/v1", "Job", true)}};

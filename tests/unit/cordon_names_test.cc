@@ -26,13 +26,13 @@ TEST_CASE("dep-F7: a driver's name is its domain and its driver") {
   }
 }
 
-TEST_CASE("dep-F7: names are a set, however a hand has written it") {
+TEST_CASE("dep-F7: names form a set, however an administrator has written it") {
   CHECK(internal::CordonNames(testing::NodeBuilder("n1").Build()).empty());
   CHECK(internal::CordonNames(NodeWith(" a/b ,, c/d,a/b, ")) == Names{"a/b", "c/d"});
   CHECK(internal::Spell(Names{"c/d", "a/b"}) == "a/b,c/d");
 }
 
-TEST_CASE("dep-F7: a name counts as long as its driver's upgrade is under way") {
+TEST_CASE("dep-F7: a name counts as long as its driver's upgrade is in progress") {
   const struct {
     StringMap labels;
     bool live;
@@ -54,7 +54,7 @@ TEST_CASE("dep-F7: a name counts as long as its driver's upgrade is under way") 
   }
 }
 
-TEST_CASE("dep-F8: who keeps no names, as the Go library, is known by its state label") {
+TEST_CASE("dep-F8: a driver that writes no names, like the Go library, is known by its state label") {
   const Node node = NodeWith("nvidia.com/gpu", {{"nvidia.com/gpu-driver-upgrade-state", "drain-required"},
                                                 {"nvidia.com/ofed-driver-upgrade-state", "drain-required"},
                                                 {"example.com/x-driver-upgrade-state", "upgrade-done"},
@@ -64,7 +64,7 @@ TEST_CASE("dep-F8: who keeps no names, as the Go library, is known by its state 
   CHECK(drivers[0].Name() == "nvidia.com/ofed");
 }
 
-TEST_CASE("W1: a driver whose label is missing is live on a cordoned node with a timer of its own") {
+TEST_CASE("W1: a driver without a label is live on a cordoned node with its own timer") {
   Node node{.annotations = {{std::string(kCordonedByAnnotation), "nvidia.com/gpu,nvidia.com/ofed"}},
             .unschedulable = true};
   CHECK(internal::LiveCordonNames(node, "nvidia.com/gpu").empty());
@@ -74,7 +74,7 @@ TEST_CASE("W1: a driver whose label is missing is live on a cordoned node with a
   CHECK(internal::LiveCordonNames(node, "nvidia.com/gpu").empty());
 }
 
-TEST_CASE("W2: a cordon that another program claims is known by the annotation of that program") {
+TEST_CASE("W2: a cordon of another program is recognized by the annotation of that program") {
   Node node{.annotations = {{std::string(internal::kForeignCordonMarks.front().key), "true"}}, .unschedulable = true};
   CHECK(internal::ForeignCordonOwner(node) == "NVIDIA's driver manager");
   node.unschedulable = false;

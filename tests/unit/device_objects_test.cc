@@ -48,7 +48,7 @@ TEST_CASE("A node has the rules that it owns, the claims of its pool, and its sl
   CHECK(objects.On("n1", {"other.example.com"}).value() == NodeDevices{});
 }
 
-TEST_CASE("Nothing is known of devices until every kind has been read, and a failure says why") {
+TEST_CASE("Devices are unknown until every kind has been read, and a failure gives the reason") {
   DeviceObjects objects;
   objects.Keep(kGpu);
   CHECK(objects.On("n1", kGpu).status() == absl::UnavailableError("DeviceTaintRules: has not been read yet"));
@@ -61,7 +61,7 @@ TEST_CASE("Nothing is known of devices until every kind has been read, and a fai
   CHECK(objects.On("n1", kGpu).value().claims.size() == 1);
 }
 
-TEST_CASE("A change before the first list is ignored: one object must not pass for all of its kind") {
+TEST_CASE("A change before the first list is ignored: one object must not count as the full list of its kind") {
   DeviceObjects objects;
   objects.Keep(kGpu);
   CHECK(objects.Changed(ClaimOn("a", "n1")).empty());
@@ -82,13 +82,13 @@ TEST_CASE("A claim that moves from node to node changes both, and one that is fr
   CHECK(objects.Listed<ResourceClaim>({ClaimOn("c", "n2")}).empty());
 }
 
-TEST_CASE("An object that a later list lacks is gone") {
+TEST_CASE("An object that a later list lacks is removed") {
   DeviceObjects objects = Listed();
   CHECK(objects.Listed<DeviceTaintRule>({RuleOn("r2", "n2")}) == ChangedNodes{"n1"});
   CHECK(objects.On("n1", kGpu).value().rules.empty());
 }
 
-TEST_CASE("Objects of other drivers, and of no node, are not kept") {
+TEST_CASE("Objects of other drivers, and objects without a node, are not kept") {
   DeviceObjects objects = Listed();
   CHECK(objects.Changed(ClaimOn("x", "n1", "dra.net")).empty());
   CHECK(objects.Changed(SliceOn("network", "")).empty());
@@ -98,7 +98,7 @@ TEST_CASE("Objects of other drivers, and of no node, are not kept") {
   CHECK(objects.On("n1", {"gpu.nvidia.com", "dra.net"}).value().claims.size() == 2);
 }
 
-TEST_CASE("A rule that an administrator made for all drivers of a pool is the node's") {
+TEST_CASE("A rule that an administrator created for all drivers of a pool belongs to the node") {
   DeviceObjects objects = Listed();
   const DeviceTaintRule rule{.name = "by-hand", .pool = "n1", .effect = DeviceTaintEffect::kNoSchedule};
   CHECK(objects.Changed(rule) == ChangedNodes{"n1"});
@@ -119,7 +119,7 @@ TEST_CASE("Engines of different drivers share the objects") {
   CHECK(objects.On("n2", {"dra.net"}).value().claims == std::vector{both});
 }
 
-TEST_CASE("An object that cannot be read is its node's, or may be any node's if it names none") {
+TEST_CASE("An object that cannot be read belongs to its node, or possibly to any node if it names none") {
   DeviceObjects objects = Listed();
   DeviceTaintRule rule = RuleOn("r1", "n1");
   rule.unreadable = "spec.taint.effect: expected the effect of a device taint, got \"Later\"";

@@ -15,7 +15,7 @@ std::string ErrorOf(const std::string& domain, const std::string& driver) {
   return std::string(identity.status().message());
 }
 
-TEST_CASE("the keys of the GPU driver are those of the Go library") {
+TEST_CASE("the keys of the GPU driver equal the keys of the Go library") {
   const absl::StatusOr<DriverIdentity> gpu = DriverIdentity::Create("nvidia.com", "gpu");
   REQUIRE(gpu.ok());
   CHECK(gpu->domain() == "nvidia.com");
@@ -44,7 +44,7 @@ TEST_CASE("the keys that the Go library does not know share its prefix") {
   CHECK(ofed->EventReason() == "OFEDDriverUpgrade");
 }
 
-TEST_CASE("identities are equal when domain and driver are") {
+TEST_CASE("identities are equal if domain and driver are") {
   const DriverIdentity gpu = *DriverIdentity::Create("nvidia.com", "gpu");
   CHECK(gpu == *DriverIdentity::Create("nvidia.com", "gpu"));
   CHECK_FALSE(gpu == *DriverIdentity::Create("nvidia.com", "ofed"));

@@ -33,7 +33,7 @@ int Written(EventCorrelator& correlator, int count, absl::Duration apart = absl:
   return written;
 }
 
-TEST_CASE("api-A48: an Event that is new goes out as it is") {
+TEST_CASE("api-A48: a new Event is written unchanged") {
   EventCorrelator correlator;
   CHECK(correlator.Correlate(Warning("blocked")) == Warning("blocked"));
 }
@@ -48,7 +48,7 @@ TEST_CASE("api-A48: an Event that repeats is counted, under its first time and m
   }
 }
 
-TEST_CASE("api-A48: only what is equal in everything else is counted together") {
+TEST_CASE("api-A48: only Events that are equal in everything else are counted together") {
   EventCorrelator correlator;
   (void)correlator.Correlate(Warning("blocked"));
   struct Row {
@@ -68,7 +68,7 @@ TEST_CASE("api-A48: only what is equal in everything else is counted together") 
   }
 }
 
-TEST_CASE("api-A48: of ten different messages the tenth and what is new after it become one Event") {
+TEST_CASE("api-A48: of ten different messages the tenth and all later ones become one Event") {
   EventCorrelator correlator;
   for (int i = 1; i <= 9; ++i)
     CHECK(correlator.Correlate(Warning(fmt::format("{}", i)))->message == fmt::format("{}", i));
@@ -84,7 +84,7 @@ TEST_CASE("api-A48: of ten different messages the tenth and what is new after it
   CHECK(correlator.Correlate(Warning("12", kBegin + absl::Seconds(1202)))->message == "12");
 }
 
-TEST_CASE("api-A48: the limit of different messages is of one object, type and reason") {
+TEST_CASE("api-A48: the limit of different messages applies to one object, type and reason") {
   EventCorrelator correlator;
   for (int i = 0; i < 9; ++i) (void)correlator.Correlate(Warning(fmt::format("{}", i)));
   RecordEventParams other = Warning("of another object");
@@ -113,7 +113,7 @@ TEST_CASE("api-A48: one Event every 300 s is never dropped") {
   CHECK(Written(correlator, 200, absl::Seconds(300)) == 200);
 }
 
-TEST_CASE("api-A48: a clock that is set back gives no share, and does not stop the next") {
+TEST_CASE("api-A48: a clock that is set back adds no allowance, and does not block the next Event") {
   EventCorrelator correlator;
   CHECK(Written(correlator, 26) == 25);
   const absl::Time before = kBegin - absl::Hours(1000);
@@ -121,7 +121,7 @@ TEST_CASE("api-A48: a clock that is set back gives no share, and does not stop t
   CHECK(correlator.Correlate(Warning("x", before + absl::Seconds(300))).has_value());
 }
 
-TEST_CASE("api-A48: only so much is remembered, and what was used last is") {
+TEST_CASE("api-A48: the memory is limited, and keeps the entries that were used last") {
   EventCorrelator correlator(EventLimits{.remembered_max = 2});
   const auto on = [](std::string node) {
     RecordEventParams event = Warning("blocked");
@@ -133,7 +133,7 @@ TEST_CASE("api-A48: only so much is remembered, and what was used last is") {
   CHECK_FALSE(correlator.Correlate(on("b"))->series.has_value());
 }
 
-TEST_CASE("A map of limited size drops what was used longest ago") {
+TEST_CASE("A map of limited size drops the entries that were used longest ago") {
   LruMap<int> map(2);
   map.Use("a") = 1;
   CHECK(map.Use("b", 2) == 2);

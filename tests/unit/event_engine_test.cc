@@ -69,7 +69,7 @@ struct World {
   }
 };
 
-TEST_CASE("api-A48: a budget that blocks for hours is one Event, which is there for as long as it blocks") {
+TEST_CASE("api-A48: a budget that blocks for hours is one Event, which exists as long as it blocks") {
   World world(GENERATE(false, true));
   world.AddBudget();
   world.Run(absl::Hours(2) + absl::Minutes(5));
@@ -93,9 +93,7 @@ TEST_CASE("api-A48: a budget that blocks for hours is one Event, which is there 
   CHECK(world.Warnings()[0].series->count == 6);
 }
 
-TEST_CASE(
-    "api-A48: what stands for hours though nothing moves is told again, by an engine that comes when it has said it "
-    "would") {
+TEST_CASE("api-A48: a wait of hours without changes is reported again, by an engine that runs when it has announced") {
   World world(GENERATE(false, true));
   world.policy.drain->timeout = absl::Seconds(10);
   world.AddBudget();
@@ -120,7 +118,7 @@ TEST_CASE(
   CHECK(world.clock->Now() - failed->time <= absl::Minutes(31));
 }
 
-TEST_CASE("A node that is not blocked any more is told of when it is blocked again") {
+TEST_CASE("A node that was blocked and became free is reported when it is blocked again") {
   World world(GENERATE(false, true));
   world.AddBudget();
   world.Run(absl::Minutes(2));
@@ -140,7 +138,7 @@ TEST_CASE("A node that is not blocked any more is told of when it is blocked aga
   CHECK(world.Warnings()[0].series->count == 2);
 }
 
-TEST_CASE("A hook that fails is one Event on the node, and nobody is asked to wait for it") {
+TEST_CASE("A hook that fails is one Event on the node, and its gate has no further Event") {
   World world(GENERATE(false, true), {},
               [](const CallContext&, const Pod&) -> absl::StatusOr<bool> { return absl::InternalError("boom"); });
   world.Run(absl::Minutes(4));
@@ -150,7 +148,7 @@ TEST_CASE("A hook that fails is one Event on the node, and nobody is asked to wa
   CHECK_FALSE(warnings[0].series);
 }
 
-TEST_CASE("A patch that the API server refuses is counted, at the pace at which it is tried") {
+TEST_CASE("A patch that the API server refuses is counted at the pace of its attempts") {
   World world(GENERATE(false, true));
   world.cluster->SetFaultHooks(
       [](const testing::Call& call) -> std::optional<absl::Status> {
@@ -167,7 +165,7 @@ TEST_CASE("A patch that the API server refuses is counted, at the pace at which 
   CHECK(world.cluster->events().size() <= 37);
 }
 
-TEST_CASE("Events about transitions and about findings are switched each by itself") {
+TEST_CASE("Events about transitions and Events about findings have separate switches") {
   struct Row {
     ExecutorOptions options;
     bool transitions, findings;

@@ -57,7 +57,7 @@ class SlowNode final : public ForwardingFacade {
   bool other_recorded_ = false;
 };
 
-TEST_CASE("The Events of a node are written in order, and a slow one holds up no other node") {
+TEST_CASE("The Events of a node are written in order, and a slow one does not block other nodes") {
   auto clock = std::make_shared<FakeClock>();
   auto cluster = std::make_shared<FakeCluster>(clock);
   EventWriter writer(std::make_shared<SlowNode>(cluster), clock, absl::Seconds(30), 4);

@@ -43,7 +43,7 @@ struct World {
   std::size_t CountNews(const Plan& plan) { return Follow(plan).size(); }
 };
 
-TEST_CASE("A gate that somebody has to act on is told once, on its node") {
+TEST_CASE("A gate that requires action is reported once, on its node") {
   World world;
   const Plan plan = Changes({Waits("n1", GateReason::kDisruptionBudget, "shop/web: refused by disruption budget web")});
   CHECK(world.Follow(plan) ==
@@ -58,7 +58,7 @@ TEST_CASE("A gate that somebody has to act on is told once, on its node") {
   CHECK(world.CountNews(Changes({})) == 0);
 }
 
-TEST_CASE("Which gates are told: those that are not waits by intent, and have no finding of their own") {
+TEST_CASE("Gates are reported unless they are intended waits or have their own finding") {
   World world;
   for (const GateTraits& gate : kGates) {
     const GateReason reason = gate.reason;
@@ -71,7 +71,7 @@ TEST_CASE("Which gates are told: those that are not waits by intent, and have no
   }
 }
 
-TEST_CASE("A gate is told again when it has changed, and when it comes back") {
+TEST_CASE("A gate is reported again when it has changed, and when it returns") {
   World world;
   const Plan blocked = Changes({Waits("n1", GateReason::kDisruptionBudget)});
   CHECK(world.CountNews(blocked) == 1);
@@ -85,7 +85,7 @@ TEST_CASE("A gate is told again when it has changed, and when it comes back") {
   CHECK(world.CountNews(blocked) == 1);
 }
 
-TEST_CASE("A plan that tells all gates each time makes no news of it") {
+TEST_CASE("A plan that repeats all gates each time causes no new Events") {
   World world;
   const Plan plan{.gates = {Waits("n1", GateReason::kDisruptionBudget), Waits("n2", GateReason::kFailed)}};
   CHECK(world.CountNews(plan) == 2);
@@ -95,7 +95,7 @@ TEST_CASE("A plan that tells all gates each time makes no news of it") {
   }
 }
 
-TEST_CASE("What a plan repeats half an hour after it was told is told again") {
+TEST_CASE("A plan that repeats a gate or finding after half an hour is reported again") {
   World world;
   const Plan plan{.gates = {Waits("n1", GateReason::kFailed)},
                   .findings = {{.code = FindingCode::kHookFailed, .node = "n1", .message = "boom"}}};
@@ -110,7 +110,7 @@ TEST_CASE("What a plan repeats half an hour after it was told is told again") {
   CHECK(world.CountNews(plan) == 2);
 }
 
-TEST_CASE("A finding is told while it is new, on its node or on the operator's own pod") {
+TEST_CASE("A finding is reported while it is new, on its node or on the operator's own pod") {
   World world;
   const Finding hook{.code = FindingCode::kHookFailed, .node = "n1", .message = "pod filter for shop/web: boom"};
   const Finding strategy{.code = FindingCode::kUpdateStrategy, .message = "DaemonSet drivers/gpu is not OnDelete"};
@@ -133,14 +133,14 @@ TEST_CASE("A finding is told while it is new, on its node or on the operator's o
             .empty());
 }
 
-TEST_CASE("A finding that nobody has to act on is for information") {
+TEST_CASE("A finding that requires no action is informational") {
   World world;
   const auto news = world.Follow({.findings = {{.code = FindingCode::kPodLeftAlone, .node = "n1", .message = "x"}}});
   REQUIRE(news.size() == 1);
   CHECK(news[0].type == EventType::kNormal);
 }
 
-TEST_CASE("A message is no longer than an Event may have it") {
+TEST_CASE("A message is no longer than the limit of an Event") {
   World world;
   const auto news = world.Follow(Changes({Waits("n1", GateReason::kFailed, std::string(5'000, 'x'))}));
   REQUIRE(news.size() == 1);
@@ -161,7 +161,7 @@ struct Refused {
   }
 };
 
-TEST_CASE("§5.5: a refused patch is a Warning in the words of the Go library") {
+TEST_CASE("§5.5: a refused patch is a Warning with the text of the Go library") {
   Refused world;
   world.plan = {.node = "n1",
                 .uid = "u1",
@@ -180,7 +180,7 @@ TEST_CASE("§5.5: a refused patch is a Warning in the words of the Go library") 
   CHECK(world.Send(forbidden)->message == "Failed to update node annotation to a=null: nodes \"n1\" is forbidden");
 }
 
-TEST_CASE("A refused deletion is told on its pod") {
+TEST_CASE("A refused deletion is reported on its pod") {
   Refused world;
   const PodRef pod{"drivers", "gpu-7", "u-7"};
   world.plan = {.node = "n1", .uid = "u1", .remove = {pod}};
@@ -190,7 +190,7 @@ TEST_CASE("A refused deletion is told on its pod") {
   CHECK(event->message == "Failed to delete the pod for the driver upgrade, no");
 }
 
-TEST_CASE("What may go well the next time has no Event of its own") {
+TEST_CASE("A failure that may succeed the next time has no Event of its own") {
   Refused world;
   world.plan = {.node = "n1", .uid = "u1", .resource_version = "7", .patch = PatchNodeParams{.unschedulable = true}};
   CHECK_FALSE(world.Send(absl::AbortedError("409")));
@@ -198,7 +198,7 @@ TEST_CASE("What may go well the next time has no Event of its own") {
   CHECK_FALSE(world.Send(absl::ResourceExhaustedError("429")));
 }
 
-TEST_CASE("A gate that has opened is not told of again, however much later") {
+TEST_CASE("A gate that has opened is not reported again, however much later") {
   World world;
   REQUIRE(world.CountNews(Changes({Waits("n1", GateReason::kDisruptionBudget)})) == 1);
   REQUIRE(world.events.NextReminder());
@@ -208,7 +208,7 @@ TEST_CASE("A gate that has opened is not told of again, however much later") {
   CHECK(world.CountNews(Changes({})) == 0);
 }
 
-TEST_CASE("W1: a label that is taken away again and again takes one Event per node and hour") {
+TEST_CASE("W1: a label that is removed again and again causes one Event per node and hour") {
   World world;
   const auto taken = [](int times) {
     return Plan{.findings = {{.code = FindingCode::kLabelTakenAway, .node = "n1", .message = std::to_string(times)}}};

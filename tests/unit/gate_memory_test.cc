@@ -21,7 +21,7 @@ int Count(const GateMemory& memory, GateReason reason) {
   return found == memory.counts().end() ? -1 : found->second;
 }
 
-TEST_CASE("A plan with all gates ends those it does not have") {
+TEST_CASE("A plan with all gates ends the gates that it lacks") {
   GateMemory memory;
   const Plan both{.gates = {Waits("n1", GateReason::kMaxParallel), Waits("n2", GateReason::kMaxParallel)}};
   CHECK(memory.Follow(both).size() == 2);
@@ -33,7 +33,7 @@ TEST_CASE("A plan with all gates ends those it does not have") {
   CHECK(Count(memory, GateReason::kFailed) == 1);
 }
 
-TEST_CASE("A plan with the changed gates ends only those it says are over") {
+TEST_CASE("A plan with the changed gates ends only the gates that it lists as ended") {
   GateMemory memory;
   memory.Follow(Changes({Waits("n1", GateReason::kMaxParallel), Waits("n2", GateReason::kMaxParallel)}));
   CHECK(memory.Follow(Changes({})).empty());
@@ -45,7 +45,7 @@ TEST_CASE("A plan with the changed gates ends only those it says are over") {
   CHECK(memory.Follow(Changes({Waits("n2", GateReason::kMaxParallel)})).size() == 1);  // again
 }
 
-TEST_CASE("Of a plan that nobody was told, what the next one does not repeat is told with it") {
+TEST_CASE("Gates of a plan that was not reported are carried over to the next plan unless it repeats them") {
   const Plan untold = Changes({Waits("n1", GateReason::kPodsUnknown), Waits("n4", GateReason::kJobs)}, {"n2", "n3"});
   Plan plan = Changes({Waits("n2", GateReason::kFailed)}, {"n1"});
   CarryGates(untold, plan);

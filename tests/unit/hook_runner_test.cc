@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-TEST_CASE("A callback runs off the caller's thread, and its answer comes back") {
+TEST_CASE("A callback runs on a separate thread, and its result is returned") {
   HookRunner hooks(absl::Minutes(2));
   const std::thread::id caller = std::this_thread::get_id();
   CHECK(*hooks.Run({}, "the filter", [&](const CallContext&) { return std::this_thread::get_id() != caller; }));
@@ -41,7 +41,7 @@ struct HangingCall {
   }
 };
 
-TEST_CASE("A callback that overruns is left behind and asked to stop, and the rest of the round fails at once") {
+TEST_CASE("A callback that overruns is abandoned and asked to stop, and the rest of the round fails immediately") {
   HookRunner hooks(absl::Milliseconds(1));
   std::promise<void> release;
   const HangingCall hanging{release.get_future().share()};
@@ -53,7 +53,7 @@ TEST_CASE("A callback that overruns is left behind and asked to stop, and the re
   CHECK(hanging.stop_asked->get_future().get());
 }
 
-TEST_CASE("The callbacks of a round have no more time together than one of them has alone") {
+TEST_CASE("The callbacks of a round together have no more time than one callback alone") {
   // By this clock each call takes half a minute.
   absl::Time now = absl::UnixEpoch();
   HookRunner hooks(absl::Minutes(2), [&now] { return now += absl::Seconds(30); });
@@ -65,7 +65,7 @@ TEST_CASE("The callbacks of a round have no more time together than one of them 
   CHECK(run().ok());
 }
 
-TEST_CASE("Callbacks that never return do not take more and more threads") {
+TEST_CASE("Callbacks that never return do not use more and more threads") {
   std::promise<void> release;
   const std::shared_future<void> released = release.get_future().share();
   HookRunner hooks(absl::Milliseconds(1));
@@ -79,7 +79,7 @@ TEST_CASE("Callbacks that never return do not take more and more threads") {
   release.set_value();
 }
 
-TEST_CASE("A stop of the engine ends the wait for a callback that has begun") {
+TEST_CASE("A stop of the engine ends the wait for a running callback") {
   std::promise<void> release;
   HookRunner hooks(absl::Hours(1));
   std::stop_source stop;

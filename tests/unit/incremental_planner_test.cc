@@ -94,7 +94,7 @@ TEST_CASE("arch-A10: a rollout over 10,000 nodes judges each a few times, howeve
 }
 
 // Runs under the sanitizers, which would report any data that planners share.
-TEST_CASE("arch-A8: planners in threads of their own share nothing") {
+TEST_CASE("arch-A8: planners on separate threads share nothing") {
   constexpr int kThreads = 4;
   std::array<std::uint64_t, kThreads> judgements = {};
   std::array<int, kThreads> done = {};
@@ -113,7 +113,7 @@ TEST_CASE("arch-A8: planners in threads of their own share nothing") {
   CHECK(std::count(judgements.begin(), judgements.end(), judgements[0]) == kThreads);
 }
 
-TEST_CASE("arch-A10: an Advance that may judge seven nodes comes round all of them, and nobody starts before") {
+TEST_CASE("arch-A10: an Advance that may judge seven nodes eventually covers all nodes, and no node starts before") {
   Fleet whole(50, Parallel(2));
   Fleet pieces(50, Parallel(2));
   constexpr internal::AdvanceLimits kSeven{.judged = 7, .told = 7};
@@ -134,7 +134,7 @@ TEST_CASE("arch-A10: an Advance that may judge seven nodes comes round all of th
   CHECK(pieces.planner.Publish()->Full() == whole.planner.Publish()->Full());
 }
 
-TEST_CASE("arch-A10: what makes all nodes be judged anew in the midst of a round begins another round") {
+TEST_CASE("arch-A10: a change that affects all nodes in the middle of a round starts another round") {
   Fleet fleet(50, Parallel(2));
   static_cast<void>(fleet.planner.Advance(kNow));
   fleet.planner.SetActiveSince(kNow - absl::Hours(1));
@@ -144,7 +144,7 @@ TEST_CASE("arch-A10: what makes all nodes be judged anew in the midst of a round
   CHECK(fleet.planner.Advance(kNow, {.judged = 30}).plan.finished);
 }
 
-TEST_CASE("arch-A10: of nodes that wait for a slot a few are told at a time, and the planner asks to come back") {
+TEST_CASE("arch-A10: nodes that wait for a slot are reported a few at a time, and the planner requests another call") {
   Fleet fleet(50, Parallel(2));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   static_cast<void>(fleet.planner.Advance(kNow));
@@ -165,7 +165,7 @@ TEST_CASE("arch-A10: of nodes that wait for a slot a few are told at a time, and
   CHECK(told.size() == 48);
 }
 
-TEST_CASE("arch-A10: a pass with nothing changed and nothing due judges nothing and tells nothing") {
+TEST_CASE("arch-A10: a pass with nothing changed and nothing due judges and reports nothing") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());
@@ -180,7 +180,7 @@ TEST_CASE("arch-A10: a pass with nothing changed and nothing due judges nothing 
   CHECK(update.ungated.empty());
 }
 
-TEST_CASE("arch-A10: limits that change judge no node but those that start") {
+TEST_CASE("arch-A10: changed limits judge only the nodes that start") {
   UpgradePolicy policy = Parallel(1);
   policy.paused = true;
   policy.failure_policy = FailurePolicy{.max_failures = Count{1}};
@@ -212,7 +212,7 @@ TEST_CASE("arch-A10: limits that change judge no node but those that start") {
   CHECK(fleet.planner.judgements() >= before + 7 + 50);
 }
 
-TEST_CASE("arch-A10: grants that change make their own nodes be judged anew, and no others") {
+TEST_CASE("arch-A10: changed grants judge their own nodes again, and no others") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());
@@ -234,7 +234,7 @@ TEST_CASE("arch-A10: grants that change make their own nodes be judged anew, and
   CHECK(fleet.planner.judgements() == before + 4);
 }
 
-TEST_CASE("arch-A12: a node that is withheld waits, and is judged anew by the next pass") {
+TEST_CASE("arch-A12: a node that is withheld waits, and is judged again by the next pass") {
   Fleet fleet(3, Parallel(1));
   const Plan first = fleet.planner.Advance(kNow).plan;
   REQUIRE(first.nodes.front().needs_grant);
@@ -255,7 +255,7 @@ TEST_CASE("arch-A10: what was planned and not done is planned again") {
   CHECK(fleet.planner.Advance(kNow).plan.nodes == first.nodes);
 }
 
-TEST_CASE("W5: an unscheduled driver pod counts for its node, once, and is named by those that wait") {
+TEST_CASE("W5: an unscheduled driver pod counts for its node, once, and is named by the nodes that wait") {
   UpgradePolicy policy = Parallel(5);
   policy.max_unavailable = Count{2};
   Fleet fleet(4, policy);
@@ -278,7 +278,7 @@ TEST_CASE("W5: an unscheduled driver pod counts for its node, once, and is named
   CHECK(fleet.planner.Advance(kNow).plan.totals.unavailable == 1);
 }
 
-TEST_CASE("arch-A10: a gate is told once, a place in the queue on demand") {
+TEST_CASE("arch-A10: a gate is reported once, and a place in the queue on demand") {
   Fleet fleet(3, Parallel(0));
   PlanUpdate update = fleet.planner.Advance(kNow);
   REQUIRE(update.plan.gates.size() == 3);
@@ -287,7 +287,7 @@ TEST_CASE("arch-A10: a gate is told once, a place in the queue on demand") {
         "maxParallelUpgrades: 0 of 0 slots are taken; place 2 in the queue");
   fleet.Apply(update.plan);
 
-  SECTION("gone: nobody waits any more, and the others have moved up") {
+  SECTION("deleted: its wait has ended, and the others have moved up") {
     fleet.planner.Remove("n00000");
     update = fleet.planner.Advance(kNow);
     CHECK(update.plan.gates.empty());
@@ -310,7 +310,7 @@ TEST_CASE("arch-A10: a gate is told once, a place in the queue on demand") {
   }
 }
 
-TEST_CASE("arch-A10: a gate that got to nobody is told once more, and its end as well") {
+TEST_CASE("arch-A10: a gate that was not delivered is reported once more, and so is its end") {
   Fleet fleet(2, Parallel(1));
   const auto tells = [&] {
     fleet.view("n00001").node.resource_version += "0";
@@ -350,7 +350,7 @@ std::optional<GateReason> Told(const PlanUpdate& update, const std::string& name
   return std::nullopt;
 }
 
-TEST_CASE("ADR 0013: a node whose labels change is in the stage that selects it now") {
+TEST_CASE("ADR 0013: a node whose labels change is in the stage that now selects it") {
   Fleet fleet(3, Canaries());
   const auto label = [&](const std::string& name) {
     fleet.view(name).node.labels["pool"] = "canary";
@@ -365,7 +365,7 @@ TEST_CASE("ADR 0013: a node whose labels change is in the stage that selects it 
   CHECK(Starts(fleet.planner.Advance(kNow), "n00001"));
 }
 
-TEST_CASE("ADR 0013: that a node waits for another reason is told, though the node is as it was") {
+TEST_CASE("ADR 0013: a new reason for a wait is reported, even if the node is unchanged") {
   Fleet fleet(2, Canaries());
   fleet.view("n00000").node.labels["pool"] = "canary";
   fleet.planner.Update(std::make_shared<const NodeView>(fleet.view("n00000")));
@@ -379,7 +379,7 @@ TEST_CASE("ADR 0013: that a node waits for another reason is told, though the no
   CHECK_FALSE(Told(fleet.planner.Advance(kNow), "n00001"));
 }
 
-TEST_CASE("ADR 0013: of a group that starts together none starts where one is withheld") {
+TEST_CASE("ADR 0013: if one node of a group that starts together is withheld, none of them starts") {
   UpgradePolicy racks = Parallel(10);
   racks.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack", .mode = GroupMode::kTogether}};
   Fleet fleet(3, racks);
@@ -416,7 +416,7 @@ TEST_CASE("A node that waits again before the next round has no gate until then"
   CHECK_FALSE(fleet.planner.Publish()->Explain("n00001"));
 }
 
-TEST_CASE("A verdict does not stand at a time from before it was made") {
+TEST_CASE("A verdict is not used for a time before it was made") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);
   REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());

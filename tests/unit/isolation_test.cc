@@ -180,7 +180,7 @@ TEST_CASE("A-2: a node whose devices cannot be isolated is cordoned with Auto, a
   }
 }
 
-TEST_CASE("A-1: a node that is cordoned already stays so") {
+TEST_CASE("A-1: a node that is already cordoned stays cordoned") {
   DeviceNode node("upgrade-required");
   node.Cordoned();
   const Verdict verdict = node.Judge(/*admitted=*/true);
@@ -223,7 +223,7 @@ TEST_CASE("A-4 to A-6: a rule is created without effect, gets its effect once it
     CHECK(verdict.gate->not_before == kNow + absl::Seconds(1));
     CHECK(Path(verdict.plan).empty());
   }
-  SECTION("the clock of the API server is behind, and the answer has just come") {
+  SECTION("the clock of the API server is behind, and the answer has just arrived") {
     node.Ruled(DeviceTaintEffect::kNoSchedule, absl::Minutes(5));
     node.view.attempts.devices[node.rule().name] = {.outcome = Outcome::kApplied, .answered_at = kNow};
     CHECK(node.Judge().gate->not_before == kNow + absl::Seconds(10));
@@ -252,7 +252,7 @@ TEST_CASE("A-7: claims that are allocated although the taint has settled lead to
     CHECK(node.After(verdict).unschedulable);
     CHECK(Contains(verdict.findings.at(0).message, "4 claims were allocated"));
   }
-  SECTION("three: they are evicted like any others") {
+  SECTION("three: they are evicted like all others") {
     node.view.devices->claims.pop_back();
     const Verdict verdict = node.Judge();
     CHECK_FALSE(node.After(verdict).unschedulable);
@@ -263,7 +263,7 @@ TEST_CASE("A-7: claims that are allocated although the taint has settled lead to
 TEST_CASE("A-9: pods with devices are evicted, and all others stay") {
   auto node = Settled("pod-deletion-required").Held(WebPod().Build()).WithCpuPod();
   CHECK(Evicted(node.Judge()) == "team-a/web");
-  SECTION("the node goes on once they are gone") {
+  SECTION("the node continues once they have terminated") {
     node.view.pods = {CpuPod()};
     node.view.devices->claims.clear();
     const Verdict verdict = node.Judge();
@@ -272,7 +272,7 @@ TEST_CASE("A-9: pods with devices are evicted, and all others stay") {
   }
 }
 
-TEST_CASE("A-9: a pod that is not bound yet is waited for, and evicted if it came too late") {
+TEST_CASE("A-9: a pod that is not bound yet is awaited, and evicted if it was bound too late") {
   const Pod pending = WebPod("pending").Build();
   const bool is_late = GENERATE(false, true);
   auto node = Settled("pod-deletion-required").WithCpuPod();
@@ -299,14 +299,14 @@ TEST_CASE(
     CHECK(Evicted(verdict) == "team-a/web");
     CHECK(verdict.plan.remove.empty());
   }
-  SECTION("it waits for the plugin") {
+  SECTION("it waits for the kubelet plugin") {
     const Verdict verdict = node.Held(WebPod().Pending().Build()).Judge();
     CHECK(Evicted(verdict).empty());
     CHECK(GateOf(verdict) == "DriverPodNotReady");
   }
 }
 
-TEST_CASE("A-12: the driver counts as proved once its devices are published again") {
+TEST_CASE("A-12: the driver is validated once its devices are published again") {
   struct Row {
     const char* name;
     std::vector<ResourceSlice> slices;
@@ -352,7 +352,7 @@ DeviceNode Ready(std::string_view state) {
   return node;
 }
 
-TEST_CASE("A-13: a node is cordoned for its validation, and its rules go first") {
+TEST_CASE("A-13: a node is cordoned for its validation, and its rules are removed first") {
   auto node = Ready("validation-required");
   node.options.validation_selector = Selector("app=validator");
   node.view.pods->push_back(PodBuilder("drivers", "validator").OnNode("n1").WithLabel("app", "validator").Build());
@@ -388,7 +388,7 @@ TEST_CASE("A-14: a rule loses its effect, and is deleted 5 s later") {
     CHECK(verdict.gate->not_before == kNow + absl::Seconds(1));
   }
   SECTION("in time") { CHECK(Calls(node.Ruled(DeviceTaintEffect::kNone, absl::Seconds(5)).Judge()) == "delete"); }
-  SECTION("the node is done once it is gone") {
+  SECTION("the node is done once the rule is deleted") {
     node.view.devices->rules.clear();
     const Verdict verdict = node.Judge();
     CHECK(Path(verdict.plan) == "upgrade-done");
@@ -396,7 +396,7 @@ TEST_CASE("A-14: a rule loses its effect, and is deleted 5 s later") {
   }
 }
 
-TEST_CASE("A-15: a rule that an upgrade has left behind is removed, and one of others is not touched") {
+TEST_CASE("A-15: a leftover rule of an upgrade is removed, and a rule of another owner is not touched") {
   auto node = Ready("upgrade-done");
   CHECK(Calls(node.Judge()) == "patch None");
   node.rule().key = "example.com/broken";
@@ -430,7 +430,7 @@ TEST_CASE("A-16: a node whose devices are isolated counts as unavailable") {
   CHECK(tally.slots == 1);
 }
 
-TEST_CASE("another client's cordon stays when the devices are given back") {
+TEST_CASE("another client's cordon stays when the devices are released") {
   auto node = Ready("uncordon-required");
   node.view.devices->rules.clear();
   node.Cordoned();
@@ -439,7 +439,7 @@ TEST_CASE("another client's cordon stays when the devices are given back") {
   CHECK(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("a node whose label was removed continues by its mark") {
+TEST_CASE("a node whose label was removed continues from its mark") {
   auto node = Settled("");
   node.Annotated(node.identity.IsolatedDevicesAnnotation(), "8");
   node.Held(WebPod().Build());

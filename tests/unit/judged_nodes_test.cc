@@ -16,7 +16,7 @@ std::shared_ptr<const JudgedNode> Judged(const std::string& name, int done) {
   return node;
 }
 
-TEST_CASE("arch-A10: what was shared does not change any more") {
+TEST_CASE("arch-A10: a shared view no longer changes") {
   JudgedNodes nodes;
   nodes.Put(Judged("n1", 0));
   nodes.Put(Judged("n2", 0));

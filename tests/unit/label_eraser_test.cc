@@ -72,7 +72,7 @@ TEST_CASE("W1: a driver that never becomes ready stops at one node next to an er
   CHECK(world.Count(Operation::kDeletePod) == 1);
 }
 
-TEST_CASE("W1, W41: a rollout ends next to an eraser of labels, within its budget, and no node stays cordoned") {
+TEST_CASE("W1, W41: a rollout finishes next to an eraser of labels, within its budget, and no node stays cordoned") {
   ErasedWorld world(6);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.Run(absl::Minutes(10));

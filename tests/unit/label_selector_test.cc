@@ -72,7 +72,7 @@ struct ErrorRow {
   std::string error;
 };
 
-TEST_CASE("selectors that Kubernetes refuses are refused with the place") {
+TEST_CASE("selectors that Kubernetes refuses are refused with the position") {
   const ErrorRow row = GENERATE(values<ErrorRow>({
       // S5.
       {"x=a||y=b", "character 3: value \"a||y\""},
@@ -148,7 +148,7 @@ struct MatchRow {
   bool expected;
 };
 
-TEST_CASE("what selectors match") {
+TEST_CASE("selectors match the expected labels") {
   const MatchRow row = GENERATE(values<MatchRow>({
       {"", {}, true},
       {"", {{"a", "1"}}, true},
@@ -200,7 +200,7 @@ TEST_CASE("the empty selector selects everything and is the default") {
   CHECK_FALSE(LabelSelector::Parse("a")->empty());
 }
 
-TEST_CASE("nothing is selected by the selector of nothing, nor by its text") {
+TEST_CASE("the selector of nothing and its text match no labels") {
   const LabelSelector nothing = LabelSelector::Nothing();
   CHECK_FALSE(nothing.empty());
   CHECK_FALSE(nothing.Matches({}));
@@ -231,7 +231,7 @@ TEST_CASE("requirements are kept sorted, their values without duplicates") {
   CHECK(selector->ToString() == "a notin (1,2),z");
 }
 
-TEST_CASE("And selects what both select") {
+TEST_CASE("And selects what both selectors select") {
   const LabelSelector web = *LabelSelector::Parse("app=web");
   const LabelSelector not_skipped = *LabelSelector::Parse("skip!=true");
   CHECK(web.And(not_skipped).ToString() == "app=web,skip!=true");
@@ -248,7 +248,7 @@ struct RequirementRow {
   std::string error;
 };
 
-TEST_CASE("a requirement is refused by the number and the form of its values") {
+TEST_CASE("a requirement is refused if the number or the form of its values is wrong") {
   const RequirementRow row = GENERATE(values<RequirementRow>({
       {"in without a value", {.key = "k", .op = Operator::kIn}, "operator in needs a value"},
       {"notin without a value", {.key = "k", .op = Operator::kNotIn}, "operator notin needs a value"},

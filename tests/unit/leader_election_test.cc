@@ -121,7 +121,7 @@ TEST_CASE("api-A56: options that cannot keep two leaders apart are refused") {
   CHECK(LeaderElection::Create(facade, good).status().code() == absl::StatusCode::kUnimplemented);
 }
 
-TEST_CASE("api-A59: a lease is created, renewed with its history kept, and taken over with one transition more") {
+TEST_CASE("api-A59: a lease is created, renewed with its history kept, and taken over with one more transition") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   const absl::Time start = a.clock->Now();
@@ -155,7 +155,7 @@ TEST_CASE("api-A59: a lease is created, renewed with its history kept, and taken
   CHECK(a.election->terms() == 1);
 }
 
-TEST_CASE("api-A58: a lease that changes is alive, whatever its times say, one that does not change runs out") {
+TEST_CASE("api-A58: a lease that changes is alive, whatever its times are, and one that does not change expires") {
   ObjectServer<Lease> server;
   Lease foreign{.ns = "ops", .name = "driver", .holder = "x", .duration = absl::Seconds(30)};
   foreign.renew_time = FakeClock::DefaultStart() - absl::Hours(24);
@@ -173,7 +173,7 @@ TEST_CASE("api-A58: a lease that changes is alive, whatever its times say, one t
   CHECK(taken <= absl::Seconds(30) + absl::Seconds(4.4));
 }
 
-TEST_CASE("A released or never held lease is free at once (api-A59, api-A61)") {
+TEST_CASE("A released or never acquired lease is free immediately (api-A59, api-A61)") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -232,7 +232,7 @@ TEST_CASE("A crashed leader is replaced within lease_duration + 2.2 retry period
   }
 }
 
-TEST_CASE("API server down: 9 s are survived, at 10 s leadership ends, and it is taken up again") {
+TEST_CASE("API server down: 9 s are survived, at 10 s leadership ends, and it is acquired again") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.Run(absl::Seconds(30));
@@ -266,7 +266,7 @@ TEST_CASE("API server down: 9 s are survived, at 10 s leadership ends, and it is
   }
 }
 
-TEST_CASE("A write whose outcome is not known makes neither a leader nor a loser") {
+TEST_CASE("A write with an unknown outcome neither gains nor loses leadership") {
   const Fault fault = GENERATE(Fault::kLostBefore, Fault::kLostAfter, Fault::kConflictAfter);
   ObjectServer<Lease> server;
   Replica a(server, "a");
@@ -292,7 +292,7 @@ TEST_CASE("A write whose outcome is not known makes neither a leader nor a loser
   }
 }
 
-TEST_CASE("What hinders an attempt is told, and a renewal that is refused ends like any other") {
+TEST_CASE("A failed attempt is reported, and a renewal that is refused ends leadership like any other") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.facade->faults = {Fault::kRefused};
@@ -301,7 +301,7 @@ TEST_CASE("What hinders an attempt is told, and a renewal that is refused ends l
   CHECK_FALSE(a.election->IsLeader());
 }
 
-TEST_CASE("What a leader announces stands on its Lease from its next write on, without a request more") {
+TEST_CASE("An announcement of a leader is on its Lease from its next write on, without a further request") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.election->Announce("policy", "1");
@@ -320,7 +320,7 @@ TEST_CASE("What a leader announces stands on its Lease from its next write on, w
   CHECK(a.election->terms() == 1);
 }
 
-TEST_CASE("A new leader overwrites what the one before has announced with the write by which it takes over") {
+TEST_CASE("A new leader overwrites the announcement of its predecessor with the write by which it takes over") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -336,7 +336,7 @@ TEST_CASE("A new leader overwrites what the one before has announced with the wr
   CHECK((server.object()->annotations == StringMap{{"policy", "of b"}} || server.object()->annotations.empty()));
 }
 
-TEST_CASE("What is announced never costs the lead: what is too long, or is refused, is left out") {
+TEST_CASE("An announcement never costs the leadership: if it is too long, or is refused, it is left out") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   SECTION("too long") {
@@ -344,7 +344,7 @@ TEST_CASE("What is announced never costs the lead: what is too long, or is refus
     a.Run(absl::Minutes(1));
     CHECK(server.object()->annotations.empty());
   }
-  SECTION("too long together with what is there") {
+  SECTION("too long together with existing annotations") {
     a.election->Step({});
     Lease noted = *server.object();
     noted.annotations["note"] = std::string(std::size_t{255} << 10, 'x');
@@ -353,13 +353,13 @@ TEST_CASE("What is announced never costs the lead: what is too long, or is refus
     a.Run(absl::Minutes(1));
     CHECK(server.object()->annotations.size() == 1);
   }
-  SECTION("refused from the beginning") {
+  SECTION("refused from the start") {
     a.facade->dislikes_annotations = true;
     a.election->Announce("policy", "1");
     a.Run(absl::Minutes(1));
     CHECK(server.object()->annotations.empty());
   }
-  SECTION("refused later, and accepted again when it is another one") {
+  SECTION("refused later, and accepted again when it has changed") {
     a.Run(absl::Seconds(5));
     a.facade->dislikes_annotations = true;
     a.election->Announce("policy", "1");
@@ -375,14 +375,14 @@ TEST_CASE("What is announced never costs the lead: what is too long, or is refus
   CHECK(a.election->status().ok());
 }
 
-TEST_CASE("A renewal counts from before it was sent") {
+TEST_CASE("A renewal counts from the time before it was sent") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   a.facade->before_answer = [&] { a.clock->Advance(absl::Seconds(4)); };
   const absl::Time sent = a.clock->Now();
   a.election->Step({});
   CHECK(a.election->LeadsUntil() == sent + absl::Seconds(10));
-  SECTION("and an answer that comes too late makes no leader") {
+  SECTION("and an answer that arrives too late does not make a leader") {
     a.facade->before_answer = [&] { a.clock->Advance(absl::Seconds(10)); };
     a.clock->Advance(absl::Seconds(2));
     a.election->Step({});
@@ -391,7 +391,7 @@ TEST_CASE("A renewal counts from before it was sent") {
   }
 }
 
-TEST_CASE("A clock that jumps forwards ends leadership early and starts none early") {
+TEST_CASE("A clock that jumps forwards ends leadership early and never starts it early") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -413,7 +413,7 @@ TEST_CASE("A clock that jumps forwards ends leadership early and starts none ear
   }
 }
 
-TEST_CASE("A clock that is turned back ends leadership until a renewal, and delays a candidate") {
+TEST_CASE("A clock that is set back ends leadership until a renewal, and delays a candidate") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -459,8 +459,7 @@ TEST_CASE("A replica that was stopped reads before it acts") {
   CHECK(server.object()->holder == "a");
 }
 
-TEST_CASE(
-    "A lease that was deleted lasts as long as it would have for those who saw it, and its holder makes it anew") {
+TEST_CASE("A deleted lease lasts as long as it would have for replicas that saw it, and its holder creates it again") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -481,7 +480,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Candidates spread their attempts, the same in every run") {
+TEST_CASE("Candidates spread their attempts, identically in every run") {
   ObjectServer<Lease> server;
   (void)server.Create({.ns = "ops", .name = "driver", .holder = "x", .duration = absl::Hours(1)});
   std::set<absl::Duration> waits;
@@ -498,7 +497,7 @@ TEST_CASE("Candidates spread their attempts, the same in every run") {
   CHECK(waits.size() > 40);
 }
 
-TEST_CASE("A duration that makes no sense is replaced by our own") {
+TEST_CASE("An invalid duration is replaced by our own") {
   ObjectServer<Lease> server;
   (void)server.Create({.ns = "ops", .name = "driver", .holder = "x"});
   Replica b(server, "b");

@@ -306,7 +306,7 @@ TEST_CASE("I1: an engine on lists and one on a cache that both lead keep the bud
   CHECK(result.started > 300);
 }
 
-TEST_CASE("I1: without the ledger they do not") { CHECK(Play({.ledger = false}, 100).failures > 0); }
+TEST_CASE("I1: without the ledger the engines exceed the budgets") { CHECK(Play({.ledger = false}, 100).failures > 0); }
 
 }  // namespace
 }  // namespace driverupgrade::tests

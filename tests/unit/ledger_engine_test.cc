@@ -146,7 +146,7 @@ std::vector<std::string> Findings(const Plan& plan) {
   return messages;
 }
 
-TEST_CASE("arch-A12: a slot is granted before the node is started, once a pass, and given back") {
+TEST_CASE("arch-A12: a slot is granted before the node starts, once per pass, and returned") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   std::vector<Operation> order;
   world.cluster->SetFaultHooks(
@@ -182,7 +182,7 @@ TEST_CASE("arch-A12: a slot is granted before the node is started, once a pass, 
   if (world.cache) CHECK(world.cluster->journal().size() == calls);
 }
 
-TEST_CASE("Without a ledger nobody asks for a ConfigMap") {
+TEST_CASE("A ConfigMap is requested only with a ledger") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.ledger.reset();
   world.RunUntilDone();
@@ -203,17 +203,17 @@ TEST_CASE("A crash between grant and patch: the next engine uses the grant, befo
   world.RunUntilDone();
 }
 
-TEST_CASE("A grant of a node that does not start holds a slot and counts as unavailable until the node changes") {
+TEST_CASE("A grant of a node that does not start takes a slot and counts as unavailable until the node changes") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   if (GENERATE(true, false)) {
     world.policy.max_parallel.reset();
     world.policy.max_unavailable = Count{1};
   }
   std::string node = "node-3";
-  SECTION("one that is not to be upgraded now") {
+  SECTION("a node that must not be upgraded now") {
     world.cluster->EditNode(node, [](Node& edited) { edited.labels[Gpu().SkipUpgradeLabel()] = "true"; });
   }
-  SECTION("one that has neither driver pod nor label") {
+  SECTION("a node that has neither driver pod nor label") {
     node = "other";
     world.cluster->AddNode(testing::NodeBuilder(node).Build());
   }
@@ -229,7 +229,7 @@ TEST_CASE("A grant of a node that does not start holds a slot and counts as unav
   CHECK(world.Stored() == next);
 }
 
-TEST_CASE("The grant of a node that is deleted is given back") {
+TEST_CASE("The grant of a node that is deleted is returned") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.Pass();
   REQUIRE(world.IsBusy("node-1"));
@@ -242,10 +242,10 @@ TEST_CASE("The grant of a node that is deleted is given back") {
   if (world.cache) CHECK(world.Calls(Operation::kListNodes) == lists);
 }
 
-TEST_CASE("A cache that has never had a node is not believed that it is gone, but a list is, now and then") {
+TEST_CASE("A node that is missing from the cache is not considered deleted, but a periodic list decides") {
   World world(Reads::kCache);
   world.Store("nobody 5\n");
-  SECTION("it is gone") {
+  SECTION("it was deleted") {
     world.Pass();
     CHECK(world.Calls(Operation::kListNodes) == 1);
     CHECK(world.IsBusy("node-1"));
@@ -292,7 +292,7 @@ TEST_CASE("A conflict of the patch renews the grant") {
   CHECK(world.Writes() == 2);
 }
 
-TEST_CASE("While the ledger cannot be used nobody is started, the rest goes on, and people are told") {
+TEST_CASE("While the ledger is unusable no node starts, other work continues, and a finding reports it") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.policy.max_parallel = 2;
   world.Store("");
@@ -336,7 +336,7 @@ TEST_CASE("While the ledger cannot be used nobody is started, the rest goes on, 
   world.RunUntilDone();
 }
 
-TEST_CASE("Nodes that are in progress go on while the ledger fails") {
+TEST_CASE("Nodes in progress continue while the ledger fails") {
   World world(GENERATE(Reads::kLists, Reads::kCache), 1);
   world.Pass();
   REQUIRE(world.IsBusy("node-1"));
@@ -346,7 +346,7 @@ TEST_CASE("Nodes that are in progress go on while the ledger fails") {
   CHECK(world.Calls(Operation::kGetConfigMap) < 10);
 }
 
-TEST_CASE("A full ledger holds the rest back, and garbage in it is told") {
+TEST_CASE("A full ledger holds the rest back, and garbage in it is reported") {
   World world(GENERATE(Reads::kLists, Reads::kCache));
   world.policy.max_parallel.reset();
   world.ledger->grants_max = 1;
@@ -362,7 +362,7 @@ TEST_CASE("A full ledger holds the rest back, and garbage in it is told") {
   world.RunUntilDone();
 }
 
-TEST_CASE("Nodes for which a full ledger has no room are not judged in each pass") {
+TEST_CASE("Nodes that do not fit into a full ledger are not judged in each pass") {
   World world(Reads::kCache, 9);
   world.policy.max_parallel.reset();
   world.ledger->grants_max = 2;
@@ -378,7 +378,7 @@ TEST_CASE("Nodes for which a full ledger has no room are not judged in each pass
   world.RunUntilDone();
 }
 
-TEST_CASE("Groups that start together take room in the ledger as a whole") {
+TEST_CASE("Groups that start together take space in the ledger as a whole") {
   World world(Reads::kCache, 6);
   world.policy.max_parallel.reset();
   world.policy.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack"}};
@@ -398,7 +398,7 @@ TEST_CASE("Groups that start together take room in the ledger as a whole") {
   world.RunUntilDone();
 }
 
-TEST_CASE("A group of more nodes than may have a grant says so, and others go on") {
+TEST_CASE("A group of more nodes than the ledger can grant reports that, and other nodes continue") {
   World world(Reads::kCache, 3);
   world.policy.max_parallel.reset();
   world.policy.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack"}};
@@ -414,7 +414,7 @@ TEST_CASE("A group of more nodes than may have a grant says so, and others go on
   CHECK(GateOf(plan, "node-1")->gate.detail.find("2 nodes start together, 1 may have a grant") != std::string::npos);
 }
 
-TEST_CASE("Of nodes that start together none starts while the pods of another are being read") {
+TEST_CASE("If the pods of one node are being read, none of the nodes that start together with it starts") {
   World world(Reads::kCache, 3);
   world.policy.max_parallel.reset();
   world.policy.rollout = RolloutPolicy{.order = {{.by = OrderBy::kFewestPods}}, .groups = NodeGroups{.by = "rack"}};
@@ -510,7 +510,7 @@ TEST_CASE("arch-A11: passes continue while revisions are being listed, and nodes
   CHECK(world.State("node-1") == "upgrade-done");
 }
 
-TEST_CASE("An administrator's node asks for no slot and needs no grant") {
+TEST_CASE("An administrator's node requests no slot and needs no grant") {
   World world(GENERATE(Reads::kLists, Reads::kCache), 1);
   world.cluster->Cordon("node-1");
   world.RunUntilDone();
@@ -527,7 +527,7 @@ TEST_CASE("Options of a ledger that cannot work are refused with the engine's") 
   CHECK(absl::IsUnimplemented(UpgradeEngine::Create(Gpu(), world.cluster, options).status()));
 }
 
-TEST_CASE("A cluster that was set back is asked for its grants before anything is granted") {
+TEST_CASE("After a restore of the cluster its grants are read before anything is granted") {
   World world(Reads::kCache);
   world.cluster->BackUp();
   world.Pass();
@@ -552,7 +552,7 @@ TEST_CASE("A cluster that was set back is asked for its grants before anything i
   CHECK(asked.front() == Operation::kGetConfigMap);
 }
 
-TEST_CASE("In a cluster that was set back the rollout goes on from the record that is there") {
+TEST_CASE("After a restore of the cluster the rollout continues from the record in it") {
   World world(Reads::kCache);
   world.policy.max_parallel.reset();
   world.cluster->EditNode("node-1", [](Node& node) { node.labels["pool"] = "canary"; });

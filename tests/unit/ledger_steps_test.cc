@@ -54,7 +54,7 @@ TEST_CASE("A node starts once its grant and the record are stored, and not while
   steps.Take(Stored("1", "u 5\n", "R"), kNow);
   CHECK(Starts(steps, PlanOf("5"), kNow));
   CHECK(steps.Next() == nullptr);
-  SECTION("the answer serves one plan") {
+  SECTION("one answer serves one plan") {
     CHECK_FALSE(Starts(steps, PlanOf("5"), kNow));
     CHECK(std::holds_alternative<GetConfigMapParams>(*steps.Next()));
   }
@@ -107,7 +107,7 @@ TEST_CASE("The answer to a request from before the cluster was restored is ignor
   CHECK(steps.record() == "Q");
 }
 
-TEST_CASE("A list of nodes from before the cluster was restored takes no grant away") {
+TEST_CASE("A list of nodes from before the cluster was restored removes no grant") {
   LedgerSteps steps = Confirmed();
   const auto is_managed = [](const std::string&) { return true; };
   steps.Standing(is_managed, kNow);
@@ -121,7 +121,7 @@ TEST_CASE("A list of nodes from before the cluster was restored takes no grant a
   CHECK_FALSE(steps.Standing(is_managed, kNow).contains("u"));
 }
 
-TEST_CASE("A node missing from a list holds no grant, and gets its grant back with the list that has it again") {
+TEST_CASE("A node missing from a list has no grant, and gets it back with the list that contains the node again") {
   LedgerSteps steps = Made();
   steps.Begin(kNow);
   steps.Take(Stored("1", "u 5\n", ""), kNow);

@@ -24,7 +24,7 @@ Plan Waiting(GateReason reason, std::string detail) {
                      .gate = {.reason = reason, .detail = std::move(detail)}}}};
 }
 
-TEST_CASE("defect-D32: a node that waits is logged when it begins to wait, not at each pass") {
+TEST_CASE("defect-D32: a node that waits is logged when its wait starts, not at each pass") {
   LoggedLines log;
   CHECK(log.After(Waiting(GateReason::kPodsTerminating, "team-a/web: terminating")) ==
         std::vector<std::string>{"level=info msg=\"node waits\" driver=nvidia.com/gpu node=n1 state=drain-required "
@@ -35,7 +35,7 @@ TEST_CASE("defect-D32: a node that waits is logged when it begins to wait, not a
   CHECK(log.After(Waiting(GateReason::kDisruptionBudget, "team-a/db")).size() == 1);
 }
 
-TEST_CASE("A node that goes on waiting is not logged again because a plan tells only what has changed") {
+TEST_CASE("A node that still waits is not logged again because a plan reports only changes") {
   LoggedLines log;
   CHECK(log.After(Waiting(GateReason::kMaxParallel, "place 7 in the queue")).size() == 1);
   CHECK(log.After({.gates_complete = false}).empty());
@@ -49,7 +49,7 @@ TEST_CASE("A node that goes on waiting is not logged again because a plan tells 
   CHECK(log.After(other).size() == 1);
 }
 
-TEST_CASE("A node that is patched waits in its new state once the patch is through, and a line says until when") {
+TEST_CASE("A node that is patched waits in its new state once the patch is applied, and a line shows until when") {
   LoggedLines log;
   Plan plan = Waiting(GateReason::kJobs, "team-a/web");
   plan.gates[0].gate.not_before = absl::UnixEpoch() + absl::Hours(1);
@@ -64,7 +64,7 @@ TEST_CASE("A node that is patched waits in its new state once the patch is throu
   CHECK(log.lines[1].ends_with("until=1970-01-01T01:00:00Z"));
 }
 
-TEST_CASE("A node whose patch did not come through waits as the next plan finds it") {
+TEST_CASE("A node whose patch was not applied waits as the next plan finds it") {
   LoggedLines log;
   Plan plan = Waiting(GateReason::kJobs, "team-a/web");
   plan.nodes.push_back({.node = "n1", .path = {UpgradeState::kWaitForJobsRequired}, .patch = PatchNodeParams{}});
@@ -76,14 +76,14 @@ TEST_CASE("A node whose patch did not come through waits as the next plan finds 
   CHECK(log.After(Waiting(GateReason::kMaxParallel, "place 1")).empty());
 }
 
-TEST_CASE("Evictions of which none was accepted are no pods evicted") {
+TEST_CASE("If no eviction was accepted, the log shows refused evictions") {
   LoggedLines log;
   log.observer->OnNodeApplied({.node = "n1"}, {.node = "n1", .evictions_refused = 2});
   REQUIRE(log.lines.size() == 1);
   CHECK(log.lines[0].find("msg=\"evictions refused\"") != std::string::npos);
 }
 
-TEST_CASE("A finding is logged once, as long as it stays") {
+TEST_CASE("A finding is logged once, as long as it exists") {
   LoggedLines log;
   const Plan plan{.findings = {{.code = FindingCode::kUpdateStrategy, .message = "DaemonSet a/b is not OnDelete"}}};
   CHECK(log.After(plan) ==
@@ -92,7 +92,7 @@ TEST_CASE("A finding is logged once, as long as it stays") {
   CHECK(log.After(plan).empty());
 }
 
-TEST_CASE("A log line has one line, whatever the values are") {
+TEST_CASE("A log entry has one line, whatever the values are") {
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", "x\ny\x1b[31m \"q\" \\"}}}) ==
         R"(level=info msg=m a="x\ny\x1b[31m \"q\" \\")");
   // A C1 control character, and a character that reverses the direction of writing.

@@ -33,7 +33,7 @@ NodeView ViewWith(std::vector<NodeMaintenance> objects) {
   return {.node = {.name = "n1", .uid = "n1-uid"}, .maintenances = std::move(objects)};
 }
 
-TEST_CASE("T34-T36: what a node's NodeMaintenance means for us") {
+TEST_CASE("T34-T36: a node's NodeMaintenance determines the phase of its maintenance") {
   NodeMaintenance deleting = Object("nvidia.gpu-operator", "Ready");
   deleting.deletion_timestamp = kNow;
   NodeMaintenance other_node = Object("nvidia.gpu-operator", "Ready");
@@ -68,10 +68,10 @@ TEST_CASE("T34-T36: what a node's NodeMaintenance means for us") {
   }
 }
 
-TEST_CASE("H14, H15: the request carries what the policy says, and nothing it does not") {
+TEST_CASE("H14, H15: the request contains the policy's settings and nothing else") {
   const internal::MaintenanceRequestor requestor(kOptions);
   UpgradePolicy policy;
-  SECTION("no drain and no jobs: neither is asked for") {
+  SECTION("no drain and no jobs: neither is requested") {
     const MaintenanceCall call = requestor.Request({.name = "n1"}, policy, std::nullopt);
     CHECK(call.kind == Kind::kCreate);
     CHECK(call.object.ToString() == "maintenance/nvidia-operator-n1");
@@ -85,7 +85,7 @@ TEST_CASE("H14, H15: the request carries what the policy says, and nothing it do
     policy.wait_for_completion = WaitForCompletionPolicy{};
     CHECK_FALSE(requestor.Request({.name = "n1"}, policy, std::nullopt).object.wait_for_pod_completion);
   }
-  SECTION("no limit is zero there, and less than a second is not") {
+  SECTION("an unlimited timeout is zero there, and less than a second is not") {
     policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Selector("job=yes")};
     policy.drain = DrainPolicy{.force = true,
                                .delete_empty_dir = true,
@@ -113,7 +113,7 @@ TEST_CASE("H14, H15: the request carries what the policy says, and nothing it do
   }
 }
 
-TEST_CASE("A claim is taken back as it was made: our own object deleted, another's left") {
+TEST_CASE("A claim is released the way it was made: our own object is deleted, another one is left") {
   const internal::MaintenanceRequestor requestor(kOptions);
   CHECK(requestor.Release(Object(), kNow)->kind == Kind::kDelete);
 
@@ -133,7 +133,7 @@ TEST_CASE("A claim is taken back as it was made: our own object deleted, another
   CHECK_FALSE(requestor.Release(Object("nvidia.network-operator"), kNow));
 }
 
-TEST_CASE("M7: a failure is reported once, and only ours is withdrawn") {
+TEST_CASE("M7: a failure is reported once, and only our own report is withdrawn") {
   const internal::MaintenanceRequestor requestor(kOptions);
   const auto report = requestor.ReportFailure(Object("nvidia.network-operator", "Ready"), kNow);
   REQUIRE(report);
@@ -173,7 +173,7 @@ TEST_CASE("Requestor options that the API server would refuse are refused first"
   for (const auto& c : cases) CHECK(Validate(c.options) == absl::InvalidArgumentError(c.error));
 }
 
-TEST_CASE("arch-A9: a call about a NodeMaintenance is paced, but not one about a newer object") {
+TEST_CASE("arch-A9: a call about a NodeMaintenance is paced, but a call about a newer object is not") {
   internal::AttemptLog log;
   const MaintenanceCall call{.kind = Kind::kJoin, .object = Object("nvidia.network-operator")};
   log.MaintenanceCallSent("n1-uid", call);

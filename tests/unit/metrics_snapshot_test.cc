@@ -30,7 +30,7 @@ struct Observed {
 
 NodeGate Waits(std::string node, GateReason reason) { return {.node = std::move(node), .gate = {.reason = reason}}; }
 
-TEST_CASE("A histogram counts each value once, in the first bucket that holds it") {
+TEST_CASE("A histogram counts each value once, in the first bucket that contains it") {
   Histogram histogram{.bounds = {1, 2}};
   for (const double value : {0.5, 1.0, 1.5, 2.5, 100.0}) histogram.Add(value);
   CHECK(histogram.counts == std::vector<std::uint64_t>{2, 1, 2});
@@ -67,7 +67,7 @@ struct Journey {
   }
 };
 
-TEST_CASE("A node's time in a state, and that of its upgrade, count when they are over") {
+TEST_CASE("A node's time in a state, and the time of its upgrade, are counted when they have ended") {
   Journey journey;
   journey.To({UpgradeState::kUpgradeRequired});
   journey.To({UpgradeState::kCordonRequired, UpgradeState::kDrainRequired}, absl::Seconds(60));
@@ -85,12 +85,12 @@ TEST_CASE("A node's time in a state, and that of its upgrade, count when they ar
   CHECK(figures.upgrade_seconds.sum == 111);
 }
 
-TEST_CASE("A node that nobody saw enter its state, or that is another one of its name, has no time in it") {
+TEST_CASE("A node that was not seen entering its state, or that replaced another one of its name, has no time in it") {
   Journey journey;
   journey.state = UpgradeState::kDrainRequired;
   CHECK(journey.To({UpgradeState::kPodRestartRequired}, absl::Hours(1)).state_seconds.empty());
-  SECTION("made anew under its name") { journey.uid = "u2"; }
-  SECTION("its label changed by somebody else") { journey.state = UpgradeState::kValidationRequired; }
+  SECTION("created again under its name") { journey.uid = "u2"; }
+  SECTION("its label changed by another client") { journey.state = UpgradeState::kValidationRequired; }
   const MetricsSnapshot figures = journey.To({UpgradeState::kDone}, absl::Hours(1));
   CHECK(figures.state_seconds.empty());
   CHECK(figures.upgrade_seconds.Count() == 0);
@@ -103,7 +103,7 @@ TEST_CASE("A clock that is turned back gives no negative time") {
   CHECK(figures.state_seconds.at(UpgradeState::kUpgradeRequired).sum == 0);
 }
 
-TEST_CASE("Nodes that are gone without a word are not remembered for ever") {
+TEST_CASE("Nodes that disappear without a report are not remembered indefinitely") {
   internal::NodeTimes times;
   const absl::Time now = absl::UnixEpoch();
   for (int i = 0; i < 5; ++i) {
@@ -119,7 +119,7 @@ TEST_CASE("Nodes that are gone without a word are not remembered for ever") {
   CHECK(in_state("n4") == absl::Seconds(6));
 }
 
-TEST_CASE("Failures are told apart: conflicts, what is not known, what was refused") {
+TEST_CASE("Failures have separate counters for conflicts, unknown outcomes and refusals") {
   struct Row {
     absl::Status status;
     std::uint64_t conflicts;
@@ -139,7 +139,7 @@ TEST_CASE("Failures are told apart: conflicts, what is not known, what was refus
   if (!row.status.ok()) CHECK(figures.node_errors.at(row.status.code()) == 1);
 }
 
-TEST_CASE("Evictions and deleted driver pods add up, those before a failure too") {
+TEST_CASE("Evictions and deleted driver pods add up, including those before a failure") {
   Observed observed;
   observed.After(NodePlan{.node = "n1"}, {.evictions_accepted = 3, .evictions_refused = 1});
   const MetricsSnapshot figures = observed.After(
@@ -149,7 +149,7 @@ TEST_CASE("Evictions and deleted driver pods add up, those before a failure too"
   CHECK(figures.driver_pods_deleted == 1);
 }
 
-TEST_CASE("What nodes wait for is known from plans with all gates, and from plans with the changed ones") {
+TEST_CASE("The wait reasons of nodes are counted from plans with all gates, and from plans with the changed ones") {
   Observed observed;
   const Plan all{.gates = {Waits("n1", GateReason::kMaxParallel), Waits("n2", GateReason::kMaxParallel)}};
   CHECK(observed.After(all).blocked == std::map<GateReason, int>{{GateReason::kMaxParallel, 2}});
@@ -162,7 +162,7 @@ TEST_CASE("What nodes wait for is known from plans with all gates, and from plan
   CHECK(observed.After(Plan{}).blocked.at(GateReason::kMaxParallel) == 0);
 }
 
-TEST_CASE("Findings count as the last plan has them, and those that are gone as none") {
+TEST_CASE("Findings are counted as in the last plan, and ended findings as zero") {
   Observed observed;
   const Finding cordon{.code = FindingCode::kForeignCordon, .node = "n1"};
   observed.After({.findings = {cordon, cordon, {.code = FindingCode::kLedger}}});
@@ -170,7 +170,7 @@ TEST_CASE("Findings count as the last plan has them, and those that are gone as 
         std::map<FindingCode, int>{{FindingCode::kForeignCordon, 1}, {FindingCode::kLedger, 0}});
 }
 
-TEST_CASE("Findings about the configuration count from the last pass that planned, beside those of its plan") {
+TEST_CASE("Findings about the configuration come from the last pass that planned, and add to its plan's findings") {
   Observed observed;
   const Finding nothing{.code = FindingCode::kNothingIsEvicted};
   const Finding ledger{.code = FindingCode::kLedger};
@@ -198,7 +198,7 @@ TEST_CASE("A pass that fails is counted and timed, and a clock that is turned ba
   CHECK_FALSE(figures.auto_upgrade);
 }
 
-TEST_CASE("Figures may be read while nodes are applied") {
+TEST_CASE("Metrics may be read while nodes are applied") {
   Observed observed;
   const NodePlan plan{.node = "n1", .from = UpgradeState::kDrainRequired, .path = {UpgradeState::kPodRestartRequired}};
   std::vector<std::thread> threads;
@@ -213,7 +213,7 @@ TEST_CASE("Figures may be read while nodes are applied") {
             {UpgradeState::kDrainRequired, UpgradeState::kPodRestartRequired}) == 400);
 }
 
-TEST_CASE("A group of observers tells each of them everything, and leaves out those that are none") {
+TEST_CASE("A group of observers forwards everything to each of them, and skips null observers") {
   const auto one = std::make_shared<MetricsObserver>(Gpu());
   const auto other = std::make_shared<MetricsObserver>(Gpu());
   const auto group = MakeObserverGroup({one, nullptr, other});
@@ -265,7 +265,7 @@ struct Rollout {
   }
 };
 
-TEST_CASE("In a whole rollout the figures are those of the engine, by lists and from a cache") {
+TEST_CASE("In a whole rollout the metrics match the engine, by lists and from a cache") {
   const bool cached = GENERATE(false, true);
   CAPTURE(cached);
   Rollout rollout(cached);
@@ -292,7 +292,7 @@ TEST_CASE("In a whole rollout the figures are those of the engine, by lists and 
   CHECK(figures.auto_upgrade);
 }
 
-TEST_CASE("A pass that cannot be made leaves the figures of the last one, and says so") {
+TEST_CASE("A pass that fails keeps the metrics of the last one, and counts an error") {
   Rollout rollout(/*cached=*/false);
   rollout.Pass();
   rollout.policy.max_parallel = -1;

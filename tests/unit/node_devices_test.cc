@@ -92,7 +92,7 @@ TEST_CASE("A view has the rules, claims and slices of its node") {
   CHECK(snapshot.nodes[1]->devices->slices.size() == 1);
 }
 
-TEST_CASE("Nothing of DRA is read unless the options name drivers") {
+TEST_CASE("No objects of DRA are read unless the options name drivers") {
   World world;
   SnapshotOptions options = world.Options();
   options.devices.clear();
@@ -107,7 +107,7 @@ TEST_CASE("Nothing of DRA is read unless the options name drivers") {
   }
 }
 
-TEST_CASE("A-1: a cluster without device taint rules is told apart from one that does not answer") {
+TEST_CASE("A-1: a cluster without device taint rules differs from one that does not respond") {
   World without(DeviceOptions{.served = DeviceOptions::Served::kClaims});
   const ClusterSnapshot none = without.Read();
   CHECK_FALSE(none.nodes[0]->devices);
@@ -125,7 +125,7 @@ TEST_CASE("A-1: a cluster without device taint rules is told apart from one that
   CHECK(broken.Read().nodes[0]->devices);
 }
 
-TEST_CASE("A-4: a node of which nothing is left but a rule of ours is one of the operator's") {
+TEST_CASE("A-4: a node on which only a rule of ours is left is managed by the operator") {
   World world;
   REQUIRE(world.cluster->RemoveDaemonSet(world.fleet.ns, world.fleet.daemon_set));
   for (const char* name : {"ours", "others"}) world.cluster->AddNode(testing::NodeBuilder(name).Build());
@@ -137,7 +137,7 @@ TEST_CASE("A-4: a node of which nothing is left but a rule of ours is one of the
   CHECK(managed == std::vector<std::string>{"ours"});
 }
 
-TEST_CASE("Calls about rules are remembered until the node has no rule of ours, and is not upgraded") {
+TEST_CASE("Calls about rules are remembered until the node has no rule of ours and is not being upgraded") {
   World world;
   const DeviceTaintRule rule = world.Taint(world.fleet.node_names[0], Gpu().KeyPrefix());
   const std::string uid = rule.node_uid;
@@ -180,7 +180,7 @@ TEST_CASE("A cache follows the devices of nodes, and names the nodes that have c
   CHECK(cache->Devices(0, world.fleet.node_names[1]).value().slices.empty());
 }
 
-TEST_CASE("A cache whose scopes name no DRA drivers watches nothing of DRA") {
+TEST_CASE("A cache whose scopes name no DRA drivers does not watch DRA") {
   World world;
   const std::shared_ptr<WatchCache> cache = CacheOf(world, {});
   cache->Turn({});
@@ -189,7 +189,7 @@ TEST_CASE("A cache whose scopes name no DRA drivers watches nothing of DRA") {
   CHECK_FALSE(cache->Devices(0, world.fleet.node_names[0]).ok());
 }
 
-TEST_CASE("A cache of a cluster without device taint rules is synced, and says that there are none") {
+TEST_CASE("A cache of a cluster without device taint rules is synced, and reports that there are no rules") {
   World world(DeviceOptions{.served = DeviceOptions::Served::kClaims});
   const std::shared_ptr<WatchCache> cache = CacheOf(world, {kDriver});
   for (int i = 0; i < 2; ++i) {

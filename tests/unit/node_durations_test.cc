@@ -24,14 +24,14 @@ std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>&
   return durations.took();
 }
 
-TEST_CASE("A node takes from its start to its end") {
+TEST_CASE("The duration of a node is measured from its start to its end") {
   CHECK(Took({{"drain-required", 0}, {"pod-restart-required", 3}, {"upgrade-done", 5}}) ==
         std::vector{absl::Minutes(5)});
   // Another node with the same name has the driver from the beginning.
   CHECK(Took({{"drain-required", 0}, {"upgrade-done", 5}}, "another-uid").empty());
 }
 
-TEST_CASE("A node that has failed says nothing, whether its patch was answered or not") {
+TEST_CASE("A node that has failed has no duration, whether its patch was answered or not") {
   NodeDurations durations;
   const auto note = [&](const char* state, int minutes) {
     const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(NodeUnderTest(state).view.node)};

@@ -52,7 +52,7 @@ NodeMarks AllWritten() {
   return marks;
 }
 
-TEST_CASE("Every mark is read back as it was written, under the key and in the spelling that others rely on") {
+TEST_CASE("Every mark is read back as it was written, under the key and in the spelling that other programs rely on") {
   const Node node = NodeWith(AllWritten());
   CHECK(DecodeMarks(node, Gpu()) == AllWritten());
   CHECK(node.unschedulable);
@@ -72,7 +72,7 @@ TEST_CASE("Every mark is read back as it was written, under the key and in the s
                                       {ours + ".restart-only", "a,b@new"}});
 }
 
-TEST_CASE("A node without marks, and one with another driver's, says nothing") {
+TEST_CASE("A node without marks, and a node with marks of another driver, decodes to no marks") {
   const Node node{.labels = {{"nvidia.com/ofed-driver-upgrade-state", "drain-required"},
                              {"nvidia.com/gpu-driver-upgrade", "x"},
                              {"nvidia.com/gpu-driver-upgrade-state-of-ours", "x"}},
@@ -81,7 +81,7 @@ TEST_CASE("A node without marks, and one with another driver's, says nothing") {
   CHECK(DecodeMarks(node, Gpu()).State() == UpgradeState::kUnknown);
 }
 
-TEST_CASE("A text that makes no sense says nothing, and stays on the node as it is until it is written anew") {
+TEST_CASE("An invalid text decodes to no value, and stays on the node unchanged until it is written again") {
   const DriverIdentity gpu = Gpu();
   const std::string senseless_times[] = {"", "x", "-5", "1.5", "99999999999999999999", "0x10", "1099511627777"};
   std::vector<std::pair<std::string, std::string>> texts = {{gpu.UpgradeRequestedAnnotation(), "TRUE"},
@@ -118,7 +118,7 @@ TEST_CASE("A text that makes no sense says nothing, and stays on the node as it 
   }
 }
 
-TEST_CASE("What is spelled in another way than ours is understood, and stays so until it is written anew") {
+TEST_CASE("A different spelling than ours is understood, and stays unchanged until it is written again") {
   const DriverIdentity gpu = Gpu();
   const Node node = Annotated(gpu.StageAnnotation(), "drain-required@ 5@new");
   const NodeMarks marks = DecodeMarks(node, gpu);
@@ -133,7 +133,7 @@ TEST_CASE("What is spelled in another way than ours is understood, and stays so 
   CHECK(ChangesBetween(marks, after, gpu).annotations.at(gpu.StageAnnotation()) == "drain-required@5@new");
 }
 
-TEST_CASE("Marks by presence count whatever they say") {
+TEST_CASE("Marks by presence count whatever their value is") {
   const DriverIdentity gpu = Gpu();
   for (const std::string text : {"", "true", "false"}) {
     CAPTURE(text);
@@ -146,7 +146,7 @@ TEST_CASE("Marks by presence count whatever they say") {
   CHECK(DecodeMarks(waiting, gpu).safe_load.value().has_value());
 }
 
-TEST_CASE("A mark that is removed is removed from the node, and one that was not there needs no write") {
+TEST_CASE("A mark that is removed is removed from the node, and a missing mark needs no write") {
   const DriverIdentity gpu = Gpu();
   const Node node = Annotated(gpu.FailuresAnnotation(), "garbage");
   const NodeMarks marks = DecodeMarks(node, gpu);
@@ -157,7 +157,7 @@ TEST_CASE("A mark that is removed is removed from the node, and one that was not
         std::map<std::string, std::optional<std::string>>{{gpu.FailuresAnnotation(), std::nullopt}});
 }
 
-TEST_CASE("The state of a label that is no state, and of a node that cannot be read, is not known") {
+TEST_CASE("The state of an invalid label, and of a node that cannot be read, is unknown") {
   const DriverIdentity gpu = Gpu();
   const Node garbage{.labels = {{gpu.StateLabel(), "Upgrade-Done"}}};
   CHECK(DecodeMarks(garbage, gpu).State() == std::nullopt);
@@ -175,7 +175,7 @@ TEST_CASE("T8: a restart covers the revisions that were compared, each as a whol
   CHECK_FALSE((mark.Covers("ab") || mark.Covers("bc,d") || mark.Covers("")));
 }
 
-TEST_CASE("A view that is shared is judged as one made by hand, and a changed copy of it by what it says now") {
+TEST_CASE("A shared view is judged like one built by hand, and a changed copy of it by its new content") {
   NodeUnderTest node("drain-required");
   node.CordonedByUs().StageBegan("drain-required", absl::Seconds(30)).Draining().WithPods({WebPod().Build()});
   const StateMachine machine = node.Machine();
@@ -201,7 +201,7 @@ TEST_CASE("A view that is shared is judged as one made by hand, and a changed co
   CHECK(judge(*ShareView(node.view, Ofed())).plan.from == UpgradeState::kDrainRequired);
 }
 
-TEST_CASE("W1: without a label the other marks of an upgrade in progress tell its state") {
+TEST_CASE("W1: without a label the other marks of an upgrade in progress determine its state") {
   const DriverIdentity gpu = Gpu();
   const std::string cordoned_by(kCordonedByAnnotation);
   const auto state_of = [&](const StringMap& annotations, bool cordoned, bool driver_runs = true) {
@@ -230,7 +230,7 @@ TEST_CASE("W1: without a label the other marks of an upgrade in progress tell it
   CHECK(DecodeMarks(done, gpu).State() == UpgradeState::kDone);
 }
 
-TEST_CASE("Without its marks a node keeps what is not of an upgrade, and the label that skips it") {
+TEST_CASE("Without its marks a node keeps everything outside the upgrade, and the label that skips it") {
   Node node = NodeWith(AllWritten());
   node.labels["pool"] = "canary";
   node.annotations["team"] = "a";

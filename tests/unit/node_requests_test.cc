@@ -49,7 +49,7 @@ int Answer(NodeRequests& requests, const NodeAnswer& answer) {
   return count;
 }
 
-TEST_CASE("arch-A12: a node's requests come one after the other, in the order of its plan") {
+TEST_CASE("arch-A12: a node's requests are sent in sequence, in the order of its plan") {
   NodeRequests requests(Everything());
   std::vector<std::size_t> kinds;
   while (const NodeRequest* request = requests.Next()) {
@@ -69,7 +69,7 @@ TEST_CASE("arch-A12: a node's requests come one after the other, in the order of
   CHECK(requests.outcome().node_after->resource_version == "8");
 }
 
-TEST_CASE("arch-A12: what is not acknowledged drops the rest of the node's requests") {
+TEST_CASE("arch-A12: a request that is not acknowledged drops the rest of the node's requests") {
   const NodeAnswer failed{.status = absl::UnavailableError("503")};
   NodeRequests confirmed(Everything());
   CHECK(Answer<PatchNodeMaintenanceParams>(confirmed, failed) == 1);
@@ -85,7 +85,7 @@ TEST_CASE("arch-A12: what is not acknowledged drops the rest of the node's reque
   CHECK(removed.undeleted() == PodRef{"drivers", "gpu", "u-gpu"});
 }
 
-TEST_CASE("A patch that was surely not sent counts as not applied, so its node takes no slot by it") {
+TEST_CASE("A patch that was certainly not sent counts as not applied, so it gives its node no slot") {
   for (const bool sent : {false, true}) {
     absl::Status failure = absl::UnavailableError("the leader's lease has ended");
     if (!sent) failure.SetPayload(internal::kNotSentPayload, absl::Cord());
@@ -105,7 +105,7 @@ TEST_CASE("A patch that was surely not sent counts as not applied, so its node t
   }
 }
 
-TEST_CASE("An eviction that is refused is an answer, after which the node's requests go on") {
+TEST_CASE("A refused eviction counts as an answer, after which the node's requests continue") {
   NodeRequests requests(Everything());
   const EvictionAnswer refused{.refusal = Refusal::kDisruptionBudget, .budget = "web"};
   CHECK(Answer<EvictPodParams>(requests, {.eviction = refused}) == 6);
@@ -113,7 +113,7 @@ TEST_CASE("An eviction that is refused is an answer, after which the node's requ
   CHECK(requests.outcome().evictions_refused == 1);
 }
 
-TEST_CASE("The log hears what was answered, and when") {
+TEST_CASE("The log receives the answers and their times") {
   const NodePlan plan = Everything();
   NodeRequests requests(plan);
   Answer<DeletePodParams>(requests, {.status = absl::UnavailableError("503")});
@@ -130,7 +130,7 @@ TEST_CASE("The log hears what was answered, and when") {
   CHECK(known.maintenances.empty());
 }
 
-TEST_CASE("Each call about a device taint rule is one request, and the log hears of its answer") {
+TEST_CASE("Each call about a device taint rule is one request, and the log receives its answer") {
   const DeviceTaintRule rule{.name = "r",
                              .uid = "u-r",
                              .resource_version = "4",
@@ -173,7 +173,7 @@ TEST_CASE("The text of a plan shows its calls about device taint rules") {
   CHECK_FALSE(NodePlan{.devices = {call}}.empty());
 }
 
-TEST_CASE("A node is under way from its first request to the end of its last, and the log has its patch before that") {
+TEST_CASE("A node is busy from its first request to the end of its last, and the log has its patch before that") {
   internal::NodesUnderWay under_way;
   internal::AttemptLog log;
   NodeRequests requests = under_way.Begin(Everything(), log, kSent);
@@ -190,7 +190,7 @@ TEST_CASE("A node is under way from its first request to the end of its last, an
   CHECK(log.ForNode("u1").pods.at("u-gpu").outcome == Outcome::kApplied);
 }
 
-TEST_CASE("Transitions are told as Events if their patch was acknowledged, whatever failed after it") {
+TEST_CASE("Transitions are reported as Events if their patch was acknowledged, whatever failed after it") {
   NodePlan plan = Everything();
   plan.events = {{.message = "cordoned"}, {.warning = true, .message = "gave up"}};
   const NodeAnswer failed{.status = absl::UnavailableError("503")};

@@ -77,7 +77,7 @@ struct World {
   }
 };
 
-TEST_CASE("an engine upgrades the nodes that its selector names, by its own policy, and counts no others") {
+TEST_CASE("an engine upgrades the nodes that its selector matches, by its own policy, and counts no others") {
   World world(GENERATE(false, true));
   CHECK(world.Pass("a").totals.total == 4);
   CHECK(world.InProgress(1, 4) == 2);
@@ -95,7 +95,7 @@ TEST_CASE("an engine upgrades the nodes that its selector names, by its own poli
   CHECK(world.State("node-7").empty());
 }
 
-TEST_CASE("a node that changes hands is finished by its new owner's engine") {
+TEST_CASE("a node that gets a new owner is finished by the new owner's engine") {
   World world(GENERATE(false, true));
   world.Pass("a");
   REQUIRE(world.InProgress(1, 1) == 1);

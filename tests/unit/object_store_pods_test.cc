@@ -56,7 +56,7 @@ TEST_CASE("arch-A11: watch events during a list are kept") {
   }
 }
 
-TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch restarts, or no driver is interested") {
+TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch restarts, or no driver needs them") {
   Store store;
   store.ListPods("n1", {PodAt("a", "n1", "5")});
   SECTION("uncordoned, and cordoned again") {
@@ -74,16 +74,16 @@ TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch rest
     CHECK_FALSE(PodsKnown(store, "n1"));
     CHECK(store.Take(0).nodes == Names{"n1"});
   }
-  SECTION("a new list of a node that is as it was leaves them known") {
+  SECTION("a new list of an unchanged node leaves them known") {
     store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "20")}, "20");
     CHECK(PodsKnown(store, "n1"));
   }
-  SECTION("the watch begins anew") {
+  SECTION("the watch starts again") {
     store.PodsBegin();
     CHECK_FALSE(PodsKnown(store, "n1"));
     CHECK(store.Take(0).nodes == Names{"n1"});
   }
-  SECTION("nobody is interested") {
+  SECTION("no driver needs them") {
     store.SetInterest(1, {"n1"});
     store.SetInterest(0, {});
     CHECK(PodsKnown(store, "n1"));
@@ -92,30 +92,30 @@ TEST_CASE("arch-A11: pods become unknown when the cordon changes, the watch rest
   }
 }
 
-TEST_CASE("The pods of a node are unknown again once one of them cannot be read, until they are listed") {
+TEST_CASE("The pods of a node become unknown when one of them cannot be read, until they are listed") {
   Store store;
   store.SetInterest(1, {"n2"});
   store.ListPods("n1", {PodAt("a", "n1", "5")});
   store.ListPods("n2", {PodAt("b", "n2", "5")});
-  SECTION("those of the node that it names") {
+  SECTION("the pods of the node that it names") {
     store.PodChanged(Unreadable(PodAt("a", "n1", "6")));
     CHECK_FALSE(PodsKnown(store, "n1"));
     CHECK(PodsKnown(store, "n2"));
     CHECK(store.Take(0).nodes == Names{"n1"});
   }
-  SECTION("those of every node if it names none: the lists will say") {
+  SECTION("the pods of every node if it names none, because only the lists can show") {
     store.PodDeleted(Unreadable(PodAt("a", "", "6")));
     CHECK_FALSE(PodsKnown(store, "n1"));
     CHECK_FALSE(PodsKnown(store, "n2"));
   }
-  SECTION("also if a list is under way") {
+  SECTION("also if a list is in progress") {
     const auto ticket = store.BeginPodList("n1");
     store.PodChanged(Unreadable(PodAt("c", "n1", "7")));
     CHECK_FALSE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5")}));
   }
 }
 
-TEST_CASE("arch-A11: a list with a version is taken unless it is older than the cordon or than the interest") {
+TEST_CASE("arch-A11: a list with a version is used unless it is older than the cordon or than the interest") {
   Store store;
   SECTION("than the cordon") {
     store.NodeChanged(NodeAt("n1", "20", false));
@@ -140,7 +140,7 @@ TEST_CASE("arch-A11: a list with a version is taken unless it is older than the 
   SECTION("there is no such node") { CHECK_FALSE(store.PutPods(0, "n3", "50", {})); }
 }
 
-TEST_CASE("arch-A11: a list with a version replaces the list before, in the order of the UIDs") {
+TEST_CASE("arch-A11: a list with a version replaces the previous list, in the order of the UIDs") {
   Store store;
   CHECK(store.PutPods(0, "n1", "5", {PodAt("gone", "n1", "3"), PodAt("a", "n1", "4")}));
   store.Take(0);
@@ -157,7 +157,7 @@ TEST_CASE("The pods of a host's list are unknown, with the reason, while one of 
   CHECK_FALSE(PodsKnown(store, "n1"));
   CHECK(store.WhyNoPods("n1").find("team-a/b") != std::string::npos);
   CHECK(store.Take(0).nodes == Names{"n1"});
-  SECTION("a list without it is taken") {
+  SECTION("a list without it is used") {
     CHECK(store.PutPods(0, "n1", "7", {PodAt("a", "n1", "4")}));
     CHECK(store.WhyNoPods("n1").empty());
   }
@@ -171,7 +171,7 @@ TEST_CASE("The pods of a host's list are unknown, with the reason, while one of 
   }
 }
 
-TEST_CASE("A host's list adds its node to the interest until that is set again") {
+TEST_CASE("A host's list adds its node to the interest until the interest is set again") {
   Store store;
   REQUIRE(store.PutPods(0, "n2", "5", {PodAt("a", "n2", "4")}));
   CHECK(store.SetInterest(0, {"n1"}) == std::vector<std::string>{"n2"});
@@ -183,18 +183,18 @@ TEST_CASE("A host's list adds its node to the interest until that is set again")
   CHECK(store.WhyNoPods("n3").empty());
 }
 
-TEST_CASE("arch-A11: a list that was overtaken is void") {
+TEST_CASE("arch-A11: a list that was overtaken is discarded") {
   Store store;
   const auto ticket = store.BeginPodList("n1");
   REQUIRE(ticket);
-  SECTION("by a watch that began anew") { store.PodsBegin(); }
+  SECTION("by a watch that started again") { store.PodsBegin(); }
   SECTION("by the cordon") { store.NodeChanged(NodeAt("n1", "20", false)); }
   SECTION("by lost interest") { store.SetInterest(0, {}); }
   CHECK_FALSE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5")}));
   CHECK_FALSE(PodsKnown(store, "n1"));
 }
 
-TEST_CASE("arch-A11: two lists of one node at once take nothing from each other") {
+TEST_CASE("arch-A11: two lists of one node at the same time do not affect each other") {
   Store store;
   store.SetInterest(1, {"n1"});
   const auto first = store.BeginPodList("n1");
@@ -210,7 +210,7 @@ TEST_CASE("arch-A11: two lists of one node at once take nothing from each other"
   CHECK_FALSE(store.EndPodList("n1", *second, {}));
 }
 
-TEST_CASE("arch-A11: a list from before the cordon is void, also during a list from after it") {
+TEST_CASE("arch-A11: a list from before the cordon is discarded, even during a list from after it") {
   Store store;
   const auto before = store.BeginPodList("n1");
   store.NodeChanged(NodeAt("n1", "3"));
@@ -222,7 +222,7 @@ TEST_CASE("arch-A11: a list from before the cordon is void, also during a list f
   CHECK(PodNames(store, "n1") == Names{"a"});
 }
 
-TEST_CASE("A list that failed leaves what another one has found") {
+TEST_CASE("A list that failed keeps the result of another one") {
   Store store;
   const auto failing = store.BeginPodList("n1");
   store.ListPods("n1", {PodAt("a", "n1", "5")});
@@ -230,7 +230,7 @@ TEST_CASE("A list that failed leaves what another one has found") {
   CHECK(PodNames(store, "n1") == Names{"a"});
 }
 
-TEST_CASE("arch-A11: no list before the watch on pods has begun") {
+TEST_CASE("arch-A11: no list starts before the watch on pods") {
   ObjectStore store(1);
   store.SetInterest(0, {"n1"});
   CHECK_FALSE(store.BeginPodList("n1"));

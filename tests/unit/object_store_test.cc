@@ -19,7 +19,7 @@ TEST_CASE("W35: a driver pod is kept without the fields of a pod filter, another
   CHECK(store.PodsOn("n1") == std::vector<Pod>{pod});
 }
 
-TEST_CASE("api-A8: a list has everything up to its version, and tells thereby that the cluster was set back") {
+TEST_CASE("api-A8: a list has everything up to its version, and thereby shows a restore of the cluster") {
   Store store;
   store.NodeWritten(NodeAt("n1", "10", true));
   store.Take(0);
@@ -28,7 +28,7 @@ TEST_CASE("api-A8: a list has everything up to its version, and tells thereby th
     CHECK(store.FindNode("n1")->resource_version == "10");
     CHECK_FALSE(store.Take(0).set_back);
   }
-  SECTION("it should have what is known, and has not") {
+  SECTION("it should contain the known objects, and does not") {
     store.NodesListed({NodeAt("n1", "8", false), NodeAt("n2", "12")}, "12");
     CHECK(store.FindNode("n1")->resource_version == "8");
     const CacheChanges changes = store.Take(0);
@@ -44,7 +44,7 @@ TEST_CASE("api-A8: a list has everything up to its version, and tells thereby th
     CHECK(store.FindNode("n2")->resource_version == "2");
     CHECK(store.Take(0).set_back);
   }
-  SECTION("it is older than what the watch has told") {
+  SECTION("it is older than an event of the watch") {
     store.NodeChanged(NodeAt("n2", "20"));
     store.Take(0);
     store.NodesListed({NodeAt("n1", "10", true), NodeAt("n2", "2")}, "15");
@@ -60,7 +60,7 @@ TEST_CASE("api-A8: a list has everything up to its version, and tells thereby th
   }
 }
 
-TEST_CASE("Everybody hears of a node that changed, once, and only a driver of its own pods") {
+TEST_CASE("Every driver is notified of a node that changed, once, and of its own pods only") {
   Store store;
   store.NodeChanged(NodeAt("n1", "3", true));
   CHECK(store.Take(0).nodes == Names{"n1"});
@@ -148,7 +148,7 @@ TEST_CASE("The answer to our own write neither revives a node nor overwrites its
   CHECK(store.FindNode("n1")->uid == "another");
 }
 
-TEST_CASE("A new engine takes everything, and so does an engine that has not taken changes for long") {
+TEST_CASE("A new engine takes everything, and so does an engine that has not taken changes for a long time") {
   Store store;
   store.Listed<Pod>(0, {PodAt("driver", "n3", "4")});
   store.Take(0);
@@ -207,7 +207,7 @@ TEST_CASE("api-A18: an object that is reported before the first list of its kind
   CHECK_FALSE(empty.FindNode("n1"));
 }
 
-TEST_CASE("A DaemonSet or a revision that changed is news for the driver as a whole") {
+TEST_CASE("A DaemonSet or a revision that changed is a change of the driver as a whole") {
   Store store;
   const DaemonSet daemon_set{.ns = "d", .name = "driver", .uid = "1", .generation = 1};
   store.Listed<DaemonSet>(0, {daemon_set});

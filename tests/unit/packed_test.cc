@@ -128,7 +128,7 @@ TEST_CASE("A pod is unpacked as it was packed") {
   }
 }
 
-TEST_CASE("A node is unpacked as it was packed, be it one that could not be read") {
+TEST_CASE("A node is unpacked as it was packed, even if it could not be read") {
   Generator generator(20231107);
   for (int i = 0; i < 2000; ++i) {
     const Node node = generator.NextNode();
@@ -141,12 +141,12 @@ TEST_CASE("A node is unpacked as it was packed, be it one that could not be read
   }
 }
 
-TEST_CASE("A pod of which nothing is known is packed, too") {
+TEST_CASE("A pod about which nothing is known is packed as well") {
   CHECK((PackedPod(Pod{}).Unpack("") == Pod{}));
   CHECK(PackedPod(Pod{}).uid().empty());
 }
 
-TEST_CASE("Of the packed pods of a node each is there once, in its newest version, in the order of the UIDs") {
+TEST_CASE("Each packed pod of a node exists once, in its newest version, in the order of the UIDs") {
   PackedPods pods;
   CHECK(pods.Put(PodOf("b", "9")));
   CHECK(pods.Put(PodOf("c", "2")));

@@ -42,7 +42,7 @@ std::vector<NodeOutcome> Apply(PlanExecutor& executor, const CallContext& contex
   return outcomes;
 }
 
-TEST_CASE("A NodeMaintenance that is there already is as good as one that was made") {
+TEST_CASE("A NodeMaintenance that already exists is as good as one that was created") {
   World world;
   const NodeMaintenance object{
       .ns = "maintenance", .name = "nvidia-operator-n1", .requestor_id = "nvidia.gpu-operator", .node_name = "n1"};
@@ -55,7 +55,7 @@ TEST_CASE("A NodeMaintenance that is there already is as good as one that was ma
   CHECK(outcomes.front().status.ok());
 }
 
-TEST_CASE("Each call has a time limit of its own, within that of the pass") {
+TEST_CASE("Each call has its own time limit, within the limit of the pass") {
   World world;
   PlanExecutor executor = world.Executor(1);
   Apply(executor, {}, world.PatchOfN1());

@@ -10,7 +10,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("Of several driver pods on a node each has to be ready, in whatever order they come") {
+TEST_CASE("If a node has several driver pods, each must be ready, in whatever order they are listed") {
   const Pod ready = DriverPod("new", "driver-a").Build();
   const Pod starting = DriverPod("new", "driver-b").NotReady().Build();
   for (const std::vector<Pod>& pods : {std::vector{ready, starting}, std::vector{starting, ready}}) {
@@ -24,7 +24,7 @@ TEST_CASE("Of several driver pods on a node each has to be ready, in whatever or
   }
 }
 
-TEST_CASE("A driver keeps crashing by the restarts of the container that is not ready") {
+TEST_CASE("A driver keeps crashing if the container that is not ready has too many restarts") {
   for (const bool by_another : {true, false}) {
     Pod pod = DriverPod("new").NotReady().Build();
     pod.container_statuses = {{.ready = by_another, .restart_count = 11}, {.ready = !by_another, .restart_count = 0}};
@@ -36,7 +36,7 @@ TEST_CASE("A driver keeps crashing by the restarts of the container that is not 
 }
 
 // Kubernetes would not replace it, and its target revision is unknown.
-TEST_CASE("A driver pod with an owner that does not control it is no orphan, but of an unknown revision") {
+TEST_CASE("A driver pod with an owner that does not control it is not an orphan, but of an unknown revision") {
   for (const bool owned : {true, false}) {
     Pod pod = DriverPod("new").Build();
     pod.owners = {};
@@ -56,7 +56,7 @@ ControllerRevision Revision(const std::string& hash, std::int64_t number, std::u
 
 // The DaemonSet's controller numbers a revision after those that it has seen. Its watch may lag behind, for instance in
 // the minute after the API server was away (kubernetes#80698).
-TEST_CASE("The engine wants the revision with the DaemonSet's template, whatever its number is") {
+TEST_CASE("The engine targets the revision with the DaemonSet's template, whatever its number is") {
   const DaemonSet daemon_set{.name = "driver", .uid = "ds", .template_digest = {7}};
   for (const std::int64_t number : {4, 5, 6}) {
     INFO(number);

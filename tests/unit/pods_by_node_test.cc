@@ -20,7 +20,7 @@ class Pods final : public ClusterReader {
   const std::vector<Pod> pods_;
 };
 
-TEST_CASE("A pod that cannot be read is one of its node, or may be on any if it does not say of which") {
+TEST_CASE("A pod that cannot be read belongs to its node, or could be on any node if it names none") {
   Pod broken = WebPod("broken").Build();
   broken.unreadable = "spec.containers: expected an array";
   Pods readable({WebPod().Build(), broken});

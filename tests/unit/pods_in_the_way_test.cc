@@ -27,7 +27,7 @@ NodeUnderTest Busy() {
   return node;
 }
 
-TEST_CASE("Pods in the way of an upgrade are those that its drain has to evict, also if it may not") {
+TEST_CASE("Pods that block an upgrade are the pods that its drain must evict, even if it is not allowed to") {
   NodeUnderTest node = Busy();
   CHECK(InTheWay(node) == 0);  // nothing is evicted
   node.Draining();
@@ -36,7 +36,7 @@ TEST_CASE("Pods in the way of an upgrade are those that its drain has to evict, 
   CHECK(InTheWay(node) == 2);
 }
 
-TEST_CASE("Pods in the way are those that pod deletion chooses, and those that are waited for, each once") {
+TEST_CASE("Pods that block are the pods that pod deletion selects and the pods that are awaited, each once") {
   NodeUnderTest node = Busy();
   node.policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Selector("app=web")};
   CHECK(InTheWay(node) == 2);
@@ -49,7 +49,7 @@ TEST_CASE("Pods in the way are those that pod deletion chooses, and those that a
   CHECK(InTheWay(node) == 3);
 }
 
-TEST_CASE("What has not been read is not known to be in nobody's way") {
+TEST_CASE("The number of pods in the way is unknown before the pods have been read") {
   CHECK(InTheWay(NodeUnderTest()) == std::nullopt);
 }
 

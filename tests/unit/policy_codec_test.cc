@@ -107,7 +107,7 @@ TEST_CASE("the examples of the network operator's manual") {
                defaults) == expected);
 }
 
-TEST_CASE("a document without content is refused, for a file that was lost is no policy") {
+TEST_CASE("a document without content is refused, because a lost file is not a policy") {
   const std::string document = GENERATE("", "  \n", "# nothing\n", "null", "~", "---\n");
   CAPTURE(document);
   const absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(document, PolicyDefaults::GpuOperator());
@@ -124,7 +124,7 @@ TEST_CASE("an empty mapping is all defaults") {
   CHECK(Parsed(document, PolicyDefaults::NetworkOperator()) == UpgradePolicy{});
 }
 
-TEST_CASE("a section that says nothing has the defaults of its fields") {
+TEST_CASE("an empty section has the defaults of its fields") {
   const UpgradePolicy policy = Parsed("{waitForCompletion: {}, podDeletion: {}, drain: {enable: true}, deadlines: {}}");
   CHECK(policy.wait_for_completion->timeout == absl::InfiniteDuration());
   CHECK(policy.pod_deletion->timeout == absl::Seconds(300));
@@ -199,7 +199,7 @@ TEST_CASE("every field is read") {
   CHECK(policy == expected);
 }
 
-TEST_CASE("maxUnavailable as it is accepted") {
+TEST_CASE("accepted forms of maxUnavailable") {
   CHECK(Parsed("maxUnavailable: 0").max_unavailable == CountOrPercent(Count{0}));
   CHECK(Parsed("maxUnavailable: 5").max_unavailable == CountOrPercent(Count{5}));
   CHECK(Parsed("maxUnavailable: 2147483647").max_unavailable == CountOrPercent(Count{2147483647}));
@@ -215,7 +215,7 @@ struct ErrorRow {
   std::string error;
 };
 
-TEST_CASE("maxUnavailable as it is refused") {
+TEST_CASE("refused forms of maxUnavailable") {
   const ErrorRow row = GENERATE(values<ErrorRow>({
       {"\"5\"", "must be an integer or a percentage such as 25%, got the string \"5\""},
       {"''", "must be an integer or a percentage such as 25%, got the string \"\""},
@@ -283,7 +283,7 @@ TEST_CASE("values of the wrong type or out of range") {
   CHECK(ErrorOf(row.document) == row.error);
 }
 
-TEST_CASE("fields that nobody knows, twice given, or spelled twice") {
+TEST_CASE("fields that are unknown, repeated, or misspelled") {
   const ErrorRow row = GENERATE(values<ErrorRow>({
       {"drain: {timeoutSecond: 5}", "drain.timeoutSecond: unknown field (did you mean timeoutSeconds?)"},
       {"drain: {timeout: 5}", "drain.timeout: unknown field (did you mean timeoutSeconds?)"},
@@ -314,7 +314,7 @@ TEST_CASE("fields that nobody knows, twice given, or spelled twice") {
   CHECK(ErrorOf(row.document) == row.error);
 }
 
-TEST_CASE("all errors are reported in the order of the document, those of a drain that is off included") {
+TEST_CASE("all errors are reported in the order of the document, including errors of a drain that is off") {
   CHECK(ErrorOf(R"(
 drain:
   force: maybe
@@ -328,7 +328,7 @@ autoUpgrade: 0
        "autoUpgrade: must be true or false, got 0");
 }
 
-TEST_CASE("documents that are no policy at all") {
+TEST_CASE("documents that are not a policy") {
   const ErrorRow row = GENERATE(values<ErrorRow>({
       {"autoUpgrade", "upgrade policy: must be a mapping, got autoUpgrade"},
       {"\"\"", "upgrade policy: must be a mapping, got the string \"\""},
@@ -386,7 +386,7 @@ TEST_CASE("anchors and aliases are read") {
   CHECK(policy.drain->timeout == absl::Minutes(1));
 }
 
-TEST_CASE("JSON with tabs, escapes and line ends of Windows is read") {
+TEST_CASE("JSON with tabs, escapes and Windows line ends is read") {
   CHECK(Parsed("\t{\r\n\t\"autoUpgrade\":true,\t\"drain\" : "
                "{\"enable\":true,\"podSelector\":\"a.b\\/c=\\u0064\"}\r\n}")
             .drain->pod_selector == Selector("a.b/c=d"));
@@ -412,7 +412,7 @@ TEST_CASE("a policy is written with every field") {
       R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"isolation":null,"safeLoad":false,"rollout":null})");
 }
 
-TEST_CASE("fractions of seconds are rounded up, so that none becomes for ever") {
+TEST_CASE("fractions of seconds are rounded up, so that none becomes unlimited") {
   const UpgradePolicy policy{.drain = DrainPolicy{.timeout = absl::Milliseconds(1)},
                              .deadlines = {.validation = absl::Milliseconds(1001)}};
   const UpgradePolicy read = Parsed(FormatUpgradePolicy(policy));
@@ -486,7 +486,7 @@ class PolicyGenerator {
   std::mt19937 random_;
 };
 
-TEST_CASE("what is written is read back equal, whatever switches the operator's defaults would set") {
+TEST_CASE("a written policy is read back equal, whatever the operator's defaults are") {
   PolicyGenerator generator(20231106);
   PolicyDefaults defaults{.auto_upgrade = true, .drain_enable = true};
   for (int i = 0; i < 2000; ++i) {
@@ -500,7 +500,7 @@ TEST_CASE("what is written is read back equal, whatever switches the operator's 
   }
 }
 
-TEST_CASE("JSON is read as by way of YAML, without a YAML library") {
+TEST_CASE("JSON is read with the same result as YAML, without a YAML library") {
   const auto* const document = GENERATE(
       R"({"autoUpgrade": true, "maxUnavailable": "25%", "drain": {"enable": true, "timeoutSeconds": 300}})", "null",
       "{}", R"({"autoUpgrade": "true", "maxParallelUpgrades": -5, "maxUnavailable": "5", "drain": [1, {"a": 2}]})",
@@ -513,7 +513,7 @@ TEST_CASE("JSON is read as by way of YAML, without a YAML library") {
   if (json.ok() && yaml.ok()) CHECK(*json == *yaml);
 }
 
-TEST_CASE("what is no JSON is refused as such, however deep or long it is") {
+TEST_CASE("text that is not JSON is refused as such, however deep or long it is") {
   CHECK_FALSE(ParseUpgradePolicyJson("autoUpgrade: true").ok());
   CHECK_FALSE(ParseUpgradePolicyJson("").ok());
   CHECK_FALSE(ParseUpgradePolicyJson("{} {}").ok());

@@ -58,7 +58,7 @@ TEST_CASE("T8: zero is zero, however it is written") {
   }
 }
 
-TEST_CASE("T7, W40: what cannot be compared is an error that names the revision") {
+TEST_CASE("T7, W40: revisions that cannot be compared are an error that names the revision") {
   const ControllerRevision good = WithTemplate("{}");
   ControllerRevision bad = good;
   bad.data.clear();
@@ -71,7 +71,7 @@ TEST_CASE("T7, W40: what cannot be compared is an error that names the revision"
   }
 }
 
-TEST_CASE("T8: what is nested beyond reason counts as different, and harms nothing") {
+TEST_CASE("T8: excessive nesting counts as different, and causes no harm") {
   const std::string deep(100'000, '[');
   const ControllerRevision odd = WithTemplate(deep + std::string(deep.size(), ']'));
   CHECK_FALSE(*SameTemplate(odd, odd));

@@ -101,7 +101,7 @@ GateReason GateOf(const Plan& plan, const std::string& node) {
   return found->gate.reason;
 }
 
-TEST_CASE("a failure at the revision before halts nothing, also while the node has no driver pod") {
+TEST_CASE("a failure at the previous revision halts nothing, even while the node has no driver pod") {
   for (const bool halts : {false, true}) {
     INFO(halts);
     World world(1, {.controller_delay = absl::Seconds(2)});
@@ -123,7 +123,7 @@ TEST_CASE("a failure at the revision before halts nothing, also while the node h
   }
 }
 
-TEST_CASE("a policy with a rollout needs a ledger, and one without it asks for no ConfigMap") {
+TEST_CASE("a policy with a rollout needs a ledger, and other policies do not request a ConfigMap") {
   World world(1);
   const auto engine = world.Engine(/*has_ledger=*/false);
   const absl::Status status = engine->Reconcile({}, world.policy).status();
@@ -136,7 +136,7 @@ TEST_CASE("a policy with a rollout needs a ledger, and one without it asks for n
   CHECK_FALSE(world.cluster->config_map("ops", "ledger"));
 }
 
-TEST_CASE("while the target revision is not known no record is stored") {
+TEST_CASE("no record is stored while the target revision is unknown") {
   World world(1);
   const auto engine = world.Engine();
   REQUIRE(world.cluster->RemoveDaemonSet(world.fleet.ns, world.fleet.daemon_set, /*orphan=*/true));
@@ -196,7 +196,7 @@ std::optional<absl::Duration> Measured(const World& world) {
   return internal::ParseRecord(ledger->data.at(kRecordKey)).record.durations.Quantile(95);
 }
 
-TEST_CASE("how long nodes take is measured, and stored in the record, also after a failure to store it") {
+TEST_CASE("the durations of nodes are measured and stored in the record, even after a failure to store it") {
   World world(3);
   const auto engine = world.Engine();
   const auto all_done = [&] {
@@ -234,7 +234,7 @@ TEST_CASE("a node that fails on its way is not measured") {
   CHECK(measured == 1);  // c1
 }
 
-TEST_CASE("a node is measured only by who began the node and has led ever since") {
+TEST_CASE("a node is measured only by the replica that started the node and has led ever since") {
   World world(3);
   world.policy.rollout = RolloutPolicy{};
   const auto first = world.Engine();
@@ -273,7 +273,7 @@ TEST_CASE("a node is measured only by who began the node and has led ever since"
   CHECK(*Measured(world) <= absl::Minutes(2));
 }
 
-TEST_CASE("the embedding operator halts a rollout, and the halt stays when it is content again") {
+TEST_CASE("the embedding operator halts a rollout, and the halt stays when the operator is satisfied again") {
   World world(1);
   auto engine = world.Engine();
   world.RunUntil(*engine, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
@@ -289,7 +289,7 @@ TEST_CASE("the embedding operator halts a rollout, and the halt stays when it is
   world.RunUntil(*engine, [&] { return world.IsDone("n0"); });
 }
 
-TEST_CASE("a replica that has not heard of a halt starts nobody, with a grant or without") {
+TEST_CASE("a replica that missed a halt starts no node, with a grant or without") {
   // A node that an administrator has cordoned needs no slot, and therefore no grant.
   const bool cordoned = GENERATE(false, true);
   World world(2);
@@ -310,7 +310,7 @@ TEST_CASE("a replica that has not heard of a halt starts nobody, with a grant or
   }
 }
 
-TEST_CASE("a record that is lost begins at the first stage, and one that makes no sense halts") {
+TEST_CASE("a lost record starts at the first stage, and an invalid one halts") {
   World world(2);
   world.policy.rollout = CanaryFirst(absl::Minutes(10));
   auto engine = world.Engine();
@@ -339,7 +339,7 @@ TEST_CASE("a record that is lost begins at the first stage, and one that makes n
                     [](const Finding& finding) { return finding.code == FindingCode::kRollout; }));
 }
 
-TEST_CASE("an approval that is awaited is a finding, with what gives it, while a node of a later stage waits") {
+TEST_CASE("a missing approval is a finding, with the command to give it, while a node of a later stage waits") {
   World world(1);
   world.policy.rollout->stages[0].approval = Approval::kManual;
   const auto engine = world.Engine();
@@ -371,7 +371,7 @@ TEST_CASE("an approval that is awaited is a finding, with what gives it, while a
   CHECK(asked(world.Pass(*engine)) == "");
 }
 
-TEST_CASE("nobody is asked for an approval when nothing waits for it") {
+TEST_CASE("no approval is requested while nothing waits for it") {
   World world(0);
   world.policy.rollout->stages[0].approval = Approval::kManual;
   const auto engine = world.Engine();
@@ -543,7 +543,7 @@ class RolloutDuel {
   std::string broken_;
 };
 
-TEST_CASE("two engines that both lead start nobody before the canaries are done and have soaked, and finish") {
+TEST_CASE("two engines that both lead start no other node before the canaries are done and have soaked, and finish") {
   int late_starts = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);

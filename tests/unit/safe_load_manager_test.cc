@@ -6,7 +6,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("T39, T43: a driver waits while the annotation has a value, and is let go when the annotation is gone") {
+TEST_CASE("T39, T43: a driver waits while the annotation has a value, and loads when the annotation is removed") {
   const SafeLoadManager safe_load(Gpu());
   Node node{.name = "n1", .annotations = {{"team", "a"}, {Ofed().SafeLoadAnnotation(), "true"}}};
   const Node before = node;

@@ -121,7 +121,7 @@ TEST_CASE("A gate is not interrupted while the pods of the node are being read")
   CHECK(other.Shown().starts_with("PodsUnknown: "));
 }
 
-TEST_CASE("A node that is stuck for less than a minute in each state gets no patch of its own") {
+TEST_CASE("A node that is stuck for less than a minute in each state gets no patch for the gate") {
   Drain drain;
   CHECK_FALSE(drain.Pass(absl::ZeroDuration()));
   drain.node.view.pods.emplace();
@@ -153,7 +153,7 @@ TEST_CASE("A driver that takes minutes is not stuck: its gate is shown after ten
   CHECK(drain.Shown().starts_with("DriverPodNotReady: "));
 }
 
-TEST_CASE("The patch that is planned is planned again until it is seen on the node") {
+TEST_CASE("A planned patch is planned again until it is seen on the node") {
   Drain drain;
   drain.Pass(absl::ZeroDuration());
   CHECK(drain.Look(kMinute));
@@ -174,7 +174,7 @@ TEST_CASE("Another detail, or another reason, is shown five minutes after the la
   CHECK(drain.Shown() == RefusedFor("db"));
 }
 
-TEST_CASE("An annotation that was left on a node that is done is removed") {
+TEST_CASE("A leftover annotation on a node that is done is removed") {
   Drain drain;
   drain.node = NodeUnderTest("upgrade-done", "new");
   drain.node.Annotated(Key(), "Jobs: training/job");
@@ -223,7 +223,7 @@ TEST_CASE("A new process keeps the annotation that it finds, and changes it afte
   CHECK(drain.Shown() == RefusedFor("db"));
 }
 
-TEST_CASE("A node that waits for a slot does not get the annotation, nor one that is left alone") {
+TEST_CASE("A node that waits for a slot does not get the annotation, nor does one that is left alone") {
   Drain waiting;
   waiting.node = NodeUnderTest("upgrade-required");
   waiting.node.policy.max_unavailable = Count{0};
@@ -274,7 +274,7 @@ TEST_CASE("Evictions do not wait for the patch of the annotation") {
   CHECK_FALSE(plan->patch);
 }
 
-TEST_CASE("The annotation has at most 256 bytes, and cuts no character in two") {
+TEST_CASE("The annotation has at most 256 bytes, and does not split a character") {
   CHECK(internal::WaitText({.reason = GateReason::kJobs}) == "Jobs");
   CHECK(internal::WaitText({.reason = GateReason::kJobs, .detail = "training/job"}) == "Jobs: training/job");
   std::string detail;

@@ -60,7 +60,7 @@ struct LaggingWorld : World {
   }
 };
 
-TEST_CASE("I2, dep-F11: a list in which the node was not ready yet deletes no driver pod under a running one") {
+TEST_CASE("I2, dep-F11: a list from before the node was ready deletes no driver pod under a running pod") {
   LaggingWorld world({.workload_behavior = {.stop_delay = absl::Minutes(2)}});
   const std::string node = world.fleet.node_names.front();
   world.PassUntil([&] { return world.cluster->CallCount(Operation::kEvictPod) > 0; });
@@ -82,7 +82,7 @@ TEST_CASE("I2, dep-F11: a list in which the node was not ready yet deletes no dr
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE("I2, T35: a list that has a NodeMaintenance that is gone does not let the node go on") {
+TEST_CASE("I2, T35: a list with a NodeMaintenance that was deleted does not let the node continue") {
   LaggingWorld world({}, RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"});
   world.cluster->RunMaintenanceOperator();
   world.PassUntil([&] { return !world.cluster->node_maintenances().empty(); });
@@ -102,7 +102,7 @@ TEST_CASE("I2, T35: a list that has a NodeMaintenance that is gone does not let 
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE("arch-A9: a list from before our own patch does not make an eviction come sooner") {
+TEST_CASE("arch-A9: a list from before our own patch does not cause an earlier eviction") {
   LaggingWorld world;
   const std::vector<Node> before = world.cluster->nodes();
   world.cluster->AnswerNextEviction({.refusal = Refusal::kDisruptionBudget}, 100);

@@ -30,12 +30,12 @@ std::string Evicted(const Verdict& verdict) {
   return text;
 }
 
-TEST_CASE("arch-A11: pods that have not been read since the cordon are not taken for none") {
+TEST_CASE("arch-A11: pods that have not been read since the cordon do not count as absent") {
   auto node = DrainingNode();
   Verdict verdict = node.Judge();
   CHECK(GateOf(verdict) == "PodsUnknown");
   CHECK(verdict.pod_interest);
-  SECTION("nor is a list that was read while the node was schedulable") {
+  SECTION("nor is a list used that was read while the node was schedulable") {
     node.view.node.unschedulable = false;
     node.WithPods({});
     verdict = node.Judge();
@@ -45,7 +45,7 @@ TEST_CASE("arch-A11: pods that have not been read since the cordon are not taken
   }
 }
 
-TEST_CASE("T14-T18: jobs are waited for, up to the deadline") {
+TEST_CASE("T14-T18: jobs are awaited, up to the deadline") {
   struct Row {
     const char* name;
     std::vector<Pod> pods;
@@ -76,7 +76,7 @@ TEST_CASE("T14-T18: jobs are waited for, up to the deadline") {
   CHECK(GateOf(verdict) == row.gate);
 }
 
-TEST_CASE("T32, drain-D21: a drain evicts what it may, leaves what it must, and fails on what it may not touch") {
+TEST_CASE("T32, drain-D21: a drain evicts the pods it may, leaves the pods it must, and fails on the others") {
   struct Row {
     const char* name;
     Pod pod;
@@ -112,7 +112,7 @@ TEST_CASE("T32, drain-D21: a drain evicts what it may, leaves what it must, and 
   CHECK(Path(verdict.plan) == row.path);
 }
 
-TEST_CASE("drain-D5: pods that the selector leaves out neither go nor hold up the drain") {
+TEST_CASE("drain-D5: pods that the selector excludes are not evicted and do not block the drain") {
   auto node = DrainingNode().WithPods({WebPod().Build(), PodBuilder("x", "bare").WithUid("b").Build()});
   node.policy.drain->pod_selector = Selector("app=web");
   CHECK(Evicted(node.Judge()) == "team-a/web");
@@ -130,7 +130,7 @@ TEST_CASE("dep-F19: a pod that has the operator's name in another namespace is e
   CHECK(Evicted(node.Judge()) == "team-a/operator");
 }
 
-TEST_CASE("arch-A12: evictions go out in the pass after the state and the cordon stand on the node") {
+TEST_CASE("arch-A12: evictions are sent in the pass after the state and the cordon are set on the node") {
   auto node = NodeUnderTest("upgrade-required").Draining().WithPods({WebPod().Build()});
   CHECK(node.Judge(/*admitted=*/true).plan.evict.empty());
 }
@@ -149,7 +149,7 @@ TEST_CASE("arch-A9: evictions are repeated neither while unanswered, nor soon af
     node.now += absl::Seconds(1);
     CHECK(Evicted(node.Judge()) == "team-a/web");
   }
-  SECTION("refused by a budget: the gate names it, and when it is tried again") {
+  SECTION("refused by a budget: the gate names it, and the time of the next attempt") {
     attempt.outcome = Outcome::kNotApplied;
     attempt.answered_at = node.now;
     attempt.refusal = Refusal::kDisruptionBudget;
@@ -177,7 +177,7 @@ TEST_CASE("arch-A9: evictions are repeated neither while unanswered, nor soon af
   }
 }
 
-TEST_CASE("T32: the drain deadline fails the node and says which budget blocked which pod") {
+TEST_CASE("T32: the drain deadline fails the node and reports which budget blocked which pod") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(300));
   node.view.attempts.pods["web-uid"] = {.count = 3,
                                         .outcome = Outcome::kNotApplied,
@@ -193,15 +193,14 @@ TEST_CASE("T32: the drain deadline fails the node and says which budget blocked 
   CHECK_FALSE(after.annotations.contains(Gpu().StageAnnotation()));
 }
 
-TEST_CASE("W23: the gate of a drain says when the node fails, unless the pods are deleted then") {
+TEST_CASE("W23: the gate of a drain shows when the node fails, unless the pods are deleted then") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(100));
   CHECK(node.Judge().gate->fails_at == node.now + absl::Seconds(200));
   node.policy.drain->on_timeout = OnTimeout::kDelete;
   CHECK_FALSE(node.Judge().gate->fails_at);
 }
 
-TEST_CASE(
-    "W23: the gate of a pod deletion says when the node fails, unless a drain is tried or the pods are deleted then") {
+TEST_CASE("W23: the gate of a pod deletion shows when the node fails, unless a drain or a deletion follows") {
   auto node = NodeUnderTest("pod-deletion-required")
                   .CordonedByUs()
                   .WithPods({WebPod().Build()})
@@ -245,7 +244,7 @@ TEST_CASE("dep-F4: no deadline fails a node before the engine has been active fo
   CHECK(Path(node.Judge().plan) == "upgrade-failed");
 }
 
-TEST_CASE("dep-F4: a timer that cannot be trusted starts afresh with a finding") {
+TEST_CASE("dep-F4: a timer that cannot be trusted is restarted with a finding") {
   const std::string stage = Gpu().StageAnnotation();
   const auto text = GENERATE(as<std::string>{}, "", "rubbish", "drain-required@x@new", "drain-required@-5@new",
                              "drain-required@99999999999999999999@new", "drain-required@1061@new",
@@ -260,7 +259,7 @@ TEST_CASE("dep-F4: a timer that cannot be trusted starts afresh with a finding")
   CHECK(verdict.findings[0].code == FindingCode::kTimerRestarted);
 }
 
-TEST_CASE("dep-F4: the Go library's timer is taken over unless it has run out before it was ever seen") {
+TEST_CASE("dep-F4: the Go library's timer is used unless it has expired before it was first seen") {
   struct Row {
     const char* name;
     const char* value;
@@ -277,7 +276,7 @@ TEST_CASE("dep-F4: the Go library's timer is taken over unless it has run out be
   CHECK(node.After(node.Judge()).annotations.at(Gpu().StageAnnotation()) == row.stage);
 }
 
-TEST_CASE("dep-F8: a node that was uncordoned in the middle is cordoned again, and its pods are read anew") {
+TEST_CASE("dep-F8: a node that was uncordoned during the upgrade is cordoned again, and its pods are read again") {
   auto node = NodeUnderTest("drain-required").Draining().WithPods({});
   node.Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
   const Verdict verdict = node.Judge();
@@ -288,55 +287,54 @@ TEST_CASE("dep-F8: a node that was uncordoned in the middle is cordoned again, a
   CHECK_FALSE(after.annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
 }
 
-TEST_CASE("dep-F11: a pod that ends beyond its grace on a node that is not ready is not waited for") {
+TEST_CASE("dep-F11: a pod that outlasts its grace period on a node that is not ready is not awaited") {
   auto node = DrainingNode().WithPods({WebPod().Terminating(kNow - absl::Seconds(1)).Build()});
   CHECK(GateOf(node.Judge()) == "PodsTerminating");
   node.view.node.ready = false;
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
-TEST_CASE("I2: before a driver pod goes, a patch without a change asks whether the node still is as it was evacuated") {
+TEST_CASE("I2: before a driver pod is deleted, a patch without a change confirms that the node is still evacuated") {
   auto node = NodeUnderTest("pod-restart-required").CordonedByUs().StageBegan("pod-restart-required", {}).WithPods({});
   SECTION("it may have been uncordoned since") {
     const Verdict verdict = node.Draining().Judge();
     CHECK(verdict.plan.patch == PatchNodeParams{});
     CHECK(Describe(verdict.plan) == "n1: pod-restart-required; confirm node; delete drivers/driver-1");
   }
-  SECTION("or be ready again, with a pod that counts as lost (dep-F11)") {
+  SECTION("or become ready again, with a pod that counts as lost (dep-F11)") {
     node.view.node.ready = false;
     node.WithPods({WebPod().Terminating(kNow - absl::Seconds(1)).Build()});
     const Verdict verdict = node.Draining().Judge();
     CHECK(verdict.plan.remove.size() == 1);
     CHECK(verdict.plan.patch == PatchNodeParams{});
   }
-  SECTION("not where nothing is evacuated") {
+  SECTION("not if nothing is evacuated") {
     const Verdict verdict = node.Judge();
     CHECK(verdict.plan.remove.size() == 1);
     CHECK_FALSE(verdict.plan.patch);
   }
-  SECTION("not where no deletion is due") {
+  SECTION("not if no deletion is due") {
     node.view.attempts.pods["driver-1-uid"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = kNow};
     CHECK(node.Draining().Judge().plan.empty());
   }
 }
 
 TEST_CASE(
-    "arch-A4, I13: with EveryState the driver pods go with the patch that enters pod-restart-required, which "
-    "confirms") {
+    "arch-A4, I13: with EveryState the patch for pod-restart-required confirms the node and deletes the driver pods") {
   auto node = DrainingNode();
   node.policy.pacing = Pacing::kEveryState;
-  SECTION("an evacuated node's") {
+  SECTION("the pods of an evacuated node") {
     const Verdict verdict = node.WithPods({}).Judge();
     CHECK(Path(verdict.plan) == "pod-restart-required");
     REQUIRE(verdict.plan.patch);
     CHECK_FALSE(verdict.plan.patch->empty());
     CHECK(verdict.plan.remove.size() == 1);
   }
-  SECTION("not those that are up to date") {
+  SECTION("not pods that are up to date") {
     node.WithDriverPods({DriverPod("new").Build()});
     CHECK(node.WithPods({}).Judge().plan.remove.empty());
   }
-  SECTION("none while one of them cannot be judged") {
+  SECTION("no pod while one of them cannot be judged") {
     node.WithDriverPods({DriverPod("old").Build(), DriverPod("", "driver-2").Build()});
     const Verdict verdict = node.WithPods({}).Judge();
     CHECK(Path(verdict.plan) == "pod-restart-required");
@@ -344,7 +342,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("arch-A10, dep-F11: such a pod is waited for until the verdict's wake_at, and no moment less") {
+TEST_CASE("arch-A10, dep-F11: such a pod is awaited exactly until the verdict's wake_at") {
   auto node = DrainingNode().WithPods({WebPod().Terminating(kNow).Build()});
   node.view.node.ready = false;
   const Verdict verdict = node.Judge();
@@ -373,7 +371,7 @@ TEST_CASE("T24-T27: pods that use the driver are evicted, others stay") {
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
-TEST_CASE("T28: that workload pods were deleted is said of nodes where some were") {
+TEST_CASE("T28: the deletion of workload pods is reported only for nodes where pods were deleted") {
   const auto says_deleted = [](const Verdict& verdict) {
     return std::any_of(verdict.plan.events.begin(), verdict.plan.events.end(), [](const auto& event) {
       return event.message == "Deleted workload pods on the node for the driver upgrade";
@@ -388,7 +386,7 @@ TEST_CASE("T28: that workload pods were deleted is said of nodes where some were
   CHECK(says_deleted(node.Judge()));
 }
 
-TEST_CASE("T25, T26: pod deletion that cannot be done falls back to a drain, or fails") {
+TEST_CASE("T25, T26: a pod deletion that is impossible falls back to a drain, or fails") {
   auto node = DeletingPods({WebPod().WithEmptyDir().Build()});
   CHECK(Path(node.Judge().plan) == "upgrade-failed");
   node.Draining();
@@ -396,7 +394,7 @@ TEST_CASE("T25, T26: pod deletion that cannot be done falls back to a drain, or 
   CHECK(Path(node.Judge().plan) == "drain-required");
 }
 
-TEST_CASE("dep-F10: a DaemonSet pod that uses the driver stays, with a finding, and holds up nothing") {
+TEST_CASE("dep-F10: a DaemonSet pod that uses the driver stays, with a finding, and blocks nothing") {
   auto node = DeletingPods({PodBuilder("x", "p").WithUid("u").OwnedByDaemonSet("ds", "h", "other").Build()});
   const Verdict verdict = node.Judge();
   CHECK(Path(verdict.plan) == "pod-restart-required");
@@ -404,7 +402,7 @@ TEST_CASE("dep-F10: a DaemonSet pod that uses the driver stays, with a finding, 
   CHECK(verdict.findings[0].code == FindingCode::kPodLeftAlone);
 }
 
-TEST_CASE("doc-D2: with onTimeout Delete, pods that are left at the deadline are deleted, and none before") {
+TEST_CASE("doc-D2: with onTimeout Delete, pods that are left at the deadline are deleted, but not earlier") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(299));
   node.policy.drain->on_timeout = OnTimeout::kDelete;
   node.view.attempts.pods["web-uid"] = {.count = 4,
@@ -418,7 +416,7 @@ TEST_CASE("doc-D2: with onTimeout Delete, pods that are left at the deadline are
   REQUIRE(verdict.plan.remove.size() == 1);
   CHECK(verdict.plan.remove[0].uid == "web-uid");
   CHECK(Path(verdict.plan).empty());
-  SECTION("one that is terminating is waited for") {
+  SECTION("a terminating pod is awaited") {
     node.WithPods({WebPod().Terminating(kNow + absl::Seconds(30)).Build()});
     CHECK(node.Judge().plan.remove.empty());
   }
@@ -429,7 +427,7 @@ TEST_CASE("doc-D2: with onTimeout Delete, pods that are left at the deadline are
   }
 }
 
-TEST_CASE("dep-F21: a terminating pod is waited for, whatever the policy allows") {
+TEST_CASE("dep-F21: a terminating pod is awaited, whatever the policy allows") {
   const auto terminating = [](PodBuilder pod) { return pod.Terminating(kNow + absl::Seconds(20)).Build(); };
   auto node = DrainingNode().WithPods(
       {terminating(PodBuilder("lab", "bare").WithUid("bare")), terminating(WebPod().WithEmptyDir())});
@@ -479,7 +477,7 @@ TEST_CASE("W13: ForceDelete deletes with grace period zero, and only after the t
   CHECK(node.Judge().plan.force_remove);
 }
 
-TEST_CASE("W10: a node that cannot be evacuated returns to service with its old driver, if the policy says so") {
+TEST_CASE("W10: a node that cannot be evacuated returns to service with its old driver, if the policy allows it") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(300));
   node.Annotated(std::string(kCordonedByAnnotation), "nvidia.com/gpu");
   CHECK(node.After(node.Judge()).unschedulable);
@@ -508,7 +506,7 @@ TEST_CASE("W10: a node that cannot be evacuated returns to service with its old 
   }
 }
 
-TEST_CASE("podDeletion.podSelector names pods that use the driver without asking for a resource") {
+TEST_CASE("podDeletion.podSelector names pods that use the driver without requesting a resource") {
   auto node = NodeUnderTest("pod-deletion-required").CordonedByUs();
   node.StageBegan("pod-deletion-required", absl::Seconds(10)).WithPods({WebPod("a").Build(), WebPod("b").Build()});
   node.view.pods->at(0).labels["uses"] = "rdma";

@@ -22,7 +22,7 @@ testing::PodBuilder Validator(std::string name) {
   return testing::PodBuilder("operators", name).WithUid(name).OnNode("n1").WithLabel("app", "validator");
 }
 
-TEST_CASE("W23: the gate names a container that keeps crashing, by a text that does not change with each restart") {
+TEST_CASE("W23: the gate names a container that keeps crashing, with a text that does not change with each restart") {
   const auto detail = [](testing::PodBuilder pod) {
     auto node = NodeUnderTest("pod-restart-required").CordonedByUs().WithDriverPods({pod.Build()});
     const std::optional<Gate> gate = node.Judge().gate;
@@ -36,7 +36,7 @@ TEST_CASE("W23: the gate names a container that keeps crashing, by a text that d
   CHECK(detail(DriverPod("new").Crashing(7)) == crashing);
 }
 
-TEST_CASE("T37, T38: a driver pod that is out of date is deleted once, and one that is terminating is waited for") {
+TEST_CASE("T37, T38: an outdated driver pod is deleted once, and a terminating one is awaited") {
   auto node = Restarting("old");
   Verdict verdict = node.Judge();
   REQUIRE(verdict.plan.remove.size() == 1);
@@ -52,7 +52,7 @@ TEST_CASE("T37, T38: a driver pod that is out of date is deleted once, and one t
   CHECK(GateOf(node.Judge()) == "DriverPodTerminating");
 }
 
-TEST_CASE("I2, dep-F8: the driver pod stays while it cannot be told which pods use the driver, or they may not go") {
+TEST_CASE("I2, dep-F8: the driver pod stays while its users are unknown, or must not be evicted") {
   auto node = Restarting("old").StageBegan("pod-restart-required", absl::ZeroDuration()).WithPods({});
   node.pod_deletion = true;
   SECTION("a filter that fails") {
@@ -60,13 +60,13 @@ TEST_CASE("I2, dep-F8: the driver pod stays while it cannot be told which pods u
     CHECK(node.Judge().plan.remove.empty());
     CHECK(GateOf(node.Judge()) == "Hook");
   }
-  SECTION("a pod that nobody would replace") {
+  SECTION("a pod without a controller to replace it") {
     node.WithPods({testing::PodBuilder("x", "bare").WithUid("b").Build()});
     node.view.pods_using_driver = {"b"};
     CHECK(node.Judge().plan.remove.empty());
     CHECK(GateOf(node.Judge()) == "UndeletablePods");
   }
-  SECTION("nothing in the way") { CHECK(node.Judge().plan.remove.size() == 1); }
+  SECTION("nothing blocks") { CHECK(node.Judge().plan.remove.size() == 1); }
 }
 
 TEST_CASE("T37: an orphaned driver pod is deleted") {
@@ -75,14 +75,14 @@ TEST_CASE("T37: an orphaned driver pod is deleted") {
   CHECK(Restarting("").WithDriverPods({orphan}).Judge().plan.remove.size() == 1);
 }
 
-TEST_CASE("T39d: a driver pod that is current is never restarted") {
+TEST_CASE("T39d: a current driver pod is never restarted") {
   auto node = Restarting("new").WithDriverPods({DriverPod("new").NotReady().Build()});
   const Verdict verdict = node.Judge();
   CHECK(verdict.plan.remove.empty());
   CHECK(GateOf(verdict) == "DriverPodNotReady");
 }
 
-TEST_CASE("dep-F17: except for the very pod that was asked for") {
+TEST_CASE("dep-F17: except for the very pod in the request") {
   auto node = Restarting("new").Annotated(Gpu().RestartPodAnnotation(), "driver-1-uid");
   CHECK(node.Judge().plan.remove.size() == 1);
   node.WithDriverPods({DriverPod("new", "driver-2").Build()});
@@ -99,7 +99,7 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
   node.WithPods({});
   CHECK(node.Judge().plan.remove.size() == 1);
 
-  SECTION("newcomers that do not go fail the node at the drain deadline") {
+  SECTION("new pods that do not terminate fail the node at the drain deadline") {
     node.WithPods({WebPod().Build()}).StageBegan("pod-restart-required", absl::Seconds(300));
     // Their time starts when they appear.
     verdict = node.Judge();
@@ -108,7 +108,7 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
     node.view.attempts.pods["web-uid"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = node.now};
     CHECK(Path(node.Judge().plan) == "upgrade-failed");
   }
-  SECTION("a pod that never ends although nobody asked it to go fails the node too, after its grace period") {
+  SECTION("a pod that outlasts its grace period without an eviction also fails the node") {
     node.StageBegan("pod-restart-required", absl::Seconds(300));
     node.WithPods({WebPod().Terminating(kNow + absl::Seconds(1)).Build()});
     CHECK(node.After(node.Judge()).annotations.at(Gpu().StageAnnotation()) == "pod-restart-required@1000@new");
@@ -126,7 +126,7 @@ TEST_CASE("arch-A12: a drained node is written to pod-restart-required and then 
   CHECK(verdict.plan.remove.size() == 1);
 }
 
-TEST_CASE("T39a: with a ready driver the node is given back in one patch that leaves nothing behind") {
+TEST_CASE("T39a: with a ready driver the node returns to service in one patch that leaves nothing behind") {
   auto node = Restarting("new").StageBegan("pod-restart-required", absl::Seconds(10));
   const Verdict verdict = node.Judge();
   CHECK(Path(verdict.plan) == "uncordon-required,upgrade-done");
@@ -136,7 +136,7 @@ TEST_CASE("T39a: with a ready driver the node is given back in one patch that le
   CHECK(after.labels.at(Gpu().StateLabel()) == "upgrade-done");
 }
 
-TEST_CASE("T48: a node that an administrator had cordoned is done without an uncordon") {
+TEST_CASE("T48: a node that an administrator had cordoned is done and stays cordoned") {
   auto node = NodeUnderTest("pod-restart-required", "new").Cordoned();
   node.Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
   const Verdict verdict = node.Judge();
@@ -160,12 +160,12 @@ TEST_CASE("dep-F7: the last upgrade that relies on a cordon lifts it") {
     CHECK_FALSE(after.unschedulable);
     CHECK_FALSE(after.annotations.contains(kCordonedBy));
   }
-  SECTION("dep-F8: a cordon of the Go library, taken over in the middle, is lifted as well") {
+  SECTION("dep-F8: a cordon of the Go library, taken over during the upgrade, is lifted as well") {
     CHECK_FALSE(node.After(node.Judge()).unschedulable);
   }
 }
 
-TEST_CASE("dep-F8: a node that another driver without a cordon set still needs stays cordoned, and holds no slot") {
+TEST_CASE("dep-F8: a node that another driver without a cordon set still needs stays cordoned, and takes no slot") {
   auto node = NodeUnderTest("uncordon-required", "new").CordonedByUs();
   node.Labelled(Ofed().StateLabel(), "upgrade-failed");
   const Verdict verdict = node.Judge();
@@ -185,20 +185,20 @@ TEST_CASE("T39c: a current driver pod that keeps restarting fails the node") {
   CHECK(verdict.gate->subject == GateSubject(GateSubjectKind::kPod, pod.ns, pod.name));  // W23
 }
 
-TEST_CASE("I11: a count of failures that is garbage can still be added to") {
+TEST_CASE("I11: an invalid count of failures can still be incremented") {
   auto node = Restarting("new").WithDriverPods({DriverPod("new").Crashing(11).Build()});
   node.Annotated(Gpu().FailuresAnnotation(), "2147483647@900");
   CHECK(node.After(node.Judge()).annotations.at(Gpu().FailuresAnnotation()) == "1000001@1000");
 }
 
-TEST_CASE("dep-F4: deadlines.podRestart fails a node whose driver does not come up") {
+TEST_CASE("dep-F4: deadlines.podRestart fails a node whose driver does not become ready") {
   auto node = Restarting("new").WithDriverPods({DriverPod("new").Pending().Build()});
   node.policy.deadlines.pod_restart = absl::Minutes(10);
   node.StageBegan("pod-restart-required", absl::Minutes(10));
   CHECK(Path(node.Judge().plan) == "upgrade-failed");
 }
 
-TEST_CASE("dep-F16: a node with an old and a new driver pod is not up to date until the old one is gone") {
+TEST_CASE("dep-F16: a node with an old and a new driver pod is not up to date until the old one is deleted") {
   auto node = Restarting("new").WithDriverPods({DriverPod("new", "a").Build(), DriverPod("old", "b").Build()});
   const Verdict verdict = node.Judge();
   REQUIRE(verdict.plan.remove.size() == 1);
@@ -206,7 +206,7 @@ TEST_CASE("dep-F16: a node with an old and a new driver pod is not up to date un
   CHECK(Path(verdict.plan).empty());
 }
 
-TEST_CASE("dep-F2: a node that fails while the wanted revision cannot be told failed at the revision it was going to") {
+TEST_CASE("dep-F2: a node that fails while the target revision is unknown failed at its previous target") {
   auto node = NodeUnderTest("drain-required").CordonedByUs().Draining().WithPods({WebPod().Build()});
   node.StageBegan("drain-required", absl::Seconds(300));
   node.facts.daemon_sets["ds"].wanted_revision.reset();
@@ -215,7 +215,7 @@ TEST_CASE("dep-F2: a node that fails while the wanted revision cannot be told fa
   CHECK(node.After(verdict).annotations.at(Gpu().FailedRevisionAnnotation()) == "new");
 }
 
-TEST_CASE("T39: a driver that waits to be loaded is let go once the node is evacuated") {
+TEST_CASE("T39: a driver that waits to be loaded may load once the node is evacuated") {
   auto node = Restarting("new").Annotated(Gpu().SafeLoadAnnotation(), "true").Draining();
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
   node.StageBegan("pod-restart-required", absl::ZeroDuration());
@@ -225,7 +225,7 @@ TEST_CASE("T39: a driver that waits to be loaded is let go once the node is evac
   CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().SafeLoadAnnotation()));
 }
 
-TEST_CASE("T39b, T47: with validation the node is given back when every validation pod is ready (dep-F5)") {
+TEST_CASE("T39b, T47: with validation the node returns to service when every validation pod is ready (dep-F5)") {
   auto node = Validating().StageBegan("validation-required", absl::Seconds(1));
   node.WithPods({Validator("a").Build(), Validator("b").NotReady().Build()});
   CHECK(GateOf(node.Judge()) == "Validation");
@@ -234,7 +234,7 @@ TEST_CASE("T39b, T47: with validation the node is given back when every validati
   CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
 }
 
-TEST_CASE("W34: a validation pod that is ready too early is restarted, or named") {
+TEST_CASE("W34: a validation pod that was ready too early is restarted, or named") {
   auto node = Validating().StageBegan("validation-required", absl::Seconds(1));
   node.WithDriverPods({DriverPod("new").ReadySince(kNow - absl::Seconds(20)).Build()});
   const auto early = [] { return Validator("a").OwnedByDaemonSet("validator", "h").ReadySince(kNow - absl::Hours(1)); };
@@ -261,7 +261,8 @@ TEST_CASE("W34: a validation pod that is ready too early is restarted, or named"
   CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
 }
 
-TEST_CASE("W11: a driver pod that cannot be started is a finding as soon as it is read, the same with each attempt") {
+TEST_CASE(
+    "W11: a driver pod that cannot start is a finding as soon as it is read, and stays the same with each attempt") {
   auto node = Restarting("new").WithPods({});
   const auto finding = [&](const char* reason) {
     node.WithDriverPods({DriverPod("new").FailingToStart(reason, "driver:typo").Build()});
@@ -284,7 +285,7 @@ TEST_CASE("dep-F4: validation has a deadline even if there is no validation pod"
   CHECK(verdict.plan.reason == "not valid after 600 s: no pod matches app=validator on the node");
 }
 
-TEST_CASE("T40, dep-F3: a failed node whose driver has come up recovers, through validation where there is one") {
+TEST_CASE("T40, dep-F3: a failed node whose driver becomes ready recovers, through validation if there is one") {
   auto node = NodeUnderTest("upgrade-failed", "new").CordonedByUs();
   node.Annotated(Gpu().FailedRevisionAnnotation(), "new");
   const Verdict verdict = node.Judge();
@@ -302,8 +303,7 @@ TEST_CASE("T40, dep-F3: a failed node whose driver has come up recovers, through
   CHECK(Path(node.Judge().plan) == "validation-required,uncordon-required,upgrade-done");
 }
 
-TEST_CASE(
-    "I1: a failed node that somebody uncordoned is unavailable for others in the very pass in which it recovers") {
+TEST_CASE("I1: a failed node that another client uncordoned counts as unavailable in the pass in which it recovers") {
   auto node = NodeUnderTest("upgrade-failed", "new").Annotated(Gpu().FailedRevisionAnnotation(), "new");
   node.policy.pacing = Pacing::kEveryState;
   node.options.validation_selector = Selector("app=validator");
@@ -316,7 +316,7 @@ TEST_CASE(
   CHECK(verdict.tally.unavailable == 1);
 }
 
-TEST_CASE("dep-F2: a failed node waits, and a new revision takes it back to upgrade-required") {
+TEST_CASE("dep-F2: a failed node waits, and a new revision moves it back to upgrade-required") {
   auto node = NodeUnderTest("upgrade-failed", "old").CordonedByUs();
   node.Annotated(Gpu().FailedRevisionAnnotation(), "new");
   CHECK(GateOf(node.Judge()) == "Failed");
@@ -327,7 +327,7 @@ TEST_CASE("dep-F2: a failed node waits, and a new revision takes it back to upgr
   CHECK(verdict.candidate);
 }
 
-TEST_CASE("retry: a failed node goes back after a pause that doubles, as often as the policy says") {
+TEST_CASE("retry: a failed node is retried after a pause that doubles, as often as the policy allows") {
   auto node = NodeUnderTest("upgrade-failed", "old").CordonedByUs();
   node.Annotated(Gpu().FailedRevisionAnnotation(), "new").Annotated(Gpu().FailuresAnnotation(), "2@900");
   CHECK(GateOf(node.Judge()) == "Failed");
@@ -346,7 +346,7 @@ TEST_CASE("retry: a failed node goes back after a pause that doubles, as often a
   CHECK(GateOf(node.Judge()) == "Failed");
 }
 
-TEST_CASE("dep-F2: with failurePolicy a failed node holds no slot, and counts against maxFailures") {
+TEST_CASE("dep-F2: with failurePolicy a failed node takes no slot, and counts against maxFailures") {
   auto node = NodeUnderTest("upgrade-failed", "old").CordonedByUs();
   CHECK(node.Judge().tally.slots == 1);
   node.policy.failure_policy = FailurePolicy{.max_failures = Percent{5}};
@@ -370,7 +370,7 @@ TEST_CASE("dep-F3: the driver of a failed node is not loaded under workloads") {
   CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().SafeLoadAnnotation()));
 }
 
-TEST_CASE("arch-A10, dep-F3: a failed node is judged again when a pod that it waits for is lost") {
+TEST_CASE("arch-A10, dep-F3: a failed node is judged again when a pod that it waits for counts as lost") {
   auto node = NodeUnderTest("upgrade-failed", "new").Draining().Annotated(Gpu().SafeLoadAnnotation(), "true");
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
   node.CordonedByUs().WithPods({WebPod().Terminating(kNow + absl::Seconds(30)).Build()});

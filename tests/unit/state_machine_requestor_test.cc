@@ -31,7 +31,7 @@ std::vector<Kind> Calls(const NodePlan& plan) {
   return kinds;
 }
 
-TEST_CASE("T10: a node that is to be upgraded asks for maintenance, outside our budgets") {
+TEST_CASE("T10: a node that needs an upgrade requests maintenance, outside our budgets") {
   const RequestedNode node("upgrade-required");
   const Verdict waiting = node.Judge();
   REQUIRE(waiting.candidate);
@@ -52,7 +52,7 @@ TEST_CASE("T10: the skip label holds a node back in requestor mode too") {
   CHECK(GateOf(node.Judge()) == "SkipLabel");
 }
 
-TEST_CASE("dep-F8: in requestor mode nobody waits for another driver's own cordon") {
+TEST_CASE("dep-F8: in requestor mode a node does not wait for another driver's own cordon") {
   RequestedNode node("upgrade-required");
   node.Cordoned().Labelled(Ofed().StateLabel(), "pod-restart-required");
   CHECK(node.Judge().candidate);
@@ -100,7 +100,7 @@ TEST_CASE("T35, arch-A4: with EveryState, too, but only on a node that is cordon
   }
 }
 
-TEST_CASE("T36: until then the node waits, and says for what") {
+TEST_CASE("T36: until then the node waits, and its gate gives the reason") {
   RequestedNode node("node-maintenance-required");
   node.With("Draining");
   const Verdict verdict = node.Judge();
@@ -108,7 +108,7 @@ TEST_CASE("T36: until then the node waits, and says for what") {
   CHECK(verdict.gate->detail == "NodeMaintenance maintenance/nvidia-operator-n1: Draining");
 }
 
-TEST_CASE("dep-F13: the object of another requestor is joined, not taken for ours") {
+TEST_CASE("dep-F13: the object of another requestor is joined, and not treated as ours") {
   RequestedNode node("node-maintenance-required");
   node.With("Ready", "nvidia.network-operator");
   const Verdict verdict = node.Judge();
@@ -117,7 +117,7 @@ TEST_CASE("dep-F13: the object of another requestor is joined, not taken for our
   CHECK(verdict.plan.maintenance.front().object.additional_requestors == std::vector{kId});
 }
 
-TEST_CASE("H12: an object that is being deleted, or of an earlier node, is waited out") {
+TEST_CASE("H12: the end of an object that is being deleted, or belongs to an earlier node, is awaited") {
   RequestedNode node("node-maintenance-required");
   node.With("Ready").Cordoned();
   SECTION("being deleted") {
@@ -156,8 +156,7 @@ TEST_CASE("arch-A9: a request without an answer is not repeated, a refused one i
   CHECK(Calls(node.Judge().plan) == std::vector{Kind::kCreate});
 }
 
-TEST_CASE(
-    "dep-F8, H13: a node that the operator's collector uncordoned is cordoned again, by us, and given back by us") {
+TEST_CASE("dep-F8, H13: a node that the operator's garbage collection uncordoned is cordoned and uncordoned by us") {
   RequestedNode node("pod-restart-required");
   node.Draining();
   const Verdict verdict = node.Judge();
@@ -173,7 +172,7 @@ TEST_CASE(
   CHECK(after.annotations.empty());
 }
 
-TEST_CASE("The maintenance operator's cordon is not ours to lift") {
+TEST_CASE("The engine does not lift the maintenance operator's cordon") {
   RequestedNode node("uncordon-required", "new");
   node.Cordoned();
   const Verdict verdict = node.Judge();
@@ -181,7 +180,8 @@ TEST_CASE("The maintenance operator's cordon is not ours to lift") {
   CHECK(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("dep-F8: the driver pod goes only when what our own policy drains is gone, the operator spares itself") {
+TEST_CASE(
+    "dep-F8: the driver pod is deleted only after the pods that our policy drains, except the maintenance operator") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned().Draining();
   const Pod maintenance_operator =
@@ -196,7 +196,7 @@ TEST_CASE("dep-F8: the driver pod goes only when what our own policy drains is g
   CHECK(verdict.plan.remove.size() == 1);
 }
 
-TEST_CASE("T48: in requestor mode a node ends through uncordon-required, whoever cordoned it before") {
+TEST_CASE("T48: in requestor mode a node finishes through uncordon-required, whatever client cordoned it before") {
   RequestedNode node("pod-restart-required", "new");
   node.With("Ready").Cordoned().Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true").WithPods({});
   const Verdict verdict = node.Judge();
@@ -205,10 +205,10 @@ TEST_CASE("T48: in requestor mode a node ends through uncordon-required, whoever
   CHECK_FALSE(node.After(verdict).annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
 }
 
-TEST_CASE("T50, dep-F13: done only after the claim is given back") {
+TEST_CASE("T50, dep-F13: a node is done only after the claim is released") {
   RequestedNode node("uncordon-required", "new");
   node.Cordoned();
-  SECTION("our own object: deleted, waited for, gone") {
+  SECTION("our own object: deleted, awaited, removed") {
     node.With("Ready");
     Verdict verdict = node.Judge();
     CHECK(Path(verdict.plan).empty());
@@ -225,7 +225,7 @@ TEST_CASE("T50, dep-F13: done only after the claim is given back") {
     CHECK(Path(verdict.plan) == "upgrade-done");
     CHECK_FALSE(node.After(verdict).annotations.contains(kMode));
   }
-  SECTION("another's: left, and done while it goes on") {
+  SECTION("another's object: left, and the node is done while the object continues") {
     node.With("Ready", "nvidia.network-operator", {kId, "third"});
     const Verdict verdict = node.Judge();
     REQUIRE(Calls(verdict.plan) == std::vector{Kind::kLeave});
@@ -239,7 +239,7 @@ TEST_CASE("T50, dep-F13: done only after the claim is given back") {
   }
 }
 
-TEST_CASE("dep-F13: a failure is reported to the maintenance operator, and withdrawn by the next try") {
+TEST_CASE("dep-F13: a failure is reported to the maintenance operator, and withdrawn by the next attempt") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned().WithPods({}).WithDriverPods({DriverPod("new").Crashing(11).Build()});
   Verdict verdict = node.Judge();
@@ -264,7 +264,7 @@ TEST_CASE("dep-F13: a failure is not reported in another requestor's NodeMainten
   CHECK(Calls(failed.Judge().plan).empty());
 }
 
-TEST_CASE("arch-A10: a report that was refused is made again when it is due, though nothing else happens") {
+TEST_CASE("arch-A10: a refused report is repeated when it is due, even if nothing else happens") {
   RequestedNode node("upgrade-failed");
   node.With("Ready").Cordoned();
   node.Annotated(Gpu().FailedRevisionAnnotation(), "new").Annotated(Gpu().FailuresAnnotation(), "1@900");
@@ -278,7 +278,7 @@ TEST_CASE("arch-A10: a report that was refused is made again when it is due, tho
   CHECK(Calls(node.Judge().plan) == std::vector{Kind::kReportFailure});
 }
 
-TEST_CASE("H16: a node ends in the mode that it began in") {
+TEST_CASE("H16: a node finishes in the mode in which it started") {
   SECTION("switched off: by its NodeMaintenance") {
     RequestedNode node("node-maintenance-required");
     node.options.requestor->enabled = false;
@@ -289,7 +289,7 @@ TEST_CASE("H16: a node ends in the mode that it began in") {
     finished.With("Ready").Cordoned();
     CHECK(Calls(finished.Judge().plan) == std::vector{Kind::kDelete});
   }
-  SECTION("switched off before it was admitted: its claim goes first, then it starts in place") {
+  SECTION("switched off before it was admitted: its claim is released first, then it starts in place") {
     RequestedNode node("upgrade-required");
     node.options.requestor->enabled = false;
     node.Annotated(kMode, "true").WithMaintenance("Ready");
@@ -307,7 +307,7 @@ TEST_CASE("H16: a node ends in the mode that it began in") {
     CHECK(Path(verdict.plan) == "upgrade-done");
     CHECK_FALSE(node.After(verdict).unschedulable);
   }
-  SECTION("an operator that knows nothing of requestors leaves such nodes alone, with a finding") {
+  SECTION("an operator without requestor options leaves such nodes alone, with a finding") {
     for (const char* state : {"node-maintenance-required", "uncordon-required"}) {
       RequestedNode node(state, "new");
       node.options.requestor.reset();
@@ -328,7 +328,7 @@ TEST_CASE("H16: switched off before there was an object, the node goes back and 
 }
 
 TEST_CASE(
-    "dep-F2: the maintenance operator's cordon is not taken for an administrator's when a failed node is retried") {
+    "dep-F2: the maintenance operator's cordon is not mistaken for an administrator's when a failed node is retried") {
   RequestedNode node("upgrade-failed");
   node.policy.cordoned_nodes = CordonedNodes::kIgnore;
   node.Annotated(Gpu().FailedRevisionAnnotation(), "older").WithMaintenance("Ready").Cordoned();
@@ -341,14 +341,14 @@ TEST_CASE(
   CHECK(Calls(node.Judge().plan) == std::vector{Kind::kDelete});
 }
 
-TEST_CASE("An object of ours under another name is given back before one is made") {
+TEST_CASE("An object of ours under another name is released before one is created") {
   RequestedNode node("node-maintenance-required");
   node.With("Ready");
   node.object().name = "old-prefix-n1";
   CHECK(Calls(node.Judge().plan) == std::vector{Kind::kDelete});
 }
 
-TEST_CASE("A requestor's annotation that was left behind strands nobody where there is no requestor") {
+TEST_CASE("A leftover requestor annotation does not block a node without a requestor") {
   for (const char* state : {"", "upgrade-done", "upgrade-required"}) {
     CAPTURE(state);
     RequestedNode node(state);
@@ -374,7 +374,7 @@ TEST_CASE("dep-F8: a cordon that the maintenance operator makes for another driv
   CHECK(GateOf(node.Judge()) == "OtherDriver");
 }
 
-TEST_CASE("dep-F7: the note of an administrator's cordon goes once he has lifted it, in requestor mode") {
+TEST_CASE("dep-F7: in requestor mode the note of an administrator's cordon is removed once the cordon is lifted") {
   RequestedNode node("node-maintenance-required");
   node.Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
   CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
@@ -382,7 +382,7 @@ TEST_CASE("dep-F7: the note of an administrator's cordon goes once he has lifted
   CHECK(node.After(node.Judge()).annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
 }
 
-TEST_CASE("arch-A9: a refused release of a left-over claim is paced, and a finding says so") {
+TEST_CASE("arch-A9: a refused release of a leftover claim is paced, and a finding reports it") {
   RequestedNode done("upgrade-done", "new");
   done.view.node.annotations.clear();
   done.With("Ready");
@@ -399,7 +399,7 @@ TEST_CASE("arch-A9: a refused release of a left-over claim is paced, and a findi
   CHECK(verdict.wake_at > kNow);
 }
 
-TEST_CASE("defect-D18: a claim that an upgrade left behind is given back, also where nothing else is ours") {
+TEST_CASE("defect-D18: a leftover claim of an upgrade is released, even if nothing else is ours") {
   RequestedNode done("upgrade-done", "new");
   done.view.node.annotations.clear();
   done.With("Ready");

@@ -10,7 +10,7 @@ namespace {
 const std::string kInitial = Gpu().InitiallyUnschedulableAnnotation();
 const std::string kCordonedBy(kCordonedByAnnotation);
 
-TEST_CASE("T1, T2: an unlabelled node is done if its driver pod is current and waits for a slot if it is not") {
+TEST_CASE("T1, T2: an unlabelled node is done if its driver pod is current, and otherwise waits for a slot") {
   const Verdict current = NodeUnderTest("", "new").Judge();
   CHECK(Path(current.plan) == "upgrade-done");
   CHECK_FALSE(current.candidate);
@@ -27,7 +27,7 @@ TEST_CASE("T3: a node that is done and current is left alone") {
   CHECK_FALSE(verdict.gate);
 }
 
-TEST_CASE("T1: what starts an upgrade of a node that is done") {
+TEST_CASE("T1: an outdated driver pod, a safe load or a request starts an upgrade of a node that is done") {
   SECTION("an old driver pod") { CHECK(Path(NodeUnderTest("upgrade-done", "old").Judge().plan) == "upgrade-required"); }
   SECTION("a driver that waits to be loaded") {
     auto node = NodeUnderTest("upgrade-done", "new").Annotated(Gpu().SafeLoadAnnotation(), "true");
@@ -49,7 +49,7 @@ TEST_CASE("T2: a node with an orphaned driver pod alone counts as done") {
   CHECK(Path(NodeUnderTest().WithDriverPods({orphan}).Judge().plan) == "upgrade-done");
 }
 
-TEST_CASE("dep-F15: a node whose wanted revision is unknown is not judged") {
+TEST_CASE("dep-F15: a node whose target revision is unknown is not judged") {
   NodeUnderTest node("upgrade-done", "old");
   node.facts.daemon_sets["ds"].wanted_revision.reset();
   node.facts.daemon_sets["ds"].why_unknown = "generation 2 is not observed";
@@ -68,7 +68,7 @@ TEST_CASE("R14, dep-F1: a driver pod without a revision label is a finding on it
   CHECK(verdict.findings[0].code == FindingCode::kPodWithoutRevision);
 }
 
-TEST_CASE("T5: the skip label keeps a node in upgrade-required without asking for a slot") {
+TEST_CASE("T5: the skip label keeps a node in upgrade-required without requesting a slot") {
   const Verdict verdict =
       NodeUnderTest("upgrade-required").Labelled(Gpu().SkipUpgradeLabel(), "true").Judge(/*admitted=*/true);
   CHECK(GateOf(verdict) == "SkipLabel");
@@ -76,7 +76,7 @@ TEST_CASE("T5: the skip label keeps a node in upgrade-required without asking fo
   CHECK_FALSE(verdict.plan.patch);
 }
 
-TEST_CASE("arch-A4: an admitted node is carried to its first wait in one patch that also cordons it") {
+TEST_CASE("arch-A4: an admitted node proceeds to its first wait in one patch that also cordons it") {
   auto node = NodeUnderTest("", "old").Draining();
   const Verdict verdict = node.Judge(/*admitted=*/true);
   CHECK(Path(verdict.plan) == "upgrade-required,cordon-required,wait-for-jobs-required,drain-required");
@@ -97,27 +97,27 @@ TEST_CASE("arch-A4: with EveryState a pass enters one state") {
   CHECK_FALSE(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("dep-F7: an administrator's cordon is noted when the upgrade starts and joined by nobody") {
+TEST_CASE("dep-F7: an administrator's cordon is noted when the upgrade starts, and not joined") {
   auto node = NodeUnderTest("", "old").Cordoned().Draining();
   const Node after = node.After(node.Judge(/*admitted=*/true));
   CHECK(after.annotations.at(kInitial) == "true");
   CHECK_FALSE(after.annotations.contains(kCordonedBy));
 }
 
-TEST_CASE("dep-F7: what was noted on entering upgrade-required is read anew on leaving it") {
-  SECTION("uncordoned meanwhile") {
+TEST_CASE("dep-F7: the note made on entering upgrade-required is updated on leaving it") {
+  SECTION("uncordoned in the meantime") {
     auto node = NodeUnderTest("upgrade-required").Annotated(kInitial, "true").Draining();
     const Node after = node.After(node.Judge(/*admitted=*/true));
     CHECK_FALSE(after.annotations.contains(kInitial));
     CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/gpu");
   }
-  SECTION("cordoned meanwhile") {
+  SECTION("cordoned in the meantime") {
     auto node = NodeUnderTest("upgrade-required").Cordoned().Draining();
     CHECK(node.After(node.Judge(/*admitted=*/true)).annotations.at(kInitial) == "true");
   }
 }
 
-TEST_CASE("dep-F7: a cordon in the set is an upgrade's while a name in it lives or has no label") {
+TEST_CASE("dep-F7: a cordon in the set belongs to an upgrade while a name in it is live or has no label") {
   struct Row {
     const char* name;
     const char* set;
@@ -139,7 +139,7 @@ TEST_CASE("dep-F7: a cordon in the set is an upgrade's while a name in it lives 
   CHECK(after.annotations.contains(kInitial) == row.administrators);
 }
 
-TEST_CASE("I3: a name that was left behind on a finished node does not turn an administrator's cordon into ours") {
+TEST_CASE("I3: a leftover name on a finished node does not turn an administrator's cordon into ours") {
   auto node = NodeUnderTest("upgrade-done", "old").Draining().Annotated(kCordonedBy, "nvidia.com/gpu");
   SECTION("cordoned before the new revision comes") { node.Cordoned(); }
   SECTION("cordoned while the node waits for a slot") {}
@@ -153,7 +153,7 @@ TEST_CASE("I3: a name that was left behind on a finished node does not turn an a
   CHECK_FALSE(after.annotations.contains(kCordonedBy));
 }
 
-TEST_CASE("dep-F7: a cordon of an upgrade whose label was removed is lifted when the node turns out to be up to date") {
+TEST_CASE("dep-F7: a cordon of an upgrade whose label was removed is lifted when the node proves to be up to date") {
   auto node = NodeUnderTest("", "new").CordonedByUs().Annotated(Gpu().StageAnnotation(), "drain-required@1@new");
   SECTION("ours") {
     const Verdict verdict = node.Judge();
@@ -161,7 +161,7 @@ TEST_CASE("dep-F7: a cordon of an upgrade whose label was removed is lifted when
     CHECK_FALSE(node.After(verdict).unschedulable);
     CHECK(node.After(verdict).annotations.empty());
   }
-  SECTION("but not one without a set: that is an administrator's") {
+  SECTION("but not a cordon without a set, which is an administrator's") {
     node.view.node.annotations.clear();
     CHECK(node.After(node.Judge()).unschedulable);
   }
@@ -173,7 +173,7 @@ TEST_CASE("dep-F7: a cordon of an upgrade whose label was removed is lifted when
   }
 }
 
-TEST_CASE("dep-F7: while a node waits for its slot, somebody answers for a cordon that an upgrade left behind") {
+TEST_CASE("dep-F7: a node that waits for its slot takes over a leftover cordon of an upgrade") {
   auto node = NodeUnderTest("", "old").Cordoned().Annotated(kCordonedBy, "nvidia.com/ofed");
   const Node after = node.After(node.Judge());
   CHECK(after.labels.at(Gpu().StateLabel()) == "upgrade-required");
@@ -189,7 +189,7 @@ TEST_CASE("dep-F8: an upgrade waits for a driver that keeps no cordon set and ha
   CHECK(verdict.gate->subject == GateSubject(GateSubjectKind::kDriver, "", "nvidia.com/ofed"));  // W23
 }
 
-TEST_CASE("dep-F20: a node that is not fit to start waits with a gate of its own, and a node in progress continues") {
+TEST_CASE("dep-F20: a node that is not fit to start waits with its own gate, and a node in progress continues") {
   const char* gate = "";
   NodeUnderTest node("upgrade-required");
   SECTION("not Ready") {
@@ -220,7 +220,7 @@ TEST_CASE("dep-F20: a node that is not fit to start waits with a gate of its own
   CHECK(Path(node.Judge().plan).starts_with("wait-for-jobs-required"));
 }
 
-TEST_CASE("dep-F14: what a waiting node asks of the budgets") {
+TEST_CASE("dep-F14: a waiting node uses slots and headroom according to its condition") {
   struct Row {
     const char* name;
     bool cordoned;
@@ -265,7 +265,7 @@ TEST_CASE("dep-F17: a request is kept until admission and then names the pod to 
   CHECK(after.annotations.at(Gpu().RestartPodAnnotation()) == "driver-1-uid");
 }
 
-TEST_CASE("dep-F9: with autoUpgrade off everything stays where it is") {
+TEST_CASE("dep-F9: with autoUpgrade off everything stays unchanged") {
   auto node = NodeUnderTest("", "old");
   node.policy.auto_upgrade = false;
   const Verdict verdict = node.Judge();
@@ -276,7 +276,7 @@ TEST_CASE("dep-F9: with autoUpgrade off everything stays where it is") {
   CHECK(node.Judge().gate->detail == "the policy is not understood");
 }
 
-TEST_CASE("A label value that is no state is a finding, and the node is left alone") {
+TEST_CASE("A label value that is not a state is a finding, and the node is left alone") {
   const Verdict verdict = NodeUnderTest("upgrade-reqired").Judge(/*admitted=*/true);
   CHECK_FALSE(verdict.plan.patch);
   CHECK(GateOf(verdict) == "UnknownState");
@@ -285,7 +285,7 @@ TEST_CASE("A label value that is no state is a finding, and the node is left alo
   CHECK(verdict.findings[0].code == FindingCode::kUnknownState);
 }
 
-TEST_CASE("arch-A9: a node with an unanswered patch gets no other, and counts at both of its states") {
+TEST_CASE("arch-A9: a node with an unanswered patch gets no other patch, and counts in both of its states") {
   auto node = NodeUnderTest("upgrade-required").Draining();
   const Verdict first = node.Judge(/*admitted=*/true);
   internal::AttemptLog log;
@@ -297,7 +297,7 @@ TEST_CASE("arch-A9: a node with an unanswered patch gets no other, and counts at
   CHECK(verdict.tally.slots == 1);
   CHECK(verdict.tally.unavailable == 1);
 
-  SECTION("a lost answer: tried again after a pause, still counted") {
+  SECTION("a lost answer: repeated after a pause, still counted") {
     log.PatchAnswered("n1-uid", Outcome::kUnclear, "connection reset", node.now);
     node.view.attempts = log.ForNode("n1-uid");
     CHECK(GateOf(node.Judge(/*admitted=*/true)) == "Unsettled");
@@ -320,7 +320,7 @@ TEST_CASE("arch-A9: a node with an unanswered patch gets no other, and counts at
     CHECK(verdict.plan.patch);
     CHECK(verdict.tally.slots == 0);
   }
-  SECTION("a clear refusal changes nothing and is tried again after a pause") {
+  SECTION("a clear refusal changes nothing and is retried after a pause") {
     log.PatchAnswered("n1-uid", Outcome::kNotApplied, "403", node.now);
     node.view.attempts = log.ForNode("n1-uid");
     verdict = node.Judge(/*admitted=*/true);
@@ -329,7 +329,7 @@ TEST_CASE("arch-A9: a node with an unanswered patch gets no other, and counts at
   }
 }
 
-TEST_CASE("T8: a driver pod that needs no more than a restart is restarted on the cordoned node, workloads and all") {
+TEST_CASE("T8: a driver pod that needs only a restart is restarted on the cordoned node, without an evacuation") {
   NodeUnderTest node("upgrade-required");
   node.Draining().view.restart_only = true;
   Verdict verdict = node.Judge(/*admitted=*/true);
@@ -351,7 +351,7 @@ TEST_CASE("T8: a driver pod that needs no more than a restart is restarted on th
   CHECK(GateOf(verdict) == "PodsUnknown");
 
   node.facts = Facts("new");
-  SECTION("a pod of a third revision, which came while the target was another one, has not been compared either") {
+  SECTION("a pod of a third revision, created for another target revision, has not been compared either") {
     node.WithDriverPods({DriverPod("third").Build()});
     verdict = node.Judge();
     CHECK(verdict.plan.remove.empty());
@@ -364,7 +364,7 @@ TEST_CASE("T8: a driver pod that needs no more than a restart is restarted on th
   CHECK_FALSE(after.unschedulable);
 }
 
-TEST_CASE("T8, H6: no shortcut where the upgrade was requested, the pod is orphaned or the driver waits to be loaded") {
+TEST_CASE("T8, H6: no shortcut if the upgrade was requested, the pod is orphaned or the driver waits to be loaded") {
   NodeUnderTest node("upgrade-required");
   node.Draining().view.restart_only = true;
   SECTION("requested, however long ago") { node.Annotated(Gpu().UpgradeRequestedAnnotation(), "true"); }
@@ -374,7 +374,7 @@ TEST_CASE("T8, H6: no shortcut where the upgrade was requested, the pod is orpha
     orphan.owners.clear();
     node.view.driver_pods.push_back(orphan);
   }
-  SECTION("the operator's predicate says no") { node.view.restart_only = false; }
+  SECTION("the operator's predicate returns false") { node.view.restart_only = false; }
   const Verdict verdict = node.Judge(/*admitted=*/true);
   CHECK(Path(verdict.plan) == "cordon-required,wait-for-jobs-required,drain-required");
   CHECK_FALSE(node.After(verdict).annotations.contains(Gpu().RestartOnlyAnnotation()));
@@ -401,7 +401,7 @@ TEST_CASE("T8: an administrator's cordon outlives a restart") {
   CHECK(after.annotations.empty());
 }
 
-TEST_CASE("dep-F7: spaces in the cordon set, as a person may write them, are not part of a name") {
+TEST_CASE("dep-F7: spaces in the cordon set, which an administrator may write, are not part of a name") {
   NodeUnderTest node("upgrade-required");
   node.Cordoned()
       .Annotated(kCordonedBy, "nvidia.com/nic , nvidia.com/ofed")
@@ -411,7 +411,7 @@ TEST_CASE("dep-F7: spaces in the cordon set, as a person may write them, are not
   CHECK(node.After(verdict).annotations.at(kCordonedBy) == "nvidia.com/gpu,nvidia.com/ofed");
 }
 
-TEST_CASE("W1: a node without a label is neither done nor uncordoned before its driver is proved") {
+TEST_CASE("W1: a node without a label is neither done nor uncordoned before its driver is validated") {
   auto node = NodeUnderTest("", "new").CordonedByUs().WithDriverPods({DriverPod("new").NotReady().Build()});
   SECTION("an upgrade of ours") {
     const Verdict verdict = node.Judge();
@@ -420,14 +420,14 @@ TEST_CASE("W1: a node without a label is neither done nor uncordoned before its 
     CHECK(node.After(verdict).unschedulable);
     CHECK(verdict.tally.slots == 1);
   }
-  SECTION("one that another client uncordoned: it is cordoned again") {
+  SECTION("uncordoned by another client: it is cordoned again") {
     node.view.node.unschedulable = false;
     const Verdict verdict = node.Judge();
     CHECK(verdict.tally.slots == 1);
     CHECK(GateOf(verdict) == "DriverPodNotReady");
     CHECK(node.After(verdict).unschedulable);
   }
-  SECTION("on an administrator's cordon, of which the note alone is left") {
+  SECTION("on an administrator's cordon, of which only the note is left") {
     node.view.node.annotations = {{kInitial, "true"}};
     const Verdict verdict = node.Judge();
     CHECK(GateOf(verdict) == "DriverPodNotReady");
@@ -466,7 +466,7 @@ TEST_CASE("W1: a label that another client removed is written with the next patc
   CHECK_FALSE(verdict.gate);
 }
 
-TEST_CASE("W9: a node with our cordon that no DaemonSet wants is released, one that may be wanted is not") {
+TEST_CASE("W9: a node with our cordon that no DaemonSet targets is released, a node that may be a target is not") {
   auto node = NodeUnderTest("pod-restart-required", "").CordonedByUs().StageBegan("pod-restart-required", {});
   CHECK(GateOf(node.Judge()) == "DriverPodMissing");
   node.facts.daemon_sets.begin()->second.daemon_set.node_selectors = {Selector("gpu=yes")};
@@ -480,7 +480,7 @@ TEST_CASE("W9: a node with our cordon that no DaemonSet wants is released, one t
   CHECK(GateOf(node.Judge()) == "DriverPodMissing");
 }
 
-TEST_CASE("W2: a cordon that another program claims is an administrator's, unless it names an upgrade in progress") {
+TEST_CASE("W2: a cordon of another program counts as an administrator's, unless it names an upgrade in progress") {
   auto node = NodeUnderTest("upgrade-required").Cordoned().Draining();
   node.Annotated(std::string(internal::kForeignCordonMarks.front().key), "true")
       .Annotated(kCordonedBy, "nvidia.com/ofed");

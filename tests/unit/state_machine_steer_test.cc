@@ -25,7 +25,7 @@ std::vector<Taint> With(std::vector<Taint> taints, const Taint& more) {
   return taints;
 }
 
-TEST_CASE("B-13: the taint comes with the label upgrade-required, and foreign taints stay as they are") {
+TEST_CASE("B-13: the taint is added with the label upgrade-required, and foreign taints stay unchanged") {
   const NodeUnderTest node = Steered(NodeUnderTest("upgrade-done", "old"));
   const Verdict verdict = node.Judge();
   CHECK(Path(verdict.plan) == "upgrade-required");
@@ -48,7 +48,7 @@ TEST_CASE("A node that starts later gets the taint in the patch that starts it, 
   if (continues.plan.patch) CHECK_FALSE(continues.plan.patch->taints);
 }
 
-TEST_CASE("B-13: the taint goes with the state that ends the upgrade") {
+TEST_CASE("B-13: the taint is removed with the state that ends the upgrade") {
   NodeUnderTest node = Steered(NodeUnderTest("uncordon-required", "new").CordonedByUs());
   node.view.node.taints = With(kForeign, kPending);
   const Verdict done = node.Judge();
@@ -75,7 +75,7 @@ TEST_CASE("A node that is released loses the taint") {
   CHECK(released.patch->taints == kForeign);
 }
 
-TEST_CASE("A taint that another engine left on a node that is done is removed") {
+TEST_CASE("A leftover taint of another engine on a node that is done is removed") {
   NodeUnderTest node("upgrade-done", "new");
   node.view.node.taints = With(kForeign, kPending);
   const Verdict verdict = node.Judge();
@@ -87,7 +87,7 @@ TEST_CASE("A taint that another engine left on a node that is done is removed") 
   CHECK_FALSE(node.Judge().plan.patch);
 }
 
-TEST_CASE("Nodes without steering, with the skip label, or with taints that are not known as a whole get no taint") {
+TEST_CASE("Nodes without steering, with the skip label, or with incompletely known taints get no taint") {
   NodeUnderTest node = Steered(NodeUnderTest("upgrade-done", "old"));
   SECTION("no gangs") { node.policy.rollout->gangs.reset(); }
   SECTION("no rollout") { node.policy.rollout.reset(); }

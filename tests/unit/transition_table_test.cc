@@ -63,7 +63,7 @@ TEST_CASE("IsLegalEdge knows the table's edges only") {
 }
 
 // One judgement with EveryState pacing makes at most one transition, which the table must contain.
-TEST_CASE("T1-T49: whatever a node looks like, one transition of it stands in the table") {
+TEST_CASE("T1-T49: whatever condition a node is in, its transition is in the table") {
   std::set<std::pair<UpgradeState, UpgradeState>> seen;
   for (const UpgradeState from : kAllUpgradeStates) {
     for (int variant = 0; variant < 1 << 13; ++variant) {

@@ -48,7 +48,7 @@ TEST_CASE("dep-F18: a node counts once, by predicate") {
   CHECK(TallyOfNode(node) == expected);
 }
 
-TEST_CASE("dep-F14: an administrator's node is outside the maxParallel count unless the policy says otherwise") {
+TEST_CASE("dep-F14: an administrator's node is outside the maxParallel count unless the policy includes it") {
   auto node = NodeUnderTest("drain-required").Cordoned().Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
   CHECK(TallyOfNode(node).slots == 0);
   CHECK(TallyOfNode(node).unavailable == 1);
@@ -97,7 +97,7 @@ TEST_CASE("A node that is not ready is unavailable") {
   CHECK(TallyOfNode(node).unavailable == 1);
 }
 
-TEST_CASE("Limits scale with the fleet and never leave less than nothing") {
+TEST_CASE("Limits scale with the fleet and never leave a negative remainder") {
   const UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 3, .max_unavailable = Percent{25}};
   const UpgradeBudget budget = internal::ComputeBudget({.total = 10, .slots = 5, .unavailable = 4}, policy);
   CHECK(budget.unavailable_max == 3);
@@ -135,7 +135,7 @@ std::string Admitted(const UpgradeBudget& budget, const std::vector<WaitingNode>
   return text;
 }
 
-TEST_CASE("Admission is by node name, whatever the order of the candidates") {
+TEST_CASE("Admission is in order of node name, whatever the order of the candidates") {
   const UpgradeBudget budget{.total = 4, .parallel_max = 2};
   CHECK(Admitted(budget, Candidates({"c", "a", "d", "b"})) == "a,b");
   CHECK(Admitted(budget, Candidates({"a", "b", "c", "d"})) == "a,b");
@@ -243,7 +243,7 @@ TEST_CASE("§5.3: the slot examples of the Go library's own tests, as fleets") {
   CHECK(Starts(policy, row.fleet) == row.starts);
 }
 
-TEST_CASE("arch-A7: whoever is not admitted learns which budget, how full, and the place in the queue") {
+TEST_CASE("arch-A7: a node that is not admitted shows the budget, its use, and the place in the queue") {
   const std::vector<AdmissionDecision> decisions =
       Decide({.total = 4, .parallel_max = 1}, /*paused=*/false, Candidates({"a", "b", "c"}));
   REQUIRE(decisions.size() == 3);
@@ -254,7 +254,7 @@ TEST_CASE("arch-A7: whoever is not admitted learns which budget, how full, and t
   CHECK(decisions[2].gate->place == 2);
 }
 
-TEST_CASE("A limit that engines share counts the slots of all of them, and those who need no slot pass by it") {
+TEST_CASE("A limit that engines share counts the slots of all of them, and nodes that need no slot bypass it") {
   UpgradeBudget budget{.total = 9, .parallel_max = 4, .parallel_used = 1};
   budget.shared = SharedSlots{.max = 5, .used_elsewhere = 2};
   CHECK(budget.ParallelFree() == 2);
@@ -273,7 +273,7 @@ TEST_CASE("A limit that engines share counts the slots of all of them, and those
         "the limit of all owners together: the number of taken slots is not known yet; place 3 in the queue");
 }
 
-TEST_CASE("A paused policy admits nobody, cordoned nodes included") {
+TEST_CASE("A paused policy admits no nodes, not even cordoned ones") {
   CHECK(Admitted({.total = 2}, Candidates({"a", "b*"}), /*paused=*/true).empty());
 }
 

@@ -56,7 +56,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("Reads that fail are told once, with the reason, also by the readiness, and so is that they succeed again") {
+TEST_CASE("Reads that fail are reported once, with the reason, also by Ready, and so is their recovery") {
   World world;
   UpgradeController controller(*world.engine, world.cache, {});
   controller.SetPolicy({.auto_upgrade = true});
@@ -70,7 +70,7 @@ TEST_CASE("Reads that fail are told once, with the reason, also by the readiness
   CHECK(controller.Ready().ok());
 }
 
-TEST_CASE("A policy that the engine refuses is told, and that it takes the next one") {
+TEST_CASE("A policy that the engine refuses is reported, and so is the acceptance of the next one") {
   World world;
   UpgradeController controller(*world.engine, world.cache, {});
   UpgradePolicy staged{.auto_upgrade = true};
@@ -84,7 +84,7 @@ TEST_CASE("A policy that the engine refuses is told, and that it takes the next 
   CHECK(world.Logged("msg=\"trouble has ended\"") == 1);
 }
 
-TEST_CASE("A rollout that ends is told once, with what has become of it") {
+TEST_CASE("A rollout that ends is reported once, with its result") {
   World world;
   UpgradeController controller(*world.engine, world.cache, {});
   controller.SetPolicy({.auto_upgrade = true});
@@ -133,7 +133,7 @@ TEST_CASE("W39: the finding NothingIsEvicted comes before a rollout deletes its 
   CHECK(observer->deletions == std::vector{0, 1});
 }
 
-TEST_CASE("Labels that match no DaemonSet, and a policy that evicts nothing, are told to a plain loop's observer") {
+TEST_CASE("Labels that match no DaemonSet, and a policy that evicts nothing, are reported to a plain loop's observer") {
   World world;
   UpgradeController controller(*world.engine, world.cache, {});
   controller.SetPolicy({.auto_upgrade = true});
@@ -154,7 +154,7 @@ TEST_CASE("Labels that match no DaemonSet, and a policy that evicts nothing, are
   CHECK(logged("NoDaemonSet") == 1);
 }
 
-TEST_CASE("All nodes are looked at for the end of a rollout only where something has changed since the last look") {
+TEST_CASE("All nodes are checked for the end of a rollout only after a change since the last check") {
   int looks = 0;
   Plan everything{.gates = {{.node = "n1", .gate = {.reason = GateReason::kPaused}}}};
   internal::RolloutOver end;
@@ -176,7 +176,7 @@ TEST_CASE("All nodes are looked at for the end of a rollout only where something
   for (int pass = 0; pass < 5; ++pass) CHECK_FALSE(ended(nothing));
   CHECK(looks == 1);  // paused, and nothing happens
 
-  SECTION("a gate is told, or told no more") {
+  SECTION("a gate is reported, or ended") {
     Plan told = nothing;
     told.gates = everything.gates;
     CHECK_FALSE(ended(told));
@@ -188,12 +188,12 @@ TEST_CASE("All nodes are looked at for the end of a rollout only where something
     CHECK_FALSE(ended(nothing));
     CHECK(looks == 3);
   }
-  SECTION("the last node goes on without a gate") {
+  SECTION("the last node continues without a gate") {
     everything.gates = {};
     CHECK_FALSE(ended(moving));
     CHECK(ended(nothing));
   }
-  SECTION("what a pass would have told is lost with it") {
+  SECTION("the changes of a failed pass are lost with it") {
     everything.gates = {};
     end.PassFailed();
     CHECK(ended(nothing));
@@ -205,7 +205,7 @@ TEST_CASE("All nodes are looked at for the end of a rollout only where something
   }
 }
 
-TEST_CASE("Whether a replica leads is told, and what keeps it from that") {
+TEST_CASE("A replica reports whether it leads, and what prevents it") {
   World world;
   const std::shared_ptr<LeaderElection> election = *LeaderElection::Create(
       world.cluster, {.ns = world.fleet.ns, .name = "lease", .identity = "a", .clock = world.clock});

@@ -15,7 +15,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("A rollout: every node is upgraded within both budgets and nothing is left behind") {
+TEST_CASE("A rollout upgrades every node within both budgets and leaves nothing behind") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster);
   world.cluster->Cordon("node-6");
@@ -60,7 +60,7 @@ TEST_CASE("arch-A12: three patches, one eviction for each pod and one deletion u
   CHECK(world.cluster->CallCount(Operation::kDeletePod) == 1);
 }
 
-TEST_CASE("A disruption budget that allows nothing fails its node at the drain deadline, and the others go on") {
+TEST_CASE("A disruption budget that allows nothing fails its node at the drain deadline, and the others continue") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 3, .workload = ""});
   world.cluster->AddPod(testing::PodBuilder("team-b", "pinned")
@@ -107,7 +107,7 @@ TEST_CASE(
   CHECK(world.AllIn("upgrade-failed"));
 }
 
-TEST_CASE("A gate that is shown costs one patch, and only on the node that is stuck") {
+TEST_CASE("A gate that is shown costs one patch, and only on the stuck node") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
   world.cluster->AddPod(
@@ -146,7 +146,7 @@ TEST_CASE("defect-D16: a refused eviction is paced, not hammered") {
   CHECK(world.cluster->CallCount(Operation::kEvictPod) >= 8);
 }
 
-TEST_CASE("An eviction of a pod that is gone already counts as accepted") {
+TEST_CASE("An eviction of a pod that no longer exists counts as accepted") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1});
   world.Start(fleet);
@@ -227,7 +227,7 @@ TEST_CASE("arch-A6: a write whose answer is lost counts as done until it has bee
   CHECK(world.most_in_progress <= 2);
 }
 
-TEST_CASE("arch-A9: an admission that was lost does not keep its own node, or others, from starting") {
+TEST_CASE("arch-A9: an admission that was lost does not prevent its own node, or others, from starting") {
   World world;
   world.policy.max_parallel = 1;
   world.policy.max_unavailable = Count{1};
@@ -312,7 +312,7 @@ TEST_CASE("§5.5: a drain is announced once and reported once") {
   }
 }
 
-TEST_CASE("arch-A5: a node that cannot be written holds up no other") {
+TEST_CASE("arch-A5: a node that cannot be written does not block others") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 3, .workload = ""});
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
@@ -329,7 +329,7 @@ TEST_CASE("arch-A5: a node that cannot be written holds up no other") {
   CHECK(StateOf(*world.cluster->node("node-3")) == "upgrade-done");
 }
 
-TEST_CASE("dep-F1: a driver pod of a node that is gone is a finding and stops nothing") {
+TEST_CASE("dep-F1: a driver pod of a node that was deleted is a finding and stops nothing") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
   world.cluster->AddPod(
@@ -342,7 +342,7 @@ TEST_CASE("dep-F1: a driver pod of a node that is gone is a finding and stops no
   CHECK(plan.findings[0].code == FindingCode::kNodeMissing);
 }
 
-TEST_CASE("Only a list that fails altogether fails a pass, and the next one goes on") {
+TEST_CASE("Only a list that fails completely fails a pass, and the next pass continues") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
   world.Start(fleet);
@@ -352,7 +352,8 @@ TEST_CASE("Only a list that fails altogether fails a pass, and the next one goes
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE("onUnscheduledPods: a driver pod that finds no node makes the node of its affinity unavailable, or counts not at all") {
+TEST_CASE(
+    "onUnscheduledPods: a driver pod that fits no node makes the node of its affinity unavailable, or does not count") {
   World world({.scheduler_delay = absl::InfiniteDuration()});
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
   Pod unbound = testing::PodBuilder(fleet.ns, "unbound").WithLabel("app", fleet.daemon_set).Pending().Build();
@@ -368,7 +369,8 @@ TEST_CASE("onUnscheduledPods: a driver pod that finds no node makes the node of 
   CHECK(world.Pass().totals.unavailable == 0);
 }
 
-TEST_CASE("dep-F9: Release gives every node back in the middle of an upgrade, and keeps an administrator's cordon") {
+TEST_CASE(
+    "dep-F9: Release returns every node to service in the middle of an upgrade, and keeps an administrator's cordon") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster);
   world.cluster->Cordon("node-6");
@@ -416,7 +418,7 @@ class HeldFacade final : public ForwardingFacade {
   std::binary_semaphore let_go_{0};
 };
 
-TEST_CASE("Whoever asks why a node waits hears what the last pass found, and does not wait for the one that runs") {
+TEST_CASE("An explanation returns the result of the last pass, and does not wait for the running one") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster);
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
@@ -447,7 +449,7 @@ TEST_CASE("Whoever asks why a node waits hears what the last pass found, and doe
   CHECK(world.engine->Everything() != before);
 }
 
-TEST_CASE("Events that cannot be written hold up nothing (api-A50)") {
+TEST_CASE("The rollout continues if Events cannot be written (api-A50)") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
@@ -457,7 +459,7 @@ TEST_CASE("Events that cannot be written hold up nothing (api-A50)") {
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE("A facade that lacks an operation is found at start") {
+TEST_CASE("A facade that lacks an operation is detected at start") {
   World world;
   world.cluster->SetSupported(Operation::kEvictPod, false);
   EngineOptions options{.snapshot = {.ns = "drivers", .driver_labels = Selector("app=driver")}};
@@ -499,7 +501,7 @@ class MeetingFacade final : public ForwardingFacade {
   bool over_ = false;
 };
 
-TEST_CASE("What is wrong with the configuration is in the result of a pass over lists, and in no plan") {
+TEST_CASE("Problems of the configuration are in the result of a pass over lists, and in no plan") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});
   const auto codes = [&](const LabelSelector& labels, const UpgradePolicy& policy, EngineOptions options = {}) {
@@ -552,7 +554,7 @@ TEST_CASE("Nodes are worked on in parallel") {
   CHECK(meeting->most() == 8);
 }
 
-TEST_CASE("dep-F9: a release is not over while it cannot be told which NodeMaintenances are ours") {
+TEST_CASE("dep-F9: a release continues while the ownership of NodeMaintenances is unknown") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1});
   EngineOptions options{

@@ -44,7 +44,7 @@ TEST_CASE("each field of a policy is a rule for a node or a limit on admission")
   CHECK(IsRule({.isolation = {.scope = IsolationScope::kDevices}}));
 }
 
-TEST_CASE("a failurePolicy is both: failed nodes hold no slot, and so many of them stop the rollout") {
+TEST_CASE("a failurePolicy is both: failed nodes take no slot, and a number of them stops the rollout") {
   const Parts parts = PartsOf({.failure_policy = FailurePolicy{}});
   CHECK(parts.rules);
   CHECK(parts.limits);
@@ -92,7 +92,7 @@ struct ValidationRow {
   UpgradePolicy policy;
 };
 
-TEST_CASE("a policy is refused under the names of the documents") {
+TEST_CASE("a policy is refused with the field names of the documents") {
   const ValidationRow row = GENERATE(values<ValidationRow>({
       {"maxParallelUpgrades: must be >= 1, got 0", {.max_parallel = 0}},
       {"maxParallelUpgrades: must be >= 1, got -1", {.max_parallel = -1}},
@@ -117,7 +117,7 @@ TEST_CASE("a policy is refused under the names of the documents") {
   CHECK(std::string(status.message()) == row.error);
 }
 
-TEST_CASE("W11: a driver pod has 30 minutes if failures have a limit, unless the policy gives it another time") {
+TEST_CASE("W11: a driver pod has 30 minutes if failures have a limit, unless the policy sets another time") {
   const auto deadline = [](const UpgradePolicy& policy) { return NodeRules(policy).deadlines.pod_restart; };
   CHECK(deadline({}) == absl::InfiniteDuration());
   CHECK(deadline({.failure_policy = FailurePolicy{}}) == absl::Minutes(30));

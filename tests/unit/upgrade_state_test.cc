@@ -43,7 +43,7 @@ TEST_CASE("no two states share a spelling, and the list holds them all") {
   CHECK(spellings.size() == 13);
 }
 
-TEST_CASE("a label value that is no state is told apart from no label") {
+TEST_CASE("a label value that is not a state differs from a missing label") {
   const std::string value = GENERATE("unknown", "Upgrade-done", "upgrade-done ", "done", "drain-require");
   CAPTURE(value);
   CHECK(ParseUpgradeState(value) == std::nullopt);

@@ -16,7 +16,7 @@ Pod Validator(const char* name, bool ready) {
   return ready ? pod.Build() : pod.NotReady().Build();
 }
 
-TEST_CASE("A driver is proved when there is a validation pod on its node, and all of them are ready") {
+TEST_CASE("A driver is validated when there is a validation pod on its node, and all of them are ready") {
   const ValidationManager validation(LabelSelector::FromMatchLabels({{"app", "validator"}}));
   const Pod other = PodBuilder("team-a", "web").Build();
   CHECK(validation.Evaluate({}) == Validation{.missing = "no pod matches app=validator on the node"});
@@ -27,7 +27,7 @@ TEST_CASE("A driver is proved when there is a validation pod on its node, and al
         Validation{.missing = "validation pod operator/two is not ready"});
 }
 
-TEST_CASE("dep-F22: a validation pod proves the driver only if it became ready later") {
+TEST_CASE("dep-F22: a validation pod validates the driver only if it became ready later") {
   const LabelSelector selector = LabelSelector::FromMatchLabels({{"app", "validator"}});
   const absl::Time driver_ready = absl::FromUnixSeconds(1000);
   const auto ready_at = [](int second) {

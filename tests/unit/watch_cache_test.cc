@@ -36,7 +36,7 @@ struct World {
   ~World() { cache->Subscribe(0, nullptr); }
 };
 
-TEST_CASE("A cache is synced when each collection has been read, and says so") {
+TEST_CASE("A cache is synced when each collection has been read, and reports it") {
   World world;
   CHECK_FALSE(world.cache->Synced());
   world.cluster->FailNext(Operation::kWatchDaemonSets, absl::UnavailableError("etcd is away"));
@@ -59,7 +59,7 @@ TEST_CASE("A clock that is set back does not keep a broken watch waiting") {
   CHECK(world.cache->Synced());
 }
 
-TEST_CASE("A cluster without NodeMaintenances is one that has none, until it has the kind") {
+TEST_CASE("A cluster that lacks the kind NodeMaintenance counts as empty, until the kind is added") {
   World world("maintenance");
   for (int i = 0; i < 3; ++i) {
     world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
@@ -76,7 +76,7 @@ TEST_CASE("A cluster without NodeMaintenances is one that has none, until it has
   CHECK(world.cache->Health(absl::ZeroDuration()).message().find("no such kind") != std::string::npos);
 }
 
-TEST_CASE("api-A16: too old a version leads to a list at once, and to nothing lost") {
+TEST_CASE("api-A16: a version that is too old leads to a list immediately, and loses nothing") {
   World world;
   world.cluster->AddNode(testing::NodeBuilder("n1").Build());
   world.cache->Turn({});
@@ -93,7 +93,8 @@ TEST_CASE("api-A16: too old a version leads to a list at once, and to nothing lo
   CHECK(world.cache->Take(0).nodes == std::set<std::string>{"n1", "n2"});
 }
 
-TEST_CASE("api-A16: too old a version of DaemonSets leads to a list at once, too, and not to a second failure") {
+TEST_CASE(
+    "api-A16: a version of DaemonSets that is too old also leads to a list immediately, without a second failure") {
   World world;
   world.cache->Turn({});
   world.cluster->AddDaemonSet({.ns = "gpu", .name = "driver", .labels = {{"app", "driver"}}});
@@ -104,7 +105,7 @@ TEST_CASE("api-A16: too old a version of DaemonSets leads to a list at once, too
   CHECK(world.cache->DaemonSets(0).size() == 1);
 }
 
-TEST_CASE("Pods of many nodes are read by one list, and how it went is told of each") {
+TEST_CASE("Pods of many nodes are read by one list, and its result is reported for each") {
   World world;
   for (const char* node : {"n1", "n2", "n3"}) world.cluster->AddNode(testing::NodeBuilder(node).Build());
   for (const char* pod : {"a", "b"}) world.cluster->AddPod(testing::PodBuilder("team", pod).OnNode("n1").Build());
@@ -130,7 +131,7 @@ TEST_CASE("Pods of many nodes are read by one list, and how it went is told of e
   CHECK_FALSE(world.cache->KnowsPodsOn("n3"));
 }
 
-TEST_CASE("One failure of the watch on nodes is enough to find out that the cluster was set back") {
+TEST_CASE("One failure of the watch on nodes is enough to detect a restore of the cluster") {
   World world;
   world.cluster->AddNode(testing::NodeBuilder("n1").Build());
   world.cache->Turn({});
@@ -154,7 +155,7 @@ TEST_CASE("One failure of the watch on nodes is enough to find out that the clus
   CHECK(world.cache->Synced());
 }
 
-TEST_CASE("A watch on another kind that has failed once goes on where it was, and what is known of it is used") {
+TEST_CASE("A watch on another kind that has failed once continues from its version, and its known objects are used") {
   World world;
   world.cache->Turn({});
   world.cluster->FailNext(Operation::kWatchDaemonSets, absl::UnavailableError("connection reset"));
@@ -200,7 +201,7 @@ struct FollowerWorld {
   Scripted follower = {options, *clock};
 };
 
-TEST_CASE("A watch that ends in good order begins again at once, a quiet one too, unless it never lived") {
+TEST_CASE("A watch that ends successfully starts again immediately, even without events, unless it never lived") {
   FollowerWorld world;
   world.follower.next = {.tells = true};
   CHECK(world.follower.Pause() == absl::ZeroDuration());
@@ -212,7 +213,7 @@ TEST_CASE("A watch that ends in good order begins again at once, a quiet one too
   CHECK(world.follower.Health(absl::ZeroDuration()).message().find("ends as soon as it starts") != std::string::npos);
 }
 
-TEST_CASE("api-A17: a watch that fails again and again comes later and later, within a bound") {
+TEST_CASE("api-A17: a watch that fails again and again is retried later and later, within a bound") {
   FollowerWorld world;
   world.follower.next = {.status = absl::UnavailableError("connection refused")};
   absl::Duration before = absl::ZeroDuration();
@@ -225,7 +226,7 @@ TEST_CASE("api-A17: a watch that fails again and again comes later and later, wi
   CHECK(before < absl::Seconds(34));
 }
 
-TEST_CASE("A list that is followed by 410 each time is asked for less and less often") {
+TEST_CASE("A list that is followed by 410 each time is requested less and less often") {
   FollowerWorld world;
   world.follower.next = {.status = absl::OutOfRangeError("too old"), .lists = true};
   CHECK(world.follower.Pause() == absl::ZeroDuration());  // once, this is normal for a watch
@@ -238,14 +239,14 @@ TEST_CASE("A list that is followed by 410 each time is asked for less and less o
   CHECK(world.follower.anew == 5);
 }
 
-TEST_CASE("A watch that fails for ever where it is begins anew now and then") {
+TEST_CASE("A watch that keeps failing at its version starts again from a list periodically") {
   FollowerWorld world;
   world.follower.next = {.status = absl::DataLossError("an object that cannot be read")};
   for (int i = 0; i < 10; ++i) world.follower.Pause();
   CHECK(world.follower.anew == 5);
 }
 
-TEST_CASE("What a list has mended is healthy, and failures begin at one after progress") {
+TEST_CASE("A watch that a list has repaired is healthy, and failures are counted from one after progress") {
   FollowerWorld world;
   world.follower.next = {.status = absl::UnavailableError("reset")};
   world.follower.Pause();
@@ -276,7 +277,7 @@ TEST_CASE("Every end of a watch counts once, by its reason") {
   CHECK(after({}) == Counts{2, 1, 2, 0});  // ended as soon as it started
 }
 
-TEST_CASE("A kind that the cluster does not have is no failure of its watch, and who is stopped does not begin again") {
+TEST_CASE("A missing kind is not a failure of its watch, and a stopped watch does not start again") {
   World world("maintenance");
   world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
   world.cache->Turn({});

@@ -21,7 +21,7 @@ struct Store : WatchStore {
   }
 };
 
-TEST_CASE("A subscriber is woken by the first change after it has asked, not by each") {
+TEST_CASE("A subscriber is woken by the first change after its last Take, not by each") {
   Store store;
   int woken = 0;
   store.Subscribe(0, [&] { ++woken; });
@@ -37,7 +37,7 @@ TEST_CASE("A subscriber is woken by the first change after it has asked, not by 
   CHECK(woken == 2);
 }
 
-TEST_CASE("Every subscriber is woken by a change that concerns several drivers") {
+TEST_CASE("Every subscriber is woken by a change that affects several drivers") {
   Store store;
   std::array<int, 2> woken = {};
   store.Subscribe(0, [&] { ++woken[0]; });
@@ -59,7 +59,7 @@ TEST_CASE("A subscriber is woken without the lock, and only by changes that it c
   CHECK(woken == 1);
 }
 
-TEST_CASE("An engine that takes over finds everything, and is not woken before it has looked") {
+TEST_CASE("An engine that takes over finds everything, and is not woken before its first Take") {
   Store store;
   int woken = 0;
   store.Subscribe(0, [&] { ++woken; });

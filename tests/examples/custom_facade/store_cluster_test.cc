@@ -75,7 +75,7 @@ class StoreWorld final : public ContractWorld {
   int count_ = 0;
 };
 
-TEST_CASE("The store keeps the contract of the seam, and is asked for all that it supports") {
+TEST_CASE("The store keeps the contract of the seam and is tested for everything that it supports") {
   StoreWorld world;
   const ContractReport report = driverupgrade::testing::RunFacadeContract(world);
   INFO(report.ToString());
@@ -132,7 +132,7 @@ driverupgrade::Tally Pass(UpgradeEngine& engine, StoreCluster& cluster, FakeCloc
   return totals;
 }
 
-TEST_CASE("An engine upgrades the store's fleet and moves its workload away meanwhile") {
+TEST_CASE("An engine upgrades the store's fleet and moves its workload away in the meantime") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = MakeFleet(clock);
   const auto engine = MakeEngine(cluster, clock);
@@ -152,7 +152,7 @@ TEST_CASE("An engine upgrades the store's fleet and moves its workload away mean
   CHECK_FALSE(cluster->events().empty());
 }
 
-TEST_CASE("A budget of the store that allows nothing holds its node, and the engine says which it is") {
+TEST_CASE("A budget of the store that allows no disruption holds its node, and the engine names the budget") {
   const auto clock = std::make_shared<FakeClock>();
   const auto cluster = MakeFleet(clock);
   cluster->PutBudget({.ns = "shop",

@@ -74,7 +74,7 @@ struct World {
   }
 };
 
-TEST_CASE("the operator of examples/service upgrades every node by the policy of its Deployment") {
+TEST_CASE("the operator of examples/service upgrades every node with the policy of its Deployment") {
   World world;
   world.file.Write(Manifest()[0]["data"]["policy.yaml"].as<std::string>());
   const auto service = world.MakeService();
@@ -130,7 +130,7 @@ TEST_CASE("a drain spares pods with the skip-drain label") {
   CHECK_FALSE(drained.Matches({{"app", "web"}, {"example.com/fpga-driver-upgrade-drain.skip", "true"}}));
 }
 
-TEST_CASE("a policy that is not understood is told once, and the last one that was goes on") {
+TEST_CASE("an invalid policy is reported once, and the last valid one stays in effect") {
   World world;
   CHECK_FALSE(world.policy.Wanted());
   world.file.Write("autoUpgrade: true");
@@ -143,14 +143,14 @@ TEST_CASE("a policy that is not understood is told once, and the last one that w
   CHECK_FALSE(world.policy.Wanted()->front().policy.auto_upgrade);
 }
 
-TEST_CASE("Events about no node are on the operator's own pod") {
+TEST_CASE("Events without a node are on the operator's own pod") {
   const auto options = fpga_operator::MakeOptions({.ns = "fpga-operator", .pod = "a", .pod_uid = "uid-a"});
   REQUIRE(options.ok());
   CHECK(options->engine.state_machine.own_pod == PodRef{.ns = "fpga-operator", .name = "a", .uid = "uid-a"});
   CHECK(options->engine.executor.events);
 }
 
-TEST_CASE("a pod uses the driver if it asks for an FPGA") {
+TEST_CASE("a pod uses the driver if it requests an FPGA") {
   const auto options = fpga_operator::MakeOptions({});
   REQUIRE(options.ok());
   Pod pod;
@@ -159,7 +159,7 @@ TEST_CASE("a pod uses the driver if it asks for an FPGA") {
   CHECK(*options->engine.snapshot.uses_driver({}, pod));
 }
 
-TEST_CASE("the Deployment has the ports, the environment and the policy file that the program has") {
+TEST_CASE("the Deployment matches the ports, the environment and the policy file of the program") {
   const auto options = fpga_operator::MakeOptions({});
   REQUIRE(options.ok());
   const YAML::Node container = Manifest()[1]["spec"]["template"]["spec"]["containers"][0];

@@ -17,7 +17,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("A start in good order breaks nothing") {
+TEST_CASE("A start within all limits breaks nothing") {
   World world;
   world.Start(0);
   CHECK(world.checker->Report() == "");
@@ -30,7 +30,7 @@ TEST_CASE("I1: more nodes in progress than maxParallel") {
   CHECK(world.Broken() == "I1");
 }
 
-TEST_CASE("I1: a node that becomes one too many unavailable") {
+TEST_CASE("I1: a node that makes too many nodes unavailable") {
   World world({.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = Count{1}});
   REQUIRE(world.cluster->EditNode(world.NodeName(2), [](Node& node) {
     node.unschedulable = true;
@@ -42,7 +42,7 @@ TEST_CASE("I1: a node that becomes one too many unavailable") {
   CHECK(world.Broken() == "I1");
 }
 
-TEST_CASE("I1: a slot that only a new policy sees counts for who has read the node") {
+TEST_CASE("I1: a slot that only a new policy sees counts for a replica that has read the node") {
   for (const bool read : {false, true}) {
     UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
     World world(policy);
@@ -61,7 +61,7 @@ TEST_CASE("I1: a slot that only a new policy sees counts for who has read the no
   }
 }
 
-TEST_CASE("I1: once the ledger is lost a slot counts only for who has read the node") {
+TEST_CASE("I1: once the ledger is lost, a slot counts only for a replica that has read the node") {
   enum class Ledger { kStays, kIsLost, kIsLostAndRead };
   for (const Ledger ledger : {Ledger::kStays, Ledger::kIsLost, Ledger::kIsLostAndRead}) {
     INFO(static_cast<int>(ledger));
@@ -85,7 +85,7 @@ TEST_CASE("I1: once the ledger is lost a slot counts only for who has read the n
   }
 }
 
-TEST_CASE("I1: a slot that an engine took is not the engine's any more once a policy has not seen it") {
+TEST_CASE("I1: a slot of an engine no longer belongs to it once a policy has not seen the slot") {
   UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
   World world(policy);
   world.Start(1);
@@ -103,7 +103,7 @@ TEST_CASE("I1: a slot that an engine took is not the engine's any more once a po
   CHECK(world.Broken() == "");
 }
 
-TEST_CASE("I1: a slot is held since the new policy sees it, not since the one before did") {
+TEST_CASE("I1: a slot is held since the new policy sees it, not since the previous one did") {
   for (const bool read : {false, true}) {
     UpgradePolicy policy{.auto_upgrade = true,
                          .max_parallel = 1,
@@ -139,7 +139,7 @@ TEST_CASE("I1: a start under an earlier policy is judged by that policy") {
   CHECK(world.Broken() == "I1");
 }
 
-TEST_CASE("I1: a start that is repeated after the policy has changed has to keep one of the two") {
+TEST_CASE("I1: a start that is repeated after a change of the policy must satisfy one of the two policies") {
   for (const int before : {1, 2}) {
     UpgradePolicy policy{.auto_upgrade = true, .max_parallel = before, .drain = DrainPolicy{}};
     World world(policy);
@@ -155,7 +155,7 @@ TEST_CASE("I1: a start that is repeated after the policy has changed has to keep
   }
 }
 
-TEST_CASE("I1: a start of a node that somebody has cordoned takes no room, and does not make the cordon older") {
+TEST_CASE("I1: the start of a cordoned node needs no capacity and does not make the cordon older") {
   for (const bool known : {false, true}) {
     World world(
         {.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = Count{2}, .drain = DrainPolicy{}});
@@ -178,7 +178,7 @@ TEST_CASE("I1: a start of a node that somebody has cordoned takes no room, and d
   }
 }
 
-TEST_CASE("I1: a percentage is one of the nodes that have the driver, rounded up") {
+TEST_CASE("I1: a percentage is of the nodes that have the driver, rounded up") {
   for (const int percent : {25, 26}) {
     World world({.auto_upgrade = true,
                  .max_parallel = std::nullopt,
@@ -215,7 +215,7 @@ TEST_CASE("I2: the driver is restarted under a workload") {
   CHECK(world.Broken() == "I2");
 }
 
-TEST_CASE("I2: a node says that a restart is enough, and the operator's predicate is asked of the two revisions") {
+TEST_CASE("I2: a node records that a restart is enough, and the operator's predicate gets the two revisions") {
   for (const bool enough : {false, true}) {
     const auto hash_of = [](const ControllerRevision& revision) {
       return revision.labels.at("controller-revision-hash");
@@ -237,7 +237,7 @@ TEST_CASE("I2: a node says that a restart is enough, and the operator's predicat
   }
 }
 
-TEST_CASE("I2: a pod that was there when the node was cordoned is known, read or not") {
+TEST_CASE("I2: a pod that existed when the node was cordoned is known, read or not") {
   for (const bool before : {false, true}) {
     DrainPolicy drain{.pod_selector = LabelSelector::FromMatchLabels({{"app", "new"}})};
     World world({.auto_upgrade = true, .max_parallel = 1, .drain = std::move(drain)});
@@ -252,7 +252,7 @@ TEST_CASE("I2: a pod that was there when the node was cordoned is known, read or
   }
 }
 
-TEST_CASE("I2: by old labels a drain may have taken over, and leaves pods that only pod deletion would wait for") {
+TEST_CASE("I2: with old labels a drain may take over and leave pods that only pod deletion would wait for") {
   for (const bool relabelled : {false, true}) {
     INFO(relabelled);
     World world(
@@ -298,7 +298,7 @@ TEST_CASE("I2: a pod is lost a second after its grace, unless clocks differ") {
   }
 }
 
-TEST_CASE("I2: what is lost goes by the sender's clock, and by the node as the sender has read it") {
+TEST_CASE("I2: whether a pod is lost is decided by the sender's clock and the node that the sender has read") {
   enum class Why { kNothing, kClockIsBehind, kReadyAgain, kReadyAsRead };
   for (const auto& [why, broken] : std::vector<std::pair<Why, std::string>>{
            {Why::kNothing, ""}, {Why::kClockIsBehind, "I2"}, {Why::kReadyAgain, ""}, {Why::kReadyAsRead, "I2"}}) {

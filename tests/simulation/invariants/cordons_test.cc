@@ -30,7 +30,7 @@ void PutCordoned(World& world, std::size_t i, const std::string& names) {
   });
 }
 
-TEST_CASE("I3: a cordon is lifted on which another driver relies, whoever wrote our marks") {
+TEST_CASE("I3: a cordon is lifted on which another driver relies, whatever client wrote our marks") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade-state";
   for (const auto& [names, label, state, broken] :
        std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
@@ -53,7 +53,7 @@ TEST_CASE("I3: a cordon is lifted on which another driver relies, whoever wrote 
   }
 }
 
-TEST_CASE("I3: what the node says decides although somebody has edited our marks") {
+TEST_CASE("I3: the content of the node decides, even if another client has edited our marks") {
   World administrators;
   PutCordoned(administrators, 0, "nvidia.com/gpu");
   administrators.Put(0, "uncordon-required",
@@ -81,7 +81,7 @@ TEST_CASE("I3: dep-F7: a failed node that recovers keeps the cordon that is note
   CHECK(world.Broken() == "I3");
 }
 
-TEST_CASE("I3: dep-F7: a failed node that begins and ends in one patch leaves the cordon that is an administrator's") {
+TEST_CASE("I3: dep-F7: a failed node that starts and ends in one patch leaves an administrator's cordon") {
   using enum UpgradeState;
   const std::string name(kCordonedByAnnotation);
   for (const auto& [names, lifts, broken] : std::vector<std::tuple<std::string, bool, std::string>>{
@@ -104,7 +104,7 @@ TEST_CASE("I3: dep-F7: a failed node that begins and ends in one patch leaves th
   }
 }
 
-TEST_CASE("I3: an upgrade that starts leaves the cordon to a driver without a name that made it") {
+TEST_CASE("I3: an upgrade that starts leaves the cordon to the driver without a name that made it") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade";
   for (const auto& [found, lifts, broken] : std::vector<std::tuple<bool, bool, std::string>>{
            {false, false, ""}, {false, true, "I3"}, {true, false, "I3"}, {true, true, ""}}) {
@@ -126,7 +126,7 @@ TEST_CASE("I3: an upgrade that starts leaves the cordon to a driver without a na
   }
 }
 
-TEST_CASE("I3: a cordon on a node that still says that another upgrade made one is anybody's") {
+TEST_CASE("I3: a cordon on a node with the mark of another upgrade may belong to anybody") {
   for (const bool live : {false, true}) {
     World world;
     const auto set_ofed = [&](const char* state) {
@@ -148,7 +148,7 @@ TEST_CASE("I3: a cordon on a node that still says that another upgrade made one 
 
 // The only trace of its cordon on the node is what the requesting driver wrote there.
 TEST_CASE(
-    "I3: a cordon of the maintenance operator on a node that a driver is about to cordon is told by who asked for it") {
+    "I3: a cordon of the maintenance operator on a node about to be cordoned belongs to the driver that requested it") {
   for (const bool asked : {false, true}) {
     World world;
     const std::string ofed = "nvidia.com/ofed-driver-upgrade";
@@ -177,7 +177,7 @@ TEST_CASE(
 }
 
 // A client that deletes a NodeMaintenance takes over its cordon, because the maintenance operator would never lift it.
-TEST_CASE("I3: a cordon of the maintenance operator whose object somebody has taken away is nobody's") {
+TEST_CASE("I3: a cordon of the maintenance operator whose object another client has deleted has no owner") {
   enum class Objects { kStands, kIsTaken, kOneOfTwoIsTaken };
   for (const Objects objects : {Objects::kStands, Objects::kIsTaken, Objects::kOneOfTwoIsTaken}) {
     World world;
@@ -230,7 +230,7 @@ TEST_CASE("I3: dep-F8: in requestor mode a cordon of ours without our name is le
   }
 }
 
-TEST_CASE("I3: an upgrade ends, and its cordon stays") {
+TEST_CASE("I3: an upgrade finishes, and its cordon stays") {
   World world;
   world.Start(0);
   world.Move(0, UpgradeState::kDrainRequired,
@@ -238,7 +238,7 @@ TEST_CASE("I3: an upgrade ends, and its cordon stays") {
   CHECK(world.Broken() == "I3");
 }
 
-TEST_CASE("I3: in requestor mode a note that somebody wrote decides, also once somebody has erased the state") {
+TEST_CASE("I3: in requestor mode a note from another client decides, even after another client has erased the state") {
   for (const bool noted : {false, true}) {
     World world;
     REQUIRE(world.cluster->EditNode(world.NodeName(0), [&](Node& node) {

@@ -13,7 +13,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("L1: ninety minutes, and ten for each round and two more") {
+TEST_CASE("L1: the limit is ninety minutes, plus ten for each round and two more") {
   testing::internal::World world(1, {.nodes = 8});
   world.policy.max_parallel = 2;
   world.policy.max_unavailable.reset();
@@ -29,7 +29,7 @@ TEST_CASE("L1: a host of the C interface may need a look for each state of a nod
   CHECK(testing::internal::TimeOfRound(setup) == absl::Minutes(10 + 16));
 }
 
-TEST_CASE("L4: the others wait for one bad node") {
+TEST_CASE("L4: the other nodes wait for one bad node") {
   World world;
   const absl::Duration limit = InvariantChecker::MayTakeBesideBadNode(absl::Minutes(10));
   world.checker->CheckDelay(absl::Minutes(10), limit);
@@ -44,7 +44,7 @@ Plan Waiting(const std::string& node, std::vector<GateReason> reasons) {
   return plan;
 }
 
-TEST_CASE("L5: no reason, two of them, and one that is not true") {
+TEST_CASE("L5: no reason, two reasons, and one that is not true") {
   World none;
   none.Start(0);
   none.checker->CheckGates(*none.guarded, {});
@@ -102,7 +102,7 @@ TEST_CASE("L5: reasons that are true") {
   CHECK(world.checker->Report() == "");
 }
 
-TEST_CASE("L5: the answer to an eviction that comes late is heard by nobody") {
+TEST_CASE("L5: a late answer to an eviction reaches no engine") {
   for (const bool late : {false, true}) {
     INFO(late);
     World world;
@@ -126,7 +126,7 @@ TEST_CASE("L5: the answer to an eviction that comes late is heard by nobody") {
   }
 }
 
-TEST_CASE("L5: a node that is under way and holds a grant is one") {
+TEST_CASE("L5: a node in progress that also holds a grant counts once") {
   for (const int max_parallel : {1, 2}) {
     World world({.auto_upgrade = true, .max_parallel = max_parallel, .drain = DrainPolicy{}});
     world.Start(0);
@@ -205,7 +205,7 @@ TEST_CASE("L5: neither our own cordon nor the maintenance operator's is one that
   }
 }
 
-TEST_CASE("L6: totals that are not those of the cluster") {
+TEST_CASE("L6: totals that do not match the cluster") {
   World world;
   world.Start(0);
   world.checker->CheckTotals({.total = 4, .in_progress = 1});

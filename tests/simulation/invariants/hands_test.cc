@@ -36,7 +36,7 @@ void EndWithoutLabel(World& world, std::size_t i) {
 
 UpgradePolicy OneNode() { return {.auto_upgrade = true, .max_parallel = 1}; }
 
-TEST_CASE("I1: a node that carries our mark keeps its slot when another client has removed its label") {
+TEST_CASE("I1: a node with our mark keeps its slot when another client has removed its label") {
   World world(OneNode());
   StartMarked(world, 0);
   RemoveLabel(world, 0);
@@ -44,7 +44,7 @@ TEST_CASE("I1: a node that carries our mark keeps its slot when another client h
   CHECK(world.Broken() == "I1");
 }
 
-TEST_CASE("I19: a driver that never becomes Ready stops at maxParallelUpgrades, though its node is called done") {
+TEST_CASE("I19: a driver that never becomes Ready stops at maxParallelUpgrades, though its node is labelled done") {
   for (const bool becomes_ready : {false, true}) {
     World world(OneNode());
     if (!becomes_ready) world.cluster->AddCrashRule(world.fleet.ns, world.fleet.daemon_set, "");
@@ -59,7 +59,7 @@ TEST_CASE("I19: a driver that never becomes Ready stops at maxParallelUpgrades, 
   }
 }
 
-TEST_CASE("I19: a node counts no longer once an administrator has set another state, or the operator was removed") {
+TEST_CASE("I19: a node no longer counts once an administrator has set another state, or the operator was removed") {
   enum class End { kRetry, kRelease };
   for (const End end : {End::kRetry, End::kRelease}) {
     World world(OneNode());
@@ -78,7 +78,7 @@ TEST_CASE("I19: a node counts no longer once an administrator has set another st
   }
 }
 
-TEST_CASE("I19: failed nodes count apart by failurePolicy, up to the last one that it allows") {
+TEST_CASE("I19: failed nodes are counted separately by failurePolicy, up to the last one that it allows") {
   for (const int failures : {1, 2, 3}) {
     UpgradePolicy policy = OneNode();
     policy.failure_policy = FailurePolicy{.max_failures = Count{2}};

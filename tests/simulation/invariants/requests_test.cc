@@ -15,7 +15,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("I4: a pod is evicted that the policy leaves alone") {
+TEST_CASE("I4: a pod is evicted that the policy spares") {
   World world({.auto_upgrade = true});
   world.Start(0);
   REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
@@ -38,7 +38,7 @@ void PutDraining(World& world, std::size_t i, absl::Time began) {
   REQUIRE(world.guarded->ListNodes({}, {}).ok());
 }
 
-TEST_CASE("I4: a pod is evicted from a node that was not read cordoned, nor answered so") {
+TEST_CASE("I4: a pod is evicted from a node that was not read as cordoned, nor returned as cordoned") {
   for (const bool read : {false, true}) {
     World world;
     REQUIRE(world.guarded->ListNodes({}, {}).ok());
@@ -53,7 +53,7 @@ TEST_CASE("I4: a pod is evicted from a node that was not read cordoned, nor answ
   CHECK(answered.Broken() == "");
 }
 
-TEST_CASE("I4: who has lost the answer to his patch goes by what he knew before") {
+TEST_CASE("I4: a replica that has lost the answer to its patch is judged by its earlier knowledge") {
   for (const bool lost : {false, true}) {
     World world;
     PutDraining(world, 0, world.clock->Now());
@@ -75,7 +75,7 @@ class DeafSink final : public WatchSink<Node> {
   bool OnBookmark(std::string_view) override { return false; }
 };
 
-TEST_CASE("I4: who follows nodes goes by his watch, and by a list once he gives back") {
+TEST_CASE("I4: a replica that follows nodes is judged by its watch, and by a list once it releases nodes") {
   for (const auto& [follows, releases, broken] :
        std::vector<std::tuple<bool, bool, std::string>>{{false, false, "I4"}, {true, false, ""}, {true, true, "I4"}}) {
     INFO(follows << " " << releases);
@@ -93,7 +93,7 @@ TEST_CASE("I4: who follows nodes goes by his watch, and by a list once he gives 
   }
 }
 
-TEST_CASE("I4: who begins a watch at a version has read the nodes as they were then") {
+TEST_CASE("I4: a replica that starts a watch at a version has read the nodes of that version") {
   for (const bool begins : {false, true}) {
     World world;
     DeafSink sink;
@@ -107,7 +107,7 @@ TEST_CASE("I4: who begins a watch at a version has read the nodes as they were t
   }
 }
 
-TEST_CASE("I4: who is given an old list of nodes goes by it") {
+TEST_CASE("I4: a replica that gets an old list of nodes is judged by that list") {
   for (const bool old : {false, true}) {
     World world;
     PutDraining(world, 0, world.clock->Now());
@@ -120,7 +120,7 @@ TEST_CASE("I4: who is given an old list of nodes goes by it") {
   }
 }
 
-TEST_CASE("I4: who has read a pod goes by its labels until he reads it, or a cordon that is younger than the change") {
+TEST_CASE("I4: a replica is judged by the pod labels it read, until it reads the pod or a newer cordon") {
   enum class Reads { kNothing, kPods, kNodes };
   for (const auto& [reads, broken] :
        std::vector<std::pair<Reads, std::string>>{{Reads::kNothing, ""}, {Reads::kPods, "I4"}, {Reads::kNodes, "I4"}}) {
@@ -145,7 +145,7 @@ TEST_CASE("I4: who has read a pod goes by its labels until he reads it, or a cor
   }
 }
 
-TEST_CASE("I4: a pod is evicted in a state in which nothing goes") {
+TEST_CASE("I4: a pod is evicted in a state that evicts no pods") {
   for (const auto& [state, broken] : std::map<std::string, std::string>{{"drain-required", ""},
                                                                         {"pod-deletion-required", ""},
                                                                         {"pod-restart-required", ""},
@@ -167,7 +167,7 @@ TEST_CASE("I4: a pod is evicted in a state in which nothing goes") {
   }
 }
 
-TEST_CASE("I4: a pod is deleted before the time for its eviction is over") {
+TEST_CASE("I4: a pod is deleted before the timeout of its eviction has passed") {
   for (const absl::Duration passed : {absl::Seconds(299), absl::Seconds(300)}) {
     World world(
         {.auto_upgrade = true, .drain = DrainPolicy{.timeout = absl::Minutes(5), .on_timeout = OnTimeout::kDelete}});
@@ -178,7 +178,7 @@ TEST_CASE("I4: a pod is deleted before the time for its eviction is over") {
   }
 }
 
-TEST_CASE("I4: a node goes on while a job is at work that is to be waited for") {
+TEST_CASE("I4: a node continues while a job that it must wait for is running") {
   for (const absl::Duration passed : {absl::Seconds(299), absl::Seconds(300)}) {
     World world({.auto_upgrade = true,
                  .wait_for_completion =
@@ -197,7 +197,7 @@ TEST_CASE("I4: a node goes on while a job is at work that is to be waited for") 
   }
 }
 
-TEST_CASE("I4: a pod is evicted whatever incarnation it is") {
+TEST_CASE("I4: a pod is evicted without its UID") {
   World world;
   PodRef pod = world.WebPodOn(0);
   pod.uid.clear();
@@ -214,7 +214,7 @@ TEST_CASE("I5: a write without a precondition") {
   CHECK(other.Broken() == "I5");
 }
 
-TEST_CASE("I6: something foreign is changed") {
+TEST_CASE("I6: a foreign field is changed") {
   World labels;
   labels.Patch(0, {.labels = {{"zone", "b"}}});
   CHECK(labels.Broken() == "I6");
@@ -223,7 +223,7 @@ TEST_CASE("I6: something foreign is changed") {
   CHECK(annotations.Broken() == "I6");
 }
 
-TEST_CASE("I7: a path that is none") {
+TEST_CASE("I7: an illegal path") {
   World world;
   world.Move(0, UpgradeState::kUnknown, {UpgradeState::kDrainRequired});
   CHECK(world.Broken() == "I7");
@@ -232,7 +232,7 @@ TEST_CASE("I7: a path that is none") {
   CHECK(unannounced.Broken() == "I7");
 }
 
-TEST_CASE("I7: with EveryState one of the plans for a version has to be of one state") {
+TEST_CASE("I7: with EveryState one of the plans for a version must be for one state") {
   for (const bool explained : {false, true}) {
     World world({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}, .pacing = Pacing::kEveryState});
     world.cluster->EditNode(world.NodeName(0), [](Node& node) {
@@ -248,7 +248,7 @@ TEST_CASE("I7: with EveryState one of the plans for a version has to be of one s
   }
 }
 
-TEST_CASE("I7: only Release takes a node back to no label") {
+TEST_CASE("I7: only Release removes the label of a node") {
   for (const bool released : {false, true}) {
     World world;
     world.Start(0);
@@ -299,7 +299,7 @@ TEST_CASE("I10: a timer that is older than its node") {
   CHECK(world.Broken() == "I10");
 }
 
-TEST_CASE("I13: one pod is asked to go again and again") {
+TEST_CASE("I13: one pod is evicted again and again") {
   World world;
   world.Start(0);
   const PodRef pod = world.WebPodOn(0);
@@ -309,7 +309,7 @@ TEST_CASE("I13: one pod is asked to go again and again") {
   CHECK(world.Broken() == "I13");
 }
 
-TEST_CASE("I9: a replica writes when its lease is over") {
+TEST_CASE("I9: a replica writes after its lease has expired") {
   World world;
   world.checker->CheckLease("replica", absl::Seconds(10), absl::Seconds(10));
   CHECK(world.Broken() == "");
@@ -317,7 +317,7 @@ TEST_CASE("I9: a replica writes when its lease is over") {
   CHECK(world.Broken() == "I9");
 }
 
-TEST_CASE("I11: a log line that is two, or moves the cursor") {
+TEST_CASE("I11: a log line that spans two lines, or moves the cursor") {
   for (const char* line : {"level=info\nlevel=error", "node=\x1b[2J", "node=\x7f"}) {
     World world;
     world.checker->CheckLogLine("level=info node=\xc3\xa9");
@@ -327,7 +327,7 @@ TEST_CASE("I11: a log line that is two, or moves the cursor") {
   }
 }
 
-TEST_CASE("I12: writes where nothing is to be done") {
+TEST_CASE("I12: writes although nothing is left to do") {
   World world;
   world.checker->CheckRest(7, 7);
   CHECK(world.Broken() == "");
@@ -335,7 +335,7 @@ TEST_CASE("I12: writes where nothing is to be done") {
   CHECK(world.Broken() == "I12");
 }
 
-TEST_CASE("I13: an upgrade that takes too many writes, three times as many with faults") {
+TEST_CASE("I13: an upgrade that needs too many writes, three times as many with faults") {
   enum class Faults { kNone, kAllTheTime, kOne, kOneLongAgo, kClocksApart };
   for (const Faults faults :
        {Faults::kNone, Faults::kAllTheTime, Faults::kOne, Faults::kOneLongAgo, Faults::kClocksApart}) {
@@ -357,7 +357,7 @@ TEST_CASE("I13: an upgrade that takes too many writes, three times as many with 
   }
 }
 
-TEST_CASE("I13: a failed node that a person puts back begins another try") {
+TEST_CASE("I13: a failed node that an administrator resets starts another attempt") {
   World world;
   world.Start(0);
   int stamp = 0;
@@ -375,7 +375,7 @@ TEST_CASE("I13: a failed node that a person puts back begins another try") {
   CHECK(world.Broken() == "I13");
 }
 
-TEST_CASE("I13: a pod that goes, and an eviction that is refused, cost nothing") {
+TEST_CASE("I13: a pod that terminates, and an eviction that is refused, are free") {
   World world;
   world.Start(0);
   const PodRef pod = world.WebPodOn(0);
@@ -387,7 +387,7 @@ TEST_CASE("I13: a pod that goes, and an eviction that is refused, cost nothing")
   CHECK(world.Broken() == "");
 }
 
-TEST_CASE("I13: however many pods a drain has to delete, each is one request more, once") {
+TEST_CASE("I13: each pod that a drain must delete is one more request, once") {
   World world({.auto_upgrade = true, .drain = DrainPolicy{.force = true, .on_timeout = OnTimeout::kDelete}});
   PutDraining(world, 0, absl::UnixEpoch());
   const auto add_and_delete = [&](int i) {

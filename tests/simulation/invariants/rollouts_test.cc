@@ -88,7 +88,7 @@ struct RackWorld : RecordedWorld {
   }
 };
 
-TEST_CASE("I22: the record says that a node took a time that none did") {
+TEST_CASE("I22: the record contains a duration that no node took") {
   for (const auto& [told, broken] : std::vector<std::pair<absl::Duration, std::string>>{
            {absl::Minutes(5), ""}, {absl::Minutes(4), "I22"}, {absl::Minutes(8), "I22"}}) {
     INFO(absl::FormatDuration(told));
@@ -108,7 +108,7 @@ TEST_CASE("I22: the record says that a node took a time that none did") {
   }
 }
 
-TEST_CASE("I14: a record of no revision is stored by an engine") {
+TEST_CASE("I14: a record without a revision is stored by an engine") {
   for (const bool by_engine : {true, false}) {
     RecordedWorld world({});
     const ConfigMap ledger{.ns = world.fleet.ns,
@@ -119,7 +119,7 @@ TEST_CASE("I14: a record of no revision is stored by an engine") {
   }
 }
 
-TEST_CASE("I22: a duration is stored once the server answers again") {
+TEST_CASE("I22: a duration is stored once the server responds again") {
   for (const auto& [fault_after, broken] : std::vector<std::pair<std::optional<absl::Duration>, std::string>>{
            {std::nullopt, "I22"}, {absl::Minutes(9), ""}, {absl::Minutes(11), "I22"}}) {
     INFO(absl::FormatDuration(fault_after.value_or(absl::ZeroDuration())));
@@ -139,7 +139,7 @@ TEST_CASE("I22: a duration is stored once the server answers again") {
   }
 }
 
-TEST_CASE("I20: a node starts that is of no stage which the record has reached") {
+TEST_CASE("I20: a node starts in a stage that the record has not reached") {
   RolloutWorld early({});
   early.Record("canary");
   early.Start(0);
@@ -192,7 +192,7 @@ std::string StartAtTwo(const RolloutPolicy& rollout, const std::string& duration
   return world.Broken();
 }
 
-TEST_CASE("I20: a start is judged since it was requested, not since the node had to get a label") {
+TEST_CASE("I20: a start is checked at the time of its request, not at the time of the label") {
   const auto start_after_asking_for = [](const std::string& state) {
     RolloutWorld world({}, {{.start = absl::Hours(1), .duration = absl::Minutes(30)}});
     world.Record("canary");
@@ -222,7 +222,7 @@ TEST_CASE("I20: a node starts on a closed day") {
   CHECK(StartAtTwo({.windows = {always, also}, .closed = {{.first = today - 1, .last = today - 1}}}) == "");
 }
 
-TEST_CASE("I20: a node starts that will not be done in time") {
+TEST_CASE("I20: a node starts that will not finish in time") {
   const auto finish_by = [](absl::Duration expected, std::vector<RolloutWindow> windows,
                             std::vector<ClosedDays> closed = {}) {
     return RolloutPolicy{.windows = std::move(windows),
@@ -251,7 +251,7 @@ TEST_CASE("I20: a node starts that will not be done in time") {
   CHECK(StartAtTwo(finish_by(absl::Hours(2), {window}, {}), R"("20":5)") == "");
 }
 
-TEST_CASE("I20: a node starts although a class of failures is used up") {
+TEST_CASE("I20: a node starts although the budget of a failure class is exhausted") {
   const auto start = [](FailureBudgets budgets, const std::vector<const char*>& failures) {
     World world({.auto_upgrade = true,
                  .max_parallel = 4,
@@ -283,7 +283,7 @@ TEST_CASE("I20: a node starts although a class of failures is used up") {
   CHECK(asked.checker->Report() == "");
 }
 
-TEST_CASE("I14: a stage is passed that has not ended, not soaked or was not approved") {
+TEST_CASE("I14: a stage is passed that has not finished, has not soaked or was not approved") {
   const auto pass = [](RolloutStage canary, const std::string& state, const std::string& more,
                        const std::string& approval = "") {
     RolloutWorld world(std::move(canary));
@@ -317,7 +317,7 @@ TEST_CASE("I14: a stage is passed that has not ended, not soaked or was not appr
   CHECK(pass(manual, "upgrade-done", "", "canary@rev-0,rest@rev-1") == "I14");
 }
 
-TEST_CASE("I14: the first record of a pass is judged by the policy with which the pass began") {
+TEST_CASE("I14: the first record of a pass is judged by the policy with which the pass started") {
   for (const bool began_before : {false, true}) {
     RolloutWorld world({});
     UpgradePolicy policy{.auto_upgrade = true, .drain = DrainPolicy{}, .rollout = RolloutPolicy{}};
@@ -344,7 +344,7 @@ TEST_CASE("I21: more nodes of a stage in progress than it allows") {
   CHECK(RackWorld(NodeGroups{.by = "rack", .mode = GroupMode::kTogether}, 1).After({0, 1}) == "");
 }
 
-TEST_CASE("I21: a node that has just been moved may not be known where it is") {
+TEST_CASE("I21: for a while, a sender may not know that a node has moved to another group") {
   for (const auto& [since, broken] :
        std::vector<std::pair<absl::Duration, std::string>>{{absl::Minutes(4), ""}, {absl::Minutes(6), "I21"}}) {
     INFO(absl::FormatDuration(since));
@@ -356,7 +356,7 @@ TEST_CASE("I21: a node that has just been moved may not be known where it is") {
   }
 }
 
-TEST_CASE("I21: more nodes of a group in progress than may be") {
+TEST_CASE("I21: more nodes of a group in progress than allowed") {
   const auto spread = [](CountOrPercent max) {
     return NodeGroups{.by = "rack", .mode = GroupMode::kSpread, .max_per_group = max};
   };
@@ -405,7 +405,7 @@ TEST_CASE("I21: a second group starts before the first is done") {
 }
 
 TEST_CASE(
-    "I20, I21: a node that keeps its NodeMaintenance waits for no stage and no group, until it has been given back") {
+    "I20, I21: a node that keeps its NodeMaintenance waits for no stage and no group, until it has been released") {
   enum class Claim { kNone, kKept, kAnothers, kGivenBackJustNow, kGivenBackLongAgo };
   for (const auto& [claim, waits] : std::vector<std::pair<Claim, bool>>{{Claim::kNone, true},
                                                                         {Claim::kKept, false},
@@ -445,7 +445,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("I21: a group that starts together is started in part") {
+TEST_CASE("I21: only a part of a group that starts together is started") {
   const NodeGroups together{.by = "rack", .mode = GroupMode::kTogether};
   // Returns the invariant that is broken once there was time to start all nodes.
   const auto later = [](RackWorld& world) {

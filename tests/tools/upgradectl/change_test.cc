@@ -39,7 +39,7 @@ std::string Written(const Texts& arguments) {
   return server->writes()[0].path + " " + server->writes()[0].body;
 }
 
-TEST_CASE("Each verb is one patch that a changed object refuses") {
+TEST_CASE("Each verb sends one patch, which fails if the object has changed") {
   CHECK(
       Written({"skip", "waiting"}) ==
       R"(/api/v1/nodes/waiting {"metadata":{"uid":"uid-waiting","resourceVersion":"1","labels":{"nvidia.com/gpu-driver-upgrade.skip":"true"}}})");
@@ -54,7 +54,7 @@ TEST_CASE("Each verb is one patch that a changed object refuses") {
       R"(/api/v1/nodes/done-1 {"metadata":{"uid":"uid-done-1","resourceVersion":"1","annotations":{"nvidia.com/gpu-driver-upgrade-requested":"true"}}})");
 }
 
-TEST_CASE("A pause is a patch of the custom resource, and a schema that drops the field is found out") {
+TEST_CASE("A pause is a patch of the custom resource, and a schema that drops the field is detected") {
   CHECK(
       Written({"pause"}) ==
       R"(/apis/nvidia.com/v1/clusterpolicies/cluster-policy {"metadata":{"uid":"uid-policy","resourceVersion":"77"},"spec":{"driver":{"upgradePolicy":{"paused":true}}}})");
@@ -70,7 +70,7 @@ Answer ApproveIn(const std::shared_ptr<DumpServer>& server, const std::string& s
   return Change({"approve", stage, "--yes"}, server);
 }
 
-TEST_CASE("An approval is an annotation of the driver's DaemonSet, in the place of those of older revisions") {
+TEST_CASE("An approval is an annotation of the driver's DaemonSet that replaces approvals of older revisions") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout("", "canary@old"));
   const Answer answer = ApproveIn(server, "canary");
   INFO(answer.err);
@@ -82,7 +82,7 @@ TEST_CASE("An approval is an annotation of the driver's DaemonSet, in the place 
       R"({"metadata":{"uid":"ds","resourceVersion":"55","annotations":{"nvidia.com/gpu-driver-upgrade.approved":"canary@new"}}})");
 }
 
-TEST_CASE("Who may not read the ledger cannot approve, for the rollout may be halted, and no record is told") {
+TEST_CASE("Approval requires read access to the ledger, which may record a halt, and reports a missing record") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
   CHECK(ApproveIn(server, "canary")
             .out.starts_with("the record of the rollout: missing in the ledger gpu-operator/nvidia-gpu-driver-upgrade: "
@@ -97,7 +97,7 @@ TEST_CASE("Who may not read the ledger cannot approve, for the rollout may be ha
   CHECK(blind->writes().empty());
 }
 
-TEST_CASE("Verbs read what they decide by and no more, and a policy that may not be read is not missing") {
+TEST_CASE("Verbs read only the objects that they need, and a policy that must not be read is not reported as missing") {
   const auto server = Trouble();
   server->Forbid("/apis/nvidia.com/v1/clusterpolicies");
   server->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
@@ -109,7 +109,7 @@ TEST_CASE("Verbs read what they decide by and no more, and a policy that may not
   CHECK(std::count(paths.begin(), paths.end(), "/api/v1/namespaces/gpu-operator/configmaps") == 0);
 }
 
-TEST_CASE("An approval on any DaemonSet of the driver counts, and one from before a halt is taken back from each") {
+TEST_CASE("An approval on any DaemonSet of the driver counts, and one from before a halt is withdrawn from each") {
   const std::string more =
       R"(,{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"gpu-operator","name":"driver-b","uid":"ds-b","resourceVersion":"66","labels":{"app":"nvidia-driver-daemonset"},
 "annotations":{"nvidia.com/gpu-driver-upgrade.approved":"canary@new"}},"spec":{"updateStrategy":{"type":"OnDelete"}}},
@@ -133,7 +133,7 @@ TEST_CASE("An approval on any DaemonSet of the driver counts, and one from befor
       R"({"metadata":{"uid":"ds-b","resourceVersion":"66","annotations":{"nvidia.com/gpu-driver-upgrade.approved":null}}})");
 }
 
-TEST_CASE("A stage that the policy does not have is not approved, nor one twice") {
+TEST_CASE("A stage that the policy does not have is not approved, nor is a stage twice") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout("", ""));
   const Answer mistyped = ApproveIn(server, "cannary");
   CHECK(mistyped.exit_code == kExitUsage);
@@ -172,7 +172,7 @@ TEST_CASE("W20: approvals of stages that need none are refused, and an early app
   CHECK(server->writes().size() == 1);
 }
 
-TEST_CASE("While a rollout is halted, only the stage of the halt is approved, and no other approval is taken back") {
+TEST_CASE("While a rollout is halted, only the stage of the halt is approved, and no other approval is withdrawn") {
   const std::string record =
       R"({"version":1,"revision":"new","stages":"s","stage":"rest","halt":{"stage":"rest","reason":"sick","policy":"","seen":[]},"waived":[],"durations":{}})";
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(record, "canary@new"));
@@ -182,7 +182,7 @@ TEST_CASE("While a rollout is halted, only the stage of the halt is approved, an
   CHECK(server->writes().empty());
 }
 
-TEST_CASE("An approval from before a halt does not lift it, and is taken back") {
+TEST_CASE("An approval from before a halt does not lift it, and is withdrawn") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout("no record", "canary@new"));
   const Answer answer = ApproveIn(server, "canary");
   INFO(answer.err);
@@ -193,7 +193,7 @@ TEST_CASE("An approval from before a halt does not lift it, and is taken back") 
       R"({"metadata":{"uid":"ds","resourceVersion":"55","annotations":{"nvidia.com/gpu-driver-upgrade.approved":null}}})");
 }
 
-TEST_CASE("What is so already is said and not written") {
+TEST_CASE("A change that has no effect is reported and not written") {
   for (const Texts& verb : {Texts{"resume"}, Texts{"skip", "skipped"}, Texts{"unskip", "waiting"},
                             Texts{"retry", "waiting"}, Texts{"release", "waiting"}}) {
     const auto server = Trouble();
@@ -205,7 +205,7 @@ TEST_CASE("What is so already is said and not written") {
   }
 }
 
-TEST_CASE("What would harm is refused, for all nodes that are named") {
+TEST_CASE("A harmful change is refused for all named nodes") {
   const auto refused = [](const Texts& verb, const std::string& why) {
     const auto server = Trouble();
     Texts all = verb;
@@ -241,7 +241,7 @@ std::string PodOnNode(const std::string& resources) {
       resources);
 }
 
-TEST_CASE("A driver is let load only on a node that is cordoned, and free of pods that would use it") {
+TEST_CASE("A driver may load only on a node that is cordoned and free of pods that would use it") {
   const auto release = [](const std::string& dump, const Texts& more = {}) {
     const auto server = std::make_shared<DumpServer>(dump);
     Texts all = {"release", "n1", "--yes"};
@@ -260,7 +260,7 @@ TEST_CASE("A driver is let load only on a node that is cordoned, and free of pod
   CHECK(release(WaitsForLoad(true, trainer)).find("lab/web") != std::string::npos);
 }
 
-TEST_CASE("A person is asked, nobody else is, and --yes answers for both") {
+TEST_CASE("Only an interactive user is asked to confirm, and --yes confirms in any case") {
   const auto server = Trouble();
   const Answer no = Change({"retry", "failed"}, server, true, "n\n");
   CHECK(no.exit_code == kExitDone);
@@ -277,7 +277,7 @@ TEST_CASE("A person is asked, nobody else is, and --yes answers for both") {
         std::string::npos);
 }
 
-TEST_CASE("A dry run asks the server and writes nothing, or does not even ask it") {
+TEST_CASE("A dry run either asks the server without writing, or sends no request") {
   const auto server = Trouble();
   const Answer on_server = Change({"retry", "failed", "--dry-run=server"}, server);
   CHECK(on_server.out.find("would be written: ") != std::string::npos);

@@ -40,15 +40,15 @@ void CheckNames(const std::string& text, const Texts& wanted) {
   }
 }
 
-TEST_CASE("A blocked drain is explained with the budget, who shares it, and the pods that do not end") {
+TEST_CASE("A blocked drain is explained with the budget, the pods that share it, and the pods that do not terminate") {
   CheckGolden("trouble.explain-budget.txt", Explained("budget"));
 }
 
-TEST_CASE("An image that cannot be pulled is explained with the error of the pull") {
+TEST_CASE("An image that cannot be pulled is explained with the pull error") {
   CheckGolden("trouble.explain-image.txt", Explained("image"));
 }
 
-TEST_CASE("Each trouble has its cause and the command that helps") {
+TEST_CASE("Each problem has its cause and the command that helps") {
   CheckNames(Explained("failed"), {"failed 1 time", "an emptyDir that the policy does not let go",
                                    "upgradectl retry failed\n", "docs/runbooks/node-failed.md"});
   CheckNames(Explained("cordoned"), {"Cordoned: ", "cordoned by an administrator", "kubectl uncordon cordoned\n"});
@@ -57,7 +57,7 @@ TEST_CASE("Each trouble has its cause and the command that helps") {
   CheckNames(Explained("done-1"), {"Waits for\n  nothing\n", "No action is needed."});
 }
 
-TEST_CASE("A node that another driver has is explained by that one") {
+TEST_CASE("A node in use by another driver is explained by that driver") {
   // With a free slot, because a node without a slot waits for that first.
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 9}");
   CheckNames(Explained("other", {"--policy", policy.path()}),
@@ -77,7 +77,7 @@ TEST_CASE("A rollout that the policy stops is explained by the policy") {
   CheckNames(Explained("waiting", {"--policy", halted.path()}), {"MaxFailures: ", "upgradectl retry FAILED-NODE\n"});
 }
 
-TEST_CASE("States of one second are told in the order in which they were written") {
+TEST_CASE("States within one second are listed in the order in which they were written") {
   json::Document dump;
   dump.Parse(ContentOf(kTestData / "trouble.json").c_str());
   const auto add = [&](const std::string& name, const std::string& version, const std::string& message) {
@@ -106,13 +106,13 @@ TEST_CASE("States of one second are told in the order in which they were written
   CHECK(second < third);
 }
 
-TEST_CASE("A node that is none of the rollout's is named, with exit code 2") {
+TEST_CASE("A node outside the rollout is named, with exit code 2") {
   const Answer answer = RunWith({"explain", "nobody", "--cluster", (kTestData / "trouble.json").string()});
   CHECK(answer.exit_code == kExitUsage);
   CHECK(answer.err == "upgradectl: nobody: has no driver pod and no label of nvidia.com/gpu\n");
 }
 
-TEST_CASE("What waits for an approval, or is halted, is helped by the approval of that stage") {
+TEST_CASE("The advice for a node that waits for an approval, or is halted, is to approve that stage") {
   const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   NodeStatus node{.name = "n1"};
@@ -130,7 +130,7 @@ TEST_CASE("What waits for an approval, or is halted, is helped by the approval o
   CHECK(commands(GateReason::kHalted, std::nullopt).back() == "upgradectl approve STAGE");
 }
 
-TEST_CASE("W23: windows that never open, and a stage without nodes, are an administrator's to change") {
+TEST_CASE("W23: windows that never open, and a stage without nodes, must be changed by an administrator") {
   const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   NodeStatus node{.name = "n1", .gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kNoWindow}};
@@ -142,7 +142,7 @@ TEST_CASE("W23: windows that never open, and a stage without nodes, are an admin
   CHECK(HelpFor(*request, node).text.starts_with("Wait for the nodes ahead of it"));
 }
 
-TEST_CASE("W23: a group that never fits, and a node that is about to fail, are called so") {
+TEST_CASE("W23: a group that never fits, and a node that is about to fail, are named as such") {
   const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   NodeStatus node{
@@ -158,7 +158,7 @@ TEST_CASE("W23: a group that never fits, and a node that is about to fail, are c
   CHECK(HelpFor(*request, node).text.find("The node fails") == std::string::npos);
 }
 
-TEST_CASE("W23: a driver that crashes, and an image that cannot be pulled, have advice of their own") {
+TEST_CASE("W23: a driver that crashes, and an image that cannot be pulled, have their own advice") {
   absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
   REQUIRE(request.ok());
   const NodeStatus node{.name = "n1",
@@ -205,7 +205,7 @@ TEST_CASE("W23: an operator that is silent or missing comes before any other adv
       "First start the operator: there has been no leader since 1970-01-12T10:46:40Z (3h00m)"));
 }
 
-TEST_CASE("Every gate has an advice, and commands that name the node or the driver") {
+TEST_CASE("Every gate has advice, and commands that name the node or the driver") {
   Options options;
   options.driver = "ofed";
   options.verb = "explain";
@@ -273,7 +273,7 @@ std::vector<std::string> CommandsAfter(const Texts& given) {
   return commands;
 }
 
-TEST_CASE("Every command that is printed is about the same cluster, driver and policy, and may be typed as it stands") {
+TEST_CASE("Every printed command refers to the same cluster, driver and policy, and can be run as it is") {
   const Texts given = {"--driver",      "nic",           "--domain",        "example.com",
                        "--namespace",   "drivers",       "--driver-labels", "app in (a, b)",
                        "--kubeconfig",  "it's.yaml",     "--context",       "prod",
@@ -303,7 +303,7 @@ TEST_CASE("Every command that is printed is about the same cluster, driver and p
   }
 }
 
-TEST_CASE("What says nothing new is in no command, and what was switched off stays off") {
+TEST_CASE("Commands omit redundant options and keep features that are switched off") {
   for (const std::string& command : CommandsAfter({"--gpu-pods", "--at", "2026-01-02T12:05:00Z"})) {
     CAPTURE(command);
     CHECK(command.find("--gpu-pods") == std::string::npos);

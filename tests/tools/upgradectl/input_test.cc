@@ -16,14 +16,14 @@ std::string ErrorOf(std::string_view text) {
   return std::string(Message(DumpText("dump", std::string(text)).status()));
 }
 
-TEST_CASE("A dump in UTF-16 is refused with what to do, and a byte order mark is dropped (W27)") {
+TEST_CASE("A dump in UTF-16 is refused with a remedy, and a byte order mark is dropped (W27)") {
   const std::string utf16("\xff\xfe{\0}\0", 6);
   CHECK(ErrorOf(utf16).find("dump: is UTF-16, as Windows PowerShell writes it; save it as UTF-8") == 0);
   CHECK(ErrorOf(utf16.substr(2)).find("is UTF-16") != std::string::npos);
   CHECK(DumpText("dump", "\xef\xbb\xbf{}").value() == "{}");
 }
 
-TEST_CASE("A dump that is a table or YAML is refused with what to do (W27)") {
+TEST_CASE("A dump that is a table or YAML is refused with a remedy (W27)") {
   CHECK(ErrorOf("NAME   STATUS   ROLES\nn1     Ready    <none>\n") ==
         "dump: is a table and not JSON; print the objects with `kubectl get ... -A -o json`");
   CHECK(ErrorOf("NAMESPACE   NAME\n").find("is a table") != std::string::npos);
@@ -37,7 +37,7 @@ TEST_CASE("The program refuses a dump that is not JSON, also on standard input (
   CHECK(answer.err.find("standard input: is a table") != std::string::npos);
 }
 
-TEST_CASE("A whole ClusterPolicy as --policy is refused with what to do (W27)") {
+TEST_CASE("A whole ClusterPolicy as --policy is refused with a remedy (W27)") {
   const ScratchFile dump(R"({"kind":"List","items":[]})");
   const ScratchFile policy("apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nspec: {}\n");
   const Answer answer = RunWith({"status", "--cluster", dump.path(), "--policy", policy.path()});

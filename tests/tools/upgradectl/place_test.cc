@@ -56,7 +56,7 @@ TEST_CASE("Precompiled drivers of several kernels are found by the label that th
   CHECK_FALSE(options.ns);
 }
 
-TEST_CASE("The usual place stands if the driver is there, or if the command line names another one (W25)") {
+TEST_CASE("The default place is used if the driver is there, or if the command line names another one (W25)") {
   Options usual;
   Locate({Set("gpu-operator", "nvidia-driver-daemonset"), Set("other", "nvidia-driver-daemonset")}, usual);
   CHECK_FALSE(usual.ns);
@@ -67,7 +67,7 @@ TEST_CASE("The usual place stands if the driver is there, or if the command line
   CHECK(named.driver_labels == "app=mine");
 }
 
-TEST_CASE("A server that refuses to list all DaemonSets leaves the usual place (W25)") {
+TEST_CASE("If the server refuses to list all DaemonSets, the default place is used (W25)") {
   const auto server = std::make_shared<DumpServer>(kOpenShift);
   server->Forbid("/apis/apps/v1/daemonsets");
   const Answer answer = RunIn({"status", "--kubeconfig", "any"}, {.server = server});

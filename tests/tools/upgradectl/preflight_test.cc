@@ -108,7 +108,7 @@ std::set<std::string> Codes(const Scene& scene, const Texts& more = {}) {
   return codes;
 }
 
-TEST_CASE("Nothing is in the way of a clean cluster") {
+TEST_CASE("A clean cluster has no obstacles") {
   const Answer answer = Preflight({}, {"--fail-on", "warning"});
   CHECK(answer.exit_code == kExitDone);
   CHECK(answer.out == "nothing is in the way\n");
@@ -120,7 +120,7 @@ struct Planted {
   Texts options = {};
 };
 
-TEST_CASE("Each planted obstacle is found, and no other") {
+TEST_CASE("Each planted obstacle is found, and no others") {
   const std::string prefix = "nvidia.com/gpu-driver-upgrade";
   const auto labels = [&](const std::string& label) { return fmt::format(R"(,"labels":{{"{}{}"}})", prefix, label); };
   const auto annotations = [&](const std::string& text) { return fmt::format(R"(,"annotations":{{{}}})", text); };
@@ -167,7 +167,8 @@ TEST_CASE("Each planted obstacle is found, and no other") {
   }
 }
 
-TEST_CASE("Webhooks of both kinds are read from a server, and what does not refuse by itself is left alone") {
+TEST_CASE(
+    "Webhooks of both kinds are read from a server, and webhooks that do not refuse requests on failure are ignored") {
   const auto found = [](const std::string& kind, const std::string& more) {
     const Scene scene{
         .more = fmt::format(
@@ -183,12 +184,12 @@ TEST_CASE("Webhooks of both kinds are read from a server, and what does not refu
   CHECK_FALSE(found(kind, R"(,"failurePolicy":"Ignore")"));
 }
 
-TEST_CASE("A pod that is not ready behind a budget with nothing to spare is found beside the budget") {
+TEST_CASE("A pod that is not ready behind an exhausted budget is found in addition to the budget") {
   CHECK(Codes({.pod_ready = "false", .more = Budget("some", 0, 1, 2, 3)}) ==
         std::set<std::string>{"BudgetAllowsNone", "UnreadyBehindBudget"});
 }
 
-TEST_CASE("What the policy lets go, or does not touch, is no obstacle") {
+TEST_CASE("Pods that the policy deletes anyway, or does not touch, are not obstacles") {
   const Scene bare{.policy = "{autoUpgrade: true, drain: {enable: true, force: true}}", .pod_owner = ""};
   CHECK(Codes(bare).empty());
   const Scene spared{.policy = "{autoUpgrade: true, drain: {enable: true, podSelector: app!=web}}", .pod_owner = ""};
@@ -198,7 +199,7 @@ TEST_CASE("What the policy lets go, or does not touch, is no obstacle") {
   CHECK(Codes(deletion) == std::set<std::string>{"BarePod"});
 }
 
-TEST_CASE("With the default policy a pod that asks for a GPU is in the way, one that does not is left alone") {
+TEST_CASE("With the default policy a pod that requests a GPU is an obstacle, and a pod without a GPU is ignored") {
   const auto found = [](const std::string& requests, const Texts& more = {}) {
     const Scene scene{.policy = "{autoUpgrade: true, podDeletion: {}}",
                       .pod_owner = "",
@@ -235,7 +236,7 @@ TEST_CASE("A-1: preflight names the nodes whose devices cannot be tainted alone,
   CHECK(Codes(scene("{scope: Node}", slice)).empty());
 }
 
-TEST_CASE("A right that the operator lacks is an error, and a review is asked for each") {
+TEST_CASE("A missing permission of the operator is an error, and one review is requested per permission") {
   const ScratchFile policy("{autoUpgrade: true}");
   const Texts arguments = {"preflight", "--policy", policy.path(), "--kubeconfig", "any", "--rights"};
   const auto asked = [&](const std::string& whose, const std::shared_ptr<DumpServer>& server) {
@@ -263,7 +264,7 @@ TEST_CASE("A right that the operator lacks is an error, and a review is asked fo
   CHECK(Preflight({}, {"--rights", "self"}).exit_code == kExitUsage);
 }
 
-TEST_CASE("Of a thousand budgets those are tried on a pod whose label it has, or that ask for no label") {
+TEST_CASE("For a pod, only budgets with one of its labels, or that require no label, are evaluated out of a thousand") {
   driverupgrade::ClusterObjects objects;
   const auto add = [&](const std::string& name, const std::string& selector) {
     const auto parsed = driverupgrade::LabelSelector::Parse(selector);
@@ -318,7 +319,7 @@ std::string BigCleanCluster(int nodes, int pods) {
       items);
 }
 
-TEST_CASE("Nothing is in the way of a big clean cluster, and one pod that is does not get lost in it") {
+TEST_CASE("A large clean cluster has no obstacles, and a single obstacle in it is found") {
   const ScratchFile policy("{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 300}}");
   const std::string clean = BigCleanCluster(500, 29);
   const auto run = [&](const std::string& text) {
@@ -333,7 +334,7 @@ TEST_CASE("Nothing is in the way of a big clean cluster, and one pod that is doe
   CHECK(run(with_bare).out.find("shop/bare on n0250") != std::string::npos);
 }
 
-TEST_CASE("The exit code is for CI: errors fail, warnings only if that is asked") {
+TEST_CASE("The exit code is for CI: errors fail, warnings only on request") {
   const Scene error{.strategy = "RollingUpdate"};
   const Scene warning{.ready = "False"};
   CHECK(Preflight(error).exit_code == kExitFailed);

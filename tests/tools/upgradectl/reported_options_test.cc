@@ -104,7 +104,7 @@ const std::vector<Texts> kVerbs = {{"status"},      {"explain", "f2"},    {"plan
                                    {"retry", "f4"}, {"request", "f1"},    {"release", "f2"}, {"pause"},
                                    {"resume"},      {"approve", "canary"}};
 
-TEST_CASE("No verb needs options if the operator reports them, in a dump and on a server (W36)") {
+TEST_CASE("No verb needs options if the operator reports them, in a dump or on a server (W36)") {
   for (const Texts& verb : kVerbs) {
     CAPTURE(verb.front());
     const bool writes = TakesOption(verb.front(), "--dry-run");
@@ -189,7 +189,7 @@ TEST_CASE(
   CHECK(Has(OnServer(server, {"status", "-o", "json"}).out, "nvidia.com/gpu"));
 }
 
-TEST_CASE("The Lease that was renewed last counts, or the Lease that is named, if several report a driver (W36)") {
+TEST_CASE("If several Leases report a driver, the named one or the last one renewed is used (W36)") {
   const auto lease = [](const std::string& ns, const std::string& name, const std::string& renewed) {
     return LeaseOf("example.com/fpga", fmt::format(R"({{"namespace":"{}","driverLabels":"app=fpga-driver"}})", name),
                    ns, name, renewed);

@@ -59,7 +59,7 @@ Answer StatusOf(const std::string& dump, const Texts& more = {}) {
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("Where neither a file nor a custom resource has the policy, it is the one that the operator reports") {
+TEST_CASE("If neither a file nor a custom resource has the policy, the policy that the operator reports is used") {
   const std::string dump = Dump(LeaseJson(Three()));
   const Answer answer = StatusOf(dump);
   CHECK(Has(answer.out, "slots 0 of 3,"));
@@ -75,7 +75,7 @@ TEST_CASE("Where neither a file nor a custom resource has the policy, it is the 
   CHECK(Has(StatusOf(dump, {"--policy", policy.path()}).out, "slots 0 of 4,"));
 }
 
-TEST_CASE("by --policy live it is what the operator goes by, whatever the custom resource says") {
+TEST_CASE("--policy live selects the policy in effect in the operator, whatever the custom resource contains") {
   const std::string dump = Dump(LeaseJson(Three()), true);
   const Answer answer = StatusOf(dump, {"--policy", "live", "-o", "json"});
   json::Document document;
@@ -88,7 +88,7 @@ TEST_CASE("by --policy live it is what the operator goes by, whatever the custom
   CHECK(Integer(document, {"totals", "slotsMax"}) == 3);
 }
 
-TEST_CASE("A Lease that has ended is told, and one that was given up") {
+TEST_CASE("A Lease that has expired, or was released, is reported") {
   const auto line = [](const std::string& holder, const std::string& renewed) {
     const std::string out = StatusOf(Dump(LeaseJson(Three(), holder, renewed))).out;
     const std::size_t begin = out.find("policy reported");
@@ -103,7 +103,7 @@ TEST_CASE("A Lease that has ended is told, and one that was given up") {
         "leads");
 }
 
-TEST_CASE("Of an operator with several engines it is to be said which one's policy is meant") {
+TEST_CASE("If an operator has several engines, the engine must be named to select its policy") {
   const std::string both = "{\"a100\":" + PolicyText("{autoUpgrade: true, maxParallelUpgrades: 5}") +
                            ",\"h100\":" + PolicyText("{autoUpgrade: true, maxParallelUpgrades: 6}") + "}";
   const std::string dump = Dump(LeaseJson(both));
@@ -117,7 +117,7 @@ TEST_CASE("Of an operator with several engines it is to be said which one's poli
   CHECK(Has(unsaid.out, "not read: the policy: " + which + "\n"));
 }
 
-TEST_CASE("What is no report is said, and is none") {
+TEST_CASE("An invalid report is described and not used") {
   struct Row {
     std::string leases;
     std::string why;
@@ -143,7 +143,7 @@ TEST_CASE("What is no report is said, and is none") {
   }
 }
 
-TEST_CASE("Of several Leases it is the named one, else one with policies, and of those the one renewed last") {
+TEST_CASE("The named Lease is used, or else the last one renewed that has policies") {
   const auto two = "{\"\":" + PolicyText("{autoUpgrade: true, maxParallelUpgrades: 2}") + "}";
   const std::string dump =
       Dump(LeaseJson("", "old") + "," + LeaseJson(two, "a", "2026-01-02T12:04:50.000000Z", "operator-a") + "," +
@@ -153,7 +153,7 @@ TEST_CASE("Of several Leases it is the named one, else one with policies, and of
   CHECK(Has(StatusOf(dump, {"--lease-name", "operator-a"}).out, "slots 0 of 2,"));
 }
 
-TEST_CASE("Leases are read for the policy only where it is not known otherwise") {
+TEST_CASE("Leases are read for the policy only if it is not known from elsewhere") {
   const auto reads_leases = [](const Texts& arguments, bool has_resource) {
     const auto server = std::make_shared<DumpServer>(Dump(LeaseJson(Three()), has_resource));
     Texts all = arguments;
@@ -170,7 +170,7 @@ TEST_CASE("Leases are read for the policy only where it is not known otherwise")
   CHECK(reads_leases({"status"}, false) == 1);
 }
 
-TEST_CASE("A stage of the policy that the operator reports can be approved, and what is written is about that policy") {
+TEST_CASE("A stage of the policy that the operator reports can be approved, and the output is about that policy") {
   const std::string stages =
       "{\"\":" + PolicyText("{autoUpgrade: true, rollout: {stages: [{name: canary, nodeSelector: pool=canary}]}}") +
       "}";

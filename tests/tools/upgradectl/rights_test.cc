@@ -45,7 +45,7 @@ Rights Joined(std::initializer_list<Rights> parts) {
   return all;
 }
 
-TEST_CASE("preflight asks for what deploy/rbac gives to the operator of each driver, and for nothing else") {
+TEST_CASE("preflight checks the permissions that deploy/rbac grants to the operator of each driver, and no others") {
   const std::set<std::string> gpu = {"nvidia-gpu-driver-upgrade"};
   const Rights base = RightsOf(kRoles / "base", gpu);
   const Rights of_gpu = Joined({base, RightsOf(kRoles / "cluster-policy", gpu)});
@@ -54,7 +54,7 @@ TEST_CASE("preflight asks for what deploy/rbac gives to the operator of each dri
   CheckBothWays(of_ofed, Needed(RequestOf({.driver = "ofed"})));
 }
 
-TEST_CASE("Requestor mode and a deadline that deletes need their roles, too") {
+TEST_CASE("Requestor mode and a deadline that deletes pods also need their roles") {
   const std::set<std::string> gpu = {"nvidia-gpu-driver-upgrade"};
   const Rights usual = Joined({RightsOf(kRoles / "base", gpu), RightsOf(kRoles / "cluster-policy", gpu)});
   Options options;
@@ -65,7 +65,7 @@ TEST_CASE("Requestor mode and a deadline that deletes need their roles, too") {
   CheckBothWays(Joined({usual, RightsOf(kRoles / "on-timeout-delete", gpu)}), Needed(deleting));
 }
 
-TEST_CASE("preflight asks for rights to the Lease and the ledger that the operator reports (W36)") {
+TEST_CASE("preflight checks the permissions for the Lease and the ledger that the operator reports (W36)") {
   Options options{.driver = "fpga", .domain = "example.com", .ns = "fpga", .driver_labels = "app=driver"};
   options.lease_ns = "ops";
   options.lease_name = "lock";
@@ -110,7 +110,7 @@ Rights Anywhere(const Rights& rights) {
 
 const std::set<std::string> kNames = {"nvidia-gpu-driver-upgrade", "nvidia-ofed-driver-upgrade"};
 
-TEST_CASE("The role for reading is what the verbs that read ask for, watches apart") {
+TEST_CASE("The role for reading grants what the reading verbs request, apart from watches") {
   Rights given = OfGpu(RightsOfFile(kRoot / "tools/upgradectl/rbac.yaml", kNames, "driver-upgrade-view"));
   std::erase_if(given, [](const Right& right) { return right.verb == "watch"; });
   // Claims are read only if a pod has one.
@@ -123,7 +123,7 @@ TEST_CASE("The role for reading is what the verbs that read ask for, watches apa
                 Anywhere(Asked({{"status"}, {"explain", "gpu-1", "--policy", policy.path()}, {"preflight"}}, dump)));
 }
 
-TEST_CASE("The roles for reading and writing together are what the verbs that write ask for") {
+TEST_CASE("The roles for reading and writing together grant what the writing verbs request") {
   const fs::path file = kRoot / "tools/upgradectl/rbac.yaml";
   const Rights view = OfGpu(RightsOfFile(file, kNames, "driver-upgrade-view"));
   const Rights act = OfGpu(RightsOfFile(file, kNames, "driver-upgrade-act"));

@@ -30,7 +30,7 @@ json::Document Simulated(const std::string& fleet, const Texts& policies, const 
   return document;
 }
 
-TEST_CASE("Two policies are compared: one node at a time takes as often the time as there are nodes") {
+TEST_CASE("Two policies are compared: one node at a time takes as many times longer as there are nodes") {
   const ScratchFile slow("{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%, drain: {enable: true}}");
   const ScratchFile fast("{autoUpgrade: true, maxParallelUpgrades: 4, maxUnavailable: 100%, drain: {enable: true}}");
   const json::Document answer =
@@ -55,7 +55,7 @@ TEST_CASE("Two policies are compared: one node at a time takes as often the time
   CHECK(answer[1]["podsUnavailablePeak"].GetInt() <= 8);
 }
 
-TEST_CASE("With the default policy of the GPU operator pods that ask for a GPU are evicted, and no others") {
+TEST_CASE("With the default policy of the GPU operator, only pods that request a GPU are evicted") {
   const std::string trainer =
       R"(,{"kind":"Pod","metadata":{"namespace":"lab","name":"trainer","uid":"t","labels":{"app":"trainer"},
 "ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"trainer","uid":"rs2","controller":true}]},
@@ -69,7 +69,7 @@ TEST_CASE("With the default policy of the GPU operator pods that ask for a GPU a
   CHECK(evictions(kDrained) == 0);
 }
 
-TEST_CASE("A simulation says that it knows no budgets, if those may not be read") {
+TEST_CASE("A simulation reports that it knows no budgets if it must not read them") {
   const auto server = std::make_shared<DumpServer>(Fleet(1));
   server->Forbid("/apis/policy/v1");
   const ScratchFile policy("autoUpgrade: true");
@@ -80,7 +80,7 @@ TEST_CASE("A simulation says that it knows no budgets, if those may not be read"
         std::string::npos);
 }
 
-TEST_CASE("A budget that never allows an eviction fails its nodes in the simulation, too") {
+TEST_CASE("A budget that never allows an eviction also fails its nodes in the simulation") {
   const std::string budget =
       R"(,{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"namespace":"shop","name":"web"},
 "spec":{"selector":{"matchLabels":{"app":"web"}}},"status":{"disruptionsAllowed":0,"currentHealthy":3,"desiredHealthy":3,"expectedPods":3}})";
@@ -96,7 +96,7 @@ TEST_CASE("A budget that never allows an eviction fails its nodes in the simulat
   CHECK(answer[0]["blocked"]["n0001"]["sinceSeconds"].GetInt() < 10);
 }
 
-TEST_CASE("The most pods away at once are those of the nodes that are evacuated, and a budget's at most") {
+TEST_CASE("The peak of missing pods matches the evacuated nodes, and stays within what a budget allows") {
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 4, maxUnavailable: 100%, drain: {enable: true}}");
   const auto peak = [&](const std::string& more) {
     return Simulated(Fleet(4, more), {policy.path()},
@@ -120,7 +120,7 @@ TEST_CASE("API requests are the writes, the first lists of the watches, and the 
   CHECK(requests <= writes + 4 + 3 * 8);
 }
 
-TEST_CASE("All nodes are looked at once, when the rollout may be over, however many passes there were") {
+TEST_CASE("All nodes are checked only once, when the rollout may have ended, after any number of passes") {
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 10, maxUnavailable: 100%, drain: {enable: true}}");
   const json::Document answer = Simulated(Fleet(200), {policy.path()}, {"--seeds", "1"});
   CHECK(answer[0]["done"].GetInt() == 200);
@@ -138,7 +138,7 @@ json::Document Staged(const std::string& rollout, const Texts& more = {}, int ex
   return Simulated(Fleet(4), {policy.path()}, arguments, kDrained, exit_code);
 }
 
-TEST_CASE("Stages follow one another in a simulation, and the soak between them is part of the time") {
+TEST_CASE("The stages of a simulation run in sequence, and the soak between them is part of the time") {
   const json::Document answer = Staged("{stages: [{name: canary, nodes: 1, soakSeconds: 3600}]}");
   CHECK(answer[0]["done"].GetInt() == 4);
   CHECK(answer[0]["unavailablePeak"].GetInt() == 3);
@@ -146,7 +146,7 @@ TEST_CASE("Stages follow one another in a simulation, and the soak between them 
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() < 3600 + 2 * 150);
 }
 
-TEST_CASE("A simulation begins at --at and waits for the window of the rollout") {
+TEST_CASE("A simulation starts at --at and waits for the window of the rollout") {
   const std::string rollout = R"({windows: [{days: [Sat], start: "22:00", durationSeconds: 3600}]})";
   // 2026-01-03 is a Saturday.
   const json::Document answer = Staged(rollout, {"--at", "2026-01-03T20:00:00Z"});
@@ -155,7 +155,7 @@ TEST_CASE("A simulation begins at --at and waits for the window of the rollout")
   CHECK(answer[0]["makespanSecondsMedian"].GetInt() < 2 * 3600 + 150);
 }
 
-TEST_CASE("A stage that waits for an approval is what blocks, as nobody approves in a simulation") {
+TEST_CASE("A stage that waits for an approval blocks a simulation, because nothing approves it there") {
   const json::Document answer = Staged("{stages: [{name: canary, nodes: 1, approval: Manual}]}", {}, kExitFailed);
   CHECK(answer[0]["done"].GetInt() == 1);
   REQUIRE(answer[0]["blocked"].MemberCount() == 3);
@@ -163,7 +163,7 @@ TEST_CASE("A stage that waits for an approval is what blocks, as nobody approves
   CHECK(why.find("Approval: stage canary waits for the approval") != std::string::npos);
 }
 
-TEST_CASE("The same seeds are the same rollouts, and a person reads a table with a column for each policy") {
+TEST_CASE("The same seeds give the same rollouts, and the table has a column for each policy") {
   const ScratchFile dump(Fleet(5));
   const ScratchFile policy("{autoUpgrade: true, drain: {enable: true}}");
   const Texts arguments = {"simulate", "--cluster", dump.path(), "--try", policy.path(), "--try", policy.path()};
@@ -188,7 +188,7 @@ std::string StartedPods(const std::string& ns, const std::string& app, const std
   return items;
 }
 
-TEST_CASE("Times that nobody gives are those that the cluster's own pods took to start") {
+TEST_CASE("Times that are not set are taken from the start times of the cluster's own pods") {
   const ScratchFile dump(
       Fleet(4, StartedPods("gpu-operator", "nvidia-driver-daemonset", "DaemonSet", {"07", "31", "59"}) +
                    StartedPods("shop", "web", "ReplicaSet", {"11", "12", "13", "14"})));
@@ -215,7 +215,7 @@ std::string Entered(const std::string& node, const std::vector<std::pair<std::st
   return items;
 }
 
-TEST_CASE("How long evacuations and validations take is told by the Events of an upgrade") {
+TEST_CASE("The durations of evacuations and validations are taken from the Events of an upgrade") {
   std::string events;
   const Texts drained = {"10:20", "10:30", "10:40", "15:00"};  // a budget held back pods of the last one
   for (std::size_t i = 0; i < drained.size(); ++i) {
@@ -232,7 +232,7 @@ TEST_CASE("How long evacuations and validations take is told by the Events of an
         "--pod-stop 30s: the lower quartile of 4 evacuations\n--validation 45s: the median of 4 validations\n");
 }
 
-TEST_CASE("How long old driver pods take to end is told by Events, and by when the new ones were made") {
+TEST_CASE("The time that old driver pods take to end is taken from Events and the creation times of the new pods") {
   std::string events;
   for (int i = 0; i < 3; ++i) {
     // The driver pods were created at noon, and became ready seconds later.
@@ -256,7 +256,7 @@ TEST_CASE("How long old driver pods take to end is told by Events, and by when t
   CHECK(told({"--driver-stop", "1s"}) == "--driver-start 31s: the median of 3 pods\n");
 }
 
-TEST_CASE("Nodes with the driver's label that have no driver pod are told, for they are left out") {
+TEST_CASE("Nodes with the driver's label but without a driver pod are reported, because they are left out") {
   const std::string without =
       R"(,{"kind":"Node","metadata":{"name":"bare","uid":"bare","resourceVersion":"1",
 "labels":{"nvidia.com/gpu-driver-upgrade-state":"upgrade-done"}}})";
@@ -268,13 +268,13 @@ TEST_CASE("Nodes with the driver's label that have no driver pod are told, for t
         "nvidia.com/gpu-driver-upgrade-state\n");
 }
 
-TEST_CASE("Two pods that tell how long they took are too few") {
+TEST_CASE("Two pods with known durations are not enough") {
   const ScratchFile dump(Fleet(4, StartedPods("gpu-operator", "nvidia-driver-daemonset", "DaemonSet", {"07", "31"})));
   const ScratchFile policy("autoUpgrade: true");
   CHECK(RunWith({"simulate", "--cluster", dump.path(), "--policy", policy.path(), "--seeds", "1"}).err.empty());
 }
 
-TEST_CASE("A node is held by its driver's validation, too") {
+TEST_CASE("A node is also held by the validation of its driver") {
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%}");
   const auto makespan = [&](const std::string& validation) {
     return Simulated(
@@ -285,14 +285,14 @@ TEST_CASE("A node is held by its driver's validation, too") {
   CHECK(makespan("50s") - makespan("0s") >= 4 * 50);
 }
 
-TEST_CASE("What cannot be simulated is one line") {
+TEST_CASE("An error that prevents the simulation is one line") {
   const ScratchFile dump(Fleet(1));
   const Answer answer = RunWith({"simulate", "--cluster", dump.path(), "--driver-start", "soon"});
   CHECK(answer.exit_code == kExitUsage);
   CHECK(answer.err == "upgradectl: --driver-start: `soon` is not a duration such as 90s or 2m, of less than a day\n");
 }
 
-TEST_CASE("Completion and the manual page know every verb and its options") {
+TEST_CASE("Completion and the manual page contain every verb and its options") {
   for (const std::string shell : {"bash", "zsh", "fish", "kubectl", "man"}) {
     const Answer answer = RunWith({"completion", shell});
     CAPTURE(shell);

@@ -66,7 +66,7 @@ std::string CanaryRecord(const std::string& more) {
       more);
 }
 
-TEST_CASE("The stage of a rollout, what it waits for, and a halt are lines of their own") {
+TEST_CASE("The stage of a rollout, its gate, and a halt have their own lines") {
   const auto lines = [](const std::string& record) {
     const auto server = std::make_shared<DumpServer>(DumpOfRollout(record));
     return RunIn({"status", "--kubeconfig", "any", "--at", kAt}, {.server = server}).out;
@@ -79,7 +79,7 @@ TEST_CASE("The stage of a rollout, what it waits for, and a halt are lines of th
   CHECK(lines("no record").find("\nhalted: ") != std::string::npos);
 }
 
-TEST_CASE("The document of a status has the rollout") {
+TEST_CASE("The document of a status contains the rollout") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(CanaryRecord(R"(,"soakSince":1767340000)")));
   const std::string out = RunIn({"status", "--kubeconfig", "any", "--at", kAt, "-o", "json"}, {.server = server}).out;
   json::Document document;
@@ -93,7 +93,7 @@ TEST_CASE("The document of a status has the rollout") {
   CHECK(Integer(Items(document, {"rollout", "stages"})[1], {"nodes"}) == 2);
 }
 
-TEST_CASE("The status of a fleet in every trouble fits 80 columns, and is whole where nothing limits it") {
+TEST_CASE("The status of a fleet with every problem fits 80 columns, and is complete if the width is not limited") {
   const Answer narrow = RunIn(StatusOfDump(TroublePath()), {.screen = {.columns = 80}});
   CHECK(narrow.err.empty());
   CheckGolden("trouble.status-80.txt", narrow.out);
@@ -106,7 +106,7 @@ TEST_CASE("The status of a fleet in every trouble fits 80 columns, and is whole 
   CHECK(piped.out.find("disruption budget web allows none (2 healthy, 2 needed)") != std::string::npos);
 }
 
-TEST_CASE("Colours are where they are wanted, and change no column") {
+TEST_CASE("Colours are used on request, and do not change the columns") {
   const Screen coloured{.columns = 80, .colour = true};
   std::string text = RunIn(StatusOfDump(TroublePath()), {.screen = coloured}).out;
   CHECK(text.find("\x1b[31mfailed\x1b[0m") != std::string::npos);
@@ -122,7 +122,7 @@ TEST_CASE("The status is a document in JSON and the same one in YAML") {
   CheckGolden("trouble.status.yaml", RunWith(StatusOfDump(TroublePath(), {"-o", "yaml"})).out);
 }
 
-TEST_CASE("The exit code says whether the rollout is done, under way or failed") {
+TEST_CASE("The exit code shows whether the rollout is done, in progress or failed") {
   const auto code = [](const std::string& dump) {
     const ScratchFile file(dump);
     return RunWith(StatusOfDump(file.path())).exit_code;
@@ -135,14 +135,14 @@ TEST_CASE("The exit code says whether the rollout is done, under way or failed")
   CHECK(code("{") == kExitUsage);
 }
 
-TEST_CASE("Without a policy the status says so, and shows no limits that nobody has set") {
+TEST_CASE("Without a policy the status reports that, and shows no limits") {
   const ScratchFile dump(OneNode("upgrade-done"));
   const std::string text = RunWith(StatusOfDump(dump.path())).out;
   CHECK(text.find("policy unknown") != std::string::npos);
   CHECK(text.find("slots") == std::string::npos);
 }
 
-TEST_CASE("A server is asked for no more pods than those of the driver and of nodes that are cordoned or in progress") {
+TEST_CASE("Only the pods of the driver and of nodes that are cordoned or in progress are requested from a server") {
   const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
   const Answer live = RunIn({"status", "--kubeconfig", "any", "--at", kAt}, {.server = server});
   CHECK(live.err.empty());
@@ -153,7 +153,7 @@ TEST_CASE("A server is asked for no more pods than those of the driver and of no
   CHECK(std::count(paths.begin(), paths.end(), "/api/v1/pods") == 5);
 }
 
-TEST_CASE("Events of a node that is gone tell nothing of the rollout") {
+TEST_CASE("Events of a deleted node do not count for the rollout") {
   json::Document dump;
   dump.Parse(ContentOf(TroublePath()).c_str());
   for (const auto& [state, time] : {std::pair("cordon-required", "10:00"), {"upgrade-done", "10:59"}}) {
@@ -171,7 +171,7 @@ TEST_CASE("Events of a node that is gone tell nothing of the rollout") {
   CHECK(RunWith(StatusOfDump(file.path())).out == RunWith(StatusOfDump(TroublePath())).out);
 }
 
-TEST_CASE("Who gives a policy in a file is not told that the custom resource has none") {
+TEST_CASE("With a policy in a file, no missing policy of the custom resource is reported") {
   const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
   server->Forbid("/apis/nvidia.com/v1/clusterpolicies");
   const ScratchFile policy("autoUpgrade: true");
@@ -183,7 +183,7 @@ TEST_CASE("Who gives a policy in a file is not told that the custom resource has
   CHECK(status({"status", "--policy", policy.path()}).find("not read: ") == std::string::npos);
 }
 
-TEST_CASE("What may not be read for an explanation is a line, and what is needed is an error") {
+TEST_CASE("A forbidden read of optional data is one line, and a forbidden read of required data is an error") {
   const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
   server->Forbid("/apis/policy/v1");
   const Answer answer = RunIn({"status", "--kubeconfig", "any", "--at", kAt}, {.server = server});
@@ -195,7 +195,7 @@ TEST_CASE("What may not be read for an explanation is a line, and what is needed
   CHECK(refused.err == "upgradectl: list /api/v1/nodes: 403: not for you\n");
 }
 
-TEST_CASE("With --watch every change is a new picture, until the rollout is done") {
+TEST_CASE("With --watch every change prints a new picture, until the rollout is done") {
   const auto server = std::make_shared<DumpServer>(OneNode("validation-required"));
   server->AddWatchLine(
       "/api/v1/nodes",
@@ -218,7 +218,7 @@ void AwaitAll(LiveView& view) {
   while (!view.Complete()) REQUIRE(view.Await(absl::Seconds(10)).ok());
 }
 
-TEST_CASE("A change of the ledger alone is news for --watch") {
+TEST_CASE("A change of the ledger alone prints a new picture with --watch") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout("as it was"));
   server->AddWatchLine(
       "/api/v1/namespaces/gpu-operator/configmaps",
@@ -233,7 +233,7 @@ TEST_CASE("A change of the ledger alone is news for --watch") {
   CHECK(seen.find("as it was") == std::string::npos);
 }
 
-TEST_CASE("Who may not read the ledger sees the rest, and that it is missing") {
+TEST_CASE("Without read access to the ledger the rest is shown, and the ledger is reported as missing") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
   server->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
   const auto view = ViewOf(server);
@@ -244,7 +244,7 @@ TEST_CASE("Who may not read the ledger sees the rest, and that it is missing") {
   CHECK(notes[0] == "list /api/v1/namespaces/gpu-operator/configmaps: 403: not for you");
 }
 
-TEST_CASE("A server that is not reached is told, for each watch, until it is reached") {
+TEST_CASE("A server that is unreachable is reported, for each watch, until it is reachable") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
   server->CutOff("/");
   const auto view = ViewOf(server);
@@ -259,7 +259,7 @@ TEST_CASE("A server that is not reached is told, for each watch, until it is rea
   CHECK(view->Troubles().empty());
 }
 
-TEST_CASE("A list that fails does not end --watch: what failed is told, and the next one is shown") {
+TEST_CASE("A list that fails does not end --watch: the failure is reported, and the next list is shown") {
   const auto server = std::make_shared<DumpServer>(OneNode("upgrade-done"));
   server->CutOff("/apis/apps/v1/namespaces/gpu-operator/controllerrevisions", 1);
   const Answer answer = RunIn({"status", "-w", "--kubeconfig", "any", "--at", kAt}, {.server = server});
@@ -301,7 +301,7 @@ TEST_CASE("With --watch a rollout that has failed ends with exit code 4 when not
   CHECK_FALSE(has_ended(Phase::kUnderWay, UpgradeState::kUpgradeRequired, GateReason::kApproval));
 }
 
-TEST_CASE("What is not watched is listed again when something has changed, every ten seconds at most") {
+TEST_CASE("Objects that are not watched are listed again after a change, every ten seconds at most") {
   const auto server = std::make_shared<DumpServer>(OneNode("drain-required"));
   const auto view = ViewOf(server);
   AwaitAll(*view);
@@ -338,7 +338,7 @@ TEST_CASE("What is not watched is listed again when something has changed, every
   CHECK(requests(92) == kAll + 3);  // no watched object has changed, but a minute has passed
 }
 
-TEST_CASE("An age has two units at most") {
+TEST_CASE("An age has at most two units") {
   CHECK(Age(absl::Seconds(-5)) == "0s");
   CHECK(Age(absl::Seconds(119)) == "119s");
   CHECK(Age(absl::Minutes(119)) == "119m");
@@ -346,7 +346,7 @@ TEST_CASE("An age has two units at most") {
   CHECK(Age(absl::Hours(50)) == "2d2h");
 }
 
-TEST_CASE("Only Events of this rollout tell since when it runs and how long nodes take (W37)") {
+TEST_CASE("Only Events of this rollout count for its start time and for how long nodes take (W37)") {
   // The nodes that wait were upgraded by an earlier rollout.
   const auto entered = [](const std::string& node, const std::string& time, const std::string& state) {
     return fmt::format(
@@ -392,7 +392,7 @@ TEST_CASE("The last column of a table is cut first, then names are cut in their 
   CHECK(narrow.find("MaxParallel: ma…") != std::string::npos);
 }
 
-TEST_CASE("What is cut says so, between characters") {
+TEST_CASE("Shortened text is marked, and is cut between characters") {
   CHECK(CutMiddle("abcdef", 6) == "abcdef");
   CHECK(CutMiddle("abcdefgh", 5) == "ab…gh");
   CHECK(CutMiddle("äöüäöü", 4) == "ä…öü");

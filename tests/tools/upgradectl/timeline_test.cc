@@ -54,7 +54,7 @@ TEST_CASE("A node in progress takes a slot, and a failed node holds it unless fa
   CHECK(Slots(timeline) == std::vector<std::pair<int, int>>{{0, 1}, {20, 0}});
 }
 
-TEST_CASE("The bars of a rollout come from its Events, and from the label where Events are gone") {
+TEST_CASE("The bars of a rollout come from its Events, and from the label if Events have expired") {
   json::Document timeline;
   timeline.Parse(TimelineAs("json").c_str());
   REQUIRE(timeline.IsObject());
@@ -95,7 +95,7 @@ std::vector<std::string> Bands(const json::Value& bands) {
   return texts;
 }
 
-TEST_CASE("Above the bars stand the stages of the rollout, one after the other, and when no node may start") {
+TEST_CASE("Above the bars are the stages of the rollout in sequence, and the times at which no node may start") {
   const ScratchFile policy(R"(autoUpgrade: true
 maxParallelUpgrades: 1
 maxUnavailable: 100%
@@ -123,7 +123,7 @@ rollout:
   CHECK(svg.find("grey: no start") != std::string::npos);
 }
 
-TEST_CASE("Without a rollout in the policy, or without a known policy, nothing but slots stands above the bars") {
+TEST_CASE("Without a rollout in the policy, or without a known policy, only slots are above the bars") {
   json::Document timeline;
   timeline.Parse(TimelineAs("json").c_str());
   CHECK(timeline["stages"].Empty());
@@ -131,7 +131,7 @@ TEST_CASE("Without a rollout in the policy, or without a known policy, nothing b
   CHECK(TimelineAs("svg").find("grey") == std::string::npos);
 }
 
-TEST_CASE("No text of the cluster becomes part of the page or of the drawing") {
+TEST_CASE("No text of the cluster becomes markup of the page or of the drawing") {
   const std::string page = FormatTimelineHtml(Made());
   CHECK(page.find("b<script>") == std::string::npos);
   CHECK(page.find("</script><b>") == std::string::npos);
@@ -141,7 +141,7 @@ TEST_CASE("No text of the cluster becomes part of the page or of the drawing") {
   CHECK(drawing.find("b&lt;script&gt;") != std::string::npos);
 }
 
-TEST_CASE("The page asks for nothing else, and its browser is told so") {
+TEST_CASE("The page loads nothing else, and its content security policy forbids it") {
   const std::string page = TimelineAs("html");
   CHECK(page.find("default-src 'none'") != std::string::npos);
   for (const char* word : {"http://", "https://", " src=", "<link", "import "}) {

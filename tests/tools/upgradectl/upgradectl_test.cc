@@ -107,7 +107,7 @@ void CheckRefused(const Answer& answer, std::string_view error) {
 
 using Texts = std::vector<std::string>;
 
-TEST_CASE("A plan as JSON has the stages of the rollout, and what the next one waits for") {
+TEST_CASE("A plan as JSON has the stages of the rollout, and the reason why the next one waits") {
   const ScratchFile dump(DumpOfRollout(""));
   const Answer answer = RunWith({"plan", "--cluster", dump.path(), "-o", "json"});
   INFO(answer.err);
@@ -124,7 +124,7 @@ TEST_CASE("A plan as JSON has the stages of the rollout, and what the next one w
   CHECK_FALSE(Text(rollout, {"waitsFor", "reason"}).empty());
 }
 
-TEST_CASE("A fleet in every situation is answered in JSON, byte for byte") {
+TEST_CASE("A fleet in every situation is printed in JSON, byte for byte") {
   const Answer answer = RunWith(PlanOf(FleetPath(), PolicyPath(), {"--gpu-pods", "-o", "json"}));
   CHECK(answer.exit_code == 0);
   CHECK(answer.err.empty());
@@ -139,7 +139,7 @@ TEST_CASE("A fleet in every situation is shown as a table") {
   CHECK(answer.out.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("The dump on standard input is as good as a file, and the order of its items does not matter") {
+TEST_CASE("A dump on standard input works like a file, and the order of its items does not matter") {
   const std::string from_file = RunWith(PlanOf(FleetPath(), PolicyPath(), {"-o", "json"})).out;
   CHECK_FALSE(from_file.empty());
   CHECK(RunWith(PlanOf("-", PolicyPath(), {"-o", "json"}), ContentOf(FleetPath())).out == from_file);
@@ -175,7 +175,7 @@ TEST_CASE("An admitted node has the path it takes and the patch that an engine w
   CHECK(node.Texts("evict").empty());
 }
 
-TEST_CASE("A node that is given back is uncordoned by null, as a merge patch removes") {
+TEST_CASE("The uncordon of a released node is null, because a merge patch removes the field with null") {
   const OneNode node("autoUpgrade: true", Dump(State("uncordon-required") +
                                                    R"(,"annotations":{"driverupgrade/cordoned-by":"nvidia.com/gpu"})",
                                                R"({"unschedulable":true})", "new"));
@@ -185,7 +185,7 @@ TEST_CASE("A node that is given back is uncordoned by null, as a merge patch rem
   CHECK(node.node()["gate"].IsNull());
 }
 
-TEST_CASE("Pods that ask for a GPU are evicted, and with --no-gpu-pods the drain alone decides") {
+TEST_CASE("Pods that request a GPU are evicted, and with --no-gpu-pods only the drain decides") {
   const std::string pods = WorkloadPod("gpu", "{}", R"({"limits":{"nvidia.com/gpu":"1"}})") + WorkloadPod("web", "{}");
   const std::string dump = Dump(State("pod-deletion-required"), R"({"unschedulable":true})", "old", pods);
   const OneNode with("autoUpgrade: true", dump);
@@ -198,7 +198,7 @@ TEST_CASE("Pods that ask for a GPU are evicted, and with --no-gpu-pods the drain
   CHECK(without.Texts("delete") == Texts{"gpu-operator/driver-n1"});
 }
 
-TEST_CASE("With --no-gpu-pods podDeletion.podSelector alone chooses, without it both do") {
+TEST_CASE("With --no-gpu-pods only podDeletion.podSelector selects pods, without it both do") {
   const std::string pods = WorkloadPod("gpu", "{}", R"({"limits":{"nvidia.com/gpu":"1"}})") +
                            WorkloadPod("monitor", R"({"uses":"driver"})") + WorkloadPod("web", "{}");
   const std::string dump = Dump(State("pod-deletion-required"), R"({"unschedulable":true})", "old", pods);
@@ -207,7 +207,7 @@ TEST_CASE("With --no-gpu-pods podDeletion.podSelector alone chooses, without it 
   CHECK(OneNode(policy, dump).Texts("evict") == Texts{"lab/gpu", "lab/monitor"});
 }
 
-TEST_CASE("drain-D68: a drain spares pods with the skip label, as every operator's does") {
+TEST_CASE("drain-D68: a drain spares pods with the skip label, as with every operator") {
   const std::string pods = WorkloadPod("spared", R"({"nvidia.com/gpu-driver-upgrade-drain.skip":"true"})") +
                            WorkloadPod("web", R"({"app":"web"})") + WorkloadPod("db", R"({"app":"db"})");
   const std::string dump = Dump(State("drain-required"), R"({"unschedulable":true})", "old", pods);
@@ -216,7 +216,8 @@ TEST_CASE("drain-D68: a drain spares pods with the skip label, as every operator
         Texts{"lab/web"});
 }
 
-TEST_CASE("Deadlines are judged at --at, and --active-since gives an engine that has just begun its minute (dep-F4)") {
+TEST_CASE(
+    "Deadlines are judged at --at, and --active-since simulates an engine that has just started its minute (dep-F4)") {
   const std::string dump =
       Dump(State("drain-required") +
                R"(,"annotations":{"nvidia.com/gpu-driver-upgrade.stage":"drain-required@1767355200@new"})",
@@ -230,7 +231,7 @@ TEST_CASE("Deadlines are judged at --at, and --active-since gives an engine that
   CHECK(std::string(young.node()["gate"]["notBefore"].GetString()) == "2026-01-02T12:05:30.5Z");
 }
 
-TEST_CASE("A node waits for the validation pods of the GPU operator, or for others, or for none") {
+TEST_CASE("A node waits for the validation pods of the GPU operator, for others, or for none") {
   const std::string dump = Dump(State("validation-required"), R"({"unschedulable":true})", "new");
   CHECK(OneNode("autoUpgrade: true", dump, {"--validation-selector", "app=validator"}).Reason() == "Validation");
   const auto validator = [](const std::string& app, bool ready) {
@@ -246,7 +247,7 @@ TEST_CASE("A node waits for the validation pods of the GPU operator, or for othe
   CHECK(OneNode("autoUpgrade: true", dump, {"--validation-selector", ""}).Text("next") != "validation-required");
 }
 
-TEST_CASE("Another driver has neither GPU pods nor a validation unless they are asked for") {
+TEST_CASE("Another driver has neither GPU pods nor a validation unless they are requested") {
   const auto machine = [](const Options& options) {
     const absl::StatusOr<Request> request = LoadDriver(options);
     REQUIRE(request.ok());
@@ -266,7 +267,7 @@ TEST_CASE("Another driver has neither GPU pods nor a validation unless they are 
   CHECK(machine(elsewhere) == std::pair(false, false));
 }
 
-TEST_CASE("A plan says what could not be read") {
+TEST_CASE("A plan reports what could not be read") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
   server->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
   for (const Texts& verb : {Texts{"plan"}, Texts{"timeline"}, Texts{"timeline", "--simulate"}}) {
@@ -280,14 +281,14 @@ TEST_CASE("A plan says what could not be read") {
   }
 }
 
-TEST_CASE("The option --defaults says what a policy means where it is silent") {
+TEST_CASE("The option --defaults selects the meaning of fields that a policy omits") {
   const std::string dump = Dump(State("upgrade-required"));
   CHECK(OneNode("{}", dump).Reason() == "Frozen");
   CHECK(OneNode("{}", dump, {"--defaults", "network-operator"}).Reason() == "Frozen");
   CHECK(OneNode("{}", dump, {"--defaults", "gpu-operator"}).Text("next") != "upgrade-required");
 }
 
-TEST_CASE("Another driver and domain have labels of their own") {
+TEST_CASE("Another driver and domain have their own labels") {
   const std::string dump = Dump(R"("labels":{"example.com/ofed-driver-upgrade-state":"upgrade-required"})");
   const ScratchFile policy("autoUpgrade: true");
   const Answer answer =
@@ -342,7 +343,7 @@ TEST_CASE(
   CHECK(answer("uncordon-required", "new", "").Text("next") == "upgrade-done");
 }
 
-TEST_CASE("The calls of requestor mode are in the table too, and --requestor-namespace and -prefix name the object") {
+TEST_CASE("The table also has the calls of requestor mode, and --requestor-namespace and -prefix name the object") {
   const ScratchFile policy("autoUpgrade: true");
   const std::string dump = Dump(State("node-maintenance-required"));
   const Answer answer = RunWith(PlanOf("-", policy.path(),
@@ -355,7 +356,7 @@ TEST_CASE("The calls of requestor mode are in the table too, and --requestor-nam
   CHECK(OneNode("autoUpgrade: true", dump).Reason() == "UnhandledState");
 }
 
-TEST_CASE("A dump without anything in it is an empty plan, which says that the driver is nowhere") {
+TEST_CASE("An empty dump gives an empty plan, which reports that no node has the driver") {
   const Answer answer = RunWith(PlanOf("-", PolicyPath(), {"-o", "json"}), R"({"kind":"List","items":[]})");
   CHECK(answer.exit_code == 4);
   json::Document document;
@@ -417,13 +418,13 @@ TEST_CASE("A malformed policy is one line with the paths of all its mistakes, an
   CHECK(std::count(answer.err.begin(), answer.err.end(), '\n') == 1);
 }
 
-TEST_CASE("Files that cannot be read are named") {
+TEST_CASE("Files that cannot be read are named in the error") {
   CheckRefused(RunWith(PlanOf("/nowhere/dump.json", PolicyPath())), "/nowhere/dump.json: cannot be opened");
   CheckRefused(RunWith(PlanOf(FleetPath(), "/nowhere/policy.yaml")), "/nowhere/policy.yaml: cannot be opened");
   CheckRefused(RunWith(PlanOf(kTestData.string(), PolicyPath())), kTestData.string() + ": cannot be read");
 }
 
-TEST_CASE("What is read has a bound") {
+TEST_CASE("Input has a size limit") {
   std::istringstream fits("12345678");
   CHECK(*ReadAll(fits, "dump", 8) == "12345678");
   std::istringstream longer("123456789");
@@ -432,7 +433,7 @@ TEST_CASE("What is read has a bound") {
   CHECK(Message(refused.status()) == "dump: longer than 8 bytes");
 }
 
-TEST_CASE("A dump that is too long is refused with what to do") {
+TEST_CASE("A dump that is too large is refused with a remedy") {
   std::istringstream in("123456789");
   const absl::StatusOr<std::string> refused = ReadDump({.cluster = "-"}, in, 8);
   CHECK(refused.status().code() == absl::StatusCode::kResourceExhausted);
@@ -483,7 +484,7 @@ TEST_CASE("A wrong option is one line that names it, and exit code 2") {
   }
 }
 
-TEST_CASE("A wrong option beside --requestor-id is one line that names it, and exit code 2") {
+TEST_CASE("A wrong option of requestor mode is one line that names it, and exit code 2") {
   const std::vector<Mistake> mistakes = {
       {"--requestor-namespace", "", "--requestor-namespace: requestor options: namespace: "},
       {"--requestor-namespace", "Nowhere", "--requestor-namespace: requestor options: namespace: "},
@@ -530,7 +531,7 @@ TEST_CASE("Control characters of the dump reach neither a terminal nor the next 
         "label nvidia.com/gpu-driver-upgrade-state=\x1b[31mred\n\"x");
 }
 
-TEST_CASE("An answer that cannot be written is no success") {
+TEST_CASE("Output that cannot be written is a failure") {
   std::vector<std::string> arguments = PlanOf(FleetPath(), PolicyPath());
   std::vector<const char*> argv = {"upgradectl"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());

@@ -62,11 +62,11 @@ Answer Show(const std::shared_ptr<DumpServer>& server, std::vector<std::string> 
   return RunIn(arguments, {.server = server});
 }
 
-TEST_CASE("The document of these tests is one that an operator may serve") {
+TEST_CASE("The document of these tests is a valid document of an operator") {
   CHECK(driverupgrade::tests::BreaksRolloutSchema(driverupgrade::tests::ParsedJson(kDocument)) == "");
 }
 
-TEST_CASE("status shows what the operator has found, with a token that may do nothing else") {
+TEST_CASE("status shows the findings of the operator, with a token that allows nothing else") {
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
   const Answer answer = Show(server, {"status"});
   CHECK(server->headers() ==
@@ -98,7 +98,7 @@ TEST_CASE("explain names the webhook that refuses the operator's patches") {
   CHECK_THAT(other.out, Catch::Contains("since 2026-01-02T12:02:00Z (3m ago)"));
 }
 
-TEST_CASE("status -w shows the operator's view, too, with one token for all pictures") {
+TEST_CASE("status -w also shows the operator's view, with one token for all pictures") {
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
   std::string done = kDocument;
   const std::size_t nodes = done.find("\"nodes\":[");
@@ -117,7 +117,7 @@ TEST_CASE("status -w shows the operator's view, too, with one token for all pict
   CHECK(std::count(paths.begin(), paths.end(), kToken) == 1);
 }
 
-TEST_CASE("A refusal that the node has moved on from is history") {
+TEST_CASE("A refusal is not shown once the node has changed state") {
   std::string document = kDocument;
   document.replace(document.find("2026-01-02T12:04:00Z"), 20, "2026-01-02T11:59:00Z");
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
@@ -125,7 +125,7 @@ TEST_CASE("A refusal that the node has moved on from is history") {
   CHECK(Show(server, {"status"}).out.find("the operator's request failed") == std::string::npos);
 }
 
-TEST_CASE("A failed request does not hide the gate, and is not told for hours") {
+TEST_CASE("A failed request does not hide the gate, and is shown for a limited time") {
   // Node n0001 waits for a budget, and an eviction has failed once.
   std::string document = kDocument;
   const std::string failed =
@@ -143,7 +143,7 @@ TEST_CASE("A failed request does not hide the gate, and is not told for hours") 
   CHECK_THAT(Show(server, {"status"}).out, !Catch::Contains("request failed"));
 }
 
-TEST_CASE("Where the operator's view is not to be had, the first line says so, and why") {
+TEST_CASE("If the operator's view is unavailable, the first line reports that and the reason") {
   const auto first_line = [](const std::shared_ptr<DumpServer>& server, std::vector<std::string> arguments) {
     const std::string out = Show(server, std::move(arguments)).out;
     return out.substr(0, out.find('\n'));
@@ -178,7 +178,7 @@ TEST_CASE("Where the operator's view is not to be had, the first line says so, a
   }
 }
 
-TEST_CASE("That the operator is dead comes before all else") {
+TEST_CASE("The message that the operator is dead is the first line") {
   const auto server = ServerWith(LeaseText("2026-01-02T09:05:00.000000Z"));
   server->AnswerAt(kRollout, {.status = 503, .body = "no endpoints\n"});
   for (const std::vector<std::string>& verb : {std::vector<std::string>{"status"}, {"explain", "n0000"}}) {
@@ -188,7 +188,7 @@ TEST_CASE("That the operator is dead comes before all else") {
   }
 }
 
-TEST_CASE("The operator's last error comes before all else, too") {
+TEST_CASE("The operator's last error is also the first line") {
   std::string document = kDocument;
   document.insert(document.find(R"("pools")"), R"("lastError":"list nodes: 403 Forbidden",)");
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
@@ -196,7 +196,7 @@ TEST_CASE("The operator's last error comes before all else, too") {
   CHECK(Show(server, {"status"}).out.starts_with("the operator's last pass failed: list nodes: 403 Forbidden\n"));
 }
 
-TEST_CASE("Of several policies one is shown by its name, or all with their counts") {
+TEST_CASE("Policies are shown by name if one is selected, or all with their counts") {
   std::string document = kDocument;
   const std::size_t end = document.find("],\n\"nodes\"");
   document.insert(
@@ -269,7 +269,7 @@ class Dashboard {
   std::jthread thread_;
 };
 
-TEST_CASE("dashboard serves the operator's page to the browser that opens its address first") {
+TEST_CASE("dashboard serves the operator's page to the first browser that opens its address") {
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z"));
   Dashboard dashboard(server);
   const std::string address = dashboard.Address();
@@ -297,7 +297,7 @@ TEST_CASE("dashboard serves the operator's page to the browser that opens its ad
   CHECK(dashboard.Stop() == kExitDone);
 }
 
-TEST_CASE("dashboard says why there is nothing to show") {
+TEST_CASE("dashboard explains why it has nothing to show") {
   const auto server = ServerWith(LeaseText("2026-01-02T12:04:58.000000Z", "{}"));
   const Answer answer = RunIn({"dashboard", "--kubeconfig", "any"}, {.server = server});
   CHECK(answer.exit_code == kExitUsage);
@@ -308,7 +308,7 @@ TEST_CASE("dashboard says why there is nothing to show") {
   CHECK(dump.err == "upgradectl: --cluster: a dump has no operator; dashboard needs a cluster\n");
 }
 
-TEST_CASE("What is no document of a rollout is refused") {
+TEST_CASE("Text that is not a document of a rollout is refused") {
   for (const char* text : {"", "{", "[]", "{}", R"({"apiVersion":"driverupgrade/v2","kind":"Rollout"})",
                            R"({"apiVersion":"driverupgrade/v1","kind":"Rollout","nodes":7})"}) {
     CAPTURE(text);

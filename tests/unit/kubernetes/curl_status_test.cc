@@ -8,7 +8,7 @@ namespace {
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
-TEST_CASE("OpenSSL's code is found in libcurl's words", "[curl_status]") {
+TEST_CASE("OpenSSL's code is found in libcurl's message", "[curl_status]") {
   CHECK(OpenSslCodeIn("error:0A00010B:SSL routines::wrong version number") == 0x0a00010b);
   CHECK(OpenSslCodeIn("OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert, errno 0") == 0x0a00045c);
   CHECK(OpenSslCodeIn("") == 0);
@@ -17,7 +17,7 @@ TEST_CASE("OpenSSL's code is found in libcurl's words", "[curl_status]") {
   CHECK(OpenSslCodeIn("error:fffffffffffffffffffffff") == 0);
 }
 
-TEST_CASE("What libcurl says is not repeated, for it may repeat what the server said", "[curl_status]") {
+TEST_CASE("A message of libcurl is not repeated, because it may contain text from the server", "[curl_status]") {
   for (CURLcode code : {CURLE_RECV_ERROR, CURLE_WEIRD_SERVER_REPLY, CURLE_COULDNT_CONNECT, CURLE_SSL_CONNECT_ERROR,
                         CURLE_PEER_FAILED_VERIFICATION, CURLE_COULDNT_RESOLVE_HOST, CURLE_URL_MALFORMAT}) {
     const absl::Status status = StatusOfCurlFailure("GET x", {.code = code, .words = "t0ken"}, "");
@@ -35,7 +35,7 @@ TEST_CASE("A failure before the request proves that it was not sent", "[curl_sta
   }
 }
 
-TEST_CASE("A TLS peer that goes away is not one that refuses", "[curl_status]") {
+TEST_CASE("A TLS peer that disconnects differs from a peer that refuses", "[curl_status]") {
   const auto code_of = [](std::string_view words) {
     return StatusOfCurlFailure("GET x", {.code = CURLE_SSL_CONNECT_ERROR, .words = words}, "").code();
   };

@@ -53,7 +53,7 @@ std::string KubeConfigWith(const std::string& exec) {
       exec);
 }
 
-TEST_CASE("A plugin gives a token, and perhaps its time of expiry", "[exec_plugin]") {
+TEST_CASE("A plugin returns a token and an optional expiry time", "[exec_plugin]") {
   const absl::StatusOr<ExecCredential> plain = ParseExecCredential(Credential(R"({"token":"t0ken"})"), kV1);
   REQUIRE(plain.ok());
   CHECK(plain->token.Reveal() == "t0ken");
@@ -64,7 +64,7 @@ TEST_CASE("A plugin gives a token, and perhaps its time of expiry", "[exec_plugi
   CHECK(timed->expires == absl::FromUnixSeconds(1767225600));
 }
 
-TEST_CASE("What a plugin prints is refused without repeating it", "[exec_plugin]") {
+TEST_CASE("Invalid output of a plugin is refused without repeating it", "[exec_plugin]") {
   for (const std::string& text :
        {std::string("t0ken"), std::string(R"({"kind":"t0ken"})"), std::string("[]"), std::string(),
         std::string(R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1",)"
@@ -79,7 +79,7 @@ TEST_CASE("What a plugin prints is refused without repeating it", "[exec_plugin]
   }
 }
 
-TEST_CASE("A plugin is told what it is for, and has no terminal and no file of ours", "[exec_plugin]") {
+TEST_CASE("A plugin receives the exec information, and has no terminal and no open file of ours", "[exec_plugin]") {
   const absl::StatusOr<std::string> output = RunProgram(
       {.command = {"/bin/sh", "-c", R"(read line && exit 3; ls /proc/self/fd | tr '\n' ' '; echo "$GREETING")"},
        .environment = {"GREETING=hello"}});
@@ -97,7 +97,7 @@ TEST_CASE("A plugin is told what it is for, and has no terminal and no file of o
   CHECK(credential->token.Reveal() == "good");
 }
 
-TEST_CASE("A plugin that fails is told by its command and nothing that it printed", "[exec_plugin]") {
+TEST_CASE("A plugin that fails is reported by its command without its output", "[exec_plugin]") {
   struct Row {
     ExecPlugin plugin;
     const char* why;
@@ -134,7 +134,7 @@ bool Eventually(const std::function<bool()>& is_so) {
   return is_so();
 }
 
-TEST_CASE("A plugin that does not end is killed, with what it has started", "[exec_plugin]") {
+TEST_CASE("A plugin that does not exit is killed, with all processes that it has started", "[exec_plugin]") {
   const TemporaryFolder folder;
   const std::string started = folder.path() + "/started";
   for (const char* script : {"sleep 600 & echo $! > {0}.part; mv {0}.part {0}; wait",
@@ -176,7 +176,7 @@ TEST_CASE("A token is kept until it expires or is refused", "[exec_plugin]") {
   const auto created = [&](const std::string& expires) {
     return *TokenSource::Create({.server = "https://h", .exec = plugin(expires)}, {}, now);
   };
-  SECTION("for ever") {
+  SECTION("indefinitely") {
     const auto tokens = created("");
     CHECK(tokens->Get(now)->Reveal() == "t1");
     CHECK(tokens->Get(now + std::chrono::hours(100))->Reveal() == "t1");
@@ -193,7 +193,8 @@ TEST_CASE("A token is kept until it expires or is refused", "[exec_plugin]") {
   }
 }
 
-TEST_CASE("Without any token a failing plugin fails all calls of a minute, and is run once for them", "[exec_plugin]") {
+TEST_CASE("If there is no token, a failing plugin fails all calls of a minute and runs once for them",
+          "[exec_plugin]") {
   const TemporaryFolder folder;
   const std::string runs = folder.path() + "/runs";
   const TokenSource::Now now{std::chrono::hours(1000)};
@@ -209,7 +210,7 @@ TEST_CASE("Without any token a failing plugin fails all calls of a minute, and i
   CHECK(std::filesystem::file_size(runs) == 4);
 }
 
-TEST_CASE("Who is asked to stop does not wait for a plugin, nor blames it", "[exec_plugin]") {
+TEST_CASE("A caller that is asked to stop does not wait for a plugin, and does not blame it", "[exec_plugin]") {
   const TokenSource::Now now{std::chrono::hours(1000)};
   const auto tokens = *TokenSource::Create({.server = "https://h", .exec = Script("sleep 600")}, {}, now);
   std::stop_source stop;
@@ -219,7 +220,7 @@ TEST_CASE("Who is asked to stop does not wait for a plugin, nor blames it", "[ex
   CHECK(Message(status) == "credential plugin /bin/sh: stop requested");
 }
 
-TEST_CASE("A kubeconfig's plugin is read only where it is allowed", "[exec_plugin]") {
+TEST_CASE("A kubeconfig's plugin is read only if it is allowed", "[exec_plugin]") {
   const std::string document = KubeConfigWith(
       "{apiVersion: client.authentication.k8s.io/v1, command: ./bin/login, args: [-a, 'b c'], "
       "env: [{name: X, value: y}], interactiveMode: Never}");
@@ -230,7 +231,7 @@ TEST_CASE("A kubeconfig's plugin is read only where it is allowed", "[exec_plugi
         ExecPlugin{.api_version = kV1, .command = "/base/./bin/login", .args = {"-a", "b c"}, .env = {{"X", "y"}}});
 }
 
-TEST_CASE("A plugin that cannot be run as it wants is refused", "[exec_plugin]") {
+TEST_CASE("A plugin whose requirements cannot be met is refused", "[exec_plugin]") {
   struct Row {
     const char* exec;
     const char* why;

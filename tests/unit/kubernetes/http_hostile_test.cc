@@ -88,7 +88,7 @@ TEST_CASE("Headers over the limit are refused", "[http_hostile]") {
   CHECK(transport->Send({}, Get("/fits")).ok());
 }
 
-TEST_CASE("A server that says for ever that an answer is to come holds nobody beyond the deadline", "[http_hostile]") {
+TEST_CASE("A server that announces an answer indefinitely blocks no caller beyond the deadline", "[http_hostile]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (request.starts_with("GET /fits")) return connection.Answer(200, "{}");
     while (connection.Write("HTTP/1.1 100 Continue\r\n\r\n")) {
@@ -114,7 +114,7 @@ TEST_CASE("A server that says for ever that an answer is to come holds nobody be
 
 // cpprestsdk treats the interim response as the final one. The bytes after it must not become the response to another
 // request.
-TEST_CASE("An interim answer is passed over or an error, and mixes up no answers", "[http_hostile]") {
+TEST_CASE("An interim answer is skipped or an error, and mixes up no answers", "[http_hostile]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (request.starts_with("GET /interim")) connection.Write("HTTP/1.1 102 Processing\r\n\r\n");
     return connection.Answer(200, request.substr(4, request.find(' ', 4) - 4));
@@ -131,7 +131,7 @@ TEST_CASE("An interim answer is passed over or an error, and mixes up no answers
   for (int i = 0; i < 3; ++i) CHECK(transport->Send(Patiently(), Get("/after"))->body == "/after");
 }
 
-TEST_CASE("A server that never begins to talk has got no request", "[http_hostile]") {
+TEST_CASE("If a server never starts to talk, the request was not sent", "[http_hostile]") {
   LoopbackServer mute([](Connection& connection, const std::string&) {
     connection.WaitForClose();
     return false;

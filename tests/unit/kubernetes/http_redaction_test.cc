@@ -90,7 +90,7 @@ TEST_CASE("A server that echoes the token does not get it into an error", "[http
   }
 }
 
-TEST_CASE("What stood around a token that was struck is kept", "[http_redaction]") {
+TEST_CASE("The text around a redacted token is kept", "[http_redaction]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     return connection.Answer(403, FailureBody(403, "who is " + AuthorizationIn(request) + "?"), "Retry-After: 3\r\n");
   });
@@ -100,7 +100,7 @@ TEST_CASE("What stood around a token that was struck is kept", "[http_redaction]
   CHECK(RetryAfter(status) == absl::Seconds(3));
 }
 
-TEST_CASE("A token is in no header that is given on", "[http_redaction]") {
+TEST_CASE("A token is in no header that is passed on", "[http_redaction]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     const std::string header = fmt::format("Warning: 299 - \"{}\"\r\n", AuthorizationIn(request));
     return connection.Answer(request.starts_with("GET /good") ? 200 : 429, "x\n", header);
@@ -119,7 +119,7 @@ TEST_CASE("A token is in no header that is given on", "[http_redaction]") {
   CHECK(sink.warning == struck);
 }
 
-TEST_CASE("A token is in no line of a watch, and so in none of its errors", "[http_redaction]") {
+TEST_CASE("A token is in no line of a watch, and therefore in none of its errors", "[http_redaction]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     const std::string line =
         fmt::format(R"({{"type":"ERROR","object":{}}})", FailureBody(500, "lost " + AuthorizationIn(request)));
@@ -136,7 +136,7 @@ TEST_CASE("A token is in no line of a watch, and so in none of its errors", "[ht
   CHECK_THAT(Message(status), Catch::Contains("lost Bearer [redacted]") && !Catch::Contains(kToken));
 }
 
-TEST_CASE("Tokens that were sent before are struck as the present one is", "[http_redaction]") {
+TEST_CASE("Tokens that were sent earlier are redacted like the current one", "[http_redaction]") {
   const TemporaryFile file("the-first-token");
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (AuthorizationIn(request) == "Bearer the-first-token") return connection.Answer(401, "");
@@ -150,7 +150,7 @@ TEST_CASE("Tokens that were sent before are struck as the present one is", "[htt
   CHECK(response->body == "not [redacted], but [redacted]");
 }
 
-TEST_CASE("A token that a credential plugin has made is struck", "[http_redaction]") {
+TEST_CASE("A token from a credential plugin is redacted", "[http_redaction]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     return connection.Answer(403, "I know you, " + AuthorizationIn(request));
   });
@@ -172,7 +172,7 @@ std::string StruckFrom(const std::string& token, std::string text) {
   return text;
 }
 
-TEST_CASE("A token is known in the spellings that a server may give it", "[http_redaction]") {
+TEST_CASE("A token is recognized in every spelling that a server may use", "[http_redaction]") {
   const std::string token = R"(a+b/c="d\e<f>&g)";
   CHECK(StruckFrom(token, "x " + token + " y " + token) == "x [redacted] y [redacted]");
   CHECK(StruckFrom(token, "?t=a%2Bb%2Fc%3D%22d%5Ce%3Cf%3E%26g&u") == "?t=[redacted]&u");
@@ -191,7 +191,7 @@ TEST_CASE("A token is known in the spellings that a server may give it", "[http_
   }
 }
 
-TEST_CASE("A token that may be a word is struck only where it stands as a token", "[http_redaction]") {
+TEST_CASE("A token that could be a word is redacted only if it is used as a token", "[http_redaction]") {
   CHECK(StruckFrom("node", "no node is a node for Bearer node.") == "no node is a node for [redacted].");
   CHECK(StruckFrom("node", "Bearer%20node") == "[redacted]");
   CHECK(StruckFrom("1234567", "1234567") == "1234567");
@@ -209,7 +209,7 @@ TEST_CASE("The eight tokens that were sent last are known, the longest first", "
   CHECK(text == "token-number-0 [redacted] token-number-2 [redacted] [redacted]");
 }
 
-TEST_CASE("The lines of a client key are struck, however they are joined", "[http_redaction]") {
+TEST_CASE("The lines of a client key are redacted, however they are joined", "[http_redaction]") {
   const std::string pem = MakeIdentity({.common_name = "operator"}).key;
   const Redactor redactor{Secret(pem)};
   std::string in_json = pem;
@@ -222,7 +222,7 @@ TEST_CASE("The lines of a client key are struck, however they are joined", "[htt
   }
 }
 
-TEST_CASE("A status keeps its code and its mark when a secret is struck from it", "[http_redaction]") {
+TEST_CASE("A status keeps its code and its mark when a secret is redacted from it", "[http_redaction]") {
   Redactor redactor{Secret()};
   redactor.Remember(Secret(kToken));
   const absl::Status struck = redactor.Strike(MarkRequestNotSent(absl::UnavailableError(fmt::format("x {}", kToken))));

@@ -32,7 +32,7 @@ Identity ServerIdentity(const std::string& names = kLocal) {
   return MakeIdentity({.common_name = "server", .alternative_names = names}, &Authority());
 }
 
-TEST_CASE("A server that the cluster's authority vouches for is talked to", "[http_security]") {
+TEST_CASE("A server that the cluster's authority vouches for is accepted", "[http_security]") {
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
   const Identity other = MakeIdentity({.common_name = "old CA", .is_authority = true});
   // A bundle of several authorities, as during a rotation.
@@ -42,7 +42,7 @@ TEST_CASE("A server that the cluster's authority vouches for is talked to", "[ht
   CHECK_THAT(WithSpaces(server.requests()[0]), Catch::Contains("Authorization: Bearer t0ken"));
 }
 
-TEST_CASE("A server that cannot be verified gets nothing", "[http_security]") {
+TEST_CASE("If a server cannot be verified, it receives no request", "[http_security]") {
   struct Row {
     const char* name;
     Identity identity;
@@ -98,7 +98,7 @@ TEST_CASE("A server that cannot be verified gets nothing", "[http_security]") {
   }
 }
 
-TEST_CASE("The system's authorities are not trusted beside the cluster's", "[http_security]") {
+TEST_CASE("The system's authorities are not trusted in addition to the cluster's", "[http_security]") {
   const TemporaryFile system_roots(Authority().certificate);
   setenv("SSL_CERT_FILE", system_roots.path().c_str(), 1);
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
@@ -138,7 +138,7 @@ TEST_CASE("A peer that speaks old TLS, or none, is refused", "[http_security]") 
   CHECK(plain.requests().empty());
 }
 
-TEST_CASE("A client certificate is sent, and its refusal is told", "[http_security]") {
+TEST_CASE("A client certificate is sent, and its refusal is reported", "[http_security]") {
   const Identity client = MakeIdentity({.common_name = "operator"}, &Authority());
   const Identity stranger = MakeIdentity({.common_name = "stranger"});
   for (int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
@@ -163,7 +163,7 @@ TEST_CASE("A client certificate is sent, and its refusal is told", "[http_securi
   }
 }
 
-TEST_CASE("Credentials that do not fit are refused when the transport is made", "[http_security]") {
+TEST_CASE("Credentials that do not match are refused when the transport is created", "[http_security]") {
   const Identity one = MakeIdentity({.common_name = "one"});
   const Identity two = MakeIdentity({.common_name = "two"});
   struct Row {
@@ -214,7 +214,7 @@ TEST_CASE("A token file is read again, and a bad one keeps the last good token",
   CHECK_FALSE(source->Renew(Secret("fourth"), now + Seconds(10)));
 }
 
-TEST_CASE("By default a token file is read again within a minute, as its links are then", "[http_security]") {
+TEST_CASE("By default a token file is read again within a minute, together with its current links", "[http_security]") {
   // Like the kubelet, which renews a token after 80 % of its lifetime, and never in the file itself.
   const TemporaryFile first("first");
   const TemporaryFile second("second");
@@ -229,7 +229,7 @@ TEST_CASE("By default a token file is read again within a minute, as its links a
   std::filesystem::remove(link);
 }
 
-TEST_CASE("A transport goes over to the new token by age, before the server refuses the old one", "[http_security]") {
+TEST_CASE("A transport switches to the new token by age, before the server refuses the old one", "[http_security]") {
   const TemporaryFile file("old-token");
   std::atomic<int> refused = 0;
   LoopbackServer server([&](Connection& connection, const std::string& request) {
@@ -257,7 +257,8 @@ TEST_CASE("A token that would inject a header is refused", "[http_security]") {
   }
 }
 
-TEST_CASE("A refused token is read again, and the request repeated once with the new one", "[http_security]") {
+TEST_CASE("After a refusal the token is read again, and the request is repeated once with the new one",
+          "[http_security]") {
   const TemporaryFile file("old-token");
   LoopbackServer server([](Connection& connection, const std::string& request) {
     const bool good = WithSpaces(request).find("Authorization: Bearer new-token\r\n") != std::string::npos;
@@ -266,7 +267,7 @@ TEST_CASE("A refused token is read again, and the request repeated once with the
   const auto transport = MakeTransport({.server = server.url(), .token_file = file.path()});
   const HttpRequest post{.verb = HttpVerb::kPost, .path = "/x", .body = "b"};
   Lines sink;
-  SECTION("there is none yet") {
+  SECTION("no new token yet") {
     CHECK(transport->Send({}, post)->status == 401);
     CHECK(server.requests().size() == 1);
   }
@@ -281,7 +282,7 @@ TEST_CASE("A refused token is read again, and the request repeated once with the
     CHECK(transport->Stream({}, Get("/watch"), sink)->status == 200);
     CHECK(sink.statuses == std::vector<int>{200});
   }
-  SECTION("another bad one") {
+  SECTION("another bad token") {
     file.Write("other-token");
     CHECK(transport->Send({}, post)->status == 401);
     CHECK(server.requests().size() == 2);

@@ -26,7 +26,7 @@ LoopbackServer::Handler Chunks(std::vector<std::string> chunks, bool end = true)
   };
 }
 
-TEST_CASE("Lines of a stream come whole and in order", "[http_stream]") {
+TEST_CASE("Lines of a stream are complete and in order", "[http_stream]") {
   LoopbackServer server(Chunks({"a", "b\n", "\n\r\nc\r", "\nd\ne", "f\ng\n", "unfinished"}));
   const auto transport = MakeTransport({.server = server.url()});
   Lines sink;
@@ -38,7 +38,7 @@ TEST_CASE("Lines of a stream come whole and in order", "[http_stream]") {
   CHECK(sink.lines == std::vector<std::string>{"ab", "c", "d", "ef", "g"});
 }
 
-TEST_CASE("An error status is the answer, and the sink is left alone", "[http_stream]") {
+TEST_CASE("An error status is the answer, and the sink gets nothing", "[http_stream]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (request.starts_with("GET /long")) return connection.Answer(500, std::string(2000, 'x'));
     return connection.Answer(410, "{\"reason\":\n\"Expired\"}", "Retry-After: 1\r\n");
@@ -55,7 +55,7 @@ TEST_CASE("An error status is the answer, and the sink is left alone", "[http_st
   CHECK(sink.lines.empty());
 }
 
-TEST_CASE("A cut stream is an error after its complete lines", "[http_stream]") {
+TEST_CASE("A stream that is cut is an error after its complete lines", "[http_stream]") {
   LoopbackServer server(Chunks({"a\nb\nc"}, false));
   const auto transport = MakeTransport({.server = server.url()});
   Lines sink;
@@ -101,7 +101,7 @@ TEST_CASE("A line over the limit is refused", "[http_stream]") {
   CHECK(sink.lines == std::vector<std::string>{"short"});
 }
 
-TEST_CASE("A silent stream ends by stop, by deadline, or as dead", "[http_stream]") {
+TEST_CASE("A silent stream ends on stop, at its deadline, or because it is dead", "[http_stream]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     if (!request.starts_with("GET /headless")) {
       connection.Write(kChunked);
@@ -165,7 +165,7 @@ int WrittenInTheEnd(const std::atomic<int>& written) {
   return seen;
 }
 
-TEST_CASE("A slow sink holds up its own stream only", "[http_stream]") {
+TEST_CASE("A slow sink blocks only its own stream", "[http_stream]") {
   constexpr int kChunkCount = 400;
   std::atomic<int> written{0};
   LoopbackServer server([&](Connection& connection, const std::string& request) {
@@ -194,7 +194,7 @@ TEST_CASE("A slow sink holds up its own stream only", "[http_stream]") {
   CHECK(written_while_blocked < kChunkCount / 2);  // The rest waited in the server, as sockets hold a few megabytes.
 }
 
-TEST_CASE("Many streams run side by side", "[http_stream]") {
+TEST_CASE("Many streams run in parallel", "[http_stream]") {
   LoopbackServer server([](Connection& connection, const std::string&) {
     connection.Write(kChunked);
     for (int i = 0; i < 200; ++i) connection.WriteChunk(fmt::format("{}\n", i));

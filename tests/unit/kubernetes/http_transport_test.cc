@@ -61,7 +61,7 @@ TEST_CASE("The mark of an unsent request survives copies and is on errors only",
   CHECK_FALSE(RequestWasNotSent(MarkRequestNotSent(absl::OkStatus())));
 }
 
-TEST_CASE("Lines come out whole however they were cut", "[http_transport]") {
+TEST_CASE("Lines are complete however they were cut", "[http_transport]") {
   const std::string text = "one\n\r\ntwo\r\n\nthree and a long tail\nrest";
   for (std::size_t size = 1; size <= text.size(); ++size) {
     Lines sink;
@@ -77,7 +77,7 @@ TEST_CASE("Lines come out whole however they were cut", "[http_transport]") {
   CHECK(sink.lines.empty());
 }
 
-TEST_CASE("What is asked for is what is sent", "[http_transport]") {
+TEST_CASE("The request that is sent equals the call", "[http_transport]") {
   LoopbackServer server(AnswerOk);
   const auto transport = MakeTransport({.server = server.url() + "/prefix/", .token = Secret("t0ken")});
   const absl::StatusOr<HttpResponse> response =
@@ -132,7 +132,7 @@ TEST_CASE("Any HTTP status is a response", "[http_transport]") {
   }
 }
 
-TEST_CASE("A redirect is returned, and the token stays with us", "[http_transport]") {
+TEST_CASE("A redirect is returned, and the token is not sent elsewhere", "[http_transport]") {
   LoopbackServer thief(AnswerOk);
   LoopbackServer server([&](Connection& connection, const std::string&) {
     return connection.Answer(302, "", fmt::format("Location: {}/\r\n", thief.url()));
@@ -146,7 +146,7 @@ TEST_CASE("A redirect is returned, and the token stays with us", "[http_transpor
   CHECK(thief.connections() == 0);
 }
 
-TEST_CASE("A silent server is given up at the deadline", "[http_transport]") {
+TEST_CASE("A silent server is abandoned at the deadline", "[http_transport]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
     // Bytes that keep coming do not extend the deadline.
     if (request.starts_with("GET /drip")) {
@@ -200,7 +200,7 @@ TEST_CASE("A stop request ends a call that waits", "[http_transport]") {
   CHECK_FALSE(RequestWasNotSent(status));
 }
 
-TEST_CASE("What is over before it begins is not sent", "[http_transport]") {
+TEST_CASE("A call that has ended before it starts is not sent", "[http_transport]") {
   LoopbackServer server(AnswerOk);
   const auto transport = MakeTransport({.server = server.url()});
   std::stop_source stop;
@@ -225,7 +225,7 @@ TEST_CASE("A refused connection proves that nothing was sent", "[http_transport]
   CHECK(RequestWasNotSent(status));
 }
 
-TEST_CASE("A name that does not exist proves that nothing was sent", "[http_transport]") {
+TEST_CASE("A host name that does not exist proves that the request was not sent", "[http_transport]") {
   const auto transport = MakeTransport({.server = "https://does-not-exist.invalid", .insecure_skip_tls_verify = true});
   const absl::Status status = transport->Send(Patiently(), Get("/")).status();
   INFO(Message(status));
@@ -252,7 +252,7 @@ TEST_CASE("A request on a connection that breaks may have been applied", "[http_
 }
 
 // cpprestsdk sends it twice. The library's callers can cope with that, but should not have to.
-TEST_CASE("Whether a write that met a closed connection is sent again is the backend's affair, and told",
+TEST_CASE("A write on a closed connection is repeated or not depending on the backend, and the error shows it",
           "[http_transport]") {
   std::atomic<int> posts{0};
   LoopbackServer server([&](Connection& connection, const std::string& request) {
@@ -289,7 +289,7 @@ TEST_CASE("Many threads use one transport", "[http_transport]") {
   CHECK(good == 160);
 }
 
-TEST_CASE("A configuration that cannot work is refused when the transport is made", "[http_transport]") {
+TEST_CASE("A configuration that cannot work is refused when the transport is created", "[http_transport]") {
   struct Row {
     const char* name;
     KubeConfig config;
@@ -320,13 +320,13 @@ TEST_CASE("A configuration that cannot work is refused when the transport is mad
   }
 }
 
-TEST_CASE("An IPv6 literal is a server where the backend can do it", "[http_transport]") {
+TEST_CASE("An IPv6 literal is a server if the backend supports it", "[http_transport]") {
   const absl::Status status =
       TryMakeTransport({.server = "https://[::1]:6443", .insecure_skip_tls_verify = true}).status();
   CHECK(status.code() == (kBackend.takes_ipv6_literals ? absl::StatusCode::kOk : absl::StatusCode::kUnimplemented));
 }
 
-TEST_CASE("A proxy of the environment is not used", "[http_transport]") {
+TEST_CASE("A proxy from the environment is not used", "[http_transport]") {
   LoopbackServer thief(AnswerOk);
   LoopbackServer server(AnswerOk);
   const char* const names[] = {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
@@ -338,7 +338,7 @@ TEST_CASE("A proxy of the environment is not used", "[http_transport]") {
   CHECK(thief.connections() == 0);
 }
 
-TEST_CASE("A configured proxy is used, whatever the environment excepts from it", "[http_transport]") {
+TEST_CASE("A configured proxy is used, whatever exceptions the environment has", "[http_transport]") {
   setenv("no_proxy", "*", 1);
   LoopbackServer proxy(AnswerOk);
   const auto transport = MakeTransport({.server = "http://127.0.0.1:1", .proxy_url = proxy.url()});

@@ -85,7 +85,7 @@ struct IsPrintable<T, std::void_t<decltype(std::declval<std::ostream&>() << std:
 static_assert(!IsPrintable<Secret>::value && IsPrintable<std::string>::value);
 static_assert(!std::is_convertible_v<Secret, std::string> && !std::is_convertible_v<std::string, Secret>);
 
-TEST_CASE("A kubeconfig's current context gives server, trust and identity", "[kube_config]") {
+TEST_CASE("A kubeconfig's current context provides server, trust and identity", "[kube_config]") {
   const absl::StatusOr<KubeConfig> config = KubeConfig::Parse(kGood, {});
   REQUIRE(config.ok());
   CHECK(config->server == "https://api.example.com:6443/prefix");
@@ -100,7 +100,7 @@ TEST_CASE("A kubeconfig's current context gives server, trust and identity", "[k
   CHECK(config->ns == "gpu-operator");
 }
 
-TEST_CASE("Another context can be chosen, and may be anonymous", "[kube_config]") {
+TEST_CASE("Another context can be selected, and may be anonymous", "[kube_config]") {
   const absl::StatusOr<KubeConfig> config = KubeConfig::Parse(kGood, {.context = "dev"});
   REQUIRE(config.ok());
   CHECK(config->server == "http://127.0.0.1:8080");
@@ -131,7 +131,7 @@ constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
 constexpr char kServer[] = "server: https://h";
 
 // api-A70.
-TEST_CASE("A kubeconfig that cannot be used is refused with the place in it", "[kube_config]") {
+TEST_CASE("An unusable kubeconfig is refused with the position in it", "[kube_config]") {
   const BadRow row = GENERATE(values<BadRow>({
       {"no server", "", "", kInvalid, "clusters[1].cluster.server: not set"},
       {"no scheme", "server: h:6443", "", kInvalid, "clusters[1].cluster.server: must start with https:// or http://"},
@@ -200,7 +200,7 @@ TEST_CASE("A kubeconfig that cannot be used is refused with the place in it", "[
   CHECK(MessageOf(config.status()) == "kubeconfig FILE: " + row.message);
 }
 
-TEST_CASE("A document that is no kubeconfig is refused", "[kube_config]") {
+TEST_CASE("A document that is not a kubeconfig is refused", "[kube_config]") {
   struct Row {
     std::string name, yaml, message;
   };
@@ -251,7 +251,7 @@ TEST_CASE("A document that is no kubeconfig is refused", "[kube_config]") {
   }
 }
 
-TEST_CASE("What is refused can be allowed, or is beside the point", "[kube_config]") {
+TEST_CASE("A refused setting can be allowed, or is irrelevant", "[kube_config]") {
   const std::string insecure = Document("server: https://h, insecure-skip-tls-verify: true", "token: t");
   const absl::StatusOr<KubeConfig> allowed = KubeConfig::Parse(insecure, {.allow_insecure = true});
   REQUIRE(allowed.ok());
@@ -261,7 +261,7 @@ TEST_CASE("What is refused can be allowed, or is beside the point", "[kube_confi
   CHECK(KubeConfig::Parse(Document(kServer, "token: ~, username: null"), {}).ok());
 }
 
-TEST_CASE("Files named in a kubeconfig are relative to its folder", "[kube_config]") {
+TEST_CASE("Files named in a kubeconfig are relative to its directory", "[kube_config]") {
   const TemporaryFolder folder;
   folder.Write("pki/ca.crt", "THE CA");
   folder.Write("pki/client.crt", "THE CERT");
@@ -295,7 +295,7 @@ TEST_CASE("A kubeconfig file that cannot be read is named", "[kube_config]") {
 }
 
 // api-A65.
-TEST_CASE("A pod's service account gives server, trust and token file", "[kube_config]") {
+TEST_CASE("A pod's service account provides server, trust and token file", "[kube_config]") {
   const TemporaryFolder folder;
   KubeConfig::InClusterParams params{.host = "10.0.0.1", .port = "443", .directory = folder.Path("")};
   CHECK(KubeConfig::InCluster(params).status().code() == absl::StatusCode::kNotFound);

@@ -8,7 +8,7 @@
 namespace driverupgrade {
 namespace {
 
-TEST_CASE("api-A30: a server may ask to be left alone, for five minutes at most") {
+TEST_CASE("api-A30: a server may request a pause, for five minutes at most") {
   CHECK(ParseRetryAfter("0") == 0);
   CHECK(ParseRetryAfter("17") == 17);
   CHECK(ParseRetryAfter("300") == 300);
@@ -18,7 +18,7 @@ TEST_CASE("api-A30: a server may ask to be left alone, for five minutes at most"
   CHECK(ParseRetryAfter("-99999999999999999999") == 0);
 }
 
-TEST_CASE("api-A30: what is no whole number of seconds asks for nothing") {
+TEST_CASE("api-A30: an invalid number of seconds requests no pause") {
   for (const std::string_view text : {"", "soon", "1.5", "3 s", "Wed, 21 Oct 2026 07:28:00 GMT"}) {
     CAPTURE(text);
     CHECK(ParseRetryAfter(text) == std::nullopt);

@@ -71,7 +71,7 @@ Attempted Attempt(std::deque<Result> script, const HttpRequest& request, const C
 }
 
 // api-A35.
-TEST_CASE("A request that the server has refused is sent again when it said, whatever its verb", "[retrying]") {
+TEST_CASE("A request that the server has refused is sent again at the time it set, whatever its verb", "[retrying]") {
   for (HttpVerb verb : kVerbs) {
     const Attempted attempted = Attempt({Answer(429, "7"), Answer(429, "0"), Answer(200)}, {.verb = verb});
     CHECK(attempted.result->status == 200);
@@ -81,7 +81,7 @@ TEST_CASE("A request that the server has refused is sent again when it said, wha
 }
 
 // api-A31.
-TEST_CASE("A failing server gets reads again, and no write", "[retrying]") {
+TEST_CASE("A failing server receives reads again, but no write", "[retrying]") {
   for (int status : {500, 502, 503, 504}) {
     for (HttpVerb verb : kVerbs) {
       const Attempted attempted = Attempt({Answer(status, "1"), Answer(200)}, {.verb = verb});
@@ -90,25 +90,25 @@ TEST_CASE("A failing server gets reads again, and no write", "[retrying]") {
   }
 }
 
-TEST_CASE("Without whole seconds to wait for an answer is an answer", "[retrying]") {
+TEST_CASE("An answer without whole seconds to wait is final", "[retrying]") {
   for (const char* text : {"", "soon", "1.5", "7 ", "Wed, 21 Oct 2026 07:28:00 GMT", "+3"}) {
     INFO(text);
     CHECK(Attempt({Answer(429, text), Answer(200)}, {}).calls == 1);
   }
 }
 
-TEST_CASE("Other answers are never asked for again", "[retrying]") {
+TEST_CASE("Other answers are never retried", "[retrying]") {
   for (int status : {200, 201, 302, 400, 401, 403, 404, 409, 410, 422}) {
     CHECK(Attempt({Answer(status, "1"), Answer(200)}, {}).calls == 1);
   }
 }
 
-TEST_CASE("A refused eviction is told, for its caller knows what to make of it", "[retrying]") {
+TEST_CASE("A refused eviction is returned, because its caller handles it", "[retrying]") {
   const HttpRequest eviction{.verb = HttpVerb::kPost, .path = "/api/v1/namespaces/a/pods/b/eviction"};
   CHECK(Attempt({Answer(429, "10"), Answer(201)}, eviction).result->status == 429);
 }
 
-TEST_CASE("Patience has an end", "[retrying]") {
+TEST_CASE("Retries have a limit", "[retrying]") {
   const Attempted refused = Attempt({Answer(429, "1")}, {});
   CHECK(refused.result->status == 429);
   CHECK(refused.calls == 11);
@@ -128,14 +128,14 @@ TEST_CASE("No server can keep a caller waiting for longer than the limit", "[ret
   CHECK(Attempt({Answer(503, "-5"), Answer(200)}, {}).waited == absl::ZeroDuration());
 }
 
-TEST_CASE("What the deadline leaves no time for is not waited for", "[retrying]") {
+TEST_CASE("A wait that would exceed the deadline is not started", "[retrying]") {
   const CallContext context{.deadline = FakeClock::DefaultStart() + absl::Seconds(5)};
   const Attempted attempted = Attempt({Answer(429, "3"), Answer(429, "3"), Answer(200)}, {}, context);
   CHECK(attempted.result->status == 429);
   CHECK(attempted.waited == absl::Seconds(3));
 }
 
-TEST_CASE("A stop ends the waiting", "[retrying]") {
+TEST_CASE("A stop ends the wait", "[retrying]") {
   std::stop_source stop;
   stop.request_stop();
   const Attempted attempted = Attempt({Answer(429, "3"), Answer(200)}, {}, {.stop = stop.get_token()});
@@ -156,7 +156,7 @@ TEST_CASE("A lost request is sent again only if it cannot have been applied", "[
   }
 }
 
-TEST_CASE("A stream is begun again only before its first line", "[retrying]") {
+TEST_CASE("A stream is started again only before its first line", "[retrying]") {
   for (bool line_before_loss : {false, true}) {
     auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Lost(), Answer(429, "1"), Answer(200)});
     inner->line_before_loss = line_before_loss;
@@ -207,7 +207,7 @@ TEST_CASE("A request that the limit would hold too long gives its slot back", "[
 }
 
 // api-A40.
-TEST_CASE("No limit is no decorator", "[rate_limited]") {
+TEST_CASE("Without a limit there is no decorator", "[rate_limited]") {
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
   CHECK(MakeRateLimitedTransport(inner, {}) == inner);
 }

@@ -59,7 +59,7 @@ bool Mentions(const std::set<std::string>& lines, const std::string& begin) {
   return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) { return line.starts_with(begin); });
 }
 
-TEST_CASE("The page has every figure under its name") {
+TEST_CASE("The page has every metric under its name") {
   const std::set<std::string> lines = LinesOf(Figures());
   for (const char* line : {
            "driverupgrade_build_info{version=\"" DRIVERUPGRADE_VERSION_STRING "\"} 1",
@@ -122,7 +122,7 @@ TEST_CASE("B-20: the page has the counts of gangs if the policy takes account of
   }
 }
 
-TEST_CASE("What is not limited, not known or has not happened is not there") {
+TEST_CASE("Metrics without a limit, a value or an occurrence are left out") {
   const std::set<std::string> lines = LinesOf({.driver = kGpu});
   CHECK(Mentions(lines, "driverupgrade_budget_slots{driver=\"nvidia.com/gpu\",kind=\"used\"}"));
   CHECK_FALSE(Mentions(lines, "driverupgrade_budget_slots{driver=\"nvidia.com/gpu\",kind=\"total\"}"));
@@ -131,7 +131,7 @@ TEST_CASE("What is not limited, not known or has not happened is not there") {
   CHECK_FALSE(Mentions(lines, "driverupgrade_transitions_total{"));
 }
 
-TEST_CASE("Requests and watches are the process's own, and shown if there are sources") {
+TEST_CASE("Requests and watches are counted per process, and shown if there are sources") {
   CHECK_FALSE(Mentions(LinesOf(Figures()), "driverupgrade_api_"));
   CHECK_FALSE(Mentions(LinesOf(Figures()), "driverupgrade_watch_"));
   RequestMeter meter;
@@ -163,7 +163,7 @@ TEST_CASE("doc-D1, doc-D15: the GPU Operator's names, with failed nodes not in p
   CHECK_FALSE(Mentions(LinesOf(Figures(), {.aliases = GpuOperatorAliases("nvidia.com/ofed")}), "gpu_operator_"));
 }
 
-TEST_CASE("The GPU Operator's status is 0 before the first pass, and -1 where the last one failed") {
+TEST_CASE("The GPU Operator's status is 0 before the first pass, and -1 if the last pass failed") {
   MetricsSnapshot figures = Figures();
   figures.last_success.reset();
   CHECK(LinesOf(figures, {.aliases = GpuOperatorAliases(kGpu)}).contains("gpu_operator_reconciliation_status 0"));
@@ -172,7 +172,7 @@ TEST_CASE("The GPU Operator's status is 0 before the first pass, and -1 where th
   CHECK(LinesOf(figures, {.aliases = GpuOperatorAliases(kGpu)}).contains("gpu_operator_reconciliation_status -1"));
 }
 
-TEST_CASE("How many nodes may start by the limits, and without them") {
+TEST_CASE("The number of nodes that may start follows from the limits, or is all waiting nodes") {
   struct Row {
     UpgradeBudget budget;
     const char* value;
@@ -189,7 +189,7 @@ TEST_CASE("How many nodes may start by the limits, and without them") {
             .contains(std::string("gpu_operator_nodes_upgrades_available ") + row.value));
 }
 
-TEST_CASE("Two drivers share each name, which stands on the page once") {
+TEST_CASE("Two drivers share each name, which is on the page once") {
   MetricsSnapshot other = Figures();
   other.driver = "example.com/\"x\"";
   const MetricsCollector collector({Figures, [&] { return other; }});

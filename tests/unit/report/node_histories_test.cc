@@ -43,7 +43,7 @@ TEST_CASE("A patch that was not acknowledged is a failure and no transition") {
   CHECK(histories.Find("n2") == nullptr);
 }
 
-TEST_CASE("A gate holds since it has had its reason, whatever its detail is") {
+TEST_CASE("A gate holds since it has had its reason, even if its detail changes") {
   NodeHistories histories;
   const auto since = [&] { return histories.Find("n1")->waiting->since; };
   histories.Follow(Waiting(GateReason::kDisruptionBudget, "web"), kStart);
@@ -64,7 +64,7 @@ TEST_CASE("A gate holds since it has had its reason, whatever its detail is") {
   CHECK_FALSE(histories.Find("n1")->waiting);
 }
 
-TEST_CASE("Histories of many names that came and went do not pile up, and nodes that wait keep theirs") {
+TEST_CASE("Histories of many names that were added and removed do not pile up, and waiting nodes keep theirs") {
   NodeHistories histories;
   histories.Follow(Waiting(GateReason::kDisruptionBudget, "web"), kStart);
   for (int i = 0; i < 1000; ++i) {
@@ -80,7 +80,7 @@ TEST_CASE("Histories of many names that came and went do not pile up, and nodes 
   CHECK(known <= 106);
 }
 
-TEST_CASE("Nodes that are gone have no history") {
+TEST_CASE("Deleted nodes have no history") {
   NodeHistories histories;
   for (const char* node : {"a", "b", "c"}) {
     histories.Follow({.node = node, .path = {UpgradeState::kDone}}, {.patched = true}, kStart);

@@ -5,7 +5,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-TEST_CASE("a failure is of the class of what the node was waiting for") {
+TEST_CASE("a failure has the class of the node's wait") {
   CHECK(ClassOf({.failed_in = UpgradeState::kDrainRequired}) == FailureClass::kDrainBlocked);
   CHECK(ClassOf({.failed_in = UpgradeState::kPodDeletionRequired}) == FailureClass::kDrainBlocked);
   CHECK(ClassOf({.failed_in = UpgradeState::kNodeMaintenanceRequired}) == FailureClass::kDrainBlocked);
@@ -15,7 +15,7 @@ TEST_CASE("a failure is of the class of what the node was waiting for") {
   CHECK(ClassOf({.failed_in = UpgradeState::kDrainRequired, .node_ready = false}) == FailureClass::kNodeLost);
 }
 
-TEST_CASE("a driver whose image cannot be pulled is told from one that crashes") {
+TEST_CASE("a driver whose image cannot be pulled differs from one that crashes") {
   CHECK(ClassOf({.failed_in = UpgradeState::kPodRestartRequired, .image_pull_fails = true}) ==
         FailureClass::kImagePull);
   CHECK(ClassOf({.failed_in = UpgradeState::kPodRestartRequired}) == FailureClass::kDriverCrash);

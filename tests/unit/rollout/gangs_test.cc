@@ -96,7 +96,7 @@ TEST_CASE("a node of several gangs is in the unit of the largest, and units are 
   for (const char* name : {"n3", "n4"}) CHECK(fleet.node(name).unit == "small");
 }
 
-TEST_CASE("a unit in progress gets no further node, but for those that were granted with it") {
+TEST_CASE("a unit in progress gets no further nodes, except for those that were granted with it") {
   Fleet fleet(4);
   fleet.node("n0").progress = NodeProgress::kUnderWay;
   fleet.node("n0").may_start = false;
@@ -111,7 +111,7 @@ TEST_CASE("a unit in progress gets no further node, but for those that were gran
   CHECK(fleet.node("n3").unit == "a");
 }
 
-TEST_CASE("a gang on more nodes than may be unavailable is one unit, or several with Split") {
+TEST_CASE("a gang on more nodes than may be unavailable is one unit, or several units with Split") {
   for (const TooBig too_big : {TooBig::kWait, TooBig::kSplit}) {
     Fleet fleet(5);
     for (const RolloutNode& node : fleet.view.nodes) Run(fleet, node.node->name, {"a"});

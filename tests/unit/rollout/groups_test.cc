@@ -31,7 +31,7 @@ GroupLimit LimitOf(const Fleet& fleet, const NodeGroups& groups) {
   return GroupLimit(groups, std::move(tallies), std::move(failed));
 }
 
-TEST_CASE("a node without the label is in a group by itself, and an empty label is a group") {
+TEST_CASE("a node without the label is its own group, and an empty label is a group") {
   const NodeGroups groups{.by = "rack"};
   CHECK(GroupOf({.name = "n", .labels = {{"rack", "a"}}}, groups) ==
         GroupOf({.name = "m", .labels = {{"rack", "a"}}}, groups));
@@ -54,14 +54,14 @@ TEST_CASE("Together: a group waits until all of its nodes that wait can start") 
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
 }
 
-TEST_CASE("Together: what is left of a group that has begun may follow") {
+TEST_CASE("Together: the rest of a group that has started may follow") {
   Fleet fleet = Racks();
   fleet.Set("a0", NodeProgress::kUnderWay);
   fleet.node("a1").may_start = false;
   CHECK_FALSE(LimitOf(fleet, {.by = "rack"}).Refusal("=a"));
 }
 
-TEST_CASE("OneAtATime: no second group while one is under way, or has nodes that wait or have failed") {
+TEST_CASE("OneAtATime: no second group starts while one is in progress, or has waiting or failed nodes") {
   const NodeGroups groups{.by = "rack", .mode = GroupMode::kOneAtATime};
   Fleet fleet = Racks();
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
@@ -82,13 +82,13 @@ TEST_CASE("OneAtATime: no second group while one is under way, or has nodes that
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("alone"));
 }
 
-TEST_CASE("OneAtATime: the first that starts in a round closes the others") {
+TEST_CASE("OneAtATime: the first group that starts in a round excludes the others") {
   GroupLimit limit = LimitOf(Racks(), {.by = "rack", .mode = GroupMode::kOneAtATime});
   limit.Take("alone", 1);
   CHECK(limit.Refusal("=a") == "one group at a time: 0 of 1 nodes of node alone are done");
 }
 
-TEST_CASE("OneAtATime: of groups that were interrupted one goes on") {
+TEST_CASE("OneAtATime: of several interrupted groups, one continues") {
   const NodeGroups groups{.by = "rack", .mode = GroupMode::kOneAtATime};
   Fleet fleet = Racks();
   fleet.Set("a0", NodeProgress::kDone);
@@ -100,7 +100,7 @@ TEST_CASE("OneAtATime: of groups that were interrupted one goes on") {
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
 }
 
-TEST_CASE("Spread: so many of each group at once, and a percentage rounds up") {
+TEST_CASE("Spread: only a limited number of each group at the same time, and a percentage rounds up") {
   Fleet fleet = Racks();
   fleet.Set("a0", NodeProgress::kUnderWay);
   CHECK(LimitOf(fleet, {.by = "rack", .mode = GroupMode::kSpread}).Refusal("=a") ==

@@ -32,7 +32,7 @@ TEST_CASE("a node is sick by any of the conditions, with that status alone") {
         NodeHealth{.sick = "condition XidError is True"});
 }
 
-TEST_CASE("a driver that has been restarted more often than is allowed makes its node sick") {
+TEST_CASE("a driver with more restarts than allowed makes its node sick") {
   const RolloutHealth health{.max_driver_restarts = 2};
   CHECK(HealthOf({}, {}, {Driver(2)}, health) == NodeHealth{});
   CHECK(HealthOf({}, {}, {Driver(3)}, health).sick ==
@@ -41,7 +41,7 @@ TEST_CASE("a driver that has been restarted more often than is allowed makes its
   CHECK(HealthOf({}, {}, {Driver(99)}, {}) == NodeHealth{});
 }
 
-TEST_CASE("a node is not well before one of the chosen pods is there and all are ready") {
+TEST_CASE("a node is healthy only once a chosen pod exists and all of them are ready") {
   CHECK(HealthOf({}, {Dcgm(true)}, {}, Dcgm()) == NodeHealth{});
   CHECK(HealthOf({}, {}, {}, Dcgm()) == NodeHealth{.unwell = "no pod matches app=dcgm"});
   CHECK(HealthOf({}, {Dcgm(true), Dcgm(false)}, {}, Dcgm()) ==

@@ -21,14 +21,14 @@ std::vector<std::string> InOrder(const Fleet& fleet, const std::vector<RolloutOr
 
 using Names = std::vector<std::string>;
 
-TEST_CASE("without an order nodes go by name") {
+TEST_CASE("without an order nodes are sorted by name") {
   Fleet fleet;
   for (const char* name : {"c", "a", "b", "a-1"}) fleet.Add(name);
   CHECK(InOrder(fleet, {}) == Names{"a", "a-1", "b", "c"});
   CHECK(InOrder(fleet, {{.by = OrderBy::kName}}) == Names{"a", "a-1", "b", "c"});
 }
 
-TEST_CASE("idle nodes go first, then those with the fewest pods, and what is not known last") {
+TEST_CASE("idle nodes are first, then the nodes with the fewest pods, and unknown ones last") {
   Fleet fleet;
   fleet.Add("many").pods = 12;
   fleet.Add("unknown");
@@ -42,7 +42,7 @@ TEST_CASE("idle nodes go first, then those with the fewest pods, and what is not
         Names{"idle", "many", "few", "unknown"});
 }
 
-TEST_CASE("a priority is a number, the larger goes first, and what is none is 0") {
+TEST_CASE("a priority is a number, larger ones first, and an invalid one is 0") {
   Fleet fleet;
   fleet.Add("nine", {{"p", "9"}});
   fleet.Add("ten", {{"p", "10"}});
@@ -53,7 +53,7 @@ TEST_CASE("a priority is a number, the larger goes first, and what is none is 0"
   CHECK(InOrder(fleet, {{.by = OrderBy::kLabel, .label = "p"}}) == Names{"ten", "nine", "one", "high", "huge", "none"});
 }
 
-TEST_CASE("zone by zone, those without a zone last, and ties by what follows") {
+TEST_CASE("zone by zone, nodes without a zone last, and ties by the next criterion") {
   Fleet fleet;
   fleet.Add("a", {{"zone", "z-1"}}).pods = 5;
   fleet.Add("b", {{"zone", "z"}}).pods = 5;

@@ -31,7 +31,7 @@ RolloutRecord Full() {
           .durations = Measured(7, absl::Minutes(9))};
 }
 
-TEST_CASE("what is written of a record is read back to the same") {
+TEST_CASE("a written record is read back the same") {
   for (const RolloutRecord& record : {RolloutRecord{}, Full(), RolloutRecord{.revision = "\n\x7f\""}}) {
     const std::string text = FormatRecord(record);
     CAPTURE(text);
@@ -41,13 +41,13 @@ TEST_CASE("what is written of a record is read back to the same") {
   }
 }
 
-TEST_CASE("without a record the rollout is at its beginning, and nothing halts it") {
+TEST_CASE("without a record the rollout is at its start, and nothing halts it") {
   const ParsedRecord parsed = ParseRecord(std::nullopt);
   CHECK(parsed.record == RolloutRecord{});
   CHECK(parsed.error.empty());
 }
 
-TEST_CASE("a record that cannot be read halts at the beginning") {
+TEST_CASE("a record that cannot be read halts at the start") {
   const std::string text =
       GENERATE(as<std::string>(), "", "garbage", "{", "[]", "7", R"({"version":2})", R"({"version":"1"})", "{}",
                R"({"version":1,"halt":null,"halt":{"reason":"sick"}})", std::string(300'000, '['));
@@ -59,7 +59,7 @@ TEST_CASE("a record that cannot be read halts at the beginning") {
   CHECK_FALSE(parsed.error.empty());
 }
 
-TEST_CASE("a halt that cannot be read halts, and the rest of the record stands") {
+TEST_CASE("a halt that cannot be read halts, and the rest of the record remains valid") {
   const std::string halt = GENERATE("true", "\"\"", "[]", "{}", R"({"stage":"a"})", R"({"reason":7})",
                                     R"({"reason":"x","seen":"y"})", R"({"reason":"x","reason":"y"})");
   CAPTURE(halt);
@@ -71,7 +71,7 @@ TEST_CASE("a halt that cannot be read halts, and the rest of the record stands")
   CHECK(parsed.error == "invalid members: halt");
 }
 
-TEST_CASE("a member that makes no sense is at its safe side") {
+TEST_CASE("an invalid member gets its safe value") {
   const ParsedRecord parsed = ParseRecord(
       R"({"version":1,"revision":"r","stage":3,"soakSince":"long ago","waived":["n1",2],"durations":{"x":1},"new":1})");
   CHECK(parsed.record == RolloutRecord{.revision = "r"});
@@ -113,18 +113,18 @@ TEST_CASE("a quantile of durations is not too short, and at most a fifth too lon
   CHECK(*sketch.Quantile(96) >= absl::Hours(1));
 }
 
-TEST_CASE("few measurements say nothing") {
+TEST_CASE("too few measurements give no estimate") {
   CHECK_FALSE(Measured(4, absl::Minutes(1)).Quantile(95));
   CHECK(Measured(5, absl::Minutes(1)).Quantile(95));
 }
 
-TEST_CASE("a driver that gets slower is told by the measurements") {
+TEST_CASE("a slower driver is visible in the measurements") {
   DurationSketch sketch = Measured(2000, absl::Minutes(1));
   for (int i = 0; i < 600; ++i) sketch.Add(absl::Hours(1));
   CHECK(*sketch.Quantile(50) >= absl::Hours(1));
 }
 
-TEST_CASE("durations beyond all measure are kept in the last step") {
+TEST_CASE("extremely long durations are kept in the last step") {
   for (const absl::Duration took : {absl::InfiniteDuration(), -absl::InfiniteDuration(), absl::Hours(10'000)}) {
     CHECK(Measured(5, took).Quantile(95));
   }

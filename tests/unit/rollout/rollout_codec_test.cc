@@ -88,7 +88,7 @@ TEST_CASE("every field of rollout and of the failure budgets is read") {
   CHECK(ParsedSections(kExample) == expected);
 }
 
-TEST_CASE("what is written of rollout is read back to the same") {
+TEST_CASE("a written rollout section is read back the same") {
   const std::string document = GENERATE(as<std::string>(), kExample, "{}", "rollout: {}", "rollout: {health: {}}",
                                         "rollout: {groups: {by: rack, mode: Spread, maxPerGroup: 25%}}",
                                         "rollout: {groups: {by: rack, mode: OneAtATime}}",
@@ -101,21 +101,21 @@ TEST_CASE("what is written of rollout is read back to the same") {
   CHECK(ParseUpgradePolicyJson(written, {}, LoadRolloutTimeZone).value() == *policy);
 }
 
-TEST_CASE("a rollout section that says nothing is one of defaults, and a missing one is none") {
+TEST_CASE("an empty rollout section has the defaults, and a missing one means no rollout") {
   CHECK(Parsed("{}") == RolloutPolicy{});
   CHECK(Parsed("{stages: null, groups: ~, finishBy: null}") == RolloutPolicy{});
   CHECK_FALSE(ParsedSections("{}").rollout);
   CHECK_FALSE(ParsedSections("rollout: null").rollout);
 }
 
-TEST_CASE("an absent number of a stage is no limit, and a soak of zero is no soak") {
+TEST_CASE("a missing number of a stage means no limit, and a soak of zero means no soak") {
   const RolloutPolicy rollout = Parsed("{stages: [{name: a, nodes: 1, soakSeconds: 0}]}");
   CHECK_FALSE(rollout.stages[0].max_parallel);
   CHECK_FALSE(rollout.stages[0].max_failures);
   CHECK(rollout.stages[0].soak == absl::ZeroDuration());
 }
 
-TEST_CASE("a mistake in rollout is told with the path of its field") {
+TEST_CASE("a mistake in rollout is reported with the path of its field") {
   const auto [document, error] = GENERATE(table<std::string, std::string>({
       // The shape of a document.
       {"{rolout: {}}", "rolout: unknown field (did you mean rollout?)"},
@@ -228,7 +228,7 @@ TEST_CASE("a mistake in rollout is told with the path of its field") {
   CHECK(ErrorOf(document).find(error) != std::string::npos);
 }
 
-TEST_CASE("all mistakes of rollout are told at once, in the order of the document") {
+TEST_CASE("all mistakes of rollout are reported at once, in the order of the document") {
   CHECK(ErrorOf("rollout: {stages: [{nodes: 1}, {name: b, nodes: x}], windows: [{start: late}]}") ==
         "rollout.stages[0]: name is missing; "
         "rollout.stages[1].nodes: must be an integer or a percentage such as 25%, got x; "
@@ -236,7 +236,7 @@ TEST_CASE("all mistakes of rollout are told at once, in the order of the documen
         "rollout.windows[0].start: must be a time such as \"22:00\", got \"late\"");
 }
 
-TEST_CASE("a policy made by hand has to hold to the same ranges") {
+TEST_CASE("a policy built in code must satisfy the same ranges") {
   RolloutPolicy rollout = ExampleRollout();
   CHECK(Validate(rollout).ok());
   rollout.windows[0].start = absl::Seconds(30);
@@ -248,7 +248,7 @@ TEST_CASE("a policy made by hand has to hold to the same ranges") {
   CHECK(error.find("rollout.stages: must have <= 100 items, got 101") != std::string::npos);
 }
 
-TEST_CASE("without somebody who reads time zones, a JSON policy may name UTC alone") {
+TEST_CASE("without a reader of time zones, a JSON policy may name only UTC") {
   const auto parse = [](const std::string& zone) {
     return ParseUpgradePolicyJson(R"({"rollout": {"windows": [{"durationSeconds": 60, "timeZone": ")" + zone +
                                   R"("}]}})");

@@ -355,7 +355,7 @@ Outcome RollOut(std::uint64_t seed) {
           .late_starts = replicas[0].late_starts() + replicas[1].late_starts()};
 }
 
-TEST_CASE("nobody starts who must not, whatever gets lost and whoever believes that it leads") {
+TEST_CASE("no node starts against the rules, whatever gets lost and whichever replicas consider themselves leader") {
   int starts = 0;
   int late_starts = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {

@@ -110,7 +110,7 @@ std::string WrongStages(const Fleet& fleet, const RolloutPolicy& policy, const s
   return "";
 }
 
-TEST_CASE("stages have the nodes that the policy says, in any fleet") {
+TEST_CASE("stages have the nodes that the policy selects, in any fleet") {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SeededRandom random(seed);
     Fleet fleet = RandomFleet(random);
@@ -163,7 +163,7 @@ bool GoesBefore(const RolloutNode& a, const RolloutNode& b, const std::vector<Ro
   return a.node->name < b.node->name;
 }
 
-TEST_CASE("nodes are in the order that the policy says, in any fleet") {
+TEST_CASE("nodes are in the order that the policy sets, in any fleet") {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SeededRandom random(seed);
     const Fleet fleet = RandomFleet(random);
@@ -326,7 +326,7 @@ class NaiveAdmission {
   bool kept_free_ = false;
 };
 
-TEST_CASE("who starts is who would start if everybody were asked one by one") {
+TEST_CASE("the nodes that start are the same as if they were decided one at a time") {
   int starts = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SeededRandom random(seed);

@@ -263,7 +263,7 @@ std::string Tell(const Memory& memory, const RolloutPolicy& policy) {
   return Tell(NameOf(policy, memory.stage), memory.soak_since, halt, memory.waived);
 }
 
-TEST_CASE("a rollout goes through its stages as the policy says, in any history") {
+TEST_CASE("a rollout runs through its stages as the policy requires, in any history") {
   int advances = 0;
   int halts = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {

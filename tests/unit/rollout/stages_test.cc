@@ -30,7 +30,7 @@ void Finish(Fleet& fleet, const Names& names) {
   for (const std::string& name : names) fleet.Set(name, NodeProgress::kDone);
 }
 
-TEST_CASE("stages take nodes by number, percentage and selector, and the rest is last") {
+TEST_CASE("stages select nodes by number, percentage and selector, and the rest is the last stage") {
   Fleet fleet(20);
   fleet.Add("pool-a", {{"pool", "canary"}});
   fleet.Add("pool-b", {{"pool", "canary"}});
@@ -61,7 +61,7 @@ TEST_CASE("the nodes of a stage are the same in any order of the list, and few c
   CHECK(before != Names{"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"});
 }
 
-TEST_CASE("a node that is left out is no canary") {
+TEST_CASE("a node that is left out is not a canary") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   const Names before = fleet.In(0, rules);
@@ -79,7 +79,7 @@ TEST_CASE("a group that starts together is in one stage") {
   CHECK(fleet.In(1, rules).size() == 8);
 }
 
-TEST_CASE("the first stage may start at once, and the next one waits until it is done") {
+TEST_CASE("the first stage may start immediately, and the next one waits until it is done") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   const RolloutStep first = fleet.Advance({}, rules, kNow);
@@ -96,7 +96,7 @@ TEST_CASE("the first stage may start at once, and the next one waits until it is
   CHECK(Settled(fleet, {}, rules).closed.detail == "stage canary: 1 of 2 nodes have ended, 0 failed");
 }
 
-TEST_CASE("a stage that is done soaks from then on, and the next begins once the record of it is stored") {
+TEST_CASE("a stage that is done soaks from then on, and the next starts once this is stored in the record") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -122,7 +122,7 @@ TEST_CASE("a soak never ends early by a fraction of a second") {
   CHECK(done.wake_at >= now + absl::Hours(1));
 }
 
-TEST_CASE("a canary that is not done any more begins the soak anew") {
+TEST_CASE("a canary that is no longer done restarts the soak") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -134,7 +134,7 @@ TEST_CASE("a canary that is not done any more begins the soak anew") {
   CHECK(Settled(fleet, again.record, rules, kNow + absl::Minutes(40)).wake_at == kNow + absl::Minutes(100));
 }
 
-TEST_CASE("W37: the record has the time at which its revision was recorded first") {
+TEST_CASE("W37: the record contains the time at which its revision was first recorded") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   RolloutRecord record = Settled(fleet, {}, rules).record;
@@ -144,7 +144,7 @@ TEST_CASE("W37: the record has the time at which its revision was recorded first
   CHECK(Settled(fleet, record, rules, kNow + absl::Hours(3)).record.began == kNow + absl::Hours(3));
 }
 
-TEST_CASE("without a record the rollout begins at its first stage, and the soak anew") {
+TEST_CASE("without a record the rollout starts at its first stage, with a new soak") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -153,7 +153,7 @@ TEST_CASE("without a record the rollout begins at its first stage, and the soak 
   CHECK(lost.wake_at == kNow + absl::Hours(6));
 }
 
-TEST_CASE("a soak that begins in the future begins anew, but for what clocks may differ by") {
+TEST_CASE("a soak that starts in the future is restarted, except within the clock difference") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -164,7 +164,7 @@ TEST_CASE("a soak that begins in the future begins anew, but for what clocks may
   CHECK(Settled(fleet, record, rules).record.soak_since == kNow);
 }
 
-TEST_CASE("a stage that asks for approval waits for its own name at this revision") {
+TEST_CASE("a stage that requires approval waits for its own name at this revision") {
   Fleet fleet(5);
   RolloutStage stage = Canary();
   stage.soak = absl::ZeroDuration();
@@ -183,7 +183,7 @@ TEST_CASE("a stage that asks for approval waits for its own name at this revisio
   CHECK(Settled(fleet, waits.record, rules).open == 1);
 }
 
-TEST_CASE("a new revision begins at the first stage, and so do other stages") {
+TEST_CASE("a new revision starts at the first stage, and so do changed stages") {
   Fleet fleet(5);
   RolloutStage stage = Canary();
   stage.soak = absl::ZeroDuration();
@@ -203,19 +203,19 @@ TEST_CASE("a new revision begins at the first stage, and so do other stages") {
     CHECK(fleet.Advance(last, more, kNow).open == 0);
     CHECK(Settled(fleet, last, more).record.stage == "canary");
   }
-  SECTION("another window is no other stage") {
+  SECTION("changed windows are not changed stages") {
     RolloutPolicy policy = rules.policy;
     policy.windows = {{}};
     CHECK(fleet.Advance(last, RulesOf(policy, {}), kNow).open == 1);
   }
-  SECTION("a revision that is not known starts nobody of a later stage, and changes nothing") {
+  SECTION("an unknown revision starts no node of a later stage, and changes nothing") {
     fleet.view.revision.reset();
     CHECK(fleet.Advance(last, rules, kNow).open == 0);
     CHECK(fleet.Advance(last, rules, kNow).record == last);
   }
 }
 
-TEST_CASE("another soak of the stage that soaks counts from when it began") {
+TEST_CASE("a changed soak of the soaking stage counts from the start of the soak") {
   Fleet fleet(5);
   RolloutStage stage = Canary();
   Finish(fleet, fleet.In(0, Rules({stage})));
@@ -225,7 +225,7 @@ TEST_CASE("another soak of the stage that soaks counts from when it began") {
   CHECK(Settled(fleet, soaks, Rules({stage}), kNow + absl::Minutes(20)).open == 1);
 }
 
-TEST_CASE("a stage is not done while one of its nodes is not well, and soaks anew from then on") {
+TEST_CASE("a stage is not done while one of its nodes is sick, and soaks again from then on") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   const std::string canary = fleet.In(0, rules)[1];
@@ -239,7 +239,7 @@ TEST_CASE("a stage is not done while one of its nodes is not well, and soaks ane
         "stage canary: 1 of 2 nodes have ended, 0 failed; node " + canary + ": pod monitoring/dcgm-1 is not ready");
 }
 
-TEST_CASE("a node takes what was measured, and what the policy expects until then") {
+TEST_CASE("a node takes the measured time, or the policy's estimate until there is one") {
   RolloutRecord record;
   const RolloutPolicy policy{.expected_node_duration = absl::Minutes(10)};
   CHECK(NodeTakes(record, policy) == absl::Minutes(10));
@@ -248,7 +248,7 @@ TEST_CASE("a node takes what was measured, and what the policy expects until the
   CHECK(NodeTakes({}, {}) == absl::ZeroDuration());
 }
 
-TEST_CASE("a stage without a node lets no other begin") {
+TEST_CASE("a stage without a node blocks the next one") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({{.name = "pool", .nodes = LabelSelector::Parse("pool=cannary").value()}});
   const RolloutStep step = Settled(fleet, {}, rules);
@@ -256,7 +256,7 @@ TEST_CASE("a stage without a node lets no other begin") {
   CHECK(step.closed.detail == "stage pool has no node");
 }
 
-TEST_CASE("a sick node halts, for good, and until an approval that is new") {
+TEST_CASE("a sick node halts the rollout, permanently, until a new approval") {
   Fleet fleet(5);
   RolloutStage stage = Canary();
   stage.soak = absl::ZeroDuration();
@@ -284,7 +284,7 @@ TEST_CASE("a sick node halts, for good, and until an approval that is new") {
   CHECK(lifted.open == 1);
 }
 
-TEST_CASE("what an approval has waived does not halt again, but another node does") {
+TEST_CASE("a waived cause does not halt again, but another node does") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -317,7 +317,7 @@ TEST_CASE("another revision or another policy lifts a halt") {
     CHECK_FALSE(Settled(fleet, halted.record, RulesOf(policy, {})).halted);
     CHECK_FALSE(Settled(fleet, halted.record, RulesOf(rules.policy, {{FailureClass::kNodeLost, Count{1}}})).halted);
   }
-  SECTION("another policy does not make a sick node well") {
+  SECTION("another policy does not heal a sick node") {
     fleet.node(fleet.In(0, rules)[1]).sick = "sick";
     RolloutPolicy policy = rules.policy;
     policy.stages[0].soak += absl::Minutes(1);
@@ -325,7 +325,7 @@ TEST_CASE("another revision or another policy lifts a halt") {
   }
 }
 
-TEST_CASE("one failure more than a stage may have halts, and so many do not hold it up") {
+TEST_CASE("one failure more than a stage allows halts the rollout, and the allowed number does not block it") {
   Fleet fleet(10);
   RolloutStage stage{.name = "some", .nodes = Count{4}, .max_failures = Count{1}};
   const RolloutRules rules = Rules({stage});
@@ -337,7 +337,7 @@ TEST_CASE("one failure more than a stage may have halts, and so many do not hold
   const RolloutStep halted = Settled(fleet, {}, rules);
   REQUIRE(halted.halted);
   CHECK(halted.record.halt->reason == "stage some: 2 nodes failed (limit 1), first: " + some[0]);
-  SECTION("a percentage is one of the stage and rounds down") {
+  SECTION("a percentage is of the stage and rounds down") {
     stage.max_failures = Percent{49};
     CHECK(Settled(fleet, {}, Rules({stage})).halted);
     stage.max_failures = Percent{50};
@@ -351,7 +351,7 @@ TEST_CASE("one failure more than a stage may have halts, and so many do not hold
   }
 }
 
-TEST_CASE("what is sick when nobody waits any more halts nobody, until somebody waits again") {
+TEST_CASE("a sick node halts nothing while no node waits, until one waits again") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, {"n0", "n1", "n2", "n3", "n4"});
@@ -365,7 +365,7 @@ TEST_CASE("what is sick when nobody waits any more halts nobody, until somebody 
   CHECK(Settled(fleet, over.record, rules).halted);
 }
 
-TEST_CASE("with several DaemonSets a halt stays while one of its revisions is wanted") {
+TEST_CASE("with several DaemonSets a halt stays while one of its revisions is the target") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   Finish(fleet, fleet.In(0, rules));
@@ -388,7 +388,7 @@ TEST_CASE("with several DaemonSets a halt stays while one of its revisions is wa
 
 // Other releases compute the same fingerprints, so that installing them neither lifts a halt nor restarts a rollout. A
 // new policy field that changes the fingerprints must be written only if it is set (FieldWriter).
-TEST_CASE("the fingerprints of a policy stay as they are") {
+TEST_CASE("the fingerprints of a policy are stable") {
   const RolloutRules none = RulesOf({}, {});
   CHECK(none.fingerprint == "90339c1c6ef24195");
   CHECK(none.stages_fingerprint == "90339c1c6ef24195");
@@ -452,19 +452,19 @@ TEST_CASE("W8: a node of the soaking stage that is not in use ends the soak, and
                                      " of stage canary is sick: NotReady since then, for more than 1m; to continue, give the "
                                      "approval canary@r1");
 
-  SECTION("an approval takes the stage as it is") {
+  SECTION("an approval accepts the stage as it is") {
     fleet.view.approvals = "canary@r1";
     const RolloutStep approved = Settled(fleet, halted.record, rules, kNow + absl::Seconds(61));
     CHECK_FALSE(approved.halted);
     CHECK(approved.record.soak_since);
   }
-  SECTION("how long it takes is a field of the policy") {
+  SECTION("the duration is a field of the policy") {
     RolloutPolicy patient = rules.policy;
     patient.health = RolloutHealth{.unwell_max = absl::Minutes(5)};
     CHECK_FALSE(Settled(fleet, step.record, RulesOf(patient, {}), kNow + absl::Seconds(299)).halted);
     CHECK(Settled(fleet, step.record, RulesOf(patient, {}), kNow + absl::Seconds(300)).halted);
   }
-  SECTION("a driver that is still starting ends the soak alone") {
+  SECTION("a driver that is still starting only ends the soak") {
     canary.out_of_use_since.reset();
     CHECK_FALSE(Settled(fleet, step.record, rules, kNow + absl::Hours(1)).halted);
   }
@@ -516,7 +516,7 @@ TEST_CASE("W8: the nodes of the last group are watched, and no other group start
   CHECK(fleet.Started(step, rules) == Names{"c1"});
 }
 
-TEST_CASE("W6: a stage continues without nodes that are not fit to start, and names the first of them") {
+TEST_CASE("W6: a stage continues without nodes that are unfit to start, and names the first of them") {
   Fleet fleet;
   fleet.Add("a1", {{"pool", "canary"}});
   fleet.Add("a2", {{"pool", "canary"}});
@@ -540,7 +540,7 @@ TEST_CASE("W6: a stage continues without nodes that are not fit to start, and na
   CHECK(step.closed.detail == "stage canary has 1 node, left out: 1 unfit: a2, NotReady since 2027-01-15T08:00:00Z");
 }
 
-TEST_CASE("the callback of the operator halts") {
+TEST_CASE("the callback of the operator halts the rollout") {
   Fleet fleet(5);
   fleet.view.sick = "alert DriverErrors fires";
   const RolloutStep step = fleet.Advance({}, Rules({}), kNow);
@@ -548,7 +548,7 @@ TEST_CASE("the callback of the operator halts") {
   CHECK(step.halted->detail == "alert DriverErrors fires; to continue, give the approval rest@r1");
 }
 
-TEST_CASE("a record that cannot be read halts until it is approved") {
+TEST_CASE("a record that cannot be read halts the rollout until it is approved") {
   Fleet fleet(5);
   const RolloutRules rules = Rules({Canary()});
   fleet.view.approvals = "canary@r1";
@@ -562,7 +562,7 @@ TEST_CASE("a record that cannot be read halts until it is approved") {
   CHECK_FALSE(Settled(fleet, seen, rules).halted);
 }
 
-TEST_CASE("measured durations are kept over revisions") {
+TEST_CASE("measured durations are kept across revisions") {
   Fleet fleet(5);
   fleet.view.took = std::vector<absl::Duration>(5, absl::Minutes(4));
   const RolloutStep step = fleet.Advance({}, Rules({}), kNow);

@@ -10,7 +10,7 @@ namespace {
 
 using Offset = TimeZoneTable::Offset;
 
-TEST_CASE("A time zone table shows the same clocks as abseil, also while they are set") {
+TEST_CASE("A time zone table shows the same local times as abseil, also around clock changes") {
   for (const char* name : {"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca",
                            "America/Sao_Paulo", "Asia/Kolkata", "Pacific/Apia"}) {
     CAPTURE(name);
@@ -49,7 +49,7 @@ TEST_CASE("The first offset also applies before its time, and the last one witho
   CHECK(hours_ahead(from + absl::Hours(100'000)) == 2);
 }
 
-TEST_CASE("Time zone tables that make no sense are refused") {
+TEST_CASE("Invalid time zone tables are refused") {
   const absl::Time from = absl::FromUnixSeconds(1'700'000'000);
   const auto error = [](std::string name, std::vector<Offset> offsets) {
     return std::string(TimeZoneTable::Create(std::move(name), std::move(offsets)).status().message());

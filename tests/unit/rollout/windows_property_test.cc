@@ -118,7 +118,7 @@ std::string Difference(const RolloutPolicy& rollout, int needed, absl::Time begi
   return "";
 }
 
-TEST_CASE("windows are open when clocks that are watched for ten years say so") {
+TEST_CASE("windows are open when clocks that are watched for ten years show it") {
   // Midnight is skipped in Havana and shown twice in Beirut; Lord Howe's clocks are set by half an hour.
   const char* name =
       GENERATE("Europe/Berlin", "America/New_York", "America/Havana", "Australia/Lord_Howe", "Asia/Beirut");

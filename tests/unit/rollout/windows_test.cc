@@ -52,7 +52,7 @@ TEST_CASE("a window belongs to the weekday on which it starts, also after midnig
   CHECK_FALSE(StartTimeAt(rollout, At("2026-06-09 03:00", "Europe/Berlin"), kNode).open);
 }
 
-TEST_CASE("a window keeps its length on the nights on which the clocks are set") {
+TEST_CASE("a window keeps its length on the nights of clock changes") {
   const RolloutPolicy rollout = WeekendNights();
   // The clocks go forward at 02:00 on 2026-03-29, and back at 03:00 on 2026-10-25.
   CHECK(StartTimeAt(rollout, At("2026-03-29 04:59", "Europe/Berlin"), kNode).open);
@@ -61,7 +61,7 @@ TEST_CASE("a window keeps its length on the nights on which the clocks are set")
   CHECK_FALSE(StartTimeAt(rollout, At("2026-10-25 03:00", "Europe/Berlin"), kNode).open);
 }
 
-TEST_CASE("a start that the clocks skip is when they go on, and one that they show twice is the first") {
+TEST_CASE("a start in the skipped hour is at its end, and a start in the repeated hour is the first one") {
   RolloutPolicy rollout = WeekendNights();
   rollout.windows[0].start = absl::Hours(2) + absl::Minutes(30);
   rollout.windows[0].duration = absl::Minutes(10);
@@ -91,7 +91,7 @@ TEST_CASE("windows in several zones are one union") {
         Open(At("2026-06-07 04:00", "America/New_York")));
 }
 
-TEST_CASE("closed days are days of the window's zone, and of UTC without windows") {
+TEST_CASE("closed days use the window's time zone, or UTC without windows") {
   RolloutPolicy rollout = WeekendNights();
   rollout.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)}};
   // 2027-01-02 is a Saturday: its night starts closed and is open from midnight on.
@@ -116,7 +116,7 @@ TEST_CASE("with finishBy a node starts only if it will be done before the window
   CHECK(StartTimeAt(rollout, end - absl::Seconds(1), kNode) == Open(end));
 }
 
-TEST_CASE("what takes longer than every window never starts, and says so") {
+TEST_CASE("a node that takes longer than every window never starts, and its gate reports that") {
   RolloutPolicy rollout = WeekendNights();
   rollout.finish_by = true;
   StartTime never = TooLate(absl::InfiniteFuture());
@@ -125,7 +125,7 @@ TEST_CASE("what takes longer than every window never starts, and says so") {
   CHECK(LongestWindow(rollout) == absl::Hours(6));
 }
 
-TEST_CASE("windows that touch are one, over days") {
+TEST_CASE("adjacent windows are one window, across days") {
   RolloutPolicy rollout{.windows = {{.duration = absl::Hours(24)}}, .finish_by = true};
   const absl::Time now = At("2026-06-07 03:00");
   const StartTime start = StartTimeAt(rollout, now, absl::Hours(24 * 30));
@@ -133,7 +133,7 @@ TEST_CASE("windows that touch are one, over days") {
   CHECK(start.until > now);
 }
 
-TEST_CASE("the next start is found beyond a closed season") {
+TEST_CASE("the next start is found after a long closed season") {
   RolloutPolicy rollout = WeekendNights();
   rollout.closed = {{.first = absl::CivilDay(2026, 6, 1), .last = absl::CivilDay(2027, 5, 31)}};
   CHECK(StartTimeAt(rollout, At("2026-06-02 00:00"), kNode) ==
@@ -142,7 +142,7 @@ TEST_CASE("the next start is found beyond a closed season") {
   CHECK(StartTimeAt(rollout, At("2026-06-02 00:00"), kNode) == Closed(rollout, absl::InfiniteFuture()));
 }
 
-TEST_CASE("W16: a window of whole days ends by the clock when the clocks are set") {
+TEST_CASE("W16: a window of whole days ends by local time when the clocks change") {
   const absl::Time monday = At("2026-03-30 00:00", "Europe/Berlin");
   for (const RolloutWindow& window :
        {RolloutWindow{
@@ -157,7 +157,7 @@ TEST_CASE("W16: a window of whole days ends by the clock when the clocks are set
   }
 }
 
-TEST_CASE("W16: a window may begin on days of the month, also on its last one") {
+TEST_CASE("W16: a window may start on days of the month, including its last day") {
   RolloutPolicy rollout{.windows = {{.days_of_month = {15, kLastDayOfMonth}}}};
   CHECK(StartTimeAt(rollout, At("2026-02-01 00:00"), kNode) == Shut(At("2026-02-15 00:00")));
   CHECK(StartTimeAt(rollout, At("2026-02-16 00:00"), kNode) == Shut(At("2026-02-28 00:00")));
@@ -171,7 +171,7 @@ TEST_CASE("W16: a window may begin on days of the month, also on its last one") 
   CHECK(StartTimeAt(rollout, At("2026-02-01 00:00"), kNode) == Shut(At("2026-03-31 00:00")));
 }
 
-TEST_CASE("W16: closed days may be those of one time zone, whatever the windows have") {
+TEST_CASE("W16: closed days may have their own time zone, whatever the windows have") {
   RolloutPolicy rollout{.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2026, 12, 24)}},
                         .closed_time_zone = Zone("Asia/Tokyo")};
   const absl::Time begin = At("2026-12-24 00:00", "Asia/Tokyo");

@@ -74,7 +74,7 @@ struct World {
   }
 };
 
-TEST_CASE("owners of nodes keep a limit over all of them, also when the engines are made anew in the middle") {
+TEST_CASE("owners of nodes keep a limit over all of them, even if the engines are created again in the middle") {
   World world;
   world.Run({"a", "b"}, 2);
   int most = 0;
@@ -91,7 +91,7 @@ TEST_CASE("owners of nodes keep a limit over all of them, also when the engines 
   CHECK(world.group->Ready().ok());
 }
 
-TEST_CASE("without a limit over all each owner has its own") {
+TEST_CASE("without a limit over all of them each owner has its own") {
   World world;
   world.Run({"a", "b"}, std::nullopt);
   int most = 0;
@@ -120,7 +120,7 @@ TEST_CASE("policies change without new engines, and counters outlive them") {
   CHECK_FALSE(internal::SameEngines(frozen, world.Specs({"a", "b"})));
 }
 
-TEST_CASE("each owner is a requestor of its own, where the engines are any") {
+TEST_CASE("each owner has its own requestor, if the engines use requestors") {
   EngineOptions common{.snapshot = {.ns = "ns"}};
   const EngineSpec spec{.name = "a", .driver_labels = Selector("app=driver"), .requestor_suffix = "-nnp-a"};
   CHECK_FALSE(EngineOptionsOf(common, spec).state_machine.requestor);
@@ -140,7 +140,7 @@ TEST_CASE("each owner is a requestor of its own, where the engines are any") {
   CHECK(own.snapshot.ns == "ns");
 }
 
-TEST_CASE("each owner has an entry of its own in the ledger, where the engines have one") {
+TEST_CASE("each owner has its own entry in the ledger, if the engines use a ledger") {
   EngineOptions common{.snapshot = {.ns = "ns"}};
   const EngineSpec spec{.name = "a"};
   CHECK_FALSE(EngineOptionsOf(common, spec).ledger);
@@ -149,7 +149,7 @@ TEST_CASE("each owner has an entry of its own in the ledger, where the engines h
   CHECK(EngineOptionsOf(common, {}).ledger->owner.empty());
 }
 
-TEST_CASE("nodes wait with the words of who froze them, if it was not the author of the policy") {
+TEST_CASE("nodes show the message of the freezing owner, unless it was the author of the policy") {
   World world;
   world.Run({"a"}, std::nullopt);
   std::vector<EngineSpec> specs = world.Specs({"a"});
@@ -165,7 +165,7 @@ TEST_CASE("nodes wait with the words of who froze them, if it was not the author
   CHECK_FALSE(logged("autoUpgrade is off"));
 }
 
-TEST_CASE("that nothing is evicted is told for each rollout, and counted") {
+TEST_CASE("a rollout that evicts nothing reports it, and counts it") {
   World world;
   world.Run({"a"}, std::nullopt);
   const auto logged = [&] {
@@ -187,7 +187,7 @@ TEST_CASE("that nothing is evicted is told for each rollout, and counted") {
   CHECK(world.figures.at("a")->Snapshot().findings.at(FindingCode::kNothingIsEvicted) == 0);
 }
 
-TEST_CASE("labels that match no DaemonSet, and a policy that evicts nothing, are told once while they last") {
+TEST_CASE("labels that match no DaemonSet, and a policy that evicts nothing, are reported once while they last") {
   World world;
   world.Run({"a"}, std::nullopt);
   const auto logged = [&](const std::string& text) {
@@ -210,7 +210,7 @@ TEST_CASE("labels that match no DaemonSet, and a policy that evicts nothing, are
   CHECK(logged("code=NoDaemonSet") == 1);
 }
 
-TEST_CASE("lines say whose nodes they are about") {
+TEST_CASE("log lines name the owner of their nodes") {
   World world;
   world.Run({"a"}, std::nullopt);
   for (int i = 0; i < 5; ++i) world.Turn();
@@ -219,7 +219,7 @@ TEST_CASE("lines say whose nodes they are about") {
   }));
 }
 
-TEST_CASE("a node that somebody has left out ends a rollout well, one that has failed or is frozen does not") {
+TEST_CASE("a node left out by another client ends a rollout successfully, a failed or frozen one does not") {
   World world;
   world.Run({"a"}, std::nullopt);
   CHECK_FALSE(world.group->End());  // no engine has made a pass yet
@@ -231,7 +231,7 @@ TEST_CASE("a node that somebody has left out ends a rollout well, one that has f
     CHECK(world.group->End()->left_out == 1);
     CHECK(world.group->totals().done == 2);
   }
-  SECTION("failed, or with a label that is no state") {
+  SECTION("failed, or with an invalid label") {
     const std::string state = GENERATE("upgrade-failed", "upgrade-halfway");
     world.cluster->EditNode("node-2", [&](Node& node) { node.labels[Gpu().StateLabel()] = state; });
     for (int i = 0; i < 400 && !world.group->End(); ++i) world.Turn();
@@ -241,7 +241,7 @@ TEST_CASE("a node that somebody has left out ends a rollout well, one that has f
   }
 }
 
-TEST_CASE("with autoUpgrade off a rollout ends at once, and not well whatever the nodes' labels say") {
+TEST_CASE("with autoUpgrade off a rollout ends immediately, and unsuccessfully whatever the nodes' labels are") {
   World world;
   world.Run({"a", "b"}, std::nullopt);
   std::vector<EngineSpec> specs = world.Specs({"a", "b"});
@@ -256,7 +256,7 @@ TEST_CASE("with autoUpgrade off a rollout ends at once, and not well whatever th
   CHECK(world.group->totals().done == 3 + (state == "upgrade-done"));
 }
 
-TEST_CASE("owners keep their limits by entries of one ConfigMap") {
+TEST_CASE("owners keep their limits with entries of one ConfigMap") {
   World world;
   world.ledger = true;
   world.Run({"a", "b"}, std::nullopt);

@@ -11,19 +11,19 @@ using internal::SharedSlotsOf;
 using internal::SlotsAfter;
 using internal::SlotUse;
 
-TEST_CASE("an engine sees the limit over all engines, and what the others hold of it") {
+TEST_CASE("an engine sees the limit over all engines, and the slots of the others") {
   const std::vector<SlotUse> uses = {2, 0, 1};
   CHECK(SharedSlotsOf(uses, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = 1});
   CHECK(SharedSlotsOf(uses, 1, 5) == SharedSlots{.max = 5, .used_elsewhere = 3});
   CHECK(SharedSlotsOf({4}, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = 0});
 }
 
-TEST_CASE("what one engine holds is not known until it has made a pass, and its own use is no question to it") {
+TEST_CASE("the slots of an engine are unknown until it has made a pass, but its own are always known to it") {
   CHECK(SharedSlotsOf({2, std::nullopt}, 0, 5) == SharedSlots{.max = 5, .used_elsewhere = std::nullopt});
   CHECK(SharedSlotsOf({2, std::nullopt}, 1, 5) == SharedSlots{.max = 5, .used_elsewhere = 2});
 }
 
-TEST_CASE("a plan holds the slots that are held, and those of the nodes that it starts") {
+TEST_CASE("a plan uses the slots in use, and the slots of the nodes that it starts") {
   Plan plan;
   plan.totals.slots = 2;
   plan.nodes.resize(3);
@@ -34,7 +34,7 @@ TEST_CASE("a plan holds the slots that are held, and those of the nodes that it 
   CHECK(SlotsAfter(plan) == 3);
 }
 
-TEST_CASE("what an engine holds is not known before it has looked at all nodes") {
+TEST_CASE("the slots of an engine are unknown before it has checked all nodes") {
   internal::SlotObserver observer;
   observer.OnPlan({.finished = false});
   CHECK(observer.use() == std::nullopt);
@@ -45,7 +45,7 @@ TEST_CASE("what an engine holds is not known before it has looked at all nodes")
 }
 
 // Engines as the limit sees them: each of them takes as much as it may, and releases slots at random.
-TEST_CASE("engines that are stepped in turn never hold more than the limit together") {
+TEST_CASE("engines that are stepped in turn together never exceed the limit") {
   std::mt19937 random(GENERATE(range(0u, 50u)));
   const int limit = static_cast<int>(random() % 6);
   std::vector<int> held(1 + random() % 4, 0);

@@ -85,7 +85,7 @@ TEST_CASE("The document keeps its schema from before the first pass to the end o
   CHECK(pool["budgets"][0]["limit"].GetInt() == 1);
 }
 
-TEST_CASE("A node that waits shows its gate as data, since when, and what helps") {
+TEST_CASE("A waiting node shows its gate as data, its start, and advice") {
   ShownWorld world(
       RolloutPolicy{.stages = {{.name = "canary", .nodes = CountOrPercent(Count{1}), .approval = Approval::kManual}}});
   bool waits = false;
@@ -107,7 +107,7 @@ TEST_CASE("A node that waits shows its gate as data, since when, and what helps"
   CHECK(waits);
 }
 
-TEST_CASE("The document costs the cluster nothing, and has the same tag until something changes") {
+TEST_CASE("The document causes no requests, and keeps its tag until something changes") {
   ShownWorld world;
   REQUIRE(world.TurnsUntilEnd());
   const int port = world.port();
@@ -122,7 +122,7 @@ TEST_CASE("The document costs the cluster nothing, and has the same tag until so
   CHECK(CallsOf(*world.cluster) == before);
 }
 
-TEST_CASE("A stream has the document at once, and another one once something has changed") {
+TEST_CASE("A stream sends the document immediately, and again once something has changed") {
   ShownWorld world;
   world.Turn();
   const std::string answer = HttpGet(world.port(), "/rollout?watch=true", {.until = "\n\n"});
@@ -131,7 +131,7 @@ TEST_CASE("A stream has the document at once, and another one once something has
   CHECK(answer.find("data: {\"at\":\"") != std::string::npos);
 }
 
-TEST_CASE("The page lets no script but its own run, and no stranger's page read the document") {
+TEST_CASE("The page runs only its own script, and pages of other sites cannot read the document") {
   ShownWorld world;
   const std::string page = HttpGet(world.port(), "/");
   CHECK(page.starts_with("HTTP/1.1 200"));
@@ -147,7 +147,7 @@ TEST_CASE("The page lets no script but its own run, and no stranger's page read 
   }
 }
 
-TEST_CASE("The page is not served where others could read it without credentials") {
+TEST_CASE("The page is not served if others could read it without credentials") {
   World world;
   ServiceOptions options = world.Options();
   options.rollout_address = "0.0.0.0:0";

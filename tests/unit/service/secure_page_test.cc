@@ -41,7 +41,7 @@ absl::Status OfGoodToken(const std::string& token) {
   return absl::UnauthenticatedError("no token");
 }
 
-TEST_CASE("Over the network the page and its document are for readers with a token that is accepted") {
+TEST_CASE("Over the network the page and its document require a reader's token that is accepted") {
   SecureWorld world(OfGoodToken);
   REQUIRE(world.port > 0);
   for (const std::string path : {"/", "/rollout", "/rollout?watch=true"}) {
@@ -73,7 +73,7 @@ TEST_CASE("Over the network the page and its document are for readers with a tok
   CHECK(document->body.find(R"("kind":"Rollout")") != std::string::npos);
 }
 
-TEST_CASE("A stream ends when its reader loses the right") {
+TEST_CASE("A stream ends when its reader loses the permission") {
   std::atomic<bool> may_read = true;
   SecureWorld world([&](const std::string&) {
     return may_read ? absl::OkStatus() : absl::PermissionDeniedError("bob may not get /rollout");
@@ -90,7 +90,7 @@ TEST_CASE("A stream ends when its reader loses the right") {
   CHECK(text.find("event: rollout\n") != std::string::npos);
 }
 
-TEST_CASE("Through the API server's proxy the token comes in a header of its own") {
+TEST_CASE("Through the API server's proxy the token is in its own header") {
   SecureWorld world(OfGoodToken);
   const httplib::Result document = world.Get("/rollout", {{"X-Driver-Upgrade-Token", "good"}});
   REQUIRE(document);
@@ -112,7 +112,7 @@ TEST_CASE("Nothing can be written through the page") {
   }
 }
 
-TEST_CASE("A page over the network needs a check of its readers, and an address of its own") {
+TEST_CASE("A page over the network needs an authenticator of its readers, and its own address") {
   World world;
   ServiceOptions unchecked = world.Options();
   unchecked.rollout_secure_address = "127.0.0.1:0";

@@ -60,7 +60,7 @@ TEST_CASE("a replica that does not lead is ready, but upgrades nothing and does 
   (*second)->Stop();
 }
 
-TEST_CASE("nothing is upgraded before what the director prepares, and what hinders it is told once") {
+TEST_CASE("nothing is upgraded before the director's preparation, and an obstacle is reported once") {
   World world;
   world.director.prepared = absl::UnavailableError("labels are not migrated yet");
   world.director.wanted = std::vector{world.Spec()};
@@ -77,7 +77,7 @@ TEST_CASE("nothing is upgraded before what the director prepares, and what hinde
   CHECK(world.service->End()->IsGood());
 }
 
-TEST_CASE("a service is not ready until its director knows what is wanted, and at its end if that is nothing") {
+TEST_CASE("a service is not ready until its director knows the engines, and ends if the list is empty") {
   World world;
   world.Make(world.Options());
   world.Step();
@@ -93,7 +93,7 @@ TEST_CASE("a service is not ready until its director knows what is wanted, and a
   CHECK_FALSE(world.service->End()->IsGood());
 }
 
-TEST_CASE("engines come and go as the director wants, and counters stay") {
+TEST_CASE("engines are added and removed at the director's request, and counters stay") {
   World world;
   world.director.wanted = std::vector{world.Spec()};
   world.Make(world.Options());
@@ -106,7 +106,7 @@ TEST_CASE("engines come and go as the director wants, and counters stay") {
   CHECK(world.service->Metrics().find(deleted) != std::string::npos);
 }
 
-TEST_CASE("the Lease tells the policy in effect, and a new leader's takes its place") {
+TEST_CASE("the Lease contains the policy in effect, and a new leader's policy replaces it") {
   World world;
   ServiceOptions options = world.Options();
   options.election = world.Election("a");
@@ -145,14 +145,14 @@ TEST_CASE("the Lease tells the policy in effect, and a new leader's takes its pl
   CHECK(reported().empty());
 }
 
-TEST_CASE("the Lease has the policy of each engine, and none at all if they are too long for it") {
+TEST_CASE("the Lease has the policy of each engine, and none of them if they are too long for it") {
   World world;
   ServiceOptions options = world.Options();
   options.election = world.Election("a");
   world.director.tells_of_refused = true;
   world.director.wanted.emplace();
   int engines = 0;
-  SECTION("two, and one that cannot be made") {
+  SECTION("two, and one that cannot be created") {
     engines = 2;
     world.director.wanted->push_back(world.Spec());
     world.director.wanted->back().name = "no DNS name";
@@ -239,7 +239,7 @@ TEST_CASE("an engine that cannot work at all ends the service") {
 }
 
 TEST_CASE(
-    "an engine that cannot be made stops no other where the director tells of it, and the rollout ends not well") {
+    "an engine that cannot be created does not stop the others if the director reports it, but fails the rollout") {
   World world;
   EngineSpec bad = world.Spec();
   bad.name = "no DNS name";
@@ -265,7 +265,7 @@ TEST_CASE(
   CHECK(world.director.refused.size() == 1);
 }
 
-TEST_CASE("nodes of an owner that is gone are given back, and it is told until it is done") {
+TEST_CASE("nodes of an owner that was removed are released, and this is reported until it is done") {
   World world;
   EngineSpec spec = world.Spec();
   spec.policy.max_parallel = 2;
@@ -282,11 +282,11 @@ TEST_CASE("nodes of an owner that is gone are given back, and it is told until i
   for (int i = 0; i < 100 && !world.cluster->node("node-1")->unschedulable; ++i) world.Turn();
   REQUIRE(marked() == 2);
   world.director.wanted.emplace();
-  SECTION("frozen, where nobody says so") {
+  SECTION("frozen, if the director does not report the removal") {
     world.Step();
     CHECK(marked() == 2);
   }
-  SECTION("given back") {
+  SECTION("released") {
     world.director.gone = {spec};
     world.cluster->FailNext(Operation::kPatchNode, absl::PermissionDeniedError("no"));
     world.Step();
@@ -310,7 +310,7 @@ TEST_CASE("nodes of an owner that is gone are given back, and it is told until i
   }
 }
 
-TEST_CASE("the director hears how far its engines are") {
+TEST_CASE("the director is informed of the progress of its engines") {
   World world;
   EngineSpec spec = world.Spec();
   spec.policy.failure_policy = FailurePolicy{.max_failures = Count{1}};
@@ -325,7 +325,7 @@ TEST_CASE("the director hears how far its engines are") {
   CHECK(world.director.progress.at("").halted);
 }
 
-TEST_CASE("the director hears of the nodes that are left out, once no other is under way") {
+TEST_CASE("the director is informed of the nodes that are left out, once no other is in progress") {
   World world;
   world.director.wanted = std::vector{world.Spec()};
   world.cluster->EditNode("node-2", [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
@@ -337,7 +337,7 @@ TEST_CASE("the director hears of the nodes that are left out, once no other is u
   CHECK(world.director.progress.at("").left_out == 1);
 }
 
-TEST_CASE("what the director finds is told once while it lasts, and counted") {
+TEST_CASE("a finding of the director is reported once while it lasts, and counted") {
   World world;
   world.director.wanted = std::vector{world.Spec()};
   world.director.findings = {{.code = FindingCode::kNoOwner, .node = "node-1", .message = "node-1 has no owner"},
@@ -352,7 +352,7 @@ TEST_CASE("what the director finds is told once while it lasts, and counted") {
   CHECK(world.service->Metrics().find(counted + "0\n") != std::string::npos);
 }
 
-TEST_CASE("a configuration that will not do what it should is counted in the metrics") {
+TEST_CASE("a configuration that does not work as intended is counted in the metrics") {
   World world;
   EngineSpec spec = world.Spec();
   spec.driver_labels = LabelSelector::FromMatchLabels({{"app", "nobody"}});
@@ -367,7 +367,7 @@ TEST_CASE("a configuration that will not do what it should is counted in the met
   }
 }
 
-TEST_CASE("Run ends well by a stop, and not by a deadline") {
+TEST_CASE("Run succeeds on a stop, and fails at a deadline") {
   World world;
   world.Make(world.Options());
   CHECK(absl::IsDeadlineExceeded(world.service->Run({.deadline = world.clock->Now()})));
@@ -376,7 +376,7 @@ TEST_CASE("Run ends well by a stop, and not by a deadline") {
   CHECK(world.service->Run({.stop = stop.get_token()}).ok());
 }
 
-TEST_CASE("a loop that waits is woken by the director's bell") {
+TEST_CASE("a waiting loop is woken by the director's bell") {
   World world;
   ServiceOptions options = world.Options();
   options.bell = std::make_shared<Doorbell>();
@@ -391,7 +391,7 @@ TEST_CASE("a loop that waits is woken by the director's bell") {
   CHECK(rung);
 }
 
-TEST_CASE("probes and metrics may be at one address") {
+TEST_CASE("probes and metrics may share one address") {
   World world;
   ServiceOptions options = world.Options();
   options.health_address = options.metrics_address = "127.0.0.1:0";

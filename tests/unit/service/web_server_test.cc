@@ -59,14 +59,14 @@ TEST_CASE("A page gets the host of the request, and whether the client wants a s
   CHECK(HttpGet(server->port(), "/x?watch=true", {.host = "evil.example"}).ends_with("evil.example watch"));
 }
 
-TEST_CASE("A server with readers of a stream ends all the same") {
+TEST_CASE("A server with readers of a stream still ends") {
   auto server = Started({{"/x", [](const PageRequest&) { return Page{.next = [] { return std::string("piece"); }}; }}});
   std::jthread reader([port = server->port()] { HttpGet(port, "/x"); });
   CHECK(HttpGet(server->port(), "/x", {.until = "piece"}).find("piece") != std::string::npos);
   server.reset();
 }
 
-TEST_CASE("A server that has ended leaves its port, and one that runs does not share it") {
+TEST_CASE("A server that has ended releases its port, and a running one does not share it") {
   auto server = Started({});
   const std::string address = "127.0.0.1:" + std::to_string(server->port());
   const auto second = WebServer::Start(address, {});
@@ -75,7 +75,7 @@ TEST_CASE("A server that has ended leaves its port, and one that runs does not s
   CHECK(WebServer::Start(address, {}).ok());
 }
 
-TEST_CASE("What is no address is said to be none") {
+TEST_CASE("An invalid address is an error that names it") {
   const char* address = GENERATE("", "8080", "localhost", "localhost:", "localhost:http", "localhost:-1",
                                  "localhost:65536", "localhost:80 ", "http://localhost:80", "::1:80", "[]:80");
   CAPTURE(address);
@@ -83,7 +83,7 @@ TEST_CASE("What is no address is said to be none") {
         absl::InvalidArgumentError("`" + std::string(address) + "` is not an address like 0.0.0.0:8081"));
 }
 
-TEST_CASE("A host that is not this one cannot be listened on") {
+TEST_CASE("An address of another host is refused") {
   const auto server = WebServer::Start("192.0.2.1:0", {});
   CHECK(absl::IsUnavailable(server.status()));
 }

@@ -16,7 +16,7 @@ using testing::Fleet;
 using testing::NodeBuilder;
 using testing::PodBuilder;
 
-TEST_CASE("a built node is ready and schedulable unless told otherwise") {
+TEST_CASE("a built node is ready and schedulable unless configured otherwise") {
   CHECK(NodeBuilder("n1").Build() == Node{.name = "n1"});
   CHECK(NodeBuilder("n1")
             .WithUid("u")
@@ -34,7 +34,7 @@ TEST_CASE("a built node is ready and schedulable unless told otherwise") {
                              .ready = false});
 }
 
-TEST_CASE("a built pod is bare, running and ready unless told otherwise") {
+TEST_CASE("a built pod is bare, running and ready unless configured otherwise") {
   const Pod pod = PodBuilder("team-a", "web-1").OnNode("n1").Build();
   CHECK(pod.ref == PodRef{.ns = "team-a", .name = "web-1"});
   CHECK(pod.node_name == "n1");

@@ -15,7 +15,7 @@ TEST_CASE("a fake clock starts at the same time in every run and stands still") 
   CHECK(clock.Now() == FakeClock().Now());
 }
 
-TEST_CASE("a fake clock goes where it is set, also back, but AdvanceTo never goes back") {
+TEST_CASE("a fake clock jumps to any time that is set, even backwards, but AdvanceTo never goes back") {
   FakeClock clock(absl::FromUnixSeconds(100));
   clock.Advance(absl::Seconds(5));
   CHECK(clock.Now() == absl::FromUnixSeconds(105));
@@ -25,7 +25,7 @@ TEST_CASE("a fake clock goes where it is set, also back, but AdvanceTo never goe
   CHECK(clock.AdvanceTo(absl::FromUnixSeconds(60)) == absl::FromUnixSeconds(60));
 }
 
-TEST_CASE("sleeping on a fake clock takes virtual time and no other") {
+TEST_CASE("sleeping on a fake clock takes only virtual time") {
   FakeClock clock(absl::FromUnixSeconds(0));
   CHECK(clock.SleepFor(absl::Hours(24), {}));
   CHECK(clock.Now() == absl::FromUnixSeconds(86400));
@@ -41,7 +41,7 @@ TEST_CASE("a stop request ends a sleep on a fake clock before it begins") {
   CHECK(clock.Now() == absl::FromUnixSeconds(0));
 }
 
-TEST_CASE("whoever listens to a clock hears of every move, until it lets go") {
+TEST_CASE("a listener of a clock is notified of every move, until it unregisters") {
   FakeClock clock;
   int moves = 0;
   absl::Time heard;

@@ -81,7 +81,7 @@ TEST_CASE("a new template gives a revision with the highest number and leaves th
   CHECK_FALSE(world.cluster.SetTemplate("gpu", "absent", "bbb"));
 }
 
-TEST_CASE("a revision holds the template it stands for (R3)") {
+TEST_CASE("a revision contains the template that it represents (R3)") {
   World world;
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb", R"({"spec":{"x":1}})"));
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "ccc"));
@@ -97,7 +97,7 @@ TEST_CASE("a revision holds the template it stands for (R3)") {
   CHECK(world.Revisions().back().data == R"({"spec":{"template":{}}})");
 }
 
-TEST_CASE("a template that comes back takes its old revision with a higher number (R6)") {
+TEST_CASE("a template that returns gets its old revision with a higher number (R6)") {
   World world;
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb"));
   world.cluster.Settle();
@@ -110,7 +110,7 @@ TEST_CASE("a template that comes back takes its old revision with a higher numbe
   CHECK(world.cluster.daemon_sets().front().generation == 3);
 }
 
-TEST_CASE("until the controller has observed a template, revision and new pods are the old ones (R10)") {
+TEST_CASE("until the controller has observed a template, the revision and new pods are the old ones (R10)") {
   World world({.template_delay = absl::Seconds(3)});
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb"));
   CHECK(world.cluster.daemon_sets().front().generation == 2);
@@ -123,7 +123,7 @@ TEST_CASE("until the controller has observed a template, revision and new pods a
   CHECK(world.Revisions().size() == 2);
 }
 
-TEST_CASE("a deleted driver pod is replaced once it is gone, by a pod of the new template (R15, R16)") {
+TEST_CASE("a deleted driver pod is replaced once it has terminated, by a pod of the new template (R15, R16)") {
   World world;
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb"));
   const Pod old_pod = world.On("n1").front();
@@ -144,7 +144,7 @@ TEST_CASE("a deleted driver pod is replaced once it is gone, by a pod of the new
   CHECK(IsReady(world.On("n1").front()));
 }
 
-TEST_CASE("a controller that is slow leaves a node without a driver pod for a while (R19)") {
+TEST_CASE("a slow controller leaves a node without a driver pod for a while (R19)") {
   World world({.controller_delay = absl::Seconds(5)});
   world.cluster.RemovePod("gpu", world.On("n1").front().ref.name);
   world.cluster.Advance(absl::Seconds(4));
@@ -153,7 +153,7 @@ TEST_CASE("a controller that is slow leaves a node without a driver pod for a wh
   CHECK(world.On("n1").size() == 1);
 }
 
-TEST_CASE("a driver pod that never ends blocks its successor (R16)") {
+TEST_CASE("a driver pod that never terminates blocks its successor (R16)") {
   World world;
   const Pod pod = world.On("n1").front();
   world.cluster.SetPodBehavior("gpu", pod.ref.name, {.stop_delay = absl::InfiniteDuration()});
@@ -163,7 +163,7 @@ TEST_CASE("a driver pod that never ends blocks its successor (R16)") {
   CHECK(world.On("n1").front().ref.uid == pod.ref.uid);
 }
 
-TEST_CASE("a cordoned node and one that is not ready get driver pods all the same (R17)") {
+TEST_CASE("a cordoned node and a node that is not ready still get driver pods (R17)") {
   World world;
   world.cluster.Cordon("n1");
   world.Delete(world.On("n1").front());
@@ -175,7 +175,7 @@ TEST_CASE("a cordoned node and one that is not ready get driver pods all the sam
   CHECK(world.On("n3").front().phase == PodPhase::kPending);
 }
 
-TEST_CASE("driver pods come and go with the labels and the existence of the nodes") {
+TEST_CASE("driver pods are created and removed with the labels and the existence of the nodes") {
   World world;
   world.cluster.EditNode("cpu", [](Node& node) { node.labels["gpu"] = "true"; });
   CHECK(world.On("cpu").size() == 1);
@@ -188,7 +188,7 @@ TEST_CASE("driver pods come and go with the labels and the existence of the node
   CHECK(world.On("n1").size() == 1);
 }
 
-TEST_CASE("a driver pod of a crashing template is never ready and counts restarts until it is mended") {
+TEST_CASE("a driver pod of a crashing template is never ready and counts restarts until it is fixed") {
   World world;
   REQUIRE(world.cluster.AddCrashRule("gpu", "driver", "bbb", "n1"));
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb"));
@@ -207,7 +207,7 @@ TEST_CASE("a driver pod of a crashing template is never ready and counts restart
   CHECK(IsReady(world.On("n1").front()));
 }
 
-TEST_CASE("a crash rule without hash and node is for every pod that starts, and none that runs") {
+TEST_CASE("a crash rule without hash and node applies to every pod that starts, but not to running ones") {
   World world;
   REQUIRE(world.cluster.AddCrashRule("gpu", "driver", ""));
   world.cluster.Advance(absl::Hours(1));
@@ -218,7 +218,7 @@ TEST_CASE("a crash rule without hash and node is for every pod that starts, and 
   CHECK_FALSE(world.cluster.AddCrashRule("gpu", "absent", ""));
 }
 
-TEST_CASE("a driver pod can be set unready, failed pods are replaced (R16)") {
+TEST_CASE("a driver pod can be set to not ready, and failed pods are replaced (R16)") {
   World world;
   const Pod pod = world.On("n1").front();
   REQUIRE(world.cluster.SetPodReady("gpu", pod.ref.name, false));
@@ -263,7 +263,7 @@ TEST_CASE("removing a DaemonSet removes its pods and revisions, or orphans them"
   CHECK_FALSE(world.cluster.RemoveDaemonSet("gpu", "driver"));
 }
 
-TEST_CASE("a DaemonSet that is not started yet starts its pods, and says RollingUpdate if told so") {
+TEST_CASE("a DaemonSet with pending pods starts them later, and may use RollingUpdate") {
   World world;
   const DaemonSet ofed = world.cluster.AddDaemonSet({.ns = "net",
                                                      .name = "ofed",
@@ -277,7 +277,7 @@ TEST_CASE("a DaemonSet that is not started yet starts its pods, and says Rolling
   CHECK(IsReady(world.cluster.daemon_set_pods("net", "ofed").front()));
 }
 
-TEST_CASE("with RollingUpdate pods are replaced one after the other, and at once where they do not serve") {
+TEST_CASE("with RollingUpdate pods are replaced one at a time, and immediately if they are not ready") {
   World world;
   world.cluster.AddDaemonSet({.ns = "net",
                               .name = "ofed",
@@ -290,7 +290,7 @@ TEST_CASE("with RollingUpdate pods are replaced one after the other, and at once
       return RevisionHash(pod) == hash && IsReady(pod) && !pod.deletion_timestamp;
     });
   };
-  SECTION("all serve") {
+  SECTION("all are ready") {
     REQUIRE(world.cluster.SetTemplate("net", "ofed", "bbb"));
     for (int replaced = 0; replaced < 3; ++replaced) {
       world.cluster.Advance(absl::Seconds(1));
@@ -299,7 +299,7 @@ TEST_CASE("with RollingUpdate pods are replaced one after the other, and at once
       world.cluster.Advance(absl::Seconds(24));
     }
   }
-  SECTION("one does not, and the others wait for its successor") {
+  SECTION("one is not ready, and the others wait for its successor") {
     const std::vector<Pod> pods = world.cluster.daemon_set_pods("net", "ofed");
     REQUIRE(world.cluster.SetPodReady("net", pods.back().ref.name, false));
     REQUIRE(world.cluster.SetTemplate("net", "ofed", "bbb"));

@@ -91,7 +91,7 @@ TEST_CASE("A rule that the server would refuse is refused") {
   CHECK(create({.name = "a", .key = "k"}).ok());
 }
 
-TEST_CASE("F16: a controller says which generation of a rule it has seen, unless its gate is off") {
+TEST_CASE("F16: a controller reports the generation of a rule that it has seen, unless its gate is off") {
   World world({.controller_delay = absl::Seconds(2)});
   world.Create(DeviceTaintEffect::kNone);
   world.cluster->Advance(absl::Seconds(1));
@@ -114,7 +114,7 @@ TEST_CASE("F16: a controller says which generation of a rule it has seen, unless
   CHECK(off.rule().conditions.empty());
 }
 
-TEST_CASE("F5: a rule goes with the node that owns it, and so do the slices of the node") {
+TEST_CASE("F5: a rule is deleted with the node that owns it, and so are the slices of the node") {
   World world;
   world.Create(DeviceTaintEffect::kNoSchedule);
   REQUIRE(world.cluster->RemoveNode("n1"));
@@ -122,7 +122,7 @@ TEST_CASE("F5: a rule goes with the node that owns it, and so do the slices of t
   CHECK(world.cluster->resource_slices().empty());
 }
 
-TEST_CASE("A claim is allocated with its pod, reserved for it, and goes with it") {
+TEST_CASE("A claim is allocated with its pod, reserved for it, and deleted with it") {
   World world;
   world.clock->Advance(absl::Milliseconds(2500));
   world.AddPod("train");
@@ -138,7 +138,7 @@ TEST_CASE("A claim is allocated with its pod, reserved for it, and goes with it"
   CHECK_FALSE(world.ClaimOf("train"));
 }
 
-TEST_CASE("Pods wait for devices that others have, and get them when they are free") {
+TEST_CASE("Pods wait for devices in use, and get them when they are free") {
   World world;
   for (const char* name : {"a", "b", "c"}) world.AddPod(name);
   CHECK(world.NodeOf("c").empty());
@@ -169,7 +169,7 @@ TEST_CASE("F7, F10: no claim is allocated from tainted devices, with admin acces
   CHECK(world.NodeOf("monitor") == "n1");
 }
 
-TEST_CASE("F8: a claim that is allocated is given to further pods, whatever taints its devices") {
+TEST_CASE("F8: an allocated claim can be used by further pods, whatever taints its devices") {
   World world;
   world.cluster->AddResourceClaim({.ns = "team-a", .name = "shared", .request = {.driver = kDriver}});
   const auto add = [&](const std::string& name) {
@@ -202,7 +202,7 @@ TEST_CASE("F18: the scheduler allocates tainted devices for a while, and the tim
   CHECK(world.NodeOf("waits").empty());
 }
 
-TEST_CASE("Pods of a workload have a claim each, and so have those that replace them") {
+TEST_CASE("Pods of a workload have a claim each, and so have their replacements") {
   World world;
   world.cluster->AddWorkload(
       {.ns = "team-a", .name = "serve", .replicas = 2, .devices = DeviceRequest{.driver = kDriver}});
@@ -237,7 +237,7 @@ TEST_CASE("F24, F25: a plugin publishes one complete pool for its node, and othe
   CHECK(world.cluster->PublishDevices(first).pool_generation == 3);
 }
 
-TEST_CASE("A cluster that does not serve a kind of DRA says so to lists, watches and writes") {
+TEST_CASE("A cluster that does not serve a kind of DRA answers lists, watches and writes with an error") {
   World world({.served = DeviceOptions::Served::kClaims});
   CHECK(absl::IsNotFound(world.cluster->ListDeviceTaintRules({}, {}).status()));
   CHECK(absl::IsNotFound(world.cluster->CreateDeviceTaintRule({}, {.object = {.name = "r", .key = "k"}}).status()));
@@ -249,7 +249,7 @@ TEST_CASE("A cluster that does not serve a kind of DRA says so to lists, watches
   CHECK(absl::IsNotFound(none.cluster->ListResourceSlices({}, {}).status()));
 }
 
-TEST_CASE("Objects of DRA are watched, and a backup brings them back") {
+TEST_CASE("Objects of DRA are watched, and restored from a backup") {
   World world({.controller_delay = std::nullopt});
   WatchRecorder<ResourceSlice> slices;
   REQUIRE(world.cluster->WatchResourceSlices({}, {}, slices).ok());

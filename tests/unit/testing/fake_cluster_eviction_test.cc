@@ -33,7 +33,7 @@ struct World {
   CallContext context = {};
 };
 
-TEST_CASE("an evicted pod terminates: its deletion timestamp lies a grace period ahead, its end does not (E21)") {
+TEST_CASE("an evicted pod terminates: its deletion timestamp is a grace period ahead, its end is not (E21)") {
   World world;
   const PodRef pod = world.On("n1");
   CHECK(world.Evict(pod).accepted());
@@ -46,7 +46,7 @@ TEST_CASE("an evicted pod terminates: its deletion timestamp lies a grace period
   CHECK_FALSE(world.cluster.pod(pod.ns, pod.name).has_value());
 }
 
-TEST_CASE("evicting a pod that terminates already is accepted and changes nothing (E14)") {
+TEST_CASE("evicting a terminating pod is accepted and changes nothing (E14)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 1});
   const PodRef pod = world.On("n1");
@@ -57,7 +57,7 @@ TEST_CASE("evicting a pod that terminates already is accepted and changes nothin
   CHECK(world.cluster.pod(pod.ns, pod.name) == before);
 }
 
-TEST_CASE("an absent pod, and one of that name with another UID, are gone (E16)") {
+TEST_CASE("a missing pod, and a pod of that name with another UID, count as deleted (E16)") {
   World world;
   PodRef pod = world.On("n1");
   pod.uid = "other";
@@ -69,7 +69,7 @@ TEST_CASE("an absent pod, and one of that name with another UID, are gone (E16)"
       world.cluster.EvictPod(world.context, {.pod = {.ns = "team-a", .name = "web"}}).status()));
 }
 
-TEST_CASE("a budget without a disruption left refuses in the server's words and names itself (E10)") {
+TEST_CASE("a budget without a disruption left refuses with the server's message and names itself (E10)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 1});
   CHECK(world.Budget().disruptions_allowed == 1);
@@ -113,7 +113,7 @@ TEST_CASE("a budget counts healthy pods with minAvailable and with maxUnavailabl
   CHECK(world.cluster.disruption_budgets().empty());
 }
 
-TEST_CASE("maxUnavailable counts from the replicas that there should be, not from the pods that there are") {
+TEST_CASE("maxUnavailable counts from the expected replicas, not from the existing pods") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 1});
   for (const char* name : {"n1", "n2", "n3"}) world.cluster.Cordon(name);
@@ -125,7 +125,7 @@ TEST_CASE("maxUnavailable counts from the replicas that there should be, not fro
   CHECK(world.Evict(world.On("n2")).refusal == Refusal::kDisruptionBudget);
 }
 
-TEST_CASE("maxUnavailable allows nothing for pods that belong to no workload, minAvailable does") {
+TEST_CASE("maxUnavailable allows no disruption of pods without a workload, but minAvailable does") {
   World world;
   const Pod bare = world.cluster.AddPod(PodBuilder("b", "bare").OnNode("n1").Build());
   world.cluster.AddDisruptionBudget({.ns = "b", .name = "one", .max_unavailable = 1});
@@ -137,7 +137,7 @@ TEST_CASE("maxUnavailable allows nothing for pods that belong to no workload, mi
   CHECK(world.Evict(job.ref).refusal == Refusal::kDisruptionBudget);
 }
 
-TEST_CASE("two budgets for one pod refuse it for good, even if each would allow it (E7)") {
+TEST_CASE("two budgets for one pod refuse it permanently, even if each would allow it (E7)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "one", .max_unavailable = 3});
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "two", .max_unavailable = 3});
@@ -171,7 +171,7 @@ TEST_CASE("finished and pending pods need no budget, not even with several (E5)"
   CHECK(world.cluster.pod("team-a", "p")->deletion_timestamp.has_value());
 }
 
-TEST_CASE("an unready pod goes if the others are healthy enough, or the budget always allows it (E8)") {
+TEST_CASE("an unready pod is evicted if the others are healthy enough, or the budget always allows it (E8)") {
   World world;
   const PodRef unready = world.On("n1");
   REQUIRE(world.cluster.SetPodReady(unready.ns, unready.name, false));
@@ -191,7 +191,7 @@ TEST_CASE("an unready pod goes if the others are healthy enough, or the budget a
   }
 }
 
-TEST_CASE("a budget that is not processed yet refuses and says when to come back (E9)") {
+TEST_CASE("a budget that is not processed yet refuses and returns when to retry (E9)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 3, .processed = false});
   const EvictionAnswer answer = world.Evict(world.On("n1"));
@@ -212,7 +212,7 @@ TEST_CASE("in a terminating namespace nothing is evicted or created, but pods ca
   CHECK(world.cluster.pods().size() == 2);
 }
 
-TEST_CASE("a deletion asks no budget, and a pod that is gone or another is no error (E23)") {
+TEST_CASE("a deletion needs no budget, and a missing or replaced pod is not an error (E23)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .min_available = 3});
   const PodRef pod = world.On("n1");
@@ -227,7 +227,7 @@ TEST_CASE("a deletion asks no budget, and a pod that is gone or another is no er
   CHECK(absl::IsInvalidArgument(world.cluster.DeletePod(world.context, {.pod = {.ns = "team-a", .name = "x"}})));
 }
 
-TEST_CASE("W13: a forced deletion ends a pod at once, terminating or not, unless a finalizer holds it") {
+TEST_CASE("W13: a forced deletion ends a pod immediately, terminating or not, unless a finalizer holds it") {
   World world;
   const PodRef pod = world.On("n1");
   CHECK(world.cluster.DeletePod(world.context, {.pod = pod}).ok());
@@ -238,7 +238,7 @@ TEST_CASE("W13: a forced deletion ends a pod at once, terminating or not, unless
   CHECK(world.cluster.pod(held.ns, held.name)->deletion_timestamp.has_value());
 }
 
-TEST_CASE("a pod without a grace period ends with its deletion, one that is held for ever ends when it is let go") {
+TEST_CASE("a pod without a grace period ends with its deletion, and a stuck one ends when it is freed") {
   World world;
   const Pod fast =
       world.cluster.AddPod(PodBuilder("b", "fast").OnNode("n1").Build(), {.grace_period = absl::ZeroDuration()});

@@ -42,7 +42,7 @@ struct World {
   Pod pod = {};
 };
 
-TEST_CASE("a failing call is not applied, as often as asked for, and for that operation only") {
+TEST_CASE("a failing call is not applied, as often as requested, and for that operation only") {
   World world;
   world.cluster.FailNext(Operation::kPatchNode, absl::UnavailableError("etcd is down"), 2);
   CHECK(world.cluster.ListNodes(world.context, {}).ok());
@@ -63,7 +63,7 @@ TEST_CASE("a write whose answer is lost is applied (fault-F6)") {
   CHECK(world.cluster.pod("a", "p")->deletion_timestamp.has_value());
 }
 
-TEST_CASE("faults of one operation come in the order in which they were given") {
+TEST_CASE("faults of one operation happen in the order in which they were set") {
   World world;
   world.cluster.FailNext(Operation::kGetNode, absl::UnavailableError("first"));
   world.cluster.FailNextAfterApplying(Operation::kGetNode, absl::UnauthenticatedError("second"));
@@ -72,7 +72,7 @@ TEST_CASE("faults of one operation come in the order in which they were given") 
   CHECK(world.cluster.GetNode(world.context, {.name = "n1"}).ok());
 }
 
-TEST_CASE("an eviction that the server throttles is an answer and no error (E24)") {
+TEST_CASE("an eviction that the server throttles is an answer, not an error (E24)") {
   World world;
   world.cluster.FailNext(Operation::kEvictPod, absl::ResourceExhaustedError("too many requests"));
   world.cluster.FailNext(Operation::kEvictPod, absl::NotFoundError("gone"));
@@ -86,7 +86,7 @@ TEST_CASE("an eviction that the server throttles is an answer and no error (E24)
   CHECK_FALSE(world.cluster.pod("a", "p")->deletion_timestamp.has_value());
 }
 
-TEST_CASE("any answer to an eviction can be given") {
+TEST_CASE("any answer to an eviction can be set") {
   World world;
   const EvictionAnswer answer{
       .refusal = Refusal::kDisruptionBudget, .budget = "mine", .retry_after = absl::Seconds(7)};
@@ -119,7 +119,7 @@ TEST_CASE("an operation that is switched off is not supported") {
   CHECK(world.Cordon().ok());
 }
 
-TEST_CASE("a hook before a call can let an administrator be faster") {
+TEST_CASE("a hook before a call can let an administrator act first") {
   World world;
   const Node read = world.cluster.node("n1").value();
   world.cluster.SetFaultHooks(
@@ -157,7 +157,7 @@ TEST_CASE("hooks answer in place of the cluster, before it or after it") {
   CHECK(world.Cordon().ok());
 }
 
-TEST_CASE("the journal tells what was asked and answered, and each operation is counted") {
+TEST_CASE("the journal lists calls and answers, and each operation is counted") {
   World world;
   world.cluster.FailNextAfterApplying(Operation::kPatchNode, absl::UnavailableError("lost"));
   REQUIRE_FALSE(world.Cordon().ok());

@@ -41,7 +41,7 @@ TEST_CASE("a lease is created once, and read as it was created (api-A55)") {
   CHECK_FALSE(world.cluster.lease("b", "leader").has_value());
 }
 
-TEST_CASE("a lease is replaced by whoever knows its version, once (api-A25)") {
+TEST_CASE("a lease is replaced by a client that knows its version, once (api-A25)") {
   World world;
   const Lease made = world.Create().value();
   Lease lease = made;
@@ -63,14 +63,14 @@ TEST_CASE("a lease is replaced by whoever knows its version, once (api-A25)") {
   CHECK(world.cluster.UpdateLease({}, lease)->holder == "three");
 }
 
-TEST_CASE("an update that changes nothing gives no new version") {
+TEST_CASE("an update that changes nothing keeps the version") {
   World world;
   const Lease made = world.Create().value();
   CHECK(world.cluster.UpdateLease({}, made).value() == made);
   CHECK(world.cluster.revision() == 1001);
 }
 
-TEST_CASE("an update needs a version, and a lease that exists") {
+TEST_CASE("an update needs a version, and an existing lease") {
   World world;
   Lease lease = world.Create().value();
   lease.resource_version.clear();
@@ -82,7 +82,7 @@ TEST_CASE("an update needs a version, and a lease that exists") {
   CHECK(absl::IsInvalidArgument(world.cluster.CreateLease({}, {.name = "leader"}).status()));
 }
 
-TEST_CASE("a lease keeps what the API has room for: whole seconds and microseconds") {
+TEST_CASE("a lease keeps what the API can represent: whole seconds and microseconds") {
   World world;
   const Lease lease{.ns = "a",
                     .name = "leader",
@@ -93,7 +93,7 @@ TEST_CASE("a lease keeps what the API has room for: whole seconds and microsecon
   CHECK(made->renew_time == absl::FromUnixMicros(1'767'225'600'123'456));
 }
 
-TEST_CASE("a config map is created once, and patched by whoever knows its version") {
+TEST_CASE("a config map is created once, and patched by a client that knows its version") {
   World world;
   FakeCluster& cluster = world.cluster;
   ConfigMap map{.ns = "a", .name = "budgets", .labels = {{"team", "a"}}, .data = {{"x", "1"}, {"z", "2"}}};
@@ -117,7 +117,7 @@ TEST_CASE("a config map is created once, and patched by whoever knows its versio
   CHECK_FALSE(cluster.config_map("a", "budgets").has_value());
 }
 
-TEST_CASE("nothing is created in a namespace that is being terminated, and what is there can be updated") {
+TEST_CASE("nothing is created in a terminating namespace, and existing objects can be updated") {
   World world;
   Lease lease = world.Create().value();
   world.cluster.TerminateNamespace("a");
@@ -128,7 +128,7 @@ TEST_CASE("nothing is created in a namespace that is being terminated, and what 
   CHECK(world.cluster.UpdateLease({}, lease).ok());
 }
 
-TEST_CASE("calls on leases fail as others do, and the loser of a lost answer finds its own write (fault-F6)") {
+TEST_CASE("calls on leases fail like others, and the client that lost an answer finds its own write (fault-F6)") {
   World world;
   Lease lease = world.Create().value();
   lease.holder = "two";

@@ -86,7 +86,7 @@ struct World {
   Node node = {};
 };
 
-TEST_CASE("without its operator a NodeMaintenance just stays, and a deletion is the end of it") {
+TEST_CASE("without its operator a NodeMaintenance just stays, and its deletion is immediate") {
   World world;
   const NodeMaintenance created = world.Create(world.Request());
   CHECK_FALSE(created.uid.empty());
@@ -99,7 +99,7 @@ TEST_CASE("without its operator a NodeMaintenance just stays, and a deletion is 
   CHECK_FALSE(world.Exists());
 }
 
-TEST_CASE("a creation sends namespace, name and spec only, and is checked against the schema") {
+TEST_CASE("a creation sends only namespace, name and spec, and is checked against the schema") {
   World world;
   NodeMaintenance object = world.Request();
   object.uid = "mine";
@@ -128,7 +128,7 @@ TEST_CASE("a creation sends namespace, name and spec only, and is checked agains
   CHECK(code_of([](Object&) {}) == absl::StatusCode::kOk);
 }
 
-TEST_CASE("a patch of a NodeMaintenance is of one list at most, of that version and of that object (api-A24)") {
+TEST_CASE("a patch of a NodeMaintenance has one list at most, and requires its version and its UID (api-A24)") {
   World world;
   world.Create(world.Request());
   const PatchNodeMaintenanceParams stale = world.Patch();
@@ -171,7 +171,7 @@ TEST_CASE("a patch of a NodeMaintenance is of one list at most, of that version 
   CHECK(world.Object() == before);
 }
 
-TEST_CASE("a deletion of another object of that name leaves this one alone") {
+TEST_CASE("a deletion of another object of the same name leaves this one alone") {
   World world;
   world.Create(world.Request());
   CHECK(world.cluster.DeleteNodeMaintenance(world.context, {"default", kName, "other"}).ok());
@@ -207,7 +207,7 @@ TEST_CASE("the operations of NodeMaintenances fail on request and are journalled
   CHECK(absl::IsUnimplemented(world.cluster.ListNodeMaintenances(world.context, {}).status()));
 }
 
-TEST_CASE("the operator takes an object from state to state, one step at a time") {
+TEST_CASE("the operator moves an object from state to state, one step at a time") {
   World world;
   std::vector<std::string> seen;
   world.cluster.SetChangeObserver([&](const Change& change) {
@@ -233,7 +233,7 @@ TEST_CASE("the operator takes an object from state to state, one step at a time"
   CHECK(world.Object() == ready);
 }
 
-TEST_CASE("the delay of a step can be set, and the operator begins with what is there") {
+TEST_CASE("the delay of a step can be set, and the operator starts with the existing objects") {
   World world;
   world.Create(world.Request());
   world.cluster.RunMaintenanceOperator({.step_delay = absl::Minutes(1)});
@@ -249,7 +249,7 @@ TEST_CASE("the delay of a step can be set, and the operator begins with what is 
   CHECK(world.State() == "Ready");
 }
 
-TEST_CASE("M0: an object belongs to its node once it was looked at") {
+TEST_CASE("M0: an object belongs to its node once the operator has processed it") {
   World world;
   world.cluster.RunMaintenanceOperator();
   world.Create(world.Request());
@@ -258,7 +258,7 @@ TEST_CASE("M0: an object belongs to its node once it was looked at") {
   CHECK(world.Object().node_uid == world.node.uid);
 }
 
-TEST_CASE("M0: an object whose node is gone loses its finalizer and goes with the node") {
+TEST_CASE("M0: an object whose node was deleted loses its finalizer and is deleted with the node") {
   World world;
   world.cluster.RunMaintenanceOperator();
   world.Create(world.Request());
@@ -271,7 +271,7 @@ TEST_CASE("M0: an object whose node is gone loses its finalizer and goes with th
   CHECK_FALSE(world.Exists());
 }
 
-TEST_CASE("M0: an object for a node that never was waits for good") {
+TEST_CASE("M0: an object for a node that never existed waits indefinitely") {
   World world;
   world.cluster.RunMaintenanceOperator();
   world.Create(world.Request("n9"));
@@ -281,7 +281,7 @@ TEST_CASE("M0: an object for a node that never was waits for good") {
   CHECK_FALSE(world.Exists("nvidia-operator-n9"));
 }
 
-TEST_CASE("M1: a Pending object has no finalizer, so a deletion is the end of it") {
+TEST_CASE("M1: a Pending object has no finalizer, so its deletion is immediate") {
   World world;
   world.cluster.RunMaintenanceOperator({.parallel = 0});
   world.Create(world.Request());
@@ -336,7 +336,7 @@ TEST_CASE("M3: from Scheduled on the finalizer holds the object") {
   CHECK_FALSE(world.Exists());
 }
 
-TEST_CASE("M4: a node that is cordoned already is left as it is, and so is one that should not be") {
+TEST_CASE("M4: a node that is already cordoned is left unchanged, and so is a node that must not be cordoned") {
   World world;
   const bool cordoned = GENERATE(false, true);
   if (cordoned) world.cluster.Cordon("n1");
@@ -353,7 +353,7 @@ TEST_CASE("M4: a node that is cordoned already is left as it is, and so is one t
   CHECK(world.cluster.node("n1") == before);
 }
 
-TEST_CASE("M5: pods that match are waited for until they are gone, whatever their phase") {
+TEST_CASE("M5: matching pods are awaited until they have terminated, whatever their phase") {
   World world;
   world.cluster.AddPod(PodBuilder("a", "job").OnNode("n1").WithLabel("app", "job").Succeeded().Build());
   world.cluster.AddPod(PodBuilder("a", "other").OnNode("n1").Build());
@@ -403,7 +403,7 @@ std::vector<std::string> PodsIn(const FakeCluster& cluster, const std::string& n
   return names;
 }
 
-TEST_CASE("M6: a drain evicts what its selector matches, but no DaemonSet pods, static pods and itself") {
+TEST_CASE("M6: a drain evicts the pods that its selector matches, except DaemonSet pods, static pods and itself") {
   World world;
   AddPodsOfAllKinds(world.cluster);
   world.cluster.RunMaintenanceOperator();
@@ -417,7 +417,7 @@ TEST_CASE("M6: a drain evicts what its selector matches, but no DaemonSet pods, 
   CHECK(world.cluster.CallCount(Operation::kEvictPod) == 0);
 }
 
-TEST_CASE("M6: with eviction filters only pods with a resource that one of them finds, anywhere in its name") {
+TEST_CASE("M6: with eviction filters, only pods with a matching resource are evicted, anywhere in its name") {
   World world;
   AddPodsOfAllKinds(world.cluster);
   world.cluster.RunMaintenanceOperator();
@@ -429,7 +429,7 @@ TEST_CASE("M6: with eviction filters only pods with a resource that one of them 
   CHECK(PodsIn(world.cluster, "a") == std::vector<std::string>{"cpu-job", "kept", "mirror", "operator"});
 }
 
-TEST_CASE("M6: a pod that must not be deleted keeps the drain from beginning") {
+TEST_CASE("M6: a pod that must not be deleted prevents the drain") {
   World world;
   const bool bare = GENERATE(false, true);
   PodBuilder builder("a", "bad");
@@ -456,7 +456,7 @@ TEST_CASE("M6: a pod that must not be deleted keeps the drain from beginning") {
   CHECK_FALSE(world.cluster.pod("a", "bad").has_value());
 }
 
-TEST_CASE("M6: disruption budgets hold a drain up, and a timeout only starts it anew") {
+TEST_CASE("M6: disruption budgets block a drain, and a timeout only restarts it") {
   World world;
   world.cluster.AddPod(PodBuilder("a", "web").OnNode("n1").OwnedByReplicaSet("web").Build(),
                        {.grace_period = absl::ZeroDuration()});
@@ -474,7 +474,7 @@ TEST_CASE("M6: disruption budgets hold a drain up, and a timeout only starts it 
   CHECK_FALSE(world.cluster.pod("a", "web").has_value());
 }
 
-TEST_CASE("M7: RequestorFailed takes the object out of Ready, and back when it is cleared") {
+TEST_CASE("M7: RequestorFailed moves the object out of Ready, and back when it is cleared") {
   World world;
   world.cluster.RunMaintenanceOperator();
   world.Create(world.Request());
@@ -491,7 +491,7 @@ TEST_CASE("M7: RequestorFailed takes the object out of Ready, and back when it i
   CHECK(world.Object().conditions[0].status == "True");
 }
 
-TEST_CASE("M8: an object that is deleted in Scheduled goes, and the node was not touched") {
+TEST_CASE("M8: an object that is deleted in Scheduled is removed, and the node is not touched") {
   World world;
   NodeMaintenance object = world.Request();
   object.conditions = {{.type = "Ready", .status = "False", .reason = "Scheduled"}};
@@ -504,7 +504,8 @@ TEST_CASE("M8: an object that is deleted in Scheduled goes, and the node was not
   CHECK(world.Cordoned());
 }
 
-TEST_CASE("M9: an object that is deleted before it is Ready gives the node back, whoever else relies on it") {
+TEST_CASE(
+    "M9: an object that is deleted before it is Ready returns the node to service, whatever requestors share it") {
   World world;
   const std::string state = GENERATE(as<std::string>(), "WaitForPodCompletion", "Draining");
   world.cluster.Cordon("n1");
@@ -535,7 +536,7 @@ TEST_CASE("M9: a drain ends with its object") {
   CHECK(world.cluster.pod("a", "web").has_value());
 }
 
-TEST_CASE("M10: additional requestors hold an object that is deleted in Ready or RequestorFailed") {
+TEST_CASE("M10: additional requestors keep an object that is deleted in Ready or RequestorFailed") {
   World world;
   const std::string state = GENERATE(as<std::string>(), "Ready", "RequestorFailed");
   world.cluster.Cordon("n1");
@@ -554,7 +555,7 @@ TEST_CASE("M10: additional requestors hold an object that is deleted in Ready or
   CHECK_FALSE(world.Cordoned());
 }
 
-TEST_CASE("an object is removed by an administrator with its finalizer, and the node stays as it is") {
+TEST_CASE("an administrator removes an object with its finalizer, and the node stays unchanged") {
   World world;
   world.cluster.RunMaintenanceOperator();
   world.Create(world.Request());

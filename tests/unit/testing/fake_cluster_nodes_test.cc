@@ -24,7 +24,7 @@ PatchNodeParams PatchOf(const Node& node) {
   return {.name = node.name, .uid = node.uid, .resource_version = node.resource_version};
 }
 
-TEST_CASE("a patch merges labels and annotations, sets the cordon, and gives a new version (api-A22)") {
+TEST_CASE("a patch merges labels and annotations, sets the cordon, and creates a new version (api-A22)") {
   World world;
   const Node node = world.cluster.AddNode(
       NodeBuilder("n1").WithLabel("keep", "1").WithLabel("drop", "1").WithAnnotation("a", "old").Build());
@@ -43,7 +43,7 @@ TEST_CASE("a patch merges labels and annotations, sets the cordon, and gives a n
   CHECK(world.cluster.GetNode(world.context, {.name = "n1"}).value() == *patched);
 }
 
-TEST_CASE("a patch that changes nothing gives no new version") {
+TEST_CASE("a patch that changes nothing keeps the version") {
   World world;
   const Node node = world.cluster.AddNode(NodeBuilder("n1").WithLabel("a", "1").Build());
   PatchNodeParams params = PatchOf(node);
@@ -53,7 +53,7 @@ TEST_CASE("a patch that changes nothing gives no new version") {
   CHECK(world.cluster.revision() == 1001);
 }
 
-TEST_CASE("a patch of another version is a conflict in the server's words and changes nothing (api-A24)") {
+TEST_CASE("a patch of another version is a conflict with the server's message and changes nothing (api-A24)") {
   World world;
   const Node node = world.cluster.AddNode(NodeBuilder("n1").Build());
   REQUIRE(world.cluster.Cordon("n1"));
@@ -93,7 +93,7 @@ TEST_CASE("a patch needs name, UID and version, and a node") {
   CHECK(absl::IsNotFound(world.cluster.GetNode(world.context, {.name = "n2"}).status()));
 }
 
-TEST_CASE("lists are in order of name and restricted by selector, namespace and node") {
+TEST_CASE("lists are sorted by name and restricted by selector, namespace and node") {
   World world;
   for (const char* name : {"n2", "n10", "n1"}) {
     world.cluster.AddNode(NodeBuilder(name).WithLabel("gpu", name[1] == '1' ? "yes" : "no").Build());
@@ -126,7 +126,7 @@ TEST_CASE("lists are in order of name and restricted by selector, namespace and 
   CHECK(absl::IsNotFound(world.cluster.GetPod(world.context, {.ns = "b", .name = "p2"}).status()));
 }
 
-TEST_CASE("an administrator edits everything of a node but its name and UID") {
+TEST_CASE("an administrator can edit everything of a node but its name and UID") {
   World world;
   const Node node = world.cluster.AddNode(NodeBuilder("n1").Build());
   REQUIRE(world.cluster.EditNode("n1", [](Node& edited) {
@@ -158,7 +158,7 @@ TEST_CASE("a node re-created under its name has another UID and none of its pods
   CHECK(absl::IsAborted(world.cluster.PatchNode(world.context, params).status()));
 }
 
-TEST_CASE("pods outlive a removed node by the delay of the garbage collection, and for good if it comes back") {
+TEST_CASE("pods outlive a removed node by the delay of the garbage collection, or stay if the node returns") {
   World world;
   FakeCluster cluster(world.clock, {.pod_gc_delay = absl::Seconds(40)});
   cluster.AddNode(NodeBuilder("n1").Build());
@@ -167,11 +167,11 @@ TEST_CASE("pods outlive a removed node by the delay of the garbage collection, a
   CHECK_FALSE(cluster.RemoveNode("n1"));
   cluster.Advance(absl::Seconds(39));
   CHECK(cluster.pods().size() == 1);
-  SECTION("it stays away") {
+  SECTION("it is not created again") {
     cluster.Advance(absl::Seconds(1));
     CHECK(cluster.pods().empty());
   }
-  SECTION("it comes back") {
+  SECTION("it is created again") {
     cluster.AddNode(NodeBuilder("n1").Build());
     cluster.Advance(absl::Hours(1));
     CHECK(cluster.pods().size() == 1);

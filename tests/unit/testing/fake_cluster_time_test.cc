@@ -21,7 +21,7 @@ std::vector<Pod> PodsOn(FakeCluster& cluster, const std::string& node_name) {
   return cluster.ListPods({}, {.node_name = node_name}).value();
 }
 
-TEST_CASE("the next event time tells when the cluster does something by itself") {
+TEST_CASE("the next event time is when the cluster changes on its own") {
   auto clock = std::make_shared<FakeClock>();
   FakeCluster cluster(clock);
   CHECK(cluster.NextEventTime() == absl::InfiniteFuture());
@@ -33,7 +33,7 @@ TEST_CASE("the next event time tells when the cluster does something by itself")
   CHECK(cluster.NextEventTime() == absl::InfiniteFuture());
 }
 
-TEST_CASE("what is due by a clock that somebody else moved has happened before the next call") {
+TEST_CASE("work that became due by a clock that another client moved is done before the next call") {
   auto clock = std::make_shared<FakeClock>();
   FakeCluster cluster(clock);
   cluster.AddNode(NodeBuilder("n1").Build());

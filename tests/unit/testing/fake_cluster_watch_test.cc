@@ -65,7 +65,7 @@ class NodeWatch {
   std::jthread thread_;
 };
 
-TEST_CASE("a watch gives the list, and then every commit in order (api-A6)") {
+TEST_CASE("a watch returns the list, and then every commit in order (api-A6)") {
   World world;
   NodeWatch watch(world.cluster, {});
   world.cluster.AwaitWatchesIdle(1);
@@ -83,7 +83,7 @@ TEST_CASE("a watch gives the list, and then every commit in order (api-A6)") {
   CHECK(absl::IsCancelled(watch.Stop()));
 }
 
-TEST_CASE("a deletion gives the last state at a version of its own (api-A6, api-A12)") {
+TEST_CASE("a deletion returns the last state at its own version (api-A6, api-A12)") {
   World world;
   WatchRecorder<Node> sink;
   const std::string before = world.Version();
@@ -95,7 +95,7 @@ TEST_CASE("a deletion gives the last state at a version of its own (api-A6, api-
   CHECK(sink.last.resource_version == "1004");
 }
 
-TEST_CASE("a watch without list says from where on changes follow") {
+TEST_CASE("a watch without a list reports the version from which changes follow") {
   World world;
   NodeWatch watch(world.cluster, {.list = false});
   world.cluster.AwaitWatchesIdle(1);
@@ -106,7 +106,7 @@ TEST_CASE("a watch without list says from where on changes follow") {
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)"});
 }
 
-TEST_CASE("a watch goes on after the version it is given (api-A14)") {
+TEST_CASE("a watch continues after the version that it is given (api-A14)") {
   World world;
   WatchRecorder<Node> sink;
   CHECK(world.Poll({}, sink).ok());
@@ -120,7 +120,7 @@ TEST_CASE("a watch goes on after the version it is given (api-A14)") {
   CHECK(sink.Take() == Lines{"bookmark"});
 }
 
-TEST_CASE("an object that begins or ceases to match is a change or a deletion (api-A13)") {
+TEST_CASE("an object that starts or stops matching is a change or a deletion (api-A13)") {
   World world;
   WatchRecorder<Node> sink;
   const WatchParams params{.label_selector = LabelSelector::FromMatchLabels({{"gpu", "yes"}}),
@@ -138,7 +138,7 @@ TEST_CASE("an object that begins or ceases to match is a change or a deletion (a
   CHECK(sink.Take() == Lines{"list n2", "bookmark"});
 }
 
-TEST_CASE("a node that is made again is a deletion and a change") {
+TEST_CASE("a node that is created again is a deletion and a change") {
   World world;
   WatchRecorder<Node> sink;
   const std::string before = world.Version();
@@ -205,7 +205,7 @@ TEST_CASE("a version from the future or none at all is refused") {
   CHECK(sink.lines.empty());
 }
 
-TEST_CASE("the log of each kind keeps as many commits as asked for") {
+TEST_CASE("the log of each kind keeps as many commits as configured") {
   World world({.watch_log_size = 3});
   WatchRecorder<Node> sink;
   const std::string before = world.Version();
@@ -235,7 +235,7 @@ TEST_CASE("a watch that has seen everything outlives a compaction, one that lags
   CHECK(watch.sink.Take().empty());
 }
 
-TEST_CASE("bookmarks say how far a watch has seen, on request") {
+TEST_CASE("bookmarks report how far a watch has read, on request") {
   World world;
   NodeWatch watch(world.cluster, {});
   world.cluster.AwaitWatchesIdle(1);
@@ -247,7 +247,7 @@ TEST_CASE("bookmarks say how far a watch has seen, on request") {
   CHECK(watch.sink.version == world.Version());
 }
 
-TEST_CASE("bookmarks come by the clock if asked for") {
+TEST_CASE("bookmarks are sent by the clock if requested") {
   World world({.bookmark_period = absl::Minutes(1)});
   NodeWatch watch(world.cluster, {});
   world.cluster.AwaitWatchesIdle(1);
@@ -258,7 +258,7 @@ TEST_CASE("bookmarks come by the clock if asked for") {
   CHECK(watch.sink.Take() == Lines{"list n1 n2", "bookmark", "bookmark"});
 }
 
-TEST_CASE("a watch sees what happens by the clock, whoever moves it") {
+TEST_CASE("a watch sees changes caused by the clock, whatever client moves it") {
   World world;
   NodeWatch watch(world.cluster, {});
   world.cluster.RunMaintenanceOperator();
@@ -271,7 +271,7 @@ TEST_CASE("a watch sees what happens by the clock, whoever moves it") {
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)"});
 }
 
-TEST_CASE("a watch ends in good order after its timeout, and with an error at the deadline (api-A15)") {
+TEST_CASE("a watch ends successfully after its timeout, and with an error at the deadline (api-A15)") {
   World world;
   NodeWatch timed(world.cluster, {.timeout = absl::Minutes(2)});
   NodeWatch late(world.cluster, {.timeout = absl::Minutes(9)}, world.clock->Now() + absl::Minutes(1));
@@ -285,7 +285,7 @@ TEST_CASE("a watch ends in good order after its timeout, and with an error at th
   CHECK(late.sink.lines.front() == "list n1 n2");
 }
 
-TEST_CASE("a sink that wants no more ends the watch with OK") {
+TEST_CASE("a sink that returns false ends the watch with OK") {
   World world;
   WatchRecorder<Node> sink;
   sink.limit = 1;
@@ -299,7 +299,7 @@ TEST_CASE("a sink that wants no more ends the watch with OK") {
   CHECK(other.lines == Lines{"change n1(cordoned)"});
 }
 
-TEST_CASE("a stop ends a watch, and one that is asked for before it begins is no watch") {
+TEST_CASE("a stop ends a watch, and a stop before the start prevents it") {
   World world;
   NodeWatch watch(world.cluster, {});
   world.cluster.AwaitWatchesIdle(1);
@@ -311,7 +311,7 @@ TEST_CASE("a stop ends a watch, and one that is asked for before it begins is no
   CHECK(sink.lines.empty());
 }
 
-TEST_CASE("a break ends all running watches with what was not given yet") {
+TEST_CASE("a break ends all running watches and drops pending events") {
   World world;
   NodeWatch first(world.cluster, {});
   NodeWatch second(world.cluster, {});
@@ -331,7 +331,7 @@ TEST_CASE("a break ends all running watches with what was not given yet") {
   CHECK(third.Join().ok());
 }
 
-TEST_CASE("watches that are paused lag behind, and new ones begin with the list as it is") {
+TEST_CASE("paused watches lag behind, and new ones start with the current list") {
   World world;
   NodeWatch watch(world.cluster, {});
   world.cluster.AwaitWatchesIdle(1);
@@ -349,7 +349,7 @@ TEST_CASE("watches that are paused lag behind, and new ones begin with the list 
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)", "bookmark"});
 }
 
-TEST_CASE("a watch fails before it begins, or breaks after all there was") {
+TEST_CASE("a watch fails before it starts, or breaks after all existing events") {
   World world;
   WatchRecorder<Node> sink;
   world.cluster.FailNext(Operation::kWatchNodes, absl::ResourceExhaustedError("busy"));

@@ -32,7 +32,7 @@ struct World {
   CallContext context = {};
 };
 
-TEST_CASE("the pods of a workload are spread over schedulable, ready nodes, ties in order of name") {
+TEST_CASE("the pods of a workload are spread over schedulable, ready nodes, with ties in order of name") {
   World world;
   world.cluster.Cordon("n1");
   world.cluster.AddNode(NodeBuilder("n0").NotReady().Build());
@@ -64,7 +64,7 @@ TEST_CASE("a pod of a ReplicaSet is replaced elsewhere under another name as soo
   CHECK(world.cluster.pods().size() == 3);
 }
 
-TEST_CASE("a pod of a StatefulSet comes back under its name with another UID, once it is gone") {
+TEST_CASE("a pod of a StatefulSet is created again under its name with another UID, once it has terminated") {
   World world;
   world.cluster.AddWorkload({.kind = WorkloadSpec::Kind::kStatefulSet, .ns = "a", .name = "db", .replicas = 2});
   const Pod old_pod = world.cluster.pod("a", "db-0").value();
@@ -80,7 +80,7 @@ TEST_CASE("a pod of a StatefulSet comes back under its name with another UID, on
   CHECK(world.cluster.EvictPod(world.context, {.pod = old_pod.ref})->gone);
 }
 
-TEST_CASE("a successor without a node stays pending and unbound until one takes it") {
+TEST_CASE("a successor without a node stays pending and unbound until a node fits") {
   World world;
   world.cluster.AddWorkload({.ns = "a", .name = "web", .node_selector = {{"gpu", "true"}}, .replicas = 1});
   REQUIRE(world.cluster.pods().size() == 1);
@@ -145,7 +145,7 @@ TEST_CASE("pods added with a ReplicaSet as owner make it known, and it keeps the
   CHECK(world.cluster.pods().size() == 2);
 }
 
-TEST_CASE("a job's pod succeeds when its time is over, and is not replaced") {
+TEST_CASE("a job's pod succeeds when its time has passed, and is not replaced") {
   World world;
   world.cluster.AddPod(PodBuilder("a", "job-1").OnNode("n1").OwnedByJob("job").Build(),
                        {.run_time = absl::Minutes(10)});

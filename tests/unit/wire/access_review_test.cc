@@ -24,7 +24,7 @@ struct World {
   std::size_t requests() const { return transport->requests.size(); }
 };
 
-TEST_CASE("a reader is who the API server says, and may what it says") {
+TEST_CASE("a reader has the identity and the permissions that the API server returns") {
   World world;
   world.transport->Answer(201, kAlice);
   world.transport->Answer(201, R"({"status":{"allowed":true}})");
@@ -40,13 +40,13 @@ TEST_CASE("a reader is who the API server says, and may what it says") {
         R"("nonResourceAttributes":{"path":"/rollout","verb":"get"}}})");
 }
 
-TEST_CASE("a reader without a token costs no request") {
+TEST_CASE("a missing token is refused without a request") {
   World world;
   CHECK(world.Check("") == absl::UnauthenticatedError("no token"));
   CHECK(world.requests() == 0);
 }
 
-TEST_CASE("a token that is nobody's, and a reader without the right, are told apart") {
+TEST_CASE("an invalid token differs from a reader without the permission") {
   World world;
   world.transport->Answer(201, R"({"status":{"authenticated":false,"error":"invalid bearer token"}})");
   CHECK(world.Check("bad") == absl::UnauthenticatedError("the token is not valid"));
@@ -55,7 +55,7 @@ TEST_CASE("a token that is nobody's, and a reader without the right, are told ap
   CHECK(world.Check("t0ken") == absl::PermissionDeniedError("alice may not get /rollout"));
 }
 
-TEST_CASE("an answer counts for a minute, also a refusal") {
+TEST_CASE("an answer is cached for a minute, even a refusal") {
   World world;
   world.transport->Answer(201, kAlice);
   world.transport->Answer(201, R"({"status":{"allowed":true}})");
@@ -72,7 +72,7 @@ TEST_CASE("an answer counts for a minute, also a refusal") {
   CHECK(world.requests() == 4);
 }
 
-TEST_CASE("what hinders the review is no answer about the token, and is not remembered") {
+TEST_CASE("a failure of the review is not an answer about the token, and is not cached") {
   World world;
   world.transport->Answer(absl::UnavailableError("connection refused"));
   CHECK(world.Check("t0ken") == absl::UnavailableError("create TokenReview: connection refused"));
@@ -87,7 +87,7 @@ TEST_CASE("what hinders the review is no answer about the token, and is not reme
   CHECK(world.Check("t0ken").ok());
 }
 
-TEST_CASE("a client that invents tokens does not take the operator's requests") {
+TEST_CASE("a client that invents tokens does not use up the operator's requests") {
   World world;
   for (int i = 0; i < 40; ++i) world.transport->Answer(201, R"({"status":{"authenticated":false}})");
   for (int i = 0; i < 100; ++i) {

@@ -66,7 +66,7 @@ std::string ErrorOf(std::string_view kind, const std::string& members) {
   return std::string(object.status().message());
 }
 
-TEST_CASE("the objects of DRA are read with all that an upgrade decides by") {
+TEST_CASE("the objects of DRA are read with all fields that an upgrade needs") {
   CHECK(ParseObject<DeviceTaintRule>(fixtures::kDeviceTaintRule).value() == kRule);
   CHECK(ParseObject<ResourceClaim>(fixtures::kResourceClaim).value() == kClaim);
   CHECK(ParseObject<ResourceSlice>(fixtures::kResourceSlice).value() == kSlice);
@@ -79,7 +79,7 @@ TEST_CASE("members that an object of DRA lacks are empty") {
   CHECK(rule.value() == DeviceTaintRule{});
 }
 
-TEST_CASE("A-9: a claim is a pod's only if a Pod controls it") {
+TEST_CASE("A-9: a claim belongs to a pod only if a Pod controls it") {
   const auto owner = GENERATE(as<std::string>(), R"("apiVersion":"v1","kind":"Pod")",
                               R"("apiVersion":"example.com/v1","kind":"Pod","controller":true)",
                               R"("apiVersion":"scheduling.k8s.io/v1","kind":"PodGroup","controller":true)");
@@ -128,7 +128,7 @@ TEST_CASE("an error in an object of DRA has its path") {
         "spec.devices[0].attributes.driverVersion: expected an object, got a string");
 }
 
-TEST_CASE("an object of DRA that cannot be read has its node all the same") {
+TEST_CASE("an object of DRA that cannot be read still has its node") {
   const auto rules = ParseList<DeviceTaintRule>(
       R"({"kind":"DeviceTaintRuleList","items":[
           {"metadata":{"name":"r","uid":"u","resourceVersion":"1","labels":{"a":"b"},
@@ -163,7 +163,7 @@ TEST_CASE("an object of DRA that cannot be read has its node all the same") {
                                   .unreadable = "spec.devices: expected an array, got a number"}});
 }
 
-TEST_CASE("every prefix of an object of DRA is an error, and none a crash") {
+TEST_CASE("every prefix of an object of DRA is an error, and none crashes the parser") {
   for (const std::string_view whole :
        {fixtures::kDeviceTaintRule, fixtures::kResourceClaim, fixtures::kResourceSlice}) {
     for (std::size_t length = 0; length < whole.size(); ++length) {

@@ -14,7 +14,7 @@ std::string Kept(std::string_view text, internal::WantedMembers wanted) {
   return internal::JsonField(document.root(), error).Json();
 }
 
-TEST_CASE("Of a pod those members are kept that are read, in a list and in a watch as well") {
+TEST_CASE("Only the members of a pod that are read are kept, also in a list and in a watch") {
   const std::string whole =
       R"({"kind":"Pod","metadata":{"name":"a","managedFields":[{"manager":"kubelet"}]},"spec":{"nodeName":"n1","dnsPolicy":"x"}})";
   const std::string kept = R"({"kind":"Pod","metadata":{"name":"a"},"spec":{"nodeName":"n1"}})";
@@ -25,7 +25,7 @@ TEST_CASE("Of a pod those members are kept that are read, in a list and in a wat
   CHECK(Kept(whole, {}) == whole);
 }
 
-TEST_CASE("What is left out has to be JSON all the same") {
+TEST_CASE("Skipped members must still be valid JSON") {
   internal::JsonDocument document;
   CHECK_FALSE(document.Parse(R"({"spec":{"dnsPolicy":tru}})", internal::Wanted<Pod>::Object()).ok());
 }

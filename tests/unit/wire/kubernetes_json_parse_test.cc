@@ -18,7 +18,7 @@ std::string ErrorOf(const absl::Status& status) {
   return std::string(status.message());
 }
 
-TEST_CASE("a node is read with what an upgrade decides by") {
+TEST_CASE("a node is read with all fields that an upgrade needs") {
   const absl::StatusOr<Node> node = ParseObject<Node>(fixtures::kNode);
   REQUIRE(node.ok());
   CHECK(*node ==
@@ -32,7 +32,7 @@ TEST_CASE("a node is read with what an upgrade decides by") {
              .ready = false});
 }
 
-TEST_CASE("a pod is read with what an upgrade decides by") {
+TEST_CASE("a pod is read with all fields that an upgrade needs") {
   const absl::StatusOr<Pod> pod = ParseObject<Pod>(fixtures::kPod);
   REQUIRE(pod.ok());
   CHECK(*pod ==
@@ -76,7 +76,7 @@ TEST_CASE("W11: a container that cannot start has the reason and its image") {
   }
 }
 
-TEST_CASE("W3 to W8: what keeps a node from being upgraded is read, and written again") {
+TEST_CASE("W3 to W8: everything that prevents the upgrade of a node is read, and written again") {
   const absl::StatusOr<Node> node = ParseObject<Node>(R"({"kind":"Node","metadata":{"name":"n1",
       "deletionTimestamp":"2026-01-02T03:04:05Z"},"spec":{"taints":[{"key":"karpenter.sh/disrupted","effect":"NoSchedule"},
       {"key":"a","value":"b","effect":"PreferNoSchedule"},
@@ -94,7 +94,7 @@ TEST_CASE("W3 to W8: what keeps a node from being upgraded is read, and written 
   CHECK(*ParseObject<Node>(FormatObject(*node)) == *node);
 }
 
-TEST_CASE("W5: a pod that is not bound is read with the node that its affinity names, and why it is not scheduled") {
+TEST_CASE("W5: an unbound pod is read with the node of its affinity, and the reason why it is not scheduled") {
   const auto read = [](std::string_view fields) {
     return *ParseObject<Pod>(fmt::format(
         R"({{"kind":"Pod","metadata":{{"name":"p"}},"spec":{{{}"affinity":{{"nodeAffinity":{{
@@ -183,7 +183,7 @@ TEST_CASE("a disruption budget is read") {
                                        .desired_healthy = 3});
 }
 
-TEST_CASE("what is missing or null is the default, what is unknown is tolerated") {
+TEST_CASE("missing or null members get the default, and unknown ones are tolerated") {
   CHECK(*ParseObject<Node>(R"({"kind":"Node"})") == Node{});
   CHECK(*ParseObject<Pod>(R"({"kind":"Pod","metadata":null,"spec":null,"status":null})") == Pod{});
   const Pod odd = *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"name":"p","labels":null,"deletionTimestamp":null},
@@ -194,7 +194,7 @@ TEST_CASE("what is missing or null is the default, what is unknown is tolerated"
   CHECK(ParseList<Pod>(R"({"kind":"PodList","metadata":{"continue":"abc"}})")->continue_token == "abc");
 }
 
-TEST_CASE("a daemon set is OnDelete only if it says so") {
+TEST_CASE("a daemon set is OnDelete only if it is configured so") {
   using Row = std::pair<std::string, bool>;
   const auto [strategy, expected] = GENERATE(values<Row>({{R"({"type":"OnDelete"})", true},
                                                           {R"({"type":"RollingUpdate"})", false},
@@ -206,7 +206,7 @@ TEST_CASE("a daemon set is OnDelete only if it says so") {
         expected);
 }
 
-TEST_CASE("a node is ready unless its condition says otherwise") {
+TEST_CASE("a node is ready unless its condition is not") {
   using Row = std::pair<std::string, bool>;
   const auto [conditions, expected] = GENERATE(values<Row>({
       {"null", true},
@@ -221,7 +221,7 @@ TEST_CASE("a node is ready unless its condition says otherwise") {
   CHECK(ParseObject<Node>(R"({"kind":"Node","status":{"conditions":)" + conditions + "}}")->ready == expected);
 }
 
-TEST_CASE("a selector object means what S12 says") {
+TEST_CASE("a selector object is interpreted as S12 requires") {
   struct Row {
     std::string name;
     std::string selector;
@@ -248,7 +248,7 @@ TEST_CASE("a selector object means what S12 says") {
   CHECK(budget->selector == row.expected);
 }
 
-TEST_CASE("of equal keys the last counts, as in Go") {
+TEST_CASE("the last of equal keys counts, as in Go") {
   const auto node = ParseObject<Node>(
       R"({"kind":"Pod","metadata":{"name":"first"},"kind":"Node","metadata":{"name":"last","labels":{"a":"1","a":"2"}}})");
   REQUIRE(node.ok());
@@ -256,7 +256,7 @@ TEST_CASE("of equal keys the last counts, as in Go") {
   CHECK(node->labels == StringMap{{"a", "2"}});
 }
 
-TEST_CASE("a wrong type is an error that says where") {
+TEST_CASE("a wrong type is an error with its path") {
   struct Row {
     std::string items;
     std::string error;
@@ -295,7 +295,7 @@ ListPage<T> MarkedList(const std::string& kind, const std::string& items) {
   return *std::move(page);
 }
 
-TEST_CASE("an object that cannot be read is marked and has no more than its identity, and the others are whole") {
+TEST_CASE("an object that cannot be read is marked and has only its identity, and the others are complete") {
   const ListPage<Node> page =
       MarkedList<Node>("Node", R"({"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"unschedulable":true}},
                  {"metadata":{"name":"b","uid":"u","resourceVersion":"7","labels":{"x":"y"},"annotations":{"k":"v"}},
@@ -311,7 +311,7 @@ TEST_CASE("an object that cannot be read is marked and has no more than its iden
   CHECK(page.items[2] == Node{.name = "c"});
 }
 
-TEST_CASE("of an object that cannot be read, a part that says which it is may be what is wrong") {
+TEST_CASE("the unreadable part of an object may be part of its identity") {
   const auto [metadata, expected] = GENERATE(values<std::pair<std::string, Node>>({
       {R"("uid":1,"resourceVersion":"7","labels":{"x":"y"})",
        {.resource_version = "7",
@@ -362,7 +362,7 @@ TEST_CASE("every kind of the seam is marked") {
                                               .unreadable = "spec.requestorID: expected a string, got a number"});
 }
 
-TEST_CASE("nobody could say of what it is told that an object without a readable name cannot be read") {
+TEST_CASE("an object without a readable name fails the list, because the error could not name the object") {
   const auto [item, error] = GENERATE(values<std::pair<std::string, std::string>>({
       {R"({"metadata":{"name":1}})", "items[0].metadata.name: expected a string, got a number"},
       {R"({"metadata":{"uid":1}})", "items[0].metadata.name: expected a name, got nothing"},
@@ -379,7 +379,7 @@ TEST_CASE("a Lease that cannot be read fails the list in any case") {
           .ok());
 }
 
-TEST_CASE("another kind of document is not taken for an empty object") {
+TEST_CASE("a document of another kind is not treated as an empty object") {
   CHECK(ErrorOf(ParseObject<Node>("{}").status()) == "kind: expected \"Node\", got nothing");
   CHECK(ErrorOf(ParseObject<Node>(R"({"kind":"Status","status":"Failure"})").status()) ==
         "kind: expected \"Node\", got \"Status\"");
@@ -389,7 +389,7 @@ TEST_CASE("another kind of document is not taken for an empty object") {
   CHECK(ErrorOf(ParseList<Node>("null").status()) == "expected an object");
 }
 
-TEST_CASE("a malformed document is an error that says at which byte") {
+TEST_CASE("a malformed document is an error with the byte position") {
   struct Row {
     std::string name;
     std::string json;
@@ -430,7 +430,7 @@ TEST_CASE("a malformed document is an error that says at which byte") {
   CHECK_FALSE(ParseApiStatus(row.json).has_value());
 }
 
-TEST_CASE("a raw control character is an error wherever it stands in a string") {
+TEST_CASE("a raw control character is an error at any position in a string") {
   const std::string before = R"({"kind":"Node","metadata":{"name":"n","labels":{"a":")";
   for (char control = 0; control < 0x20; ++control) {
     for (std::size_t place = 0; place < 40; ++place) {
@@ -443,7 +443,7 @@ TEST_CASE("a raw control character is an error wherever it stands in a string") 
   }
 }
 
-TEST_CASE("what nobody reads is checked all the same, and not kept") {
+TEST_CASE("members that are not read are still checked, and not kept") {
   for (const auto& [unread, error] : std::vector<std::pair<std::string, std::string>>{
            {R"("env")", ""},
            {R"([{"name":"nodeName","x":[[],{},{"name":{}}]},1,null,true,-7,1.5])", ""},
@@ -468,21 +468,21 @@ TEST_CASE("what nobody reads is checked all the same, and not kept") {
   }
 }
 
-TEST_CASE("a label may be called as a member that nobody reads") {
+TEST_CASE("a label may have the name of a member that is not read") {
   const auto pod = ParseObject<Pod>(
       R"({"kind":"Pod","metadata":{"name":"a","labels":{"env":"prod","managedFields":"x"},"managedFields":[{"labels":{}}]}})");
   REQUIRE(pod.ok());
   CHECK(pod->labels == StringMap{{"env", "prod"}, {"managedFields", "x"}});
 }
 
-TEST_CASE("64 levels are fine, and so are huge numbers that nobody asked for") {
+TEST_CASE("64 levels are accepted, and so are huge numbers in members that are not read") {
   const std::string opened(63, '['), closed(63, ']');
   CHECK(ParseObject<Node>(R"({"kind":"Node","x":)" + opened + closed + "}").ok());
   CHECK_FALSE(ParseObject<Node>(R"({"kind":"Node","x":[)" + opened + closed + "]}").ok());
   CHECK(ParseObject<Node>(R"({"kind":"Node","x":[1e308,-1e308,1e-999999999999,)" + std::string(300, '9') + "]}").ok());
 }
 
-TEST_CASE("every prefix of a document is an error, and none a crash") {
+TEST_CASE("every prefix of a document is an error, and none crashes the parser") {
   const std::string_view whole = fixtures::kPod;
   for (std::size_t length = 0; length < whole.size(); ++length) {
     REQUIRE_FALSE(ParseObject<Pod>(std::string(whole.substr(0, length))).ok());
@@ -519,7 +519,7 @@ TEST_CASE("a Status is read with its details") {
 }
 
 // api-A1.
-TEST_CASE("a Status is read as far as it goes") {
+TEST_CASE("a Status is read as far as it is valid") {
   CHECK_FALSE(ParseApiStatus("Too many requests, please try again later.").has_value());
   CHECK_FALSE(ParseApiStatus(R"({"kind":"Pod"})").has_value());
   CHECK_FALSE(ParseApiStatus("[]").has_value());
@@ -528,9 +528,7 @@ TEST_CASE("a Status is read as far as it goes") {
   CHECK(*status == ApiStatus{.message = "m"});
 }
 
-TEST_CASE(
-    "W9: which nodes a DaemonSet wants follows from its node selector and its required affinity, as far as labels "
-    "tell") {
+TEST_CASE("W9: node selector and required affinity of a DaemonSet determine its target nodes, as far as labels show") {
   const auto wants = [](const std::string& pod_spec, const StringMap& labels) {
     const auto set = ParseObject<DaemonSet>(R"({"kind":"DaemonSet","spec":{"template":{"spec":{)" + pod_spec + "}}}}");
     REQUIRE(set.ok());

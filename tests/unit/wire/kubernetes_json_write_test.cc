@@ -15,7 +15,7 @@ const PodRef kWeb{"shop", "web-1", "u-1"};
 
 bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-TEST_CASE("a node patch carries uid and version, and null for what is removed") {
+TEST_CASE("a node patch has uid and version, and null for removed members") {
   CHECK(FormatNodePatch({.name = "gpu-7",
                          .uid = "u-7",
                          .resource_version = "42",
@@ -27,14 +27,14 @@ TEST_CASE("a node patch carries uid and version, and null for what is removed") 
                                                     R"("spec":{"unschedulable":true}})");
 }
 
-TEST_CASE("uncordon is null, as drain-D54 has it, and nothing is written that does not change") {
+TEST_CASE("uncordon is null, as in drain-D54, and unchanged members are not written") {
   CHECK(FormatNodePatch({.name = "n", .uid = "u", .resource_version = "1", .unschedulable = false}) ==
         R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":{"unschedulable":null}})");
   CHECK(FormatNodePatch({.name = "n", .uid = "u", .resource_version = "1"}) ==
         R"({"metadata":{"uid":"u","resourceVersion":"1"}})");
 }
 
-TEST_CASE("B-13: a node patch writes taints as a whole, and null for none") {
+TEST_CASE("B-13: a node patch writes all taints, and null for none") {
   CHECK(FormatNodePatch(
             {.name = "n",
              .uid = "u",
@@ -116,7 +116,7 @@ TEST_CASE("an event's name is the object's, a dot, the time in hex and a hash, e
   CHECK(NameOf(other) != name);
 }
 
-TEST_CASE("api-A48: an event of a series has the name of the first one") {
+TEST_CASE("api-A48: an event of a series has the name of the first event") {
   const RecordEventParams first = NodeEvent();
   RecordEventParams last = first;
   last.message = "something else";
@@ -142,7 +142,7 @@ TEST_CASE("W31: the names of Events on one object sort by time, to the nanosecon
 }
 
 // api-A53.
-TEST_CASE("an event's name and message keep to the limits of the API") {
+TEST_CASE("an event's name and message stay within the limits of the API") {
   RecordEventParams params = NodeEvent();
   params.node_name = std::string(235, 'n') + "." + std::string(17, 'm');
   CHECK(NameOf(params).size() == 253);
@@ -156,7 +156,7 @@ TEST_CASE("an event's name and message keep to the limits of the API") {
   CHECK(Contains(FormatEvent(params, "c"), R"("firstTimestamp":null,"lastTimestamp":null)"));
 }
 
-TEST_CASE("what is written is valid UTF-8 and has no raw control characters") {
+TEST_CASE("output is valid UTF-8 and has no raw control characters") {
   const std::string patch = FormatNodePatch(
       {.name = "n", .uid = "u", .resource_version = "1", .annotations = {{"k", "a\xFF\xC3(\xED\xA0\x80\x01z"}}});
   const std::string replaced = "\xEF\xBF\xBD";
@@ -164,7 +164,7 @@ TEST_CASE("what is written is valid UTF-8 and has no raw control characters") {
 }
 
 // The text is longer than the block that is checked at once, and has the character at each place in turn.
-TEST_CASE("a control character is escaped wherever it stands, and read again") {
+TEST_CASE("a control character is escaped at any position, and read again") {
   for (char control = 0; control < 0x20; ++control) {
     for (std::size_t place = 0; place < 40; ++place) {
       Node node{.name = "n", .annotations = {{"notes", std::string(40, 'x')}}};

@@ -40,7 +40,7 @@ TEST_CASE("a lease is read with its microseconds") {
   CHECK(*lease == kHeld);
 }
 
-TEST_CASE("a lease keeps its annotations, and has none if it had none") {
+TEST_CASE("a lease keeps its annotations, or their absence") {
   Lease lease = kHeld;
   CHECK(FormatObject(lease).find("annotations") == std::string::npos);
   lease.annotations = {{"nvidia.com/gpu-driver-upgrade.policy", R"({"":{"autoUpgrade":true}})"}, {"a", "ü"}};
@@ -49,7 +49,7 @@ TEST_CASE("a lease keeps its annotations, and has none if it had none") {
   CHECK(*again == lease);
 }
 
-TEST_CASE("what a lease lacks is nobody's, and zero") {
+TEST_CASE("members that a lease lacks are empty or zero") {
   const std::string spec = GENERATE(as<std::string>(), "null", "{}",
                                     R"({"holderIdentity":null,"leaseDurationSeconds":null,"acquireTime":null,)"
                                     R"("renewTime":null,"leaseTransitions":null})");
@@ -58,7 +58,7 @@ TEST_CASE("what a lease lacks is nobody's, and zero") {
   CHECK(*lease == Lease{.name = "l"});
 }
 
-TEST_CASE("a lease of wrong types is an error that says where") {
+TEST_CASE("a lease with wrong types is an error with its path") {
   using Row = std::pair<std::string, std::string>;
   const auto [spec, error] = GENERATE(values<Row>({
       {R"({"holderIdentity":1})", "spec.holderIdentity: expected a string, got a number"},
@@ -71,7 +71,7 @@ TEST_CASE("a lease of wrong types is an error that says where") {
   CHECK(std::string(lease.status().message()) == error);
 }
 
-TEST_CASE("a lease is written with six digits, and read again it is the same") {
+TEST_CASE("a lease is written with six digits, and is the same when it is read again") {
   CHECK(FormatObject(kHeld) ==
         R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease",)"
         R"("metadata":{"name":"gpu-operator","namespace":"gpu","uid":"u-l","resourceVersion":"31"},)"

@@ -57,7 +57,7 @@ TEST_CASE("A request counts by verb, resource and status, and passes unchanged")
   CHECK(metered.meter->Snapshot().seconds.at("create").Count() == 1);
 }
 
-TEST_CASE("Whatever a server says and whoever asks, labels are of closed sets") {
+TEST_CASE("Labels have values from closed sets, whatever the server and the client send") {
   struct Row {
     absl::StatusOr<HttpResponse> answer;
     const char* path;
@@ -91,7 +91,7 @@ TEST_CASE("Answers are timed, and watches are counted when they open and not tim
   CHECK(slow->meter->Snapshot().seconds.at("list").sum == 0.3);
 }
 
-TEST_CASE("A watch that never opens counts by what it was answered") {
+TEST_CASE("A watch that never opens counts with the status of its answer") {
   Metered metered;
   metered.script->Answer(410, "");
   Nobody sink;

@@ -49,7 +49,7 @@ TEST_CASE("A mixed list is sorted by kind, each kind in the order of the documen
   CHECK(objects->node_maintenances[0] == *ParseObject<NodeMaintenance>(fixtures::kNodeMaintenance));
 }
 
-TEST_CASE("Items of other kinds and of other groups are ignored, whatever is in them") {
+TEST_CASE("Items of other kinds and of other groups are ignored, whatever they contain") {
   const absl::StatusOr<ClusterObjects> objects = ParseMixedList(ListOf(
       R"({"apiVersion":"maintenance.nvidia.com/v1alpha1","kind":"MaintenanceOperatorConfig","metadata":7},
          {"apiVersion":"maintenance.example.com/v1","kind":"NodeMaintenance","metadata":7},
@@ -62,7 +62,7 @@ TEST_CASE("Items of other kinds and of other groups are ignored, whatever is in 
   CHECK(objects->pod_disruption_budgets.size() == 1);
 }
 
-TEST_CASE("A list with nothing in it is a cluster with nothing in it") {
+TEST_CASE("An empty list is an empty cluster") {
   for (const char* json : {R"({"kind":"List","items":[]})", R"({"kind":"List","items":null})", R"({"kind":"List"})"}) {
     const absl::StatusOr<ClusterObjects> objects = ParseMixedList(json);
     REQUIRE(objects.ok());
@@ -70,7 +70,7 @@ TEST_CASE("A list with nothing in it is a cluster with nothing in it") {
   }
 }
 
-TEST_CASE("What is wrong in a mixed list is told with its path") {
+TEST_CASE("Errors in a mixed list have their path") {
   CHECK(ErrorOf(R"({"items":[]})") == R"(kind: expected "List", got nothing)");
   CHECK(ErrorOf(R"({"kind":"NodeList","items":[]})") == R"(kind: expected "List", got "NodeList")");
   CHECK(ErrorOf(R"([])") == "expected an object");
@@ -85,7 +85,7 @@ TEST_CASE("What is wrong in a mixed list is told with its path") {
   CHECK(ErrorOf(R"({"kind":"List","items":[)").starts_with("malformed JSON at byte 24: "));
 }
 
-TEST_CASE("One object that cannot be read is marked where that is asked for") {
+TEST_CASE("One object that cannot be read is marked if requested") {
   const auto objects = ParseMixedList(
       ListOf(R"({"kind":"Node","metadata":{"name":"n"},"spec":7},{"kind":"Node","metadata":{"name":"m"}})"),
       OnUnreadable::kMark);

@@ -25,7 +25,7 @@ std::string ErrorOf(const std::string& members) {
 const NodeMaintenance kSmall{
     .ns = "default", .name = "nvidia-operator-gpu-7", .requestor_id = "nvidia.gpu.operator", .node_name = "gpu-7"};
 
-TEST_CASE("a node maintenance is read with what an upgrade decides by") {
+TEST_CASE("a node maintenance is read with all fields that an upgrade needs") {
   const absl::StatusOr<NodeMaintenance> maintenance = ParseObject<NodeMaintenance>(fixtures::kNodeMaintenance);
   REQUIRE(maintenance.ok());
   CHECK(*maintenance ==
@@ -58,7 +58,7 @@ TEST_CASE("a node maintenance is read with what an upgrade decides by") {
                             .last_transition_time = At(2, 15, 5)}}});
 }
 
-TEST_CASE("what a node maintenance lacks is the default of the server's schema") {
+TEST_CASE("members that a node maintenance lacks have the default of the server's schema") {
   CHECK(*ParseObject<NodeMaintenance>(R"({"kind":"NodeMaintenance"})") == NodeMaintenance{});
   const auto sparse = ParseObject<NodeMaintenance>(
       R"({"kind":"NodeMaintenance","metadata":null,"status":null,"new":1,
@@ -80,7 +80,7 @@ TEST_CASE("lists of node maintenances are read") {
   CHECK(page->continue_token == "c");
 }
 
-TEST_CASE("what is wrong in a node maintenance is told with its path") {
+TEST_CASE("errors in a node maintenance have their path") {
   using Row = std::pair<std::string, std::string>;
   const auto [members, error] = GENERATE(values<Row>({
       {R"("spec":[])", "spec: expected an object, got an array"},
@@ -107,7 +107,7 @@ TEST_CASE("what is wrong in a node maintenance is told with its path") {
   CHECK(ErrorOf(members) == error);
 }
 
-TEST_CASE("every prefix of a node maintenance is an error, and none a crash") {
+TEST_CASE("every prefix of a node maintenance is an error, and none crashes the parser") {
   const std::string_view whole = fixtures::kNodeMaintenance;
   for (std::size_t length = 0; length < whole.size(); ++length) {
     REQUIRE_FALSE(ParseObject<NodeMaintenance>(whole.substr(0, length)).ok());
@@ -151,7 +151,7 @@ TEST_CASE("timeouts are whole seconds within the schema's bounds") {
         std::string::npos);
 }
 
-TEST_CASE("patches of a node maintenance carry uid and version, and replace their list") {
+TEST_CASE("patches of a node maintenance have uid and version, and replace their list") {
   PatchNodeMaintenanceParams patch{.ns = "default", .name = "n", .uid = "u", .resource_version = "7"};
   patch.additional_requestors = std::vector<std::string>{"a", "b"};
   CHECK(FormatNodeMaintenancePatch(patch) ==
@@ -174,7 +174,7 @@ TEST_CASE("patches of a node maintenance carry uid and version, and replace thei
         R"("reason":"","message":""}]}})");
 }
 
-TEST_CASE("a deletion of a node maintenance carries its UID") {
+TEST_CASE("a deletion of a node maintenance has its UID") {
   CHECK(FormatDeleteOptions(DeleteNodeMaintenanceParams{.ns = "default", .name = "n", .uid = "u"}) ==
         R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"}})");
 }
@@ -188,7 +188,7 @@ TEST_CASE("a node maintenance that is written and read again is the same") {
   CHECK(*ParseList<NodeMaintenance>(FormatList(page)) == page);
 }
 
-TEST_CASE("the data of a controller revision is kept as compact JSON, whatever it is") {
+TEST_CASE("the data of a controller revision is kept as compact JSON, whatever it contains") {
   using Row = std::pair<std::string, std::string>;
   const auto [data, expected] = GENERATE(values<Row>({
       {"null", ""},
@@ -205,14 +205,14 @@ TEST_CASE("the data of a controller revision is kept as compact JSON, whatever i
   CHECK(*ParseObject<ControllerRevision>(FormatObject(*revision)) == *revision);
 }
 
-TEST_CASE("data that is no JSON does not spoil what is written") {
+TEST_CASE("data that is not JSON does not corrupt the output") {
   const ControllerRevision revision{.ns = "gpu", .name = "r", .revision = 1, .data = "{\"a\":"};
   const auto read = ParseObject<ControllerRevision>(FormatObject(revision));
   REQUIRE(read.ok());
   CHECK(read->data.empty());
 }
 
-TEST_CASE("data that is nested too deep fails the document as anything else does") {
+TEST_CASE("data that is nested too deeply fails the document like any other member") {
   std::string data;
   for (int i = 0; i < 200; ++i) data += R"({"a":)";
   data += "1" + std::string(200, '}');

@@ -54,7 +54,7 @@ struct Seen final : WatchSink<ApiObject> {
   Lines lines;
 };
 
-TEST_CASE("an object of any kind is its names and its text") {
+TEST_CASE("an object of any kind has its names and its text") {
   World world;
   world.transport->Answer(200, Policy("cluster-policy", "7"));
   const absl::StatusOr<ApiObject> object = world.objects.Get(world.context, kPolicies, {.name = "cluster-policy"});
@@ -65,7 +65,7 @@ TEST_CASE("an object of any kind is its names and its text") {
   CHECK(world.transport->lines == Lines{"GET /apis/nvidia.com/v1/clusterpolicies/cluster-policy"});
 }
 
-TEST_CASE("lists go page by page, in a namespace or in all, by labels") {
+TEST_CASE("lists are read page by page, in one namespace or in all, by labels") {
   World world;
   world.transport->Answer(200, Page(Policy("a", "1"), "more"));
   world.transport->Answer(200, Page(Policy("b", "2")));
@@ -82,7 +82,7 @@ TEST_CASE("lists go page by page, in a namespace or in all, by labels") {
               "GET /apis/image.openshift.io/v1/namespaces/openshift/imagestreams?limit=500"});
 }
 
-TEST_CASE("api-A12, api-A16: a watch lists, then tells what changes, and says when it must begin anew") {
+TEST_CASE("api-A12, api-A16: a watch lists, then reports changes, and reports when it must start again") {
   World world;
   world.transport->Answer(200, Page(Policy("a", "1")));
   world.transport->AnswerLines(
@@ -114,7 +114,7 @@ TEST_CASE("S14: one object is watched by its name, in its namespace") {
   CHECK(absl::IsInvalidArgument(world.objects.WatchOne(world.context, kStreams, {.name = "a"}, {}, seen)));
 }
 
-TEST_CASE("writes: a new object, a merge patch of it or of its status, a delete with options") {
+TEST_CASE("writes create an object, patch it or its status with a merge patch, and delete it with options") {
   World world;
   world.transport->Answer(201, Policy("p", "1"));
   CHECK(world.objects.Create(world.context, kPolicies, {.name = "p"}, Policy("p", "")).ok());
@@ -130,7 +130,7 @@ TEST_CASE("writes: a new object, a merge patch of it or of its status, a delete 
   CHECK(world.transport->requests[2].body == R"({"propagationPolicy":"Orphan"})");
 }
 
-TEST_CASE("numbers stay what they are") {
+TEST_CASE("numbers are not changed") {
   World world;
   const std::string json =
       R"({"kind":"X","metadata":{"name":"x"},"spec":{"a":0.1,"b":123456789012345678,"c":1.7976931348623157e308}})";
@@ -138,7 +138,7 @@ TEST_CASE("numbers stay what they are") {
   CHECK(world.objects.Get(world.context, kPolicies, {.name = "x"})->json == json);
 }
 
-TEST_CASE("a watch of nothing sees nothing, without a request") {
+TEST_CASE("a watch with the selector of nothing is empty, without a request") {
   World world;
   Seen seen;
   CHECK(world.objects.Watch(world.context, kPolicies, {.label_selector = LabelSelector::Nothing()}, seen).ok());
@@ -146,7 +146,7 @@ TEST_CASE("a watch of nothing sees nothing, without a request") {
   CHECK(world.transport->lines.empty());
 }
 
-TEST_CASE("a log is text") {
+TEST_CASE("a log is returned as text") {
   World world;
   world.transport->Answer(200, "line 1\nline 2\n");
   CHECK(*world.objects.GetText(world.context, kPods, {"drivers", "p"}, "log", {{"tailLines", "100"}}) ==
@@ -154,13 +154,13 @@ TEST_CASE("a log is text") {
   CHECK(world.transport->lines == Lines{"GET /api/v1/namespaces/drivers/pods/p/log?tailLines=100"});
 }
 
-TEST_CASE("the page of an error is not taken for the text") {
+TEST_CASE("the page of an error is not returned as the text") {
   World world;
   world.transport->Answer(404, StatusBody(404, "NotFound", "pods \"p\" not found"));
   CHECK(absl::IsNotFound(world.objects.GetText(world.context, kPods, {"drivers", "p"}, "log").status()));
 }
 
-TEST_CASE("errors say what was attempted on what, and what the server said") {
+TEST_CASE("errors name the attempt, its object, and the server's message") {
   World world;
   world.transport->Answer(403, StatusBody(403, "Forbidden", "clusterpolicies.nvidia.com is forbidden: no"));
   CHECK(world.objects.Get(world.context, kPolicies, {.name = "p"}).status() ==
@@ -182,7 +182,7 @@ TEST_CASE("errors say what was attempted on what, and what the server said") {
   CHECK(absl::IsUnavailable(world.objects.Get(world.context, kPolicies, {.name = "p"}).status()));
 }
 
-TEST_CASE("S11: what cannot be part of a path is refused before anything is sent") {
+TEST_CASE("S11: a name that cannot be part of a path is refused before anything is sent") {
   World world;
   const auto refused = [&](const ObjectKind& kind, const ObjectName& name, const std::string& subresource = "") {
     const absl::Status status = world.objects.MergePatch(world.context, kind, name, "{}", subresource).status();

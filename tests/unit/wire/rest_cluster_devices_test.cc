@@ -123,7 +123,7 @@ TEST_CASE("refusals of writes of rules have the codes of the seam") {
         "delete device taint rule gpu-7: 403 Forbidden: no");
 }
 
-TEST_CASE("a rule that is gone, or another one of its name, counts as deleted") {
+TEST_CASE("a rule that no longer exists, or was replaced, counts as deleted") {
   World world;
   const auto [code, body] = GENERATE(values<std::pair<int, std::string>>({
       {404, StatusBody(404, "NotFound", "not found")},

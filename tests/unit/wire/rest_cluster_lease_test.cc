@@ -101,7 +101,7 @@ TEST_CASE("a lease is replaced, and a config map patched, at its version") {
         R"({"metadata":{"uid":"u-c","resourceVersion":"8"},"data":{"key":"va\"lue","old":null}})");
 }
 
-TEST_CASE("a name that is taken is AlreadyExists") {
+TEST_CASE("a name in use is AlreadyExists") {
   World world;
   const bool lease = GENERATE(true, false);
   world.transport->Answer(409, GENERATE(as<std::string>(), "", StatusBody(409, "AlreadyExists", "exists")));
@@ -111,7 +111,7 @@ TEST_CASE("a name that is taken is AlreadyExists") {
   CHECK(Text(status).starts_with(lease ? "create lease gpu/leader: 409 " : "create config map gpu/budget: 409 "));
 }
 
-TEST_CASE("api-A25: an object that has changed, is another or is gone is Aborted") {
+TEST_CASE("api-A25: an object that has changed, was replaced or no longer exists is Aborted") {
   World world;
   const bool lease = GENERATE(true, false);
   world.transport->Answer(409, GENERATE(as<std::string>(), "", StatusBody(409, "Conflict", "has been modified"),
@@ -124,7 +124,7 @@ TEST_CASE("api-A25: an object that has changed, is another or is gone is Aborted
   CHECK(Text(status).starts_with(lease ? "update lease gpu/leader: 409 " : "patch config map gpu/budget: 409 "));
 }
 
-TEST_CASE("an update that the schema refuses is InvalidArgument, one of nothing NotFound") {
+TEST_CASE("an update that the schema refuses is InvalidArgument, and an update of a missing object NotFound") {
   World world;
   const bool lease = GENERATE(true, false);
   world.transport->Answer(422, StatusBody(422, "Invalid", "must be greater than 0"));
@@ -133,7 +133,7 @@ TEST_CASE("an update that the schema refuses is InvalidArgument, one of nothing 
   CHECK(absl::IsNotFound(world.Update(lease)));
 }
 
-TEST_CASE("the answer to a write of a lease or config map must be one") {
+TEST_CASE("the answer to a write of a lease or config map must be such an object") {
   World world;
   const bool lease = GENERATE(true, false);
   for (int i = 0; i < 2; ++i) world.transport->Answer(200, R"({"kind":"Status","status":"Success"})");
@@ -141,7 +141,7 @@ TEST_CASE("the answer to a write of a lease or config map must be one") {
   CHECK(absl::IsUnavailable(world.Update(lease)));
 }
 
-TEST_CASE("what a write of a lease or config map needs is asked for before it is sent") {
+TEST_CASE("members that a write of a lease or config map needs are checked before it is sent") {
   World world;
   Lease no_uid = kLease, no_version = kLease, bad_name = kLease, no_namespace = kLease;
   no_uid.uid = "";

@@ -76,7 +76,7 @@ TEST_CASE("a request is posted to its namespace, and its answer is the object") 
   CHECK(world.transport->requests[0].body == FormatNodeMaintenance({.object = kRequest}));
 }
 
-TEST_CASE("a request whose name is taken is AlreadyExists") {
+TEST_CASE("a request whose name is in use is AlreadyExists") {
   World world;
   const std::string body = GENERATE(as<std::string>(), "", StatusBody(409, "AlreadyExists", "exists"));
   world.transport->Answer(409, body);
@@ -106,7 +106,7 @@ TEST_CASE("additional requestors are patched on the object, conditions on its st
   CHECK(world.transport->requests[1].body == FormatNodeMaintenancePatch(fail));
 }
 
-TEST_CASE("a patch of a node maintenance that has changed or is another is Aborted") {
+TEST_CASE("a patch of a node maintenance that has changed or was replaced is Aborted") {
   World world;
   const auto [code, body] = GENERATE(values<std::pair<int, std::string>>({
       {409, StatusBody(409, "Conflict", "the object has been modified")},
@@ -118,7 +118,7 @@ TEST_CASE("a patch of a node maintenance that has changed or is another is Abort
   CHECK(absl::IsAborted(world.cluster->PatchNodeMaintenance(world.context, kJoin).status()));
 }
 
-TEST_CASE("a patch that the schema refuses is InvalidArgument, one of nothing NotFound") {
+TEST_CASE("a patch that the schema refuses is InvalidArgument, and a patch of a missing object NotFound") {
   World world;
   world.transport->Answer(
       422, StatusBody(422, "Invalid", "duplicate", R"("causes":[{"field":"spec.additionalRequestors[1]"}])"));
@@ -127,7 +127,7 @@ TEST_CASE("a patch that the schema refuses is InvalidArgument, one of nothing No
   CHECK(absl::IsNotFound(world.cluster->PatchNodeMaintenance(world.context, kJoin).status()));
 }
 
-TEST_CASE("a node maintenance is deleted by name and UID, and gone is fine") {
+TEST_CASE("a node maintenance is deleted by name and UID, and a missing one is accepted") {
   World world;
   const auto [code, body] = GENERATE(values<std::pair<int, std::string>>({
       {200, fixtures::kNodeMaintenance},
@@ -141,7 +141,7 @@ TEST_CASE("a node maintenance is deleted by name and UID, and gone is fine") {
   CHECK(world.transport->requests[0].body == FormatDeleteOptions(kDelete));
 }
 
-TEST_CASE("a deletion of a node maintenance that failed says why") {
+TEST_CASE("a deletion of a node maintenance that failed returns the reason") {
   World world;
   world.transport->Answer(409, StatusBody(409, "Conflict", "modified"));
   CHECK(absl::IsAborted(world.cluster->DeleteNodeMaintenance(world.context, kDelete)));
@@ -150,7 +150,7 @@ TEST_CASE("a deletion of a node maintenance that failed says why") {
         "delete node maintenance default/nvidia-operator-gpu-7: 403 Forbidden: no");
 }
 
-TEST_CASE("the answer to a write of a node maintenance must be one") {
+TEST_CASE("the answer to a write of a node maintenance must be such an object") {
   World world;
   const std::string body = GENERATE(as<std::string>(), "", R"({"kind":"Node"})");
   for (int i = 0; i < 2; ++i) world.transport->Answer(200, body);
@@ -158,7 +158,7 @@ TEST_CASE("the answer to a write of a node maintenance must be one") {
   CHECK(absl::IsUnavailable(world.cluster->PatchNodeMaintenance(world.context, kJoin).status()));
 }
 
-TEST_CASE("what a write of a node maintenance needs is asked for before it is sent") {
+TEST_CASE("members that a write of a node maintenance needs are checked before it is sent") {
   World world;
   PatchNodeMaintenanceParams both = kJoin, no_uid = kJoin, no_version = kJoin, bad_name = kJoin;
   both.conditions = std::vector<Condition>();

@@ -87,7 +87,7 @@ TEST_CASE("reads are sent to the right place") {
   for (const HttpRequest& request : world.transport->requests) CHECK(request.body.empty());
 }
 
-TEST_CASE("field values are escaped, and a selector of nothing asks nobody") {
+TEST_CASE("field values are escaped, and a selector of nothing returns an empty list without a request") {
   World world;
   world.transport->Answer(200, PageOf<Pod>({}));
   CHECK(world.cluster->ListPods(world.context, {.node_name = "a,b=c\\d"}).ok());
@@ -97,7 +97,7 @@ TEST_CASE("field values are escaped, and a selector of nothing asks nobody") {
   CHECK(world.transport->lines.size() == 1);
 }
 
-TEST_CASE("a list goes on as long as there is a continue token, empty pages included") {
+TEST_CASE("a list continues as long as there is a continue token, even after empty pages") {
   World world;
   world.cluster = MakeRestCluster(world.transport, {.page_size = 2});
   world.transport->Answer(200, PageOf<Node>({{.name = "a"}, {.name = "b"}}, "t/1="));
@@ -111,7 +111,7 @@ TEST_CASE("a list goes on as long as there is a continue token, empty pages incl
                                         "GET /api/v1/nodes?labelSelector=x&limit=2&continue=t2"});
 }
 
-TEST_CASE("a page size of zero asks for everything at once") {
+TEST_CASE("a page size of zero requests everything at once") {
   World world;
   world.cluster = MakeRestCluster(world.transport, {.page_size = 0});
   world.transport->Answer(200, PageOf<Node>({}));
@@ -119,7 +119,7 @@ TEST_CASE("a page size of zero asks for everything at once") {
   CHECK(world.transport->lines == Lines{"GET /api/v1/nodes"});
 }
 
-TEST_CASE("a list whose snapshot has expired begins anew, once") {
+TEST_CASE("a list whose snapshot has expired starts again, once") {
   World world;
   const std::string expired = StatusBody(410, "Expired", "The provided continue parameter is too old.");
   world.transport->Answer(200, PageOf<Node>({{.name = "old"}}, "t1"));
@@ -178,7 +178,7 @@ TEST_CASE("a patch is one merge patch, and its answer the node") {
   CHECK(world.transport->requests[0].body == FormatNodePatch(kPatch));
 }
 
-TEST_CASE("a patch of a node that has changed or is another is Aborted") {
+TEST_CASE("a patch of a node that has changed or was replaced is Aborted") {
   World world;
   const auto [code, body] = GENERATE(values<std::pair<int, std::string>>({
       {409, StatusBody(409, "Conflict", "the object has been modified")},
@@ -203,7 +203,7 @@ TEST_CASE("a write whose answer is not understood may have been applied") {
 }
 
 // api-A2.
-TEST_CASE("an HTTP failure has the seam's code and says what was attempted") {
+TEST_CASE("an HTTP failure has the seam's code and names the attempt") {
   struct Row {
     int http;
     std::string body;
@@ -309,7 +309,7 @@ constexpr std::pair kGone(Refusal::kNone, true);
 constexpr std::pair<Refusal, bool> RefusedBy(Refusal refusal) { return {refusal, false}; }
 
 // drain-D28.
-TEST_CASE("the answer to an eviction is one of those of E26") {
+TEST_CASE("the answer to an eviction is one of the answers in E26") {
   struct Row {
     std::string name;
     int http;
@@ -363,7 +363,7 @@ TEST_CASE("the answer to an eviction is one of those of E26") {
   CHECK(answer->message.empty() == (row.meaning == kAccepted));
 }
 
-TEST_CASE("a refusal says which budget stands where, and the header counts too") {
+TEST_CASE("a refusal names its budget in the message, and the Retry-After header is used too") {
   World world;
   world.transport->Answer(HttpResponse{
       .status = 429, .headers = {{"Retry-After", "7"}}, .body = RefusalBody(429, "The disruption budget web needs 4")});
@@ -396,7 +396,7 @@ TEST_CASE("an eviction that failed otherwise is a Status") {
   CHECK(Text(status).starts_with("evict pod shop/web-1: " + std::to_string(row.http) + " "));
 }
 
-TEST_CASE("a pod is deleted by name and UID, and gone is fine") {
+TEST_CASE("a pod is deleted by name and UID, and a missing one is accepted") {
   World world;
   const auto [code, body] = GENERATE(values<std::pair<int, std::string>>({
       {200, fixtures::kPod},
@@ -411,7 +411,7 @@ TEST_CASE("a pod is deleted by name and UID, and gone is fine") {
   CHECK(world.transport->requests[0].body == FormatDeleteOptions({.pod = kWeb}));
 }
 
-TEST_CASE("a deletion that failed says why") {
+TEST_CASE("a deletion that failed returns the reason") {
   World world;
   world.transport->Answer(409, StatusBody(409, "Conflict", "modified"));
   CHECK(absl::IsAborted(world.cluster->DeletePod(world.context, {.pod = kWeb})));
@@ -419,7 +419,7 @@ TEST_CASE("a deletion that failed says why") {
   CHECK(Text(world.cluster->DeletePod(world.context, {.pod = kWeb})) == "delete pod shop/web-1: 403 Forbidden: no");
 }
 
-TEST_CASE("an event goes to its object's namespace, and an event that exists is this one") {
+TEST_CASE("an event is created in its object's namespace, and an existing event counts as created") {
   World world;
   RecordEventParams params{.node_name = "gpu-7", .node_uid = "u-7", .reason = "Drained", .message = "all gone"};
   world.transport->Answer(201, "{}");
@@ -437,7 +437,7 @@ TEST_CASE("an event goes to its object's namespace, and an event that exists is 
   CHECK(world.transport->lines == Lines{"POST /api/v1/namespaces/default/events", in_shop, in_shop, in_shop});
 }
 
-TEST_CASE("api-A48: an event of a series is patched, and written anew if it is gone") {
+TEST_CASE("api-A48: an event of a series is patched, and created again if it no longer exists") {
   World world;
   const absl::Time first = absl::FromUnixSeconds(1767323045);
   const RecordEventParams once{.node_name = "gpu-7", .reason = "Blocked", .message = "by web", .time = first};

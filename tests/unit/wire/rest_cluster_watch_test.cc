@@ -71,7 +71,7 @@ constexpr char kRest[] = "&allowWatchBookmarks=true&timeoutSeconds=300";
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-TEST_CASE("a watch begins with the list and goes on where that was read") {
+TEST_CASE("a watch starts with the list and continues from the version of the list") {
   World world;
   world.context.deadline = absl::FromUnixSeconds(9);
   world.transport->Answer(200, PageOf({"a", "b"}, "7"));
@@ -96,7 +96,7 @@ TEST_CASE("api-A8: all pages are one list, at the version of the first") {
                                         "GET /api/v1/nodes?limit=500&continue=t2", std::string(kWatch) + "7" + kRest});
 }
 
-TEST_CASE("api-A9: a list that expires before the watch begins anew, once, and is given once") {
+TEST_CASE("api-A9: a list that expires before the watch starts again, once, and is delivered once") {
   World world;
   world.transport->Answer(200, PageOf({"old"}, "7", "t1"));
   world.transport->Answer(410, StatusBody(410, "Expired", "too old"));
@@ -107,7 +107,7 @@ TEST_CASE("api-A9: a list that expires before the watch begins anew, once, and i
     CHECK(world.nodes.notes == Lines{"list new @9"});
     CHECK(world.transport->lines.back() == std::string(kWatch) + "9" + kRest);
   }
-  SECTION("and may fail again, which is no reason to begin anew") {
+  SECTION("and may fail again, which is not a reason to start again") {
     world.transport->Answer(410, "");
     const absl::Status status = world.Watch();
     CHECK(absl::IsUnavailable(status));
@@ -127,7 +127,7 @@ TEST_CASE("without a list only the version is read") {
                                         "stream GET /api/v1/nodes?" + selector + "&watch=1&resourceVersion=7" + kRest});
 }
 
-TEST_CASE("api-A14: a watch that goes on asks for what came after, and for nothing else") {
+TEST_CASE("api-A14: a watch that continues requests only later changes") {
   World world;
   const bool list = GENERATE(true, false);
   world.transport->AnswerLines({Event("BOOKMARK", "", "99")});
@@ -168,7 +168,7 @@ TEST_CASE("each kind is watched in its place, in one namespace or in all") {
         "stream GET /apis/apps/v1/daemonsets?watch=1&resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=300");
 }
 
-TEST_CASE("api-A15: the time given to the server is in seconds it can take") {
+TEST_CASE("api-A15: the time given to the server is in seconds that it accepts") {
   using Row = std::pair<absl::Duration, std::string>;
   const auto [timeout, seconds] = GENERATE(values<Row>({
       {absl::Seconds(60), "60"},
@@ -183,7 +183,7 @@ TEST_CASE("api-A15: the time given to the server is in seconds it can take") {
   CHECK(world.transport->requests[0].query.back() == std::pair<std::string, std::string>{"timeoutSeconds", seconds});
 }
 
-TEST_CASE("a sink that has enough ends the watch well, and is called no more") {
+TEST_CASE("a sink that has enough ends the watch successfully, and is not called again") {
   World world;
   world.nodes.enough = GENERATE(as<std::string>(), "list a @7", "change b @8", "delete b @9", "bookmark @10");
   world.transport->Answer(200, PageOf({"a"}, "7"));
@@ -276,7 +276,7 @@ TEST_CASE("a watch that is refused has the seam's code") {
   CHECK(Text(status).starts_with("watch nodes: " + std::to_string(http)));
 }
 
-TEST_CASE("the failure of the list is the watch's, and nothing is given") {
+TEST_CASE("the failure of the list is the watch's, and no object is delivered") {
   World world;
   const bool list = GENERATE(true, false);
   SECTION("refused") {
@@ -285,7 +285,7 @@ TEST_CASE("the failure of the list is the watch's, and nothing is given") {
     CHECK(absl::IsPermissionDenied(status));
     CHECK(Text(status) == "watch nodes: list: 403 Forbidden: cannot list");
   }
-  SECTION("without a version to go on from") {
+  SECTION("without a version to continue from") {
     world.transport->Answer(200, PageOf({"a"}, ""));
     const absl::Status status = world.Watch({.list = list});
     CHECK(absl::IsUnavailable(status));
@@ -299,7 +299,7 @@ TEST_CASE("the failure of the list is the watch's, and nothing is given") {
   CHECK(world.transport->lines.size() == 1);
 }
 
-TEST_CASE("a line that is not understood ends the watch, what came before is valid") {
+TEST_CASE("a line that is not understood ends the watch, and all earlier lines are valid") {
   World world;
   const std::string garbage = GENERATE(as<std::string>(), "garbage", "{}", Event("ADDED", "p", "9", "Pod"),
                                        Event("BOOKMARK", "", ""), R"({"type":"ADDED","object":null})");
@@ -313,7 +313,7 @@ TEST_CASE("a line that is not understood ends the watch, what came before is val
 // Makes an event unreadable by adding a member of the wrong type.
 std::string Bad(std::string event) { return event.replace(event.rfind("}}"), 0, R"(,"spec":7)"); }
 
-TEST_CASE("a watch that is told to goes past an object that cannot be read") {
+TEST_CASE("a watch with OnUnreadable::kMark continues past an object that cannot be read") {
   World world;
   const Lines events = {Event("ADDED", "a", "8"), Bad(Event("MODIFIED", "a", "9")), Bad(Event("DELETED", "a", "10")),
                         Event("ADDED", "b", "11")};
@@ -330,7 +330,7 @@ TEST_CASE("a watch that is told to goes past an object that cannot be read") {
   }
 }
 
-TEST_CASE("a list that is told to has what cannot be read, too, also the one that a watch begins with") {
+TEST_CASE("a list with OnUnreadable::kMark contains unreadable objects, even at the start of a watch") {
   World world;
   const std::string page =
       R"({"kind":"NodeList","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"},"spec":7},)"
@@ -355,7 +355,7 @@ TEST_CASE("api-A12: an event of an unknown type is skipped") {
   CHECK(world.nodes.notes == Lines{"change b @9"});
 }
 
-TEST_CASE("the transport's error keeps its code, and what came before is valid") {
+TEST_CASE("the transport's error keeps its code, and all earlier lines are valid") {
   const auto code = GENERATE(absl::StatusCode::kUnavailable, absl::StatusCode::kCancelled,
                              absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kOutOfRange);
   World world;
@@ -366,7 +366,7 @@ TEST_CASE("the transport's error keeps its code, and what came before is valid")
   CHECK(world.nodes.notes == Lines{"change a @8"});
 }
 
-TEST_CASE("a selector of nothing has an empty list and asks nobody") {
+TEST_CASE("a selector of nothing has an empty list and sends no request") {
   World world;
   const bool list = GENERATE(true, false);
   CHECK(world.Watch({.label_selector = LabelSelector::Nothing(), .list = list}).ok());
@@ -376,7 +376,7 @@ TEST_CASE("a selector of nothing has an empty list and asks nobody") {
   CHECK(world.transport->lines.empty());
 }
 
-TEST_CASE("a namespace cannot change the path of a watch, and nodes have none") {
+TEST_CASE("a namespace cannot change the path of a watch, and node watches have no namespace") {
   World world;
   Notebook<Pod> pods;
   const absl::Status status = world.cluster->WatchPods(world.context, {.ns = "../secrets"}, pods);

@@ -21,7 +21,7 @@ const std::string kOurState = "nvidia.com/gpu-manager-driver-upgrade-state";
 Node Cordoned(Node node) { return Patched(node, CordonPatch(node)); }
 Node Uncordoned(Node node) { return Patched(node, UncordonPatch(node)); }
 
-TEST_CASE("a cordon of ours carries our name and is undone without a trace") {
+TEST_CASE("our own cordon carries our name and is undone without a trace") {
   const Node before = NodeBuilder("gpu-7").Build();
   const Node cordoned = Cordoned(before);
   CHECK(cordoned.unschedulable);
@@ -30,7 +30,7 @@ TEST_CASE("a cordon of ours carries our name and is undone without a trace") {
   CHECK(Uncordoned(cordoned) == before);
 }
 
-TEST_CASE("the engine takes it for a cordon of an upgrade that is under way") {
+TEST_CASE("the engine treats our cordon as the cordon of an upgrade in progress") {
   const auto ofed = *driverupgrade::DriverIdentity::Create("nvidia.com", "ofed");
   const Node cordoned = Cordoned(NodeBuilder("gpu-7").Build());
   CHECK(driverupgrade::internal::ReadCordon(cordoned, ofed).kind == driverupgrade::internal::CordonKind::kUpgrade);
@@ -81,7 +81,7 @@ TEST_CASE("blanks around the names of a cordon are not part of them, as for the 
   CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/ofed");
 }
 
-TEST_CASE("a cordon is left to an upgrade that knows no names") {
+TEST_CASE("a cordon is left to an upgrade that does not write names") {
   Node node = Cordoned(NodeBuilder("gpu-7").Build());
   node.labels[kOfedState] = "drain-required";
   CHECK(Uncordoned(node).unschedulable);
@@ -92,7 +92,7 @@ TEST_CASE("a cordon is left to an upgrade that knows no names") {
   CHECK_FALSE(Uncordoned(node).unschedulable);
 }
 
-TEST_CASE("a node that an administrator has uncordoned meanwhile loses the mark only") {
+TEST_CASE("a node that an administrator has uncordoned in the meantime loses the mark only") {
   Node node = Cordoned(NodeBuilder("gpu-7").Build());
   node.unschedulable = false;
   CHECK_FALSE(UncordonPatch(node).unschedulable.has_value());

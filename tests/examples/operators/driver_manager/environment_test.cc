@@ -29,7 +29,7 @@ std::string Refusal(const std::string& name, const std::string& value) {
   return std::string(parsed.status().message());
 }
 
-TEST_CASE("only the node must be named") {
+TEST_CASE("only the node name is required") {
   const Settings settings = Parsed({});
   CHECK(settings.node_name == "gpu-7");
   CHECK(settings.operator_namespace == "gpu-operator");
@@ -47,7 +47,7 @@ TEST_CASE("only the node must be named") {
   CHECK(std::string(nothing.status().message()).find("NODE_NAME") != std::string::npos);
 }
 
-TEST_CASE("the defaults are those that the help tells") {
+TEST_CASE("the defaults match the help") {
   Environment defaults;
   for (const Variable& variable : Variables()) {
     if (*variable.default_value != '\0') defaults[variable.name] = variable.default_value;
@@ -65,7 +65,7 @@ TEST_CASE("the defaults are those that the help tells") {
   CHECK(told.force_reinstall == settings.force_reinstall);
 }
 
-TEST_CASE("every variable is told in the README, with its default") {
+TEST_CASE("the README describes every variable, with its default") {
   std::ifstream file(DRIVER_MANAGER_SOURCE_DIR "/README.md");
   const std::string readme{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   REQUIRE_FALSE(readme.empty());
@@ -77,7 +77,7 @@ TEST_CASE("every variable is told in the README, with its default") {
   }
 }
 
-TEST_CASE("everything that can be set") {
+TEST_CASE("all settings can be set") {
   const Settings settings = Parsed({{"OPERATOR_NAMESPACE", "nvidia"},
                                     {"ENABLE_GPU_POD_EVICTION", "False"},
                                     {"ENABLE_AUTO_DRAIN", "0"},
@@ -108,7 +108,7 @@ TEST_CASE("everything that can be set") {
   CHECK(settings.kubeconfig == "/etc/kubeconfig");
 }
 
-TEST_CASE("every variable is a flag as well, a switch alone is on, before the command and after it") {
+TEST_CASE("every variable is also a flag, before or after the command, and a switch without a value is on") {
   std::vector<std::string> words = {"driver_manager",
                                     "--node-name",
                                     "n1",
@@ -129,9 +129,9 @@ TEST_CASE("every variable is a flag as well, a switch alone is on, before the co
   CHECK(Parsed(options->variables).drain_force);
 }
 
-TEST_CASE("a switch that is set to nothing is off") { CHECK_FALSE(Parsed({{"ENABLE_AUTO_DRAIN", ""}}).auto_drain); }
+TEST_CASE("a switch with an empty value is off") { CHECK_FALSE(Parsed({{"ENABLE_AUTO_DRAIN", ""}}).auto_drain); }
 
-TEST_CASE("a timeout may be a number of seconds, which is warned of") {
+TEST_CASE("a timeout may be a number of seconds, which logs a warning") {
   const auto parsed = ParseEnvironment({{"NODE_NAME", "gpu-7"}, {"DRAIN_TIMEOUT_SECONDS", "300"}});
   REQUIRE(parsed.ok());
   CHECK(parsed->settings.drain_timeout == absl::Minutes(5));
@@ -141,7 +141,7 @@ TEST_CASE("a timeout may be a number of seconds, which is warned of") {
   CHECK(Parsed({{"DRAIN_TIMEOUT_SECONDS", "0s"}}).drain_timeout == absl::InfiniteDuration());
 }
 
-TEST_CASE("of the label of an operand only the key counts") {
+TEST_CASE("only the key of the label of an operand is used") {
   const auto parsed =
       ParseEnvironment({{"NODE_NAME", "gpu-7"}, {"NODE_LABEL_FOR_GPU_POD_EVICTION", "example.com/client=true"}});
   REQUIRE(parsed.ok());

@@ -114,7 +114,7 @@ TEST_CASE("a driver is unloaded module by module, unmounted from within, and for
   CHECK(node.Log().size() == 6);
 }
 
-TEST_CASE("a module in use is an error that says so, and the others go") {
+TEST_CASE("a module in use is reported as an error, and the others are unloaded") {
   const NodeFolder node;
   node.Module("nvidia", 2);
   node.Module("nvidia_uvm", 0);
@@ -129,7 +129,7 @@ TEST_CASE("a module in use is an error that says so, and the others go") {
   CHECK(node.Log() == Lines{"rmmod nvidia_uvm", "rmmod nvidia"});
 }
 
-TEST_CASE("a mount that stays is an error") {
+TEST_CASE("a mount that stays mounted is an error") {
   const NodeFolder node;
   node.Write("proc/mounts", kMounts);
   node.Program("umount", "echo target is busy; exit 32");
@@ -140,7 +140,7 @@ TEST_CASE("a mount that stays is an error") {
   CHECK(node.Log().size() == 3);
 }
 
-TEST_CASE("where there is nothing, there is nothing to do") {
+TEST_CASE("an empty host needs no work") {
   const NodeFolder node;
   LinuxHost host = node.Host();
   CHECK(UnloadDriver(host) == absl::OkStatus());
@@ -152,7 +152,7 @@ TEST_CASE("where there is nothing, there is nothing to do") {
   CHECK(node.Log().empty());
 }
 
-TEST_CASE("the host's own driver is what nvidia-smi finds in the host's files") {
+TEST_CASE("the host's own driver is detected by nvidia-smi in the host's file system") {
   const NodeFolder node;
   node.Write("host/etc/hostname", "gpu-7");
   SECTION("none") { CHECK(*node.Host().HasPreinstalledDriver() == false); }
@@ -168,7 +168,7 @@ TEST_CASE("the host's own driver is what nvidia-smi finds in the host's files") 
         Lines{"chroot " + node.Root() + "/host nvidia-smi --query-gpu=driver_version --format=csv,noheader"});
 }
 
-TEST_CASE("what the driver containers say of themselves") {
+TEST_CASE("the files that the driver containers write about themselves are read") {
   const NodeFolder node;
   node.Write("run/nvidia/nvidia-driver.state", "d-1\n");
   node.Write("run/mellanox/drivers/.driver-ready", "");
@@ -242,7 +242,7 @@ TEST_CASE("a program that is missing, or hangs, is an error that names it") {
   }
 }
 
-TEST_CASE("a command's output and end") {
+TEST_CASE("a command returns its output and its exit code") {
   const absl::StatusOr<CommandResult> result =
       RunCommand({"sh", "-c", "echo out; echo err >&2; cat; exit 3"}, absl::Minutes(2));
   REQUIRE(result.ok());

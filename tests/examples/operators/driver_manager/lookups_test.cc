@@ -38,7 +38,7 @@ TEST_CASE("a claim holds a GPU if a device of the GPU driver is allocated to it"
             R"({"allocation":{"devices":{"results":[{"driver":"nic.example.com"},{"driver":"gpu.nvidia.com","adminAccess":true}]}}})"));
     CHECK(*server.IsGpuClaim());
   }
-  SECTION("of another driver") {
+  SECTION("another driver") {
     server.transport->Answer(200, Claim(R"({"allocation":{"devices":{"results":[{"driver":"nic.example.com"}]}}})"));
     CHECK_FALSE(*server.IsGpuClaim());
   }
@@ -58,9 +58,9 @@ TEST_CASE("older clusters have claims under an older version") {
   CHECK(server.transport->lines.back() == "GET /apis/resource.k8s.io/v1beta1/namespaces/team-b/resourceclaims/claim-1");
 }
 
-TEST_CASE("a claim that is gone holds nothing, and one that may not be read is an error") {
+TEST_CASE("a claim that was deleted does not count, and one that must not be read is an error") {
   Server server;
-  SECTION("gone") {
+  SECTION("deleted") {
     for (int i = 0; i < 3; ++i) server.AnswerNotFound();
     CHECK_FALSE(*server.IsGpuClaim());
   }

@@ -12,7 +12,7 @@ namespace {
 using driverupgrade::Node;
 using driverupgrade::testing::NodeBuilder;
 
-TEST_CASE("what pausing makes of a label") {
+TEST_CASE("pausing changes the value of a label") {
   const std::vector<std::pair<std::string, std::string>> table = {
       {"", ""},
       {"false", "false"},
@@ -29,7 +29,7 @@ TEST_CASE("what pausing makes of a label") {
   }
 }
 
-TEST_CASE("what resuming makes of a label") {
+TEST_CASE("resuming changes the value of a label") {
   const std::vector<std::pair<std::string, std::string>> table = {
       {"", ""},
       {"false", "false"},
@@ -55,7 +55,7 @@ TEST_CASE("resuming undoes pausing") {
   }
 }
 
-TEST_CASE("the kubelet plugin is paused apart, and resumed with the others") {
+TEST_CASE("the kubelet plugin is paused separately and resumed with the others") {
   Node node = NodeBuilder("gpu-7")
                   .WithLabel("nvidia.com/gpu.deploy.dcgm", "true")
                   .WithLabel(kKubeletPluginLabel, "true")
@@ -74,7 +74,7 @@ TEST_CASE("the kubelet plugin is paused apart, and resumed with the others") {
   CHECK(Patched(node, ResumeAll(node, "example.com/client")).labels == before.labels);
 }
 
-TEST_CASE("some operands are awaited where their label is set only") {
+TEST_CASE("some operands are awaited only if their label is set") {
   const Node plain = NodeBuilder("gpu-7").WithLabel("nvidia.com/gpu.deploy.mig-manager", "").Build();
   const Node mig = NodeBuilder("gpu-7").WithLabel("nvidia.com/gpu.deploy.mig-manager", "true").Build();
   CHECK(AwaitedApps(plain).size() == 8);

@@ -27,7 +27,7 @@ void AddPodWithEmptyDir(NodeWorld& world) {
                             .Build());
 }
 
-TEST_CASE("one GPU pod that must not be evicted keeps all of them, and the node is given back") {
+TEST_CASE("one GPU pod that must not be evicted keeps all of them, and the node returns to service") {
   NodeWorld world;
   AddPodWithEmptyDir(world);
   world.settings.auto_drain = false;
@@ -42,7 +42,7 @@ TEST_CASE("one GPU pod that must not be evicted keeps all of them, and the node 
   CHECK(IsAsBefore(world.node(), before));
 }
 
-TEST_CASE("the same pod goes if its data may be lost") {
+TEST_CASE("the same pod is evicted if its data may be lost") {
   NodeWorld world;
   AddPodWithEmptyDir(world);
   world.settings.delete_empty_dir = true;
@@ -50,7 +50,7 @@ TEST_CASE("the same pod goes if its data may be lost") {
   CHECK(world.Evictions() == 2);
 }
 
-TEST_CASE("a pod without a controller goes by force only") {
+TEST_CASE("a pod without a controller is evicted only with force") {
   NodeWorld world;
   world.cluster->AddPod(PodBuilder("team-b", "shell").OnNode(kNode).WithResource("nvidia.com/gpu.shared").Build());
   SECTION("without") {
@@ -63,7 +63,7 @@ TEST_CASE("a pod without a controller goes by force only") {
   }
 }
 
-TEST_CASE("pods that have ended are not evicted") {
+TEST_CASE("pods that have finished are not evicted") {
   NodeWorld world;
   world.cluster->AddPod(PodBuilder("team-b", "batch-1")
                             .OnNode(kNode)
@@ -77,7 +77,7 @@ TEST_CASE("pods that have ended are not evicted") {
   CHECK(world.cluster->pod("team-b", "batch-1").has_value());
 }
 
-TEST_CASE("if the eviction takes too long the node is drained, DaemonSet pods and all that is spared staying") {
+TEST_CASE("if the eviction takes too long the node is drained, except for DaemonSet pods and all spared pods") {
   NodeWorld world;
   driverupgrade::testing::PodBehavior slow{.stop_delay = absl::Minutes(15), .grace_period = absl::Minutes(20)};
   world.cluster->AddPod(
@@ -108,7 +108,7 @@ TEST_CASE("if the eviction takes too long the node is drained, DaemonSet pods an
 }
 
 // The pod opened the device on its own, and has no resource that would show that.
-TEST_CASE("a driver that cannot be unloaded is tried again after a drain") {
+TEST_CASE("a driver that cannot be unloaded is unloaded again after a drain") {
   NodeWorld world;
   world.cluster->AddPod(
       PodBuilder("team-b", "miner").OnNode(kNode).OwnedByReplicaSet("miner").WithLabel("opens-devices", "yes").Build());
@@ -134,12 +134,12 @@ TEST_CASE("a driver that cannot be unloaded is tried again after a drain") {
   }
 }
 
-TEST_CASE("refused evictions are paced, and go on as long as there is time") {
+TEST_CASE("refused evictions are paced and repeated until the deadline") {
   NodeWorld world;
   world.cluster->AnswerNextEviction(
       {.refusal = Refusal::kDisruptionBudget, .budget = "training", .message = "no disruption left"}, 3);
 
-  SECTION("until they are accepted") {
+  SECTION("it ends when they are accepted") {
     REQUIRE(world.Uninstall() == absl::OkStatus());
     std::vector<absl::Time> times;
     for (const Call& call : world.cluster->journal()) {
@@ -148,14 +148,14 @@ TEST_CASE("refused evictions are paced, and go on as long as there is time") {
     REQUIRE(times.size() == 4);
     for (std::size_t i = 1; i < times.size(); ++i) CHECK(times[i] - times[i - 1] >= absl::Seconds(4.5));
   }
-  SECTION("or the time is over") {
+  SECTION("it ends at the deadline") {
     world.settings.drain_timeout = absl::Seconds(12);
     world.settings.auto_drain = false;
     CHECK(Says(world.Uninstall(), "refused by disruption budget training"));
   }
 }
 
-TEST_CASE("an operand that does not go ends the attempt after five minutes") {
+TEST_CASE("an operand that does not terminate ends the attempt after five minutes") {
   NodeWorld world;
   world.cluster->AddDaemonSet({.ns = kOperators,
                                .name = "nvidia-dcgm",
@@ -174,11 +174,11 @@ TEST_CASE("an operand that does not go ends the attempt after five minutes") {
   CHECK(IsAsBefore(world.node(), before));
 }
 
-TEST_CASE("a moment's trouble of the API server is borne") {
+TEST_CASE("brief failures of the API server are tolerated") {
   NodeWorld world;
   const Node before = world.node();
   SECTION("a conflict") { world.cluster->FailNext(Operation::kPatchNode, absl::AbortedError("modified")); }
-  SECTION("an answer that got lost") {
+  SECTION("a lost response") {
     world.cluster->FailNextAfterApplying(Operation::kPatchNode, absl::UnavailableError("reset"), 3);
   }
   SECTION("lists that fail") { world.cluster->FailNext(Operation::kListPods, absl::UnavailableError("etcd"), 5); }
@@ -190,14 +190,14 @@ TEST_CASE("a moment's trouble of the API server is borne") {
   CHECK(IsAsBefore(world.node(), before));
 }
 
-TEST_CASE("an API server that stays away, or says no, is reported") {
+TEST_CASE("an API server that is unavailable, or refuses, is reported") {
   NodeWorld world;
-  SECTION("away") {
+  SECTION("unavailable") {
     world.cluster->FailNext(Operation::kGetNode, absl::UnavailableError("connection refused"), 1000);
     CHECK(Says(world.Uninstall(), "read the node (node gpu-7): connection refused"));
     CHECK(world.cluster->CallCount(Operation::kGetNode) <= 14);
   }
-  SECTION("no") {
+  SECTION("refuses") {
     world.cluster->FailNext(Operation::kPatchNode, absl::PermissionDeniedError("nodes is forbidden"), 1000);
     CHECK(Says(world.Uninstall(), "pause the operands (node gpu-7): nodes is forbidden"));
     CHECK(world.Patches() == 1);
@@ -206,7 +206,7 @@ TEST_CASE("an API server that stays away, or says no, is reported") {
 }
 
 // The process is killed or loses the cluster before any of its requests, and the kubelet restarts it.
-TEST_CASE("it begins anew wherever it was interrupted, and leaves nothing behind") {
+TEST_CASE("an interrupted run starts again at any point and leaves nothing behind") {
   for (int requests = 0;; ++requests) {
     NodeWorld world;
     const Node before = world.node();

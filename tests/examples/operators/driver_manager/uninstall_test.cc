@@ -19,7 +19,7 @@ using driverupgrade::testing::PodBuilder;
 using Apps = std::set<std::string>;
 using Lines = std::vector<std::string>;
 
-TEST_CASE("a driver is unloaded once nothing uses it, and then the node is as it was") {
+TEST_CASE("a driver is unloaded once nothing uses it, and then the node is restored") {
   NodeWorld world;
   const Node before = world.node();
   bool cordoned = false;
@@ -42,7 +42,7 @@ TEST_CASE("a driver is unloaded once nothing uses it, and then the node is as it
   CHECK(IsAsBefore(world.node(), before));
 }
 
-TEST_CASE("operands are paused by one patch, whatever their labels say") {
+TEST_CASE("operands are paused by one patch, whatever their labels are") {
   NodeWorld world;
   world.cluster->EditNode(kNode, [](Node& node) {
     node.labels[kToolkit] = "false";
@@ -71,7 +71,7 @@ TEST_CASE("operands are paused by one patch, whatever their labels say") {
   CHECK(world.Patches() == 2);
 }
 
-TEST_CASE("a label that an administrator changes meanwhile keeps the new value") {
+TEST_CASE("a label that an administrator changes in the meantime keeps the new value") {
   NodeWorld world;
   const auto kernel = world.host->before_unload;
   world.host->before_unload = [&](const std::string& module) {
@@ -85,7 +85,7 @@ TEST_CASE("a label that an administrator changes meanwhile keeps the new value")
   CHECK(world.Label(kPlugin) == "true");
 }
 
-TEST_CASE("where no driver is loaded nothing is evicted") {
+TEST_CASE("if no driver is loaded, no pod is evicted") {
   NodeWorld world;
   world.host->modules = {{"nouveau", 0}};
   const Node before = world.node();
@@ -99,7 +99,7 @@ TEST_CASE("where no driver is loaded nothing is evicted") {
   CHECK(world.AppsOnNode() == apps);
 }
 
-TEST_CASE("what an earlier run has paused and cordoned is undone where no driver is loaded") {
+TEST_CASE("operands paused and nodes cordoned by an earlier run are restored if no driver is loaded") {
   NodeWorld world;
   const Node before = world.node();
   world.cluster->EditNode(kNode, [](Node& node) {
@@ -113,12 +113,12 @@ TEST_CASE("what an earlier run has paused and cordoned is undone where no driver
   CHECK(IsAsBefore(world.node(), before));
 }
 
-TEST_CASE("a driver that was installed with the wanted digest stays, and so do its users") {
+TEST_CASE("a driver that was installed with the target digest stays, and so do its users") {
   NodeWorld world;
   world.settings.config_digest = "d-1";
   world.host->digest = "d-1";
 
-  SECTION("unless told otherwise") {
+  SECTION("unless configured otherwise") {
     world.settings.force_reinstall = true;
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.HasDone("unload nvidia"));
@@ -128,7 +128,7 @@ TEST_CASE("a driver that was installed with the wanted digest stays, and so do i
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.HasDone("unload nvidia"));
   }
-  SECTION("the remains of its container go") {
+  SECTION("the remains of its container are removed") {
     const Node before = world.node();
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.host->done == Lines{"unmount", "remove PID file"});
@@ -138,7 +138,7 @@ TEST_CASE("a driver that was installed with the wanted digest stays, and so do i
   }
 }
 
-TEST_CASE("with an upgrade policy pods and cordon are the upgrade controller's business") {
+TEST_CASE("with an upgrade policy the upgrade controller handles pods and the cordon") {
   NodeWorld world;
   world.cluster->EditNode(kNode, [](Node& node) { node.annotations[kPolicyAnnotation] = "true"; });
   bool cordoned = false;
@@ -208,12 +208,12 @@ TEST_CASE("RDMA waits for the network driver") {
   world.host->vendors = {"0x10de", kMellanoxVendor};
   const absl::Time ready_at = world.clock->Now() + absl::Hours(3);
 
-  SECTION("of a container") {
+  SECTION("in a container") {
     world.host->network_driver_ready = [&] { return world.clock->Now() >= ready_at; };
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.clock->Now() >= ready_at);
   }
-  SECTION("of the host") {
+  SECTION("on the host") {
     world.settings.use_host_mofed = true;
     world.host->modules[kMlx5Module] = 0;
     REQUIRE(world.Uninstall() == absl::OkStatus());
@@ -224,7 +224,7 @@ TEST_CASE("RDMA waits for the network driver") {
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(world.clock->Now() < ready_at);
   }
-  SECTION("until it is asked to stop, and leaves nothing behind") {
+  SECTION("until it is stopped, and leaves nothing behind") {
     const Node before = world.node();
     world.host->network_driver_ready = [&] {
       if (world.clock->Now() >= ready_at) world.stop.request_stop();
@@ -235,7 +235,7 @@ TEST_CASE("RDMA waits for the network driver") {
   }
 }
 
-TEST_CASE("a host with a driver of its own is left to it") {
+TEST_CASE("a host with its own driver is left alone") {
   NodeWorld world;
   world.host->preinstalled = true;
   const absl::Time begun = world.clock->Now();
@@ -251,7 +251,7 @@ TEST_CASE("a host with a driver of its own is left to it") {
   CHECK(world.Patches() == 1);
 }
 
-TEST_CASE("the DRA kubelet plugin goes after the pods with claims and before the driver") {
+TEST_CASE("the DRA kubelet plugin is removed after the pods with claims and before the driver") {
   NodeWorld world;
   world.cluster->EditNode(kNode, [](Node& node) { node.labels[kKubeletPluginLabel] = "true"; });
   world.AddOperand(kKubeletPluginApp, kKubeletPluginLabel);
@@ -277,7 +277,7 @@ TEST_CASE("the DRA kubelet plugin goes after the pods with claims and before the
     CHECK(with_plugin_paused == Apps{"nvidia-driver-daemonset", kKubeletPluginApp, "web"});
     CHECK(world.Label(kKubeletPluginLabel) == "true");
   }
-  SECTION("nobody may evict them") {
+  SECTION("without permission to evict them") {
     world.settings.evict_gpu_pods = false;
     world.settings.auto_drain = false;
     CHECK(Says(world.Uninstall(), "team-b/render-0"));
@@ -286,7 +286,7 @@ TEST_CASE("the DRA kubelet plugin goes after the pods with claims and before the
   }
 }
 
-TEST_CASE("A-11: a pod with a claim that has started until the DRA kubelet plugin is gone keeps its driver") {
+TEST_CASE("A-11: a pod with a claim that has started before the DRA kubelet plugin was removed keeps its driver") {
   NodeWorld world;
   world.cluster->EditNode(kNode, [](Node& node) { node.labels[kKubeletPluginLabel] = "true"; });
   world.AddOperand(kKubeletPluginApp, kKubeletPluginLabel);

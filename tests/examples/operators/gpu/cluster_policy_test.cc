@@ -13,7 +13,7 @@ using gpu_operator::ReadNvidiaDriver;
 
 ApiObject Object(const std::string& spec) { return {.name = "p", .json = R"({"spec":)" + spec + "}"}; }
 
-TEST_CASE("W30: what is wrong with the driver's image or its pods never freezes a ClusterPolicy") {
+TEST_CASE("W30: an invalid driver image or pod setting never freezes a ClusterPolicy") {
   const auto policy = ReadClusterPolicy(
       Object(R"({"driver":{"version":"550","env":[{"value":"1"}],"imagePullSecrets":7,)"
              R"("upgradePolicy":{"maxParallelUpgrades":5}},"daemonsets":{"updateStrategy":"Never"}})"));
@@ -25,14 +25,14 @@ TEST_CASE("W30: what is wrong with the driver's image or its pods never freezes 
   CHECK(policy->driver->reference.empty());
 }
 
-TEST_CASE("W30: what is wrong with the driver manager of an NVIDIADriver never freezes it") {
+TEST_CASE("W30: an invalid driver manager of an NVIDIADriver never freezes it") {
   const auto driver = ReadNvidiaDriver(Object(R"({"image":"driver","version":"550","manager":{"version":7}})"));
   REQUIRE(driver.ok());
   CHECK(driver->upgrade.auto_upgrade);
   CHECK(driver->pods.refusal.message() == "spec.manager.version: must be a text, got 7");
 }
 
-TEST_CASE("W30: an upgradePolicy by which nobody works never freezes a ClusterPolicy") {
+TEST_CASE("W30: an upgradePolicy that is not in use never freezes a ClusterPolicy") {
   const std::string bad = R"("upgradePolicy":{"maxParallelUpgrades":-1})";
   CHECK_FALSE(ReadClusterPolicy(Object(R"({"driver":{)" + bad + "}}")).ok());
   CHECK(ReadClusterPolicy(Object(R"({"driver":{"useNvidiaDriverCRD":true,)" + bad + "}}"))->use_nvidia_drivers);

@@ -35,7 +35,7 @@ std::string Names(const Decision& decision) {
   return names;
 }
 
-TEST_CASE("the active policy is the oldest, and of those the first by name") {
+TEST_CASE("the active policy is the oldest, and among equally old ones the first by name") {
   CHECK(ActivePolicy({}) == nullptr);
   std::vector<ClusterPolicy> policies = {Policy("c"), Policy("b"), Policy("a")};
   policies[0].created = At(1);
@@ -87,7 +87,7 @@ TEST_CASE("upstream 1.3, 1.4: the order of decisions") {
   }
 }
 
-TEST_CASE("nodes of an NVIDIADriver that is no more are given back, and none where a ClusterPolicy decides") {
+TEST_CASE("nodes of a deleted NVIDIADriver are released, unless a ClusterPolicy decides") {
   const auto gone = [](const Decision& decision) {
     std::string text;
     for (const auto& spec : decision.gone) text += "[" + spec.node_selector.ToString() + "]";
@@ -103,7 +103,7 @@ TEST_CASE("nodes of an NVIDIADriver that is no more are given back, and none whe
   CHECK(gone(Decide({Policy("p", false, true)}, {a}, kLabels)).empty());
 }
 
-TEST_CASE("what is not in effect is known, with the reason") {
+TEST_CASE("policies that are not in effect are reported with the reason") {
   const NvidiaDriver a{.name = "a"};
   const Decision by_policy = Decide({Policy("p"), Policy("q")}, {a}, kLabels);
   CHECK(by_policy.active == "p");
@@ -119,7 +119,7 @@ TEST_CASE("what is not in effect is known, with the reason") {
   CHECK(Decide({}, {a}, kLabels).idle_drivers.empty());
 }
 
-TEST_CASE("a policy that was never understood freezes its nodes with words of its own") {
+TEST_CASE("a policy that was never valid freezes its nodes with its own message") {
   const Decision decision = Decide({{.name = "p", .understood = false}}, {}, kLabels);
   CHECK(decision.engines.front().policy.frozen_because.starts_with("the policy is not valid"));
   CHECK(Decide({Policy("p")}, {}, kLabels).engines.front().policy.frozen_because.empty());
@@ -161,7 +161,7 @@ TEST_CASE("a custom resource is read with the defaults of its kind") {
   CHECK(memory.ReadDrivers({Object("1", "{}")})[0].upgrade.auto_upgrade);
 }
 
-TEST_CASE("autoUpgrade is on where the section does not say, as in NVIDIA's documents, and off where there is none") {
+TEST_CASE("autoUpgrade is on if the section omits it, as in NVIDIA's documents, and off without a section") {
   PolicyMemories memory;
   const auto on = [&](const std::string& driver) {
     return memory.ReadPolicies({Object("1", R"({"driver":)" + driver + "}")})[0].upgrade.auto_upgrade;
@@ -172,7 +172,7 @@ TEST_CASE("autoUpgrade is on where the section does not say, as in NVIDIA's docu
   CHECK_FALSE(on(R"({"upgradePolicy":null})"));
 }
 
-TEST_CASE("what NVIDIA's manual writes into a ClusterPolicy is read") {
+TEST_CASE("a ClusterPolicy as in NVIDIA's manual is read") {
   PolicyMemories memory;
   const auto policy = memory.ReadPolicies({Object(
       "1",
@@ -196,7 +196,7 @@ TEST_CASE("an NVIDIADriver has nodes by its selector or is the default one, not 
   CHECK(absl::IsInvalidArgument(memory.drivers.verdicts()[0].error));
 }
 
-TEST_CASE("a version in a policy is a DaemonSet of the driver, which its engine rolls") {
+TEST_CASE("a version in a policy leads to a DaemonSet of the driver, which its engine upgrades") {
   PolicyMemories memory;
   const std::string driver =
       R"("repository":"nvcr.io/nvidia","image":"driver","version":"550","env":[{"name":"A","value":"1"}],)"
@@ -224,8 +224,7 @@ TEST_CASE("a version in a policy is a DaemonSet of the driver, which its engine 
   CHECK(Decide({Policy("p", false, /*sandbox=*/true)}, {}, kLabels).daemon_sets.empty());
 }
 
-TEST_CASE(
-    "nodes with a driver of their own get none made, and a policy that asks for more than is understood none either") {
+TEST_CASE("nodes with their own driver get no DaemonSet, nor does a policy with unsupported fields") {
   PolicyMemories memory;
   const std::string image = R"("image":"driver","version":"550")";
   const auto sets = [&](const std::string& version, const std::string& spec) {
@@ -254,7 +253,7 @@ TEST_CASE(
   CHECK(owned[0].pods.probe_times.at("startupProbe").at("initialDelaySeconds") == 1);
 }
 
-TEST_CASE("on OpenShift the driver is the Driver Toolkit's, unless the policy switches that off") {
+TEST_CASE("on OpenShift the Driver Toolkit builds the driver, unless the policy disables it") {
   gpu_operator::DriverLabels labels = kLabels;
   labels.toolkit = LabelSelector::FromMatchLabels({{"openshift.driver-toolkit", "true"}});
   ClusterPolicy policy = Policy("p");
@@ -266,7 +265,7 @@ TEST_CASE("on OpenShift the driver is the Driver Toolkit's, unless the policy sw
   CHECK_FALSE(memory.ReadPolicies({Object("2", R"({"operator":{"use_ocp_driver_toolkit":false}})")})[0].uses_toolkit);
 }
 
-TEST_CASE("a policy that is not understood leaves the last one that was, and nobody upgrades by one that never was") {
+TEST_CASE("an invalid policy leaves the last valid one in effect, and nodes are not upgraded without a valid one") {
   PolicyMemories memory;
   const std::string good = R"({"upgradePolicy":{"maxParallelUpgrades":5}})";
   const std::string bad = R"({"upgradePolicy":{"maxParallelUpgrades":-1}})";
@@ -282,7 +281,7 @@ TEST_CASE("a policy that is not understood leaves the last one that was, and nob
   CHECK_FALSE(memory.ReadDrivers({Object("2", bad)})[0].upgrade.auto_upgrade);
 }
 
-TEST_CASE("W9: driver.enabled: false releases the nodes as a policy that was deleted does") {
+TEST_CASE("W9: driver.enabled: false releases the nodes like the deletion of the policy") {
   ClusterPolicy disabled = Policy("p");
   disabled.has_driver = false;
   const Decision decision = Decide({disabled}, {}, kLabels);

@@ -17,7 +17,7 @@ ControllerRevision Revision(const std::string& init, const std::string& containe
                   R"(]}}}})"};
 }
 
-TEST_CASE("upstream 1.6: the digest is the first that is not empty, init containers first") {
+TEST_CASE("upstream 1.6: the digest is the first one that is not empty, init containers first") {
   CHECK(DriverDigest(Revision(Env("a"), Env("b"))) == "a");
   CHECK(DriverDigest(Revision(Env("") + "," + R"({"env":[{"name":"DRIVER_CONFIG_DIGEST"}]})", "{}," + Env("b"))) ==
         "b");
@@ -26,7 +26,7 @@ TEST_CASE("upstream 1.6: the digest is the first that is not empty, init contain
   CHECK(DriverDigest({.data = "[]"}).empty());
 }
 
-TEST_CASE("upstream 1.6: the same driver is one whose digest is known and the same") {
+TEST_CASE("upstream 1.6: two drivers are the same if their digests are known and equal") {
   const ControllerRevision a = Revision(Env("a"), "");
   CHECK(LoadsSameDriver(a, Revision("", Env("a"))));
   CHECK_FALSE(LoadsSameDriver(a, Revision("", Env("b"))));

@@ -32,7 +32,7 @@ TEST_CASE("W29: the operating system of the nodes is appended to driver.version"
   CHECK(On({{"ubuntu", "22.04", "amd64"}, {"ubuntu", "22.04", "arm64"}}, "driver:1") == "driver:1-ubuntu22.04");
 }
 
-TEST_CASE("W29: a digest and a version with an operating system stay as they are, whatever the nodes run") {
+TEST_CASE("W29: a digest and a version with an operating system stay as they are, whatever system the nodes run") {
   for (const char* image : {"driver@sha256:1f0c", "driver:510.85.02-ubuntu20.04"}) {
     CHECK(On({{"ubuntu", "22.04", ""}}, image) == image);
     CHECK(On({}, image) == image);
@@ -46,7 +46,7 @@ TEST_CASE("W29: no DaemonSet is made for nodes without an operating system, or w
   CHECK(gpu_operator::OnSystems(Wish("driver:510"), std::nullopt).empty());
 }
 
-TEST_CASE("W29: what the policy has that is not understood is refused, whatever the nodes run") {
+TEST_CASE("W29: unsupported settings of the policy are refused, whatever system the nodes run") {
   DriverDaemonSet wish = Wish("driver:510");
   wish.pods.refusal = absl::UnimplementedError("spec.driver.repoConfig is set");
   CHECK(gpu_operator::OnSystems(wish, std::nullopt) == std::vector{wish});

@@ -26,7 +26,7 @@ std::string Allocated(const std::string& result) {
   return Claim(R"({"allocation":{"devices":{"results":[{"driver":"other.example.com"},)" + result + "]}}}");
 }
 
-TEST_CASE("upstream 1.5: resources by prefix, of pods that run or will") {
+TEST_CASE("upstream 1.5: resources by prefix, of pods that are running or will run") {
   CHECK(UsesGpu(Running({"cpu", "nvidia.com/gpu.shared"})));
   CHECK(UsesGpu(Running({"nvidia.com/mig-1g.5gb"})));
   CHECK_FALSE(UsesGpu(Running({"nvidia.com/rdma", "amd.com/gpu"})));
@@ -64,7 +64,7 @@ struct World {
   }
 };
 
-TEST_CASE("a pod's claims are read one after the other, up to the first that holds a GPU") {
+TEST_CASE("the claims of a pod are read in sequence, up to the first that holds a GPU") {
   World world;
   CHECK(world.Uses(Running({"nvidia.com/gpu"}, {"a"})));
   Pod finished = Running({}, {"a"});
@@ -81,7 +81,7 @@ TEST_CASE("a pod's claims are read one after the other, up to the first that hol
   CHECK_FALSE(world.Uses(Running({}, {"a"})));
 }
 
-TEST_CASE("a server that has only the beta of claims is asked for that") {
+TEST_CASE("the filter uses the beta API of claims if the server has no other") {
   World world;
   world.transport->Answer(404, "404 page not found\n");
   world.transport->Answer(404, "404 page not found\n");
@@ -90,7 +90,7 @@ TEST_CASE("a server that has only the beta of claims is asked for that") {
   CHECK(world.transport->lines.back() == "GET /apis/resource.k8s.io/v1beta1/namespaces/ns/resourceclaims/a");
 }
 
-TEST_CASE("a claim that cannot be read counts, but not one that nobody had the time to read") {
+TEST_CASE("a claim that cannot be read counts, but not one whose read timed out") {
   World world;
   world.transport->Answer(403, StatusBody(403, "Forbidden", "no"));
   CHECK(world.Uses(Running({}, {"a"})));
@@ -100,7 +100,7 @@ TEST_CASE("a claim that cannot be read counts, but not one that nobody had the t
   CHECK(absl::IsDeadlineExceeded(world.filter({}, Running({}, {"a"})).status()));
 }
 
-TEST_CASE("without a client claims are not looked at") {
+TEST_CASE("without a client, claims are not checked") {
   CHECK_FALSE(*gpu_operator::GpuPodFilter(nullptr)({}, Running({}, {"a"})));
 }
 

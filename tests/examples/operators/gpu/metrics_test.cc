@@ -63,7 +63,7 @@ TEST_CASE("gpu_operator serves its metrics and its probes at one address") {
   CHECK(exit_code.get() == gpu_operator::kExitDone);
 }
 
-TEST_CASE("gpu_operator does not start where it cannot be seen") {
+TEST_CASE("gpu_operator does not start if it cannot serve its probes and metrics") {
   Service service;
   service.options.service.metrics_address = "localhost";
   CHECK(service.Run() == gpu_operator::kExitUsage);

@@ -31,7 +31,7 @@ Node GpuNode(StringMap labels = {}) {
   return {.name = "n1", .uid = "u", .resource_version = "3", .labels = std::move(labels)};
 }
 
-TEST_CASE("upstream 1.4: a node is that of the NVIDIADriver that selects it, else that of the default one") {
+TEST_CASE("upstream 1.4: a node belongs to the NVIDIADriver that selects it, otherwise to the default one") {
   NvidiaDriver fallback = Driver("fallback", {});
   fallback.is_default = true;
   const NvidiaDriver a = Driver("a", {{"pool", "a"}});
@@ -44,7 +44,7 @@ TEST_CASE("upstream 1.4: a node is that of the NVIDIADriver that selects it, els
   CHECK(OwnersOf(GpuNode({{"pool", "a"}}), {leaving}).empty());
 }
 
-TEST_CASE("owner labels follow the selectors, and stay as they are in a conflict and while one is not understood") {
+TEST_CASE("owner labels follow the selectors, and stay unchanged in a conflict or while a selector cannot be read") {
   const auto owner = [](const Node& node, const std::vector<NvidiaDriver>& drivers) -> std::string {
     const auto patch = MarksPatch(node, false, By(drivers), Gpu());
     if (!patch || !patch->labels.contains(kOwnerLabel)) return "stays";
@@ -62,7 +62,7 @@ TEST_CASE("owner labels follow the selectors, and stay as they are in a conflict
   CHECK(owner(no_gpu, {a}) == "stays");
 }
 
-TEST_CASE("upstream 1.9: the driver manager is told which nodes are upgraded by their policy") {
+TEST_CASE("upstream 1.9: the driver manager is informed which nodes are upgraded by their policy") {
   const auto told = [](const Node& node, const NodeWishes& wishes) -> std::string {
     const auto patch = MarksPatch(node, false, wishes, Gpu());
     if (!patch || !patch->annotations.contains(kUpgradeEnabledAnnotation)) return "stays";
@@ -79,7 +79,8 @@ TEST_CASE("upstream 1.9: the driver manager is told which nodes are upgraded by 
   CHECK(told(marked, By({Driver("a", {{"pool", "a"}})})) == "removed");
 }
 
-TEST_CASE("upstream 1.4: an orphaned driver pod of an owner's node asks for its upgrade once, and not in the middle") {
+TEST_CASE(
+    "upstream 1.4: an orphaned driver pod of an owner's node requests its upgrade once, and not during an upgrade") {
   const NodeWishes wishes = By({Driver("a", {})});
   const auto asks = [&](const Node& node, bool orphaned = true) {
     const auto patch = MarksPatch(node, orphaned, wishes, Gpu());
@@ -135,7 +136,7 @@ struct World {
   }
 };
 
-TEST_CASE("the marks of all nodes follow the policies, and those of a node its labels") {
+TEST_CASE("the marks of all nodes follow the policies, and the marks of one node follow its labels") {
   World world;
   NodeKeeper keeper(world.cluster, Gpu(), true, world.clock);
   world.cluster->EditNode("node-1", [](Node& node) { node.labels["pool"] = "a"; });
@@ -158,7 +159,7 @@ TEST_CASE("the marks of all nodes follow the policies, and those of a node its l
   CHECK(keeper.Findings().empty());
 }
 
-TEST_CASE("two that select one node are told so, and the node keeps its owner") {
+TEST_CASE("two NVIDIADrivers that select one node are reported, and the node keeps its owner") {
   World world;
   NodeKeeper keeper(world.cluster, Gpu(), true, world.clock);
   keeper.Wish(By({Driver("a", {}), Driver("b", {})}));
@@ -172,7 +173,7 @@ TEST_CASE("two that select one node are told so, and the node keeps its owner") 
   CHECK(world.Owner("node-3") == "a");
 }
 
-TEST_CASE("a write that fails is tried again, and where no engine runs the marks go by a list") {
+TEST_CASE("a failed write is retried, and without an engine the marks are based on a list") {
   World world;
   NodeKeeper keeper(world.cluster, Gpu(), true, world.clock);
   keeper.Wish({.upgraded = true});
@@ -188,7 +189,7 @@ TEST_CASE("a write that fails is tried again, and where no engine runs the marks
   CHECK(world.Enabled() == 0);
 }
 
-TEST_CASE("it is known when no node is without the marks that are wished") {
+TEST_CASE("the keeper reports when all nodes have the requested marks") {
   const bool with_cache = GENERATE(true, false);
   World world;
   NodeKeeper keeper(world.cluster, Gpu(), true, world.clock);
@@ -210,7 +211,7 @@ TEST_CASE("it is known when no node is without the marks that are wished") {
   CHECK(onlooker.Settled());
 }
 
-TEST_CASE("where somebody else marks the nodes nothing is written, and what is wrong is still found") {
+TEST_CASE("if another program marks the nodes, nothing is written and problems are still found") {
   World world;
   NodeKeeper keeper(world.cluster, Gpu(), false, world.clock);
   keeper.Wish(By({Driver("a", {})}));

@@ -39,7 +39,7 @@ struct World {
                                   .clock = clock}};
 };
 
-TEST_CASE("policies are followed, pods with the skip label are spared, and nothing runs before both kinds are read") {
+TEST_CASE("policies are followed, pods with the skip label are spared, and no engine runs before both kinds are read") {
   World world;
   CHECK_FALSE(world.director.Wanted());
   world.transport->Answer(200, Page(Policy(R"({"autoUpgrade":true,"drain":{"enable":true}})", "1")));
@@ -63,7 +63,7 @@ TEST_CASE("policies are followed, pods with the skip label are spared, and nothi
   CHECK(world.director.Ready().ok());
 }
 
-TEST_CASE("a policy that is not understood is told on the resource, and the last one goes on") {
+TEST_CASE("an invalid policy is reported on the resource, and the last valid one stays in effect") {
   World world;
   world.transport->Answer(200, Page(Policy(R"({"autoUpgrade":true})", "1")));
   world.transport->AnswerLines(
@@ -81,7 +81,7 @@ TEST_CASE("a policy that is not understood is told on the resource, and the last
   CHECK(world.transport->lines.back() == "POST /api/v1/namespaces/default/events?fieldManager=op");
 }
 
-TEST_CASE("a second ClusterPolicy is told that it is not in effect, and an engine that cannot be made why") {
+TEST_CASE("a second ClusterPolicy reports that it is not in effect, and an engine that cannot be created reports why") {
   World world;
   const std::string second =
       R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"q","uid":"v","generation":1,)"
@@ -125,7 +125,7 @@ bool Says(const std::string& body, const std::string& state) {
 constexpr EngineProgress kUnderWay{.totals = {.total = 2, .in_progress = 1, .done = 1}};
 constexpr EngineProgress kOver{.totals = {.total = 2, .done = 2}};
 
-TEST_CASE("a DaemonSet that cannot be made is told on the policy that asks for it, whose nodes are not ready") {
+TEST_CASE("a DaemonSet that cannot be created is reported on its policy, whose nodes are not ready") {
   World world{.daemon_sets = examples::DriverDaemonSets::kMake};
   world.transport->Answer(
       200,
@@ -147,7 +147,7 @@ TEST_CASE("a DaemonSet that cannot be made is told on the policy that asks for i
   CHECK(world.transport->requests.back().body.find("DriverNotMade") != std::string::npos);
 }
 
-TEST_CASE("status.state of a ClusterPolicy is notReady while its nodes are under way, and ready afterwards") {
+TEST_CASE("status.state of a ClusterPolicy is notReady while its nodes are in progress, and ready afterwards") {
   World world{.write_state = GENERATE(true, false)};
   world.transport->Answer(200, Page(Policy(R"({"autoUpgrade":true})", "1")));
   world.transport->AnswerLines({});
@@ -163,7 +163,7 @@ TEST_CASE("status.state of a ClusterPolicy is notReady while its nodes are under
   CHECK(Says(over[0], "ready") == world.write_state);
 }
 
-TEST_CASE("status.state is each NVIDIADriver's own, and notReady of the ClusterPolicy while one of them is") {
+TEST_CASE("status.state is set per NVIDIADriver, and a ClusterPolicy is notReady while one of them is") {
   World world;
   const auto driver = [](const std::string& name) {
     return R"({"apiVersion":"nvidia.com/v1alpha1","kind":"NVIDIADriver","metadata":{"name":")" + name +
@@ -196,7 +196,8 @@ TEST_CASE("status.state is each NVIDIADriver's own, and notReady of the ClusterP
   CHECK(Says(all.back(), "ready"));
 }
 
-TEST_CASE("nodes of nobody are given back once each node has its owner's label, and at once if there is no owner") {
+TEST_CASE(
+    "nodes without an owner are released once each node has its owner's label, or immediately if there are no owners") {
   World world;
   world.cluster->AddNode({.name = "n", .labels = {{gpu_operator::kGpuPresentLabel, "true"}, {"pool", "a"}}});
   world.transport->Answer(404, "404 page not found\n");
@@ -225,8 +226,7 @@ TEST_CASE("nodes of nobody are given back once each node has its owner's label, 
 }
 
 TEST_CASE(
-    "W30: with --driver-daemonsets=Leave a policy whose image no DaemonSet has reports the component that creates "
-    "DaemonSets") {
+    "W30: with --driver-daemonsets=Leave a policy with an unused image reports the component that creates DaemonSets") {
   World world;
   world.transport->Answer(
       200, Page(R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p","uid":"u",)"
@@ -252,7 +252,7 @@ TEST_CASE(
   CHECK(world.transport->requests.back().body.find("--driver-daemonsets is Leave") != std::string::npos);
 }
 
-TEST_CASE("W32: NVIDIADrivers that select one node are not ready, although every node has the newest driver") {
+TEST_CASE("W32: NVIDIADrivers that select the same node are not ready, although every node has the newest driver") {
   World world;
   world.cluster->AddNode({.name = "n", .labels = {{gpu_operator::kGpuPresentLabel, "true"}}});
   const auto driver = [](const std::string& name) {

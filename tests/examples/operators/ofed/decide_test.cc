@@ -34,7 +34,7 @@ std::string Shown(const Decision& decision) {
 
 const std::string kCluster = "[|ds-owner=NicClusterPolicy,nvidia.com/ofed-driver=||";
 
-TEST_CASE("upstream 2.3: without a NicNodePolicy one engine, frozen where there is no policy") {
+TEST_CASE("upstream 2.3: without a NicNodePolicy there is one engine, which is frozen if there is no policy") {
   CHECK(Shown(Decide({}, {}, kLabels)) == kCluster + "|off]");
   CHECK_FALSE(Decide({}, {}, kLabels).init_config);
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
@@ -64,7 +64,7 @@ TEST_CASE("engines name the custom resource of their policy, unless it is a file
         "mellanox.com/v1alpha1/nicnodepolicies/a:spec.ofedDriver.upgradePolicy");
 }
 
-TEST_CASE("a driver's owners are the policies with an engine of their own, and not known while one is not understood") {
+TEST_CASE("the owners of a driver are the policies with their own engine, and unknown while one policy is invalid") {
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
   REQUIRE(Decide(policy, {}, kLabels).owners);
   CHECK(Decide(policy, {}, kLabels).owners->size() == 1);
@@ -81,20 +81,20 @@ TEST_CASE("a driver's owners are the policies with an engine of their own, and n
   CHECK_FALSE(Decide({}, {Of("a", {{"rack", "1"}}), unread}, kLabels).owners);
 }
 
-TEST_CASE("a driver waits for its node only where all owners want it, who share one configuration") {
+TEST_CASE("a driver waits for its node only if all owners, which share one configuration, require it") {
   const NicNodePolicy safe = Of("a", {{"rack", "1"}});
   NicNodePolicy other = Of("b", {{"rack", "2"}});
   CHECK(Decide({}, {safe, other}, kLabels).init_config->safe_load);
   CHECK(Decide({}, {safe, other}, kLabels).init_config->auto_upgrade);
   SECTION("not safe") { other.upgrade.safe_load = false; }
   // No engine would let its driver load (H25).
-  SECTION("not on") { other.upgrade.auto_upgrade = false; }
+  SECTION("not enabled") { other.upgrade.auto_upgrade = false; }
   const auto config = Decide({}, {safe, other}, kLabels).init_config;
   CHECK(config->safe_load == (other.upgrade.safe_load));
   CHECK(config->auto_upgrade == other.upgrade.auto_upgrade);
 }
 
-TEST_CASE("one node has one driver: what would give it another is refused, with the reason") {
+TEST_CASE("one node has one driver: a policy that would add another one is refused, with the reason") {
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
   CHECK(Shown(Decide(policy, {Of("a", {{"rack", "1"}})}, kLabels)) ==
         kCluster + "|on]a: spec.ofedDriver: NicClusterPolicy nic-cluster-policy has one for all nodes");
@@ -116,7 +116,7 @@ std::string Gone(const Decision& decision) {
   return text;
 }
 
-TEST_CASE("nodes of a policy that is no more are given back, those of others and of what is not understood are not") {
+TEST_CASE("nodes of a deleted policy are released, but not nodes of other policies or of invalid ones") {
   const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
   const NicNodePolicy a = Of("a", {{"rack", "1"}});
   const NicNodePolicy b = Of("b", {{"rack", "2"}, {"zone", "x"}});
@@ -132,7 +132,7 @@ TEST_CASE("nodes of a policy that is no more are given back, those of others and
   CHECK(Gone(Decide({}, {a, unread}, kLabels)).empty());
 }
 
-TEST_CASE("a NicNodePolicy that departs gives back its NodeMaintenances by its own id, unless another has its nodes") {
+TEST_CASE("a deleted NicNodePolicy releases its NodeMaintenances by its own id, unless another policy has its nodes") {
   const NicNodePolicy a = Of("a", {{"rack", "1"}});
   const NicNodePolicy b = Of("b", {{"rack", "2"}});
   std::vector<NicNodePolicy> seen;
@@ -152,7 +152,7 @@ TEST_CASE("a NicNodePolicy that departs gives back its NodeMaintenances by its o
   CHECK(departed({}, {a, b}).empty());
 }
 
-TEST_CASE("a NicNodePolicy whose name is too long for its label is refused, and stops no other") {
+TEST_CASE("a NicNodePolicy whose name is too long for its label is refused and does not affect the others") {
   const std::string name(60, 'n');
   const Decision decision = Decide({}, {Of(name, {{"rack", "1"}}), Of("a", {{"rack", "2"}})}, kLabels);
   CHECK(decision.refused.at(name).message().find("metadata.name") == 0);
@@ -160,7 +160,7 @@ TEST_CASE("a NicNodePolicy whose name is too long for its label is refused, and 
   CHECK(decision.engines[0].name == "a");
 }
 
-TEST_CASE("a version in a policy is a DaemonSet of the OFED driver, of the one owner that counts") {
+TEST_CASE("a version in a policy leads to a DaemonSet of the OFED driver, for the one owner in effect") {
   NicNodePolicy a = Of("a", {{"rack", "1"}});
   a.driver = examples::DriverImage{.reference = "doca-driver:25.01"};
   NicClusterPolicy cluster{.has_driver = true, .driver = examples::DriverImage{.reference = "doca-driver:24.10"}};
@@ -185,7 +185,7 @@ TEST_CASE("a version in a policy is a DaemonSet of the OFED driver, of the one o
   CHECK_FALSE(owned[0].init);
 }
 
-TEST_CASE("the wait label is kept for the pods of every owner") {
+TEST_CASE("the wait label is maintained for the pods of every owner") {
   CHECK(ofed_operator::OfAnyOwner(kLabels).ToString() == "nvidia.com/ofed-driver=");
   CHECK(ofed_operator::OfAnyOwner(Selector("ds-owner=x")).ToString() == "ds-owner=x");
 }

@@ -21,7 +21,7 @@ DriverDaemonSet Wish(const std::string& image) {
   return ofed_operator::DriverSets(policy, {}, "net", "").front();
 }
 
-TEST_CASE("W29: a DaemonSet for each operating system, with the documented label and an image of NVIDIA") {
+TEST_CASE("W29: there is a DaemonSet for each operating system, with the documented label and an image of NVIDIA") {
   const auto sets = OnSystems(Wish("doca-driver:24.01"), std::set{kUbuntu, kRhel});
   REQUIRE(sets.size() == 2);
   CHECK(sets[0].name == "mofed-rhel9.4-amd64");
@@ -38,7 +38,7 @@ TEST_CASE("W29: a DaemonSet for each operating system, with the documented label
                                            {"kubernetes.io/arch", "amd64"}});
 }
 
-TEST_CASE("W29: two architectures of one operating system are two DaemonSets that select different pods") {
+TEST_CASE("W29: two architectures of one operating system get two DaemonSets that select different pods") {
   const auto sets = OnSystems(Wish("doca-driver:24.01"), std::set{kUbuntu, NodeSystem{"ubuntu", "22.04", "arm64"}});
   REQUIRE(sets.size() == 2);
   CHECK(sets[0].name != sets[1].name);
@@ -50,7 +50,7 @@ TEST_CASE("W29: two architectures of one operating system are two DaemonSets tha
   CHECK(selector(sets[1]) == sets[1].labels);
 }
 
-TEST_CASE("W29: a version with an operating system is for nodes with this one only, and a digest for all nodes") {
+TEST_CASE("W29: a version with an operating system is only for nodes with this system, and a digest is for all nodes") {
   const auto whole = OnSystems(Wish("doca-driver:24.01-ubuntu22.04-amd64"), std::set{kUbuntu, kRhel});
   REQUIRE(whole.size() == 1);
   CHECK(whole[0].name == "mofed-ubuntu22.04-amd64");

@@ -15,7 +15,7 @@ Pod Driver(bool ready) {
   return {.container_statuses = {{.name = "other"}, {.name = kDriverContainer, .ready = ready}}};
 }
 
-TEST_CASE("a node waits unless a driver container on it is ready, and nothing is known without a driver pod") {
+TEST_CASE("a node waits unless a driver container on it is ready, and its wait is unknown without a driver pod") {
   CHECK_FALSE(WaitsForDriver({}).has_value());
   CHECK(WaitsForDriver({Driver(false)}) == true);
   CHECK(WaitsForDriver({Driver(true)}) == false);
@@ -31,7 +31,7 @@ std::string Written(const Node& node, const std::vector<Pod>& pods, bool driver_
   return patch ? patch->labels.at(kDriverWaitLabel).value_or("removed") : "nothing";
 }
 
-TEST_CASE("the label is patched only if it is not true") {
+TEST_CASE("the label is patched only if it is wrong") {
   Node node{.name = "n", .uid = "u", .resource_version = "3"};
   CHECK(WaitLabelPatch(node, {Driver(true)}, true, Ofed()) ==
         PatchNodeParams{.name = "n", .uid = "u", .resource_version = "3", .labels = {{kDriverWaitLabel, "false"}}});
@@ -40,7 +40,7 @@ TEST_CASE("the label is patched only if it is not true") {
   CHECK(Written(node, {Driver(false)}) == "true");
 }
 
-TEST_CASE("what a dead driver pod has left is removed, but for the moment in which an upgrade replaces it") {
+TEST_CASE("labels of a dead driver pod are removed, except while an upgrade replaces the pod") {
   const std::string value = GENERATE("true", "false");
   Node node{.name = "n", .labels = {{kDriverWaitLabel, value}}};
   CHECK(Written(node, {}) == "removed");
@@ -51,7 +51,7 @@ TEST_CASE("what a dead driver pod has left is removed, but for the moment in whi
   CHECK(Written({.name = "n"}, {}) == "nothing");
 }
 
-TEST_CASE("where no policy has a driver nobody waits for one") {
+TEST_CASE("if no policy has a driver, no node waits for one") {
   Node node{.name = "n", .labels = {{kDriverWaitLabel, "true"}}};
   CHECK(Written(node, {}, false) == "removed");
   node.labels[ofed_operator::kNicLabel] = "true";

@@ -19,7 +19,7 @@ using testing::NodeBuilder;
 
 constexpr char kRequested[] = "nvidia.com/ofed-driver-upgrade-requested";
 
-TEST_CASE("upstream 2.3: the legacy annotation goes from the nodes that have it") {
+TEST_CASE("upstream 2.3: the legacy annotation is removed from the nodes that have it") {
   const auto patches = LegacyAnnotationPatches({NodeBuilder("a").WithUid("ua").WithResourceVersion("1").Build(),
                                                 NodeBuilder("b")
                                                     .WithUid("ub")
@@ -33,7 +33,8 @@ TEST_CASE("upstream 2.3: the legacy annotation goes from the nodes that have it"
                                       .annotations = {{"nvidia.com/ofed-upgrade-state", std::nullopt}}});
 }
 
-TEST_CASE("upstream 2.6: DaemonSets without a format are old, and nodes of their pods are asked for an upgrade once") {
+TEST_CASE(
+    "upstream 2.6: DaemonSets without a format are old, and an upgrade is requested once for the nodes of their pods") {
   const DaemonSet old{.name = "old", .uid = "ds"};
   const DaemonSet present{.name = "new", .labels = {{"mofed-ds-format-version", "1"}}};
   const auto found = OldDaemonSets({present, old});
@@ -82,7 +83,7 @@ struct World {
   }
 };
 
-TEST_CASE("all steps, in an order that a crash does not harm") {
+TEST_CASE("all steps run in an order that survives a crash") {
   World world;
   world.AnswerPodPatches();
   world.transport->Answer(200, R"({"kind":"Status","status":"Success"})");
@@ -96,7 +97,7 @@ TEST_CASE("all steps, in an order that a crash does not harm") {
   CHECK(world.transport->requests[2].body.find(R"("propagationPolicy":"Orphan")") != std::string::npos);
 }
 
-TEST_CASE("a step that fails leaves the later ones, and is made again") {
+TEST_CASE("a failed step skips the later ones and is repeated") {
   World world;
   world.cluster->FailNext(Operation::kPatchNode, absl::AbortedError("modified"));
   CHECK(absl::IsAborted(world.migration.Run({}, true)));
@@ -111,7 +112,7 @@ TEST_CASE("a step that fails leaves the later ones, and is made again") {
   CHECK(world.cluster->CallCount(Operation::kPatchNode) == patched);
 }
 
-TEST_CASE("a policy without a driver leaves its DaemonSets") {
+TEST_CASE("a policy without a driver leaves its DaemonSets in place") {
   World world;
   world.AnswerPodPatches();
   CHECK(world.migration.Run({}, false).ok());

@@ -30,13 +30,13 @@ TEST_CASE("upstream 2.4: the fields and the defaults of the Network Operator") {
   CHECK_FALSE(ReadNicClusterPolicy(Policy(R"({"upgradePolicy":{"drain":{"enable":false}}})"))->upgrade.drain);
 }
 
-TEST_CASE("what is absent is off") {
+TEST_CASE("missing fields are off") {
   CHECK(*ReadNicClusterPolicy(Policy("null")) == NicClusterPolicy{.name = "nic-cluster-policy"});
   CHECK(*ReadNicClusterPolicy({.json = "{}"}) == NicClusterPolicy{});
   CHECK_FALSE(ReadNicClusterPolicy(Policy("{}"))->upgrade.auto_upgrade);
 }
 
-TEST_CASE("what a policy says of the driver's pods is read, and what nobody here makes of it is refused") {
+TEST_CASE("the policy's settings of the driver pods are read, and unsupported ones are refused") {
   const auto policy = ReadNicClusterPolicy(
       Policy(R"({"image":"doca","version":"1","terminationGracePeriodSeconds":60,"startupProbe":{"periodSeconds":3},)"
              R"("containerResources":[{"name":"mofed-container","requests":{"cpu":"1"}},{"name":"other"}]})"));
@@ -48,7 +48,7 @@ TEST_CASE("what a policy says of the driver's pods is read, and what nobody here
                          "spec.ofedDriver.repoConfig is set"));
 }
 
-TEST_CASE("W30: what is wrong with the driver's image or its pods never freezes the upgrade policy") {
+TEST_CASE("W30: an invalid driver image or pod setting never freezes the upgrade policy") {
   const auto policy = ReadNicClusterPolicy(
       Policy(R"({"version":7,"startupProbe":{"periodSeconds":"3"},"upgradePolicy":{"autoUpgrade":true}})"));
   REQUIRE(policy.ok());
@@ -58,7 +58,7 @@ TEST_CASE("W30: what is wrong with the driver's image or its pods never freezes 
   CHECK(policy->driver->reference.empty());
 }
 
-TEST_CASE("upstream 2.1: a NicNodePolicy has the same policy, and nodes") {
+TEST_CASE("upstream 2.1: a NicNodePolicy has the same policy, and a node selector") {
   const auto policy = ReadNicNodePolicy(
       {.name = "rack-1",
        .json = R"({"metadata":{"creationTimestamp":"2026-01-02T03:04:05Z"},"spec":{"nodeSelector":{"rack":"1"},)"
@@ -76,7 +76,7 @@ TEST_CASE("upstream 2.1: a NicNodePolicy has the same policy, and nodes") {
   CHECK(ReadNicNodePolicy({.json = R"({"spec":{"nodeSelector":)" + selector + "}}"}).ok());
 }
 
-TEST_CASE("what is not understood leaves the last that was, of this object") {
+TEST_CASE("an invalid object leaves the last valid version of the same object in effect") {
   examples::PolicyMemory<NicClusterPolicy> memory;
   const auto read = [&](const std::vector<ApiObject>& objects) {
     return memory.Read(objects, ofed_operator::kNicClusterPolicies, ReadNicClusterPolicy);

@@ -23,7 +23,7 @@ Pod Driver(bool ready) {
 
 Pod DriverOf(const std::string& owner) { return {.labels = {{"nvidia.com/ofed-driver", ""}, {"ds-owner", owner}}}; }
 
-TEST_CASE("a driver pod has an owner where a policy is for its labels and for its node") {
+TEST_CASE("a driver pod has an owner if a policy applies to its labels and its node") {
   const Node node{.name = "n1", .labels = {{"rack", "1"}}};
   const DriverOwner rack_1{Selector("ds-owner=nnp-rack-1"), Selector("rack=1")};
   const DriverOwner all{Selector("ds-owner=NicClusterPolicy"), {}};
@@ -69,7 +69,7 @@ struct World {
   }
 };
 
-TEST_CASE("the labels follow the drivers, and nothing is written where nothing has changed") {
+TEST_CASE("the labels follow the drivers, and unchanged labels are not written") {
   World world;
   for (const std::string& node : world.fleet.node_names) world.SetReady(node, node != "node-2");
   CHECK(world.Keep() == absl::InfiniteFuture());
@@ -88,7 +88,7 @@ TEST_CASE("the labels follow the drivers, and nothing is written where nothing h
   CHECK(world.Label("node-1") == "false");
 }
 
-TEST_CASE("a node whose driver pod is gone for the moment keeps its label, and one that has lost its driver loses it") {
+TEST_CASE("a node whose driver pod is briefly missing keeps its label, and one without a driver loses it") {
   World world;
   world.SetReady("node-1", false);
   world.Keep();
@@ -103,7 +103,7 @@ TEST_CASE("a node whose driver pod is gone for the moment keeps its label, and o
   CHECK(world.Label("node-1").empty());
 }
 
-TEST_CASE("when the driver goes from all policies, all nodes are looked at") {
+TEST_CASE("all nodes are checked when no policy has a driver anymore") {
   World world;
   world.SetReady("node-1", false);
   world.cluster->EditNode("node-1", [](Node& node) { node.labels[ofed_operator::kNicLabel] = "true"; });
@@ -118,7 +118,7 @@ TEST_CASE("when the driver goes from all policies, all nodes are looked at") {
   CHECK(world.Label("node-1") == "false");
 }
 
-TEST_CASE("a write that fails is tried again, and the others are made meanwhile") {
+TEST_CASE("a failed write is retried, and the others are made in the meantime") {
   World world;
   world.cluster->FailNext(Operation::kPatchNode, absl::PermissionDeniedError("cannot patch resource nodes"));
   CHECK(world.Keep() == world.clock->Now() + absl::Seconds(1));
@@ -129,7 +129,7 @@ TEST_CASE("a write that fails is tried again, and the others are made meanwhile"
   for (const std::string& node : world.fleet.node_names) CHECK_FALSE(world.Label(node).empty());
 }
 
-TEST_CASE("nodes with a driver that no policy is for are found, and no more when one is, or they are gone") {
+TEST_CASE("nodes whose driver has no policy are reported, until a policy applies or the nodes are deleted") {
   World world;
   world.Keep();
   CHECK(world.keeper.Findings().empty());  // the owners of drivers are not known

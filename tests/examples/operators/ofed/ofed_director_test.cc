@@ -42,7 +42,7 @@ struct World {
                   .clock = clock}) {}
 };
 
-TEST_CASE("the policy of the cluster is followed, and pods with the skip label are spared by its drain only") {
+TEST_CASE("the policy of the cluster is followed, and only its drain spares pods with the skip label") {
   World world;
   CHECK_FALSE(world.director.Wanted());
   CHECK(absl::IsUnavailable(world.director.Prepare({})));
@@ -64,7 +64,7 @@ TEST_CASE("the policy of the cluster is followed, and pods with the skip label a
         "PATCH /apis/mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy/status?fieldManager=op");
 }
 
-TEST_CASE("status.state of a NicClusterPolicy is notReady while its nodes are under way, and ready afterwards") {
+TEST_CASE("status.state of a NicClusterPolicy is notReady while its nodes are in progress, and ready afterwards") {
   World world;
   world.transport->Answer(200, Page(R"({"autoUpgrade":true})"));
   world.transport->AnswerLines({});
@@ -83,7 +83,7 @@ TEST_CASE("status.state of a NicClusterPolicy is notReady while its nodes are un
         std::string::npos);
 }
 
-TEST_CASE("a DaemonSet of the OFED driver that cannot be made is told on the policy that asks for it") {
+TEST_CASE("a DaemonSet of the OFED driver that cannot be created is reported on its policy") {
   World world(std::nullopt, /*migrate=*/true, examples::DriverDaemonSets::kMake);
   world.transport->Answer(
       200,
@@ -103,7 +103,7 @@ TEST_CASE("a DaemonSet of the OFED driver that cannot be made is told on the pol
   CHECK(told.find(R"("state":"notReady")") != std::string::npos);
 }
 
-TEST_CASE("a node whose driver pods no policy is for is a finding, unless a policy is not understood") {
+TEST_CASE("a node whose driver pods have no policy is a finding, unless a policy is invalid") {
   const bool understood = GENERATE(true, false);
   World world;
   testing::Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});
@@ -124,7 +124,7 @@ TEST_CASE("a node whose driver pods no policy is for is a finding, unless a poli
   if (understood) CHECK(world.director.Findings().front().code == FindingCode::kNoOwner);
 }
 
-TEST_CASE("without a policy nodes are frozen, not forgotten, and no configuration is written") {
+TEST_CASE("without a policy nodes are frozen but kept, and no configuration is written") {
   World world;
   world.transport->Answer(404, "404 page not found\n");
   world.transport->Answer(404, "404 page not found\n");
@@ -136,7 +136,7 @@ TEST_CASE("without a policy nodes are frozen, not forgotten, and no configuratio
   CHECK_FALSE(world.cluster->config_map("net", ofed_operator::kInitConfigMap).has_value());
 }
 
-TEST_CASE("a NicNodePolicy beside a NicClusterPolicy with a driver is told that it is not taken") {
+TEST_CASE("a NicNodePolicy reports that it is not accepted next to a NicClusterPolicy with a driver") {
   World world;
   world.transport->Answer(200, Page(R"({"autoUpgrade":true})"));
   world.transport->AnswerLines({});
@@ -161,8 +161,7 @@ TEST_CASE("a NicNodePolicy beside a NicClusterPolicy with a driver is told that 
   CHECK(world.transport->lines[last] == "POST /api/v1/namespaces/default/events?fieldManager=op");
 }
 
-TEST_CASE(
-    "a NicClusterPolicy of another name is told that it does not count, and one that is deleted gives its nodes back") {
+TEST_CASE("a NicClusterPolicy of another name reports that it is ignored, and a deleted one releases its nodes") {
   World world;
   world.transport->Answer(
       200,
@@ -184,7 +183,7 @@ TEST_CASE(
   CHECK(world.transport->requests[last - 1].body.find(R"("state":"ignore")") != std::string::npos);
 }
 
-TEST_CASE("DISABLE_MIGRATION leaves what earlier versions left, and a policy of a file asks the cluster for none") {
+TEST_CASE("DISABLE_MIGRATION keeps the data of earlier versions, and with a policy file the cluster is not queried") {
   World world(UpgradePolicy{.auto_upgrade = true}, false);
   world.cluster->AddNode(
       testing::NodeBuilder("n1").WithAnnotation(ofed_operator::kLegacyStateAnnotation, "Done").Build());

@@ -27,7 +27,7 @@ Options With(const std::map<std::string, std::string>& environment) {
   return options;
 }
 
-TEST_CASE("upstream 2.1: the environment of the Network Operator, and its defaults") {
+TEST_CASE("upstream 2.1: the environment of the Network Operator and its defaults are read") {
   const Options none = With({});
   CHECK(none.service.ns == "nvidia-network-operator");
   CHECK_FALSE(none.disable_migration);
@@ -44,7 +44,7 @@ TEST_CASE("upstream 2.1: the environment of the Network Operator, and its defaul
   CHECK(all.requestor.name_prefix == "network-operator");
 }
 
-TEST_CASE("requestor mode is on by exactly true, and without an id that is an error") {
+TEST_CASE("requestor mode is on only if the value is exactly true, and an id is required then") {
   CHECK_FALSE(
       With({{"MAINTENANCE_OPERATOR_ENABLED", "True"}, {"MAINTENANCE_OPERATOR_REQUESTOR_ID", "a.b"}}).requestor.id);
   const Options options = With({{"MAINTENANCE_OPERATOR_ENABLED", "true"}});

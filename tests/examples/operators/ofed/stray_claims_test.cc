@@ -20,7 +20,7 @@ NodeMaintenance Object(const std::string& name, const std::string& requestor, st
           .node_name = name};
 }
 
-TEST_CASE("what a NicNodePolicy that is no more has asked for is told by the requestor, also by a shortened one") {
+TEST_CASE("leftover requests of a deleted NicNodePolicy are recognized by the requestor, even if it is shortened") {
   const std::string long_name(50, 'x');
   CHECK(StrayRequestors({Object("n1", "op"), Object("n2", "op-nnp-a"), Object("n3", "op-nnp-b", {"op-nnp-c"}),
                          Object("n4", "other-nnp-d")},
@@ -35,7 +35,7 @@ TEST_CASE("what a NicNodePolicy that is no more has asked for is told by the req
   CHECK(StrayRequestors({Object("n1", shortened)}, "requestor.of.nvidia", {}) == Ids{shortened});
 }
 
-TEST_CASE("NodeMaintenances of a NicNodePolicy that was deleted while no operator ran are given back") {
+TEST_CASE("NodeMaintenances of a NicNodePolicy that was deleted while no operator ran are released") {
   const auto clock = std::make_shared<testing::FakeClock>();
   const auto cluster = std::make_shared<testing::FakeCluster>(clock);
   for (const char* node : {"n1", "n2", "n3"}) cluster->AddNode(testing::NodeBuilder(node).Build());

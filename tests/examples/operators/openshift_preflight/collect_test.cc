@@ -108,7 +108,7 @@ std::shared_ptr<Pages> Cluster() {
 
 absl::StatusOr<Facts> CollectFrom(const std::shared_ptr<Pages>& pages) { return Collect({}, ObjectClient(pages), {}); }
 
-TEST_CASE("the facts are read from where OpenShift has them") {
+TEST_CASE("the facts are read from their places in OpenShift") {
   const auto pages = Cluster();
   const absl::StatusOr<Facts> facts = CollectFrom(pages);
   REQUIRE(facts.ok());
@@ -158,7 +158,7 @@ TEST_CASE("W32: a driver pod whose containers have not started a minute after it
   CHECK(stalled(R"("running":{"startedAt":"2026-01-01T00:00:05Z"})", "2026-01-01T01:00:00Z").empty());
 }
 
-TEST_CASE("machine config pools, node feature discovery and what a pod waits for are read") {
+TEST_CASE("machine config pools, node feature discovery and the wait reason of a pod are read") {
   const auto pages = Cluster();
   pages->Put(
       "/apis/machineconfiguration.openshift.io/v1/machineconfigpools",
@@ -194,7 +194,7 @@ TEST_CASE("machine config pools, node feature discovery and what a pod waits for
   CHECK_FALSE(CollectFrom(pages)->has_nfd);
 }
 
-TEST_CASE("without a ClusterVersion it is not OpenShift, and nothing else is asked") {
+TEST_CASE("a cluster without a ClusterVersion is not OpenShift, and nothing else is queried") {
   const auto pages = std::make_shared<Pages>();
   const absl::StatusOr<Facts> facts = CollectFrom(pages);
   REQUIRE(facts.ok());
@@ -202,7 +202,7 @@ TEST_CASE("without a ClusterVersion it is not OpenShift, and nothing else is ask
   CHECK(pages->asked == std::vector<std::string>{kVersions});
 }
 
-TEST_CASE("what is not there is nothing: a cluster before the operator's installation") {
+TEST_CASE("missing objects are empty facts: a cluster before the installation of the operator") {
   const auto pages = Cluster();
   for (const char* path : {kStream, kPolicies, kRegistry, kBuilder, kPodsPath}) pages->pages.erase(path);
   pages->Put(kNodesPath, List("Node", "v1", NodeJson("a", "Red Hat Enterprise Linux 8.4 (Ootpa)", "")));
@@ -217,7 +217,7 @@ TEST_CASE("what is not there is nothing: a cluster before the operator's install
   CHECK(facts->pods.empty());
 }
 
-TEST_CASE("a registry has storage if it says where, whatever the kind") {
+TEST_CASE("a registry has storage if any kind of storage is configured") {
   for (const auto& [storage, has_storage] : std::map<std::string, bool>{
            {R"({"emptyDir":{}})", true}, {R"({"pvc":{"claim":"c"}})", true}, {"{}", false}, {"null", false}}) {
     const auto pages = Cluster();
@@ -228,7 +228,7 @@ TEST_CASE("a registry has storage if it says where, whatever the kind") {
   }
 }
 
-TEST_CASE("what is refused is an error that names it") {
+TEST_CASE("a refused request is an error that names the resource") {
   for (const char* path : {kVersions, kStream, kPolicies, kRegistry, kBuilder, kNodesPath, kPodsPath}) {
     const auto pages = Cluster();
     pages->Refuse(path, 403, "Forbidden");
@@ -240,7 +240,7 @@ TEST_CASE("what is refused is an error that names it") {
   }
 }
 
-TEST_CASE("a log that cannot be read is told of, and one of a container that has not started is none") {
+TEST_CASE("a log that cannot be read is reported, and the log of a container that has not started is empty") {
   const std::string log = std::string(kPodsPath) + "/" + kPod + "/log?";
   const auto pages = Cluster();
   pages->Refuse(log + "openshift-driver-toolkit-ctr", 500, "InternalError");
@@ -252,7 +252,7 @@ TEST_CASE("a log that cannot be read is told of, and one of a container that has
   CHECK(facts->pods[0].driver_log.empty());
 }
 
-TEST_CASE("the version of RHCOS is in the name of the system image, in the old form and in the new") {
+TEST_CASE("the version of RHCOS is in the name of the system image, in the old and in the new format") {
   CHECK(RhcosVersion("Red Hat Enterprise Linux CoreOS 410.84.202203290245-0 (Ootpa)") == "410.84.202203290245-0");
   CHECK(RhcosVersion("Red Hat Enterprise Linux CoreOS 9.6.20250611-0 (Plow)") == "9.6.20250611-0");
   CHECK(RhcosVersion("Fedora CoreOS 38.20230902.3.0") == "");

@@ -48,13 +48,13 @@ Finding Only(const Facts& facts, const std::string& id) {
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("a cluster in good order has nothing above a note") {
+TEST_CASE("a healthy cluster has no finding above a note") {
   CHECK(Names(Examine(Good())) == Lines{"info entitlement"});
   CHECK_FALSE(IsAboveInfo(Examine(Good())));
   CHECK(Names(Examine(Good("4.15.3"))) == Lines{"info entitlement"});
 }
 
-TEST_CASE("a cluster that is not OpenShift is said to be none, and nothing else") {
+TEST_CASE("a cluster that is not OpenShift has only this finding") {
   Facts facts = Good();
   facts.version.reset();
   facts.registry.reset();
@@ -62,7 +62,7 @@ TEST_CASE("a cluster that is not OpenShift is said to be none, and nothing else"
   CHECK_FALSE(IsAboveInfo(Examine(facts)));
 }
 
-TEST_CASE("each version has the findings of the document's bounds") {
+TEST_CASE("each version has the findings within the document's bounds") {
   struct Row {
     const char* version;
     Lines findings;
@@ -93,7 +93,7 @@ TEST_CASE("each version has the findings of the document's bounds") {
   CHECK(Names(Examine(Good(row.version))) == row.findings);
 }
 
-TEST_CASE("an update that is under way is judged by both of its versions") {
+TEST_CASE("an update in progress is judged by both of its versions") {
   Facts facts = Good("4.9.9");
   facts.version->installed = "4.9.8";
   CHECK(Names(Examine(facts)) ==
@@ -103,7 +103,7 @@ TEST_CASE("an update that is under way is judged by both of its versions") {
   CHECK(Names(Examine(facts)) == Lines{"info entitlement"});
 }
 
-TEST_CASE("a tag with an empty name is to be mended by deleting the image stream") {
+TEST_CASE("a tag with an empty name is fixed by deleting the image stream") {
   Facts facts = Good();
   facts.toolkit->tags.push_back({.name = "", .image = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:7120"});
   const Finding finding = Only(facts, "empty-imagestream-tag");
@@ -123,7 +123,7 @@ TEST_CASE("the image stream must be there, with a tag for each GPU node's RHCOS"
   CHECK(Has(Only(facts, "no-imagestream").remedy, "oc get -n openshift is/driver-toolkit"));
 }
 
-TEST_CASE("doc-D35: the option counts under operator, and is of no use under driver") {
+TEST_CASE("doc-D35: the option is used under operator and ignored under driver") {
   Facts facts = Good();
   facts.policy->driver_uses_toolkit = false;
   const Finding finding = Only(facts, "misplaced-toolkit-option");
@@ -139,7 +139,7 @@ TEST_CASE("doc-D35: the option counts under operator, and is of no use under dri
   CHECK(Names(Examine(facts)) == Lines{"info entitlement", "info no-cluster-policy"});
 }
 
-TEST_CASE("with the toolkit switched off what is wrong with it is a note") {
+TEST_CASE("problems of the toolkit are notes if the toolkit is off") {
   Facts facts = Good("4.15.0");
   facts.policy->operator_uses_toolkit = false;
   facts.toolkit->tags.push_back({});
@@ -155,13 +155,13 @@ TEST_CASE("with the toolkit switched off what is wrong with it is a note") {
         }())) == Lines{"warning entitlement", "info broken-toolkit-version", "info toolkit-off"});
 }
 
-TEST_CASE("the toolkit is on where the ClusterPolicy does not say, so what is wrong with it is an error") {
+TEST_CASE("the toolkit is on if the ClusterPolicy omits it, so its problems are errors") {
   Facts facts = Good("4.9.8");
   facts.policy->operator_uses_toolkit.reset();
   CHECK(Names(Examine(facts)) == Lines{"error broken-toolkit-version", "warning entitlement"});
 }
 
-TEST_CASE("from 4.15 on the registry must be managed and have storage, and builder its secret") {
+TEST_CASE("from 4.15 on the registry must be managed and have storage, and builder must have its secret") {
   const std::string patch = "oc patch configs.imageregistry.operator.openshift.io cluster --type merge --patch ";
   Facts facts = Good("4.15.0");
   facts.registry = Registry{.management_state = "Removed", .has_storage = false};
@@ -187,7 +187,7 @@ TEST_CASE("from 4.15 on the registry must be managed and have storage, and build
   CHECK(Names(Examine(facts)) == Lines{"info entitlement", "info no-cluster-policy"});
 }
 
-TEST_CASE("a toolkit for another kernel than the node's is found in the logs of the driver pod") {
+TEST_CASE("a toolkit for a kernel other than the node's is found in the logs of the driver pod") {
   Facts facts = Good("4.9.9");
   facts.pods = {BrokenPod()};
   const Finding finding = Only(facts, "kernel-mismatch");
@@ -205,7 +205,7 @@ TEST_CASE("a toolkit for another kernel than the node's is found in the logs of 
   CHECK(Only(facts, "kernel-mismatch").what == finding.what);
 }
 
-TEST_CASE("the driver container alone tells of it as well, and a log that cannot be read is a warning") {
+TEST_CASE("the driver container alone shows it as well, and a log that cannot be read is a warning") {
   Facts facts = Good();
   facts.pods = {BrokenPod()};
   facts.pods.front().toolkit_log.clear();
@@ -215,13 +215,13 @@ TEST_CASE("the driver container alone tells of it as well, and a log that cannot
   CHECK(IsAboveInfo(Examine(facts)));
 }
 
-TEST_CASE("without node feature discovery the operator finds no GPU") {
+TEST_CASE("without node feature discovery the operator does not find any GPU") {
   Facts facts = Good();
   facts.has_nfd = false;
   CHECK(Names(Examine(facts)) == Lines{"error no-nfd", "info entitlement"});
 }
 
-TEST_CASE("a rollout of machine configs is told with how far it is, and one that is stuck is an error") {
+TEST_CASE("a rollout of machine configs is reported with its progress, and a stuck one is an error") {
   Facts facts = Good();
   facts.pools = {{.name = "master", .machines = 3, .updated = 3},
                  {.name = "worker", .machines = 5, .updated = 2, .updating = true}};
@@ -233,13 +233,13 @@ TEST_CASE("a rollout of machine configs is told with how far it is, and one that
   CHECK(Only(facts, "machine-config-degraded").severity == Severity::kError);
 }
 
-TEST_CASE("a driver pod that does not get on is an error with its reason") {
+TEST_CASE("a driver pod that makes no progress is an error with its reason") {
   Facts facts = Good();
   facts.pods = {{.name = "p", .node = "n1", .stalled = "container nvidia-driver-ctr: ImagePullBackOff"}};
   CHECK(Has(Only(facts, "stalled-pod").what, "ImagePullBackOff"));
 }
 
-TEST_CASE("every finding above a note says why and what to do") {
+TEST_CASE("every finding above a note has a reason and a remedy") {
   Facts facts = Good("4.7.0");
   facts.toolkit->tags.push_back({});
   facts.policy->driver_uses_toolkit = true;

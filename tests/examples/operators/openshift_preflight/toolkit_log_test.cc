@@ -6,7 +6,7 @@
 namespace openshift_preflight {
 namespace {
 
-TEST_CASE("the logs that the documentation shows tell of a broken toolkit") {
+TEST_CASE("the logs in the documentation show a broken toolkit") {
   CHECK(ReadToolkitLog(TestData("toolkit.log")) == ToolkitMessages{.broken = true,
                                                                    .node_kernel = "4.18.0-305.25.1.el8_4.x86_64",
                                                                    .kernel_package = "4.18.0-305.28.1.el8_4.x86_64",
@@ -14,14 +14,14 @@ TEST_CASE("the logs that the documentation shows tell of a broken toolkit") {
   CHECK(ReadToolkitLog(TestData("driver.log")) == ToolkitMessages{.broken = true, .fallback = true});
 }
 
-TEST_CASE("a log without the message tells of nothing, whatever else is in it") {
+TEST_CASE("a log lacking the message shows a healthy toolkit, whatever else it contains") {
   for (const char* log : {"", "\n\n", "Running dtk-build-driver\n",
                           "- Node kernel:    4.18.0\n- Kernel package: 4.18.1\n", "driver toolkit is not broken"}) {
     CHECK(ReadToolkitLog(log) == ToolkitMessages{});
   }
 }
 
-TEST_CASE("what the log says last counts, and a log may be cut anywhere") {
+TEST_CASE("the last message of the log counts, and a log may be cut anywhere") {
   const std::string first = TestData("toolkit.log");
   const std::string again =
       "WARNING: broken Driver Toolkit image detected:\r\n- Node kernel:    5.14.0-1\r\n- Kernel package: 5.14.0-2\r\n";

@@ -40,7 +40,7 @@ struct World {
   Seen seen;
 };
 
-TEST_CASE("the server is asked for the changes of one node") {
+TEST_CASE("the server is queried for the changes of one node") {
   World world;
   world.transport->AnswerLines({R"({"type":"MODIFIED","object":)" + NodeJson("8", "true") + "}",
                                 R"({"type":"DELETED","object":)" + NodeJson("9", "") + "}",
@@ -52,7 +52,7 @@ TEST_CASE("the server is asked for the changes of one node") {
               "allowWatchBookmarks=true&timeoutSeconds=5"});
 }
 
-TEST_CASE("without a version it begins with the node as it is, if there is one") {
+TEST_CASE("without a version the watch starts with the current node, if it exists") {
   World world;
   world.transport->Answer(200, R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[)" +
                                    NodeJson("5", "true") + "]}");
@@ -61,7 +61,7 @@ TEST_CASE("without a version it begins with the node as it is, if there is one")
   CHECK(world.seen.lines == Lines{"list gpu-7 at 7"});
 }
 
-TEST_CASE("what is no node ends the watch with an error, and everything else goes to the cluster as it is") {
+TEST_CASE("a malformed node ends the watch with an error, and all other calls go to the cluster unchanged") {
   World world;
   world.transport->AnswerLines(
       {R"({"type":"MODIFIED","object":{"apiVersion":"v1","kind":"Node","metadata":{"name":"gpu-7","uid":"u",)"

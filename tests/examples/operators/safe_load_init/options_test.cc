@@ -34,19 +34,19 @@ TEST_CASE("§2.7: node and config map are required, and the key is config.json")
   CHECK(std::get<int>(Parse({"--configmap-namespace", "drivers", "--configmap-name", "init"})) == kExitUsage);
 }
 
-TEST_CASE("H25: a time limit is the administrator's wish, and 0 is none") {
+TEST_CASE("H25: the administrator sets the time limit, and 0 means no limit") {
   CHECK(std::get<Options>(Parse(UsualAnd({"--timeout", "2h"}))).safe_load.timeout == absl::Hours(2));
   CHECK(std::get<Options>(Parse(UsualAnd({"--timeout", "0"}))).safe_load.timeout == absl::InfiniteDuration());
   CHECK(std::get<int>(Parse(UsualAnd({"--timeout", "soon"}))) == kExitUsage);
   CHECK(std::get<int>(Parse(UsualAnd({"--timeout", "-1s"}))) == kExitUsage);
 }
 
-TEST_CASE("module checks that are asked for are not left out in silence") {
+TEST_CASE("module checks that are requested are not skipped silently") {
   CHECK(std::holds_alternative<Options>(Parse(UsualAnd({"--skip-preflight-checks", "true"}))));
   CHECK(std::get<int>(Parse(UsualAnd({"--skip-preflight-checks", "false"}))) == kExitUsage);
 }
 
-TEST_CASE("help is no error, and an empty node name is one") {
+TEST_CASE("help is not an error, but an empty node name is") {
   CHECK(std::get<int>(Parse({"--help"})) == kExitLoad);
   CHECK(std::get<int>(Parse({"--node-name", "", "--configmap-name", "init", "--configmap-namespace", "d"})) ==
         kExitUsage);

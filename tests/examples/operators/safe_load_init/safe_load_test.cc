@@ -87,7 +87,7 @@ struct World {
   absl::Duration Elapsed() const { return clock->Now() - start; }
 };
 
-TEST_CASE("the section safeDriverLoad says whether and by which annotation") {
+TEST_CASE("the section safeDriverLoad sets whether to wait and for which annotation") {
   const auto parsed = [](const char* json) { return ParseSafeLoadConfig(json); };
   CHECK(*parsed(kOn) == SafeLoadConfig{.enabled = true, .annotation = kKey});
   CHECK_FALSE(parsed(R"({"safeDriverLoad":{"enable":false,"annotation":"a"}})")->enabled);
@@ -96,7 +96,7 @@ TEST_CASE("the section safeDriverLoad says whether and by which annotation") {
   CHECK_FALSE(parsed(R"({"moduleDependencyCheck":{"modules":["a"]}})")->enabled);
 }
 
-TEST_CASE("a configuration that is wrong says where") {
+TEST_CASE("an invalid configuration is an error with its path") {
   const auto error = [](const char* json) { return std::string(ParseSafeLoadConfig(json).status().message()); };
   CHECK(error("{") != "");
   CHECK(error("[]") == "not a JSON object");
@@ -109,7 +109,7 @@ TEST_CASE("a configuration that is wrong says where") {
   }
 }
 
-TEST_CASE("safe loading that is off lets the driver be loaded at once, and leaves the node alone") {
+TEST_CASE("if safe load is off the driver may load immediately, and the node is left alone") {
   World world("{}");
   CHECK(world.Run().ok());
   CHECK(world.Value() == "absent");
@@ -117,7 +117,7 @@ TEST_CASE("safe loading that is off lets the driver be loaded at once, and leave
   CHECK(world.log == std::vector<std::string>{"safe loading is off"});
 }
 
-TEST_CASE("a config map that is missing, lacks its key or is wrong is an error that names it") {
+TEST_CASE("a config map that is missing, lacks its key or is invalid is an error that names it") {
   World world(R"({"safeDriverLoad":{"enable":true}})");
   const absl::Status invalid = world.Run();
   CHECK(invalid == absl::InvalidArgumentError("config map drivers/init: config.json: safeDriverLoad.annotation: "
@@ -131,7 +131,7 @@ TEST_CASE("a config map that is missing, lacks its key or is wrong is an error t
   CHECK(world.Value() == "absent");
 }
 
-TEST_CASE("the annotation is set, and its removal is told by the watch without delay") {
+TEST_CASE("the annotation is set, and the watch reports its removal without delay") {
   World world;
   world.cluster.watch = [&](const CallContext&, const WatchParams& params, WatchSink<Node>& sink) {
     CHECK(world.Value() == "true");
@@ -147,13 +147,13 @@ TEST_CASE("the annotation is set, and its removal is told by the watch without d
   CHECK(world.log.back() == "the driver may be loaded");
 }
 
-TEST_CASE("an annotation that is empty holds nobody back") {
+TEST_CASE("an empty annotation does not block the driver") {
   World world;
   world.At(absl::Seconds(1), [&] { world.fake->EditNode("n1", [](Node& node) { node.annotations[kKey] = ""; }); });
   CHECK(world.Run().ok());
 }
 
-TEST_CASE("the node is looked at within five seconds, also if no watch ever tells anything") {
+TEST_CASE("the node is checked within five seconds, even if the watch never reports anything") {
   World world;
   absl::Time released;
   world.cluster.watch = [&](const CallContext& context, const WatchParams&, WatchSink<Node>&) {
@@ -170,7 +170,7 @@ TEST_CASE("the node is looked at within five seconds, also if no watch ever tell
   CHECK(world.log.size() == 2);  // a quiet watch is not an error
 }
 
-TEST_CASE("a restart asks for it again, though the engine has let the driver go before") {
+TEST_CASE("a restart requests it again, even if the engine has released the driver before") {
   World world;
   world.At(absl::Seconds(3), [&] { world.Release(); });
   CHECK(world.Run().ok());
@@ -185,7 +185,7 @@ TEST_CASE("a restart asks for it again, though the engine has let the driver go 
   CHECK(world.cluster.watches > 0);
 }
 
-TEST_CASE("a node that changes in between, or an answer that is lost, does not keep the annotation from being set") {
+TEST_CASE("a node that changes in between, or a lost response, does not prevent the annotation from being set") {
   World world;
   world.fake->FailNext(Operation::kPatchNode, absl::AbortedError("conflict"), 2);
   world.fake->FailNextAfterApplying(Operation::kPatchNode, absl::UnavailableError("reset"));
@@ -194,7 +194,7 @@ TEST_CASE("a node that changes in between, or an answer that is lost, does not k
   CHECK(world.fake->CallCount(Operation::kPatchNode) == 4);
 }
 
-TEST_CASE("an API server that is away is waited for, told of once, and not asked without a pause") {
+TEST_CASE("an unavailable API server is awaited, reported once, and not queried without a pause") {
   World world;
   world.Before([&](const Call&) -> std::optional<absl::Status> {
     if (world.Elapsed() < absl::Hours(1)) return absl::UnavailableError("connection refused");
@@ -213,7 +213,7 @@ TEST_CASE("an API server that is away is waited for, told of once, and not asked
   CHECK(world.fake->CallCount(Operation::kGetConfigMap) < 3600 / 5 + 5);
 }
 
-TEST_CASE("watches that end as soon as they begin do not make it busy") {
+TEST_CASE("watches that end immediately do not cause a busy loop") {
   World world;
   world.At(absl::Minutes(10), [&] { world.Release(); });
   CHECK(world.Run().ok());
@@ -227,7 +227,7 @@ TEST_CASE("watches that end as soon as they begin do not make it busy") {
   CHECK(broken.cluster.watches <= 120);
 }
 
-TEST_CASE("a node that goes away, or another one that gets its name, is an end without the driver") {
+TEST_CASE("a node that is deleted, or replaced by another one of its name, ends the wait without the driver") {
   World world;
   world.At(absl::Seconds(20), [&] { world.fake->RemoveNode("n1"); });
   CHECK(world.Run() == absl::NotFoundError("node n1: it no longer exists"));
@@ -250,7 +250,7 @@ TEST_CASE("a node that goes away, or another one that gets its name, is an end w
   CHECK(ExitCodeOf(never.Run()) == kExitNodeGone);
 }
 
-TEST_CASE("stopped, or out of time, it leaves the annotation and the driver is not loaded") {
+TEST_CASE("when it is stopped or times out, it leaves the annotation and the driver is not loaded") {
   World stopped;
   stopped.At(absl::Seconds(20), [&] { stopped.stop.request_stop(); });
   const absl::Status cancelled = stopped.Run();
@@ -273,7 +273,7 @@ TEST_CASE("stopped, or out of time, it leaves the annotation and the driver is n
   CHECK(away.Elapsed() == absl::Minutes(10));
 }
 
-TEST_CASE("what the cluster refuses ends it at the start, and is asked again once it waits") {
+TEST_CASE("a refusal by the cluster is final at the start, and is retried during the wait") {
   for (const Operation operation : {Operation::kGetConfigMap, Operation::kGetNode, Operation::kPatchNode}) {
     World world;
     world.fake->FailNext(operation, absl::PermissionDeniedError("forbidden: no"));

@@ -23,7 +23,7 @@ std::string CertificatesAfter(const char* before, const KubeConfig& config) {
   return text;
 }
 
-TEST_CASE("cpprestsdk is spared the system's certificates, unless somebody may need them") {
+TEST_CASE("cpprestsdk skips the system's certificates, unless they may be needed") {
   const std::vector<std::string> names = TransportNames();
   if (std::find(names.begin(), names.end(), "cpprest") == names.end()) return;
   const KubeConfig own_authority{.server = "https://127.0.0.1:1", .ca_pem = "an authority"};

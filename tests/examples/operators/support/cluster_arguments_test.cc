@@ -36,7 +36,7 @@ absl::StatusOr<KubeConfig> Load(const std::string& more) {
   return config;
 }
 
-TEST_CASE("An option that nobody knows is told, also where another one is missing") {
+TEST_CASE("An unknown option is reported, even if another one is missing") {
   std::vector<std::string> words = {"operator", "--kube-config", "file"};
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -52,7 +52,7 @@ TEST_CASE("An option that nobody knows is told, also where another one is missin
   CHECK_THAT(told.str(), Catch::Contains("--in-cluster") && Catch::Contains("Unknown: --kube-config file\n"));
 }
 
-TEST_CASE("A credential plugin is run only where the command line allows it") {
+TEST_CASE("A credential plugin runs only if the command line allows it") {
   const absl::Status refused = Load("").status();
   CHECK(absl::IsUnimplemented(refused));
   CHECK(std::string(refused.message()).find("allow-exec") != std::string::npos);

@@ -9,7 +9,7 @@ using examples::ParseJson;
 using examples::ReadFlag;
 using examples::ReadUpgradePolicy;
 
-TEST_CASE("an absent section has the defaults, also that of autoUpgrade") {
+TEST_CASE("a missing section has the defaults, including the default of autoUpgrade") {
   const auto json = ParseJson(R"({"spec":{"driver":{"upgradePolicy":null}}})");
   for (const char* field : {"upgradePolicy", "another"}) {
     const auto on = ReadUpgradePolicy(*json, {"spec", "driver", field}, PolicyDefaults::GpuOperator());
@@ -31,7 +31,7 @@ TEST_CASE("an error names the section and the field") {
   CHECK_FALSE(*ReadFlag(*json, {"spec", "absent"}));
 }
 
-TEST_CASE("the creation time, or the epoch") {
+TEST_CASE("the creation time is read, or the epoch if it is missing") {
   CHECK(examples::CreationTime(*ParseJson(R"({"metadata":{"creationTimestamp":"1970-01-01T00:01:00Z"}})")) ==
         absl::UnixEpoch() + absl::Minutes(1));
   CHECK(examples::CreationTime(*ParseJson("{}")) == absl::UnixEpoch());

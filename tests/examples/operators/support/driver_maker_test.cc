@@ -24,7 +24,7 @@ absl::StatusOr<std::optional<DriverImage>> Read(const std::string& section) {
   return ReadDriverImage(*ParseJson(R"({"spec":{"driver":)" + section + "}}"), {"spec", "driver"});
 }
 
-TEST_CASE("an image is repository, image and version, and without a version nobody asked for one") {
+TEST_CASE("an image consists of repository, image and version, and is not requested without a version") {
   CHECK((*Read(R"({"repository":"nvcr.io/nvidia","image":"driver","version":"550"})"))->reference ==
         "nvcr.io/nvidia/driver:550");
   CHECK((*Read(R"({"image":"nvcr.io/nvidia/driver","version":"sha256:12"})"))->reference ==
@@ -53,7 +53,7 @@ DriverDaemonSet Wish(const std::string& version) {
           .host_paths = {"/run/nvidia", "/"}};
 }
 
-TEST_CASE("a driver's DaemonSet never restarts pods by itself, and a new version is another digest") {
+TEST_CASE("a driver's DaemonSet never restarts pods automatically, and a new version has another digest") {
   const rapidjson::Document set = *ParseJson(DaemonSetJson(Wish("1")));
   CHECK(Text(set, {"spec", "updateStrategy", "type"}) == "OnDelete");
   CHECK(Text(set, {"spec", "selector", "matchLabels", "app"}) == "driver");
@@ -71,7 +71,7 @@ TEST_CASE("a driver's DaemonSet never restarts pods by itself, and a new version
   CHECK(SpecDigest(Wish("1")) != SpecDigest(Wish("2")));
 }
 
-TEST_CASE("a driver's container is probed, in the times of the policy: its pod is Ready once the driver is loaded") {
+TEST_CASE("a driver's container is probed at the times of the policy: its pod is Ready once the driver is loaded") {
   DriverDaemonSet wish = Wish("1");
   const auto probe = [&] {
     const rapidjson::Document set = *ParseJson(DaemonSetJson(wish));
@@ -109,7 +109,7 @@ TEST_CASE("W32: driver pods are scheduled to nodes that are not ready or unreach
                  "\n");
 }
 
-TEST_CASE("what a policy says of the driver's pods is in the DaemonSet") {
+TEST_CASE("the policy's settings of the driver pods are in the DaemonSet") {
   const auto image = Read(R"({"image":"d","version":"1","imagePullPolicy":"Always","env":[{"name":"P","valueFrom":)"
                           R"({"secretKeyRef":{"name":"s","key":"k"}}}]})");
   const auto pods =
@@ -134,7 +134,7 @@ TEST_CASE("what a policy says of the driver's pods is in the DaemonSet") {
   CHECK(Find(Items(container, {"env"})[2], {"value"}) == nullptr);
 }
 
-TEST_CASE("what a policy says of the driver's pods and nobody here understands is refused, unless it is off") {
+TEST_CASE("unsupported settings of the driver pods in a policy are refused, unless they are off") {
   CHECK(ReadPods(R"({"driver":{"repoConfig":{"configMapName":""}},"gds":{"enabled":false}})").refusal.ok());
   const auto said = ReadPods(R"({"driver":{"repoConfig":{"configMapName":"mirror"}}})");
   CHECK(said.refusal.message().substr(0, 29) == "spec.driver.repoConfig is set");
@@ -160,7 +160,7 @@ struct World {
   }
 };
 
-TEST_CASE("a DaemonSet is made, changed with the version, and left alone when it is as wished") {
+TEST_CASE("a DaemonSet is created, changed with the version, and left alone when it is up to date") {
   World world;
   CHECK(world.maker.Keep({}) == absl::InfiniteFuture());
   world.transport->Answer(404, StatusBody(404, "NotFound", "no"));
@@ -181,7 +181,7 @@ TEST_CASE("a DaemonSet is made, changed with the version, and left alone when it
   CHECK(world.maker.Failure("policy").ok());
 }
 
-TEST_CASE("a key that the policy no longer selects nodes by is gone from the DaemonSet") {
+TEST_CASE("a key is removed from the DaemonSet when the policy no longer selects nodes by it") {
   World world;
   DriverDaemonSet before = Wish("1");
   before.node_selector = {{"gpu", "false"}, {"rack/row", "east"}, {"pool", "a"}};
@@ -195,7 +195,7 @@ TEST_CASE("a key that the policy no longer selects nodes by is gone from the Dae
         R"({"gpu":"true","pool":"a","rack/row":null})");
 }
 
-TEST_CASE("a DaemonSet that somebody else has made stays, which is told once, and what is refused is told") {
+TEST_CASE("a DaemonSet of another owner stays, which is reported once, and refusals are reported") {
   World world;
   for (int i = 0; i < 2; ++i) {
     world.transport->Answer(200, R"({"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"driver"}})");
@@ -275,7 +275,7 @@ TEST_CASE("W30: an image that no DaemonSet of the driver has is reported with th
   CHECK(world.maker.Failure("policy").ok());
 }
 
-TEST_CASE("W30: what was missing for an earlier version is not reported about the next one") {
+TEST_CASE("W30: a component missing for an earlier version is not reported for the next one") {
   World world{.mode = DriverDaemonSets::kLeave};
   world.Keep(Wish("2"));
   world.clock->Advance(absl::Seconds(10));

@@ -13,7 +13,7 @@ using examples::NamesSystem;
 using examples::NodeSystem;
 using examples::SystemOf;
 
-TEST_CASE("W29: a node's operating system is what Node Feature Discovery has labelled") {
+TEST_CASE("W29: a node's operating system is read from the labels of Node Feature Discovery") {
   CHECK(SystemOf({{examples::kSystemIdLabel, "ubuntu"},
                   {examples::kSystemVersionLabel, "22.04"},
                   {examples::kArchitectureLabel, "arm64"}}) == NodeSystem{"ubuntu", "22.04", "arm64"});
@@ -21,7 +21,7 @@ TEST_CASE("W29: a node's operating system is what Node Feature Discovery has lab
   CHECK_FALSE(SystemOf({{examples::kSystemVersionLabel, "22.04"}}));
 }
 
-TEST_CASE("W29: an image that names its operating system, or its digest, is whole") {
+TEST_CASE("W29: an image that names its operating system, or its digest, is complete") {
   CHECK(NamesSystem("driver:550.54.15-ubuntu22.04"));
   CHECK(NamesSystem("driver:550.54.15-rhcos4.15"));
   CHECK(NamesSystem("driver:550.54.15-rocky9"));

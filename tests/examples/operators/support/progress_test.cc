@@ -5,7 +5,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-TEST_CASE("a rollout tells how far it is when more nodes are done, with the time that the rest takes at its pace") {
+TEST_CASE("a rollout reports its progress when more nodes are done, with the remaining time at its pace") {
   examples::Progress progress;
   const absl::Time began = absl::UnixEpoch();
   const auto line = [&](int done, int seconds) {

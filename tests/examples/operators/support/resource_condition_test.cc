@@ -41,7 +41,7 @@ rapidjson::Document Patch(const ApiObject& object, const absl::Status& error) {
   return *ParseJson(*patch);
 }
 
-TEST_CASE("a condition is added at the version that was read, and those of others stay") {
+TEST_CASE("a condition is added at the version that was read, and conditions of others stay") {
   const rapidjson::Document patch = Patch(Policy(R"({"type":"Ready","status":"True"})"), kWrong);
   CHECK(Text(patch, {"metadata", "resourceVersion"}) == "7");
   const auto conditions = Items(patch, {"status", "conditions"});
@@ -55,7 +55,7 @@ TEST_CASE("a condition is added at the version that was read, and those of other
   CHECK(Integer(conditions[1], {"observedGeneration"}) == 3);
 }
 
-TEST_CASE("what the object says already is not written, and the time is that of the last change of status") {
+TEST_CASE("an unchanged condition is not written, and its time is the time of the last change of its status") {
   const std::string wrong = Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no");
   CHECK_FALSE(ConditionPatch(Policy(wrong), kWrong, kNow));
   const rapidjson::Document another = Patch(Policy(wrong), absl::InvalidArgumentError("another"));
@@ -78,7 +78,7 @@ TEST_CASE("W21: the condition of a policy in effect lists the fields that have n
   CHECK(refused->find("warnings") == std::string::npos);
 }
 
-TEST_CASE("how far an upgrade is has words for each way it may stand") {
+TEST_CASE("each outcome of an upgrade has its own text") {
   const auto shown = [](driverupgrade::EngineProgress progress, bool on = true) {
     const examples::UpgradeStanding standing = examples::StandingOf(progress, on);
     return standing.reason + (standing.done ? " yes: " : " no: ") + standing.message;
@@ -97,8 +97,7 @@ TEST_CASE("how far an upgrade is has words for each way it may stand") {
         "Done yes: 1 of 2 nodes done, 0 failed, 0 in progress, 1 pending, 1 left out");
 }
 
-TEST_CASE(
-    "status.state is notReady while one upgrade is not over, then ready, and stays where it is frozen or not known") {
+TEST_CASE("status.state is notReady while one upgrade is in progress, then ready, and unchanged if frozen or unknown") {
   using Standing = std::optional<examples::UpgradeStanding>;
   const Standing done = examples::UpgradeStanding{.done = true, .reason = "Done"};
   const Standing under_way = examples::UpgradeStanding{.reason = "UnderWay"};
@@ -113,7 +112,7 @@ TEST_CASE(
   CHECK(examples::StateOf({done, frozen}) == "ready");
 }
 
-TEST_CASE("how far an upgrade is stands beside whether its policy is taken, in one patch") {
+TEST_CASE("one patch contains the progress of an upgrade and whether its policy is accepted") {
   const examples::UpgradeStanding standing{.reason = "UnderWay", .message = "1 of 2 nodes done"};
   const auto patch = ConditionPatch(Policy(R"({"type":"Ready","status":"True"})"), {}, kNow, "", standing);
   REQUIRE(patch);
@@ -130,7 +129,7 @@ TEST_CASE("how far an upgrade is stands beside whether its policy is taken, in o
   CHECK(other->find("1 of 2 nodes done") != std::string::npos);
 }
 
-TEST_CASE("an Event about an object that is in no namespace is in default") {
+TEST_CASE("an Event about an object without a namespace is in default") {
   const auto event = ParseJson(
       examples::WarningEvent(Policy(""), "p.1", "nvidia-gpu-operator", absl::InvalidArgumentError("why"), kNow));
   CHECK(Text(*event, {"metadata", "namespace"}) == "default");
@@ -154,7 +153,7 @@ struct World {
   std::size_t sent() const { return transport->lines.size(); }
 };
 
-TEST_CASE("what is wrong is said once, by a condition and an Event, and when it is mended by the condition") {
+TEST_CASE("a problem is reported once, by a condition and an Event, and its fix is reported by the condition") {
   World world;
   world.transport->Answer(200, Policy("", "8").json);
   world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
@@ -171,7 +170,7 @@ TEST_CASE("what is wrong is said once, by a condition and an Event, and when it 
   CHECK(world.sent() == 3);
 }
 
-TEST_CASE("a policy that is understood and not in effect is said to be, also when only others have changed") {
+TEST_CASE("a valid policy that is not in effect reports that, even if only others have changed") {
   World world;
   const std::string in_effect = Condition("True", "Accepted", "the upgrade policy is in effect");
   world.Report(Policy(in_effect), absl::OkStatus());
@@ -186,7 +185,7 @@ TEST_CASE("a policy that is understood and not in effect is said to be, also whe
   CHECK(world.transport->requests[1].body.find(R"("reason":"NotInEffect")") != std::string::npos);
 }
 
-TEST_CASE("counts of nodes are said every ten seconds at most, and how the upgrade stands at once") {
+TEST_CASE("counts of nodes are written every ten seconds at most, and the outcome of the upgrade immediately") {
   World world;
   const std::string answer = R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p"}})";
   for (int i = 0; i < 3; ++i) world.transport->Answer(200, answer);
@@ -259,7 +258,7 @@ TEST_CASE("W1: a reason that alternates with another one is written less and les
   CHECK(report("UnderWay") == absl::InfiniteFuture());
 }
 
-TEST_CASE("where somebody else writes status.state as well, it is written every ten seconds at most") {
+TEST_CASE("if another program writes status.state as well, it is written every ten seconds at most") {
   World world;
   const examples::UpgradeStanding under_way{.reason = "UnderWay", .message = "0 of 3"};
   for (int i = 0; i < 2; ++i) world.transport->Answer(200, Policy("").json);
@@ -280,7 +279,7 @@ TEST_CASE("where somebody else writes status.state as well, it is written every 
   CHECK(world.sent() == 2);
 }
 
-TEST_CASE("what may not be said is told in the log once, with verb and resource, and tried again later") {
+TEST_CASE("a forbidden write is logged once, with verb and resource, and retried later") {
   World world;
   world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot patch resource clusterpolicies/status"));
   const absl::Time again = world.Report(Policy(""), kWrong);
@@ -296,7 +295,7 @@ TEST_CASE("what may not be said is told in the log once, with verb and resource,
   CHECK(world.log.size() == 1);
 }
 
-TEST_CASE("an Event that could not be written is owed") {
+TEST_CASE("an Event that could not be written is retried") {
   World world;
   const std::string wrong = Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no");
   world.transport->Answer(200, Policy(wrong, "8").json);

@@ -39,7 +39,7 @@ struct World {
   }
 };
 
-TEST_CASE("a list, then changes, and a watch that ends goes on where it was") {
+TEST_CASE("the store starts with a list, then follows changes, and a watch that ends continues from its version") {
   World world;
   CHECK(world.Names() == "unread");
   world.transport->Answer(200, Page(Policy("b", "2") + "," + Policy("a", "1")));
@@ -57,7 +57,7 @@ TEST_CASE("a list, then changes, and a watch that ends goes on where it was") {
   CHECK(world.log.empty());
 }
 
-TEST_CASE("a server that ends a watch at once is not asked again without a pause") {
+TEST_CASE("a server that ends a watch immediately is not queried again without a pause") {
   World world;
   world.transport->Answer(200, Page(""));
   world.transport->AnswerLines({});
@@ -67,7 +67,7 @@ TEST_CASE("a server that ends a watch at once is not asked again without a pause
   CHECK(world.Names().empty());
 }
 
-TEST_CASE("api-A16: what is too old is listed anew, and what is gone meanwhile is gone") {
+TEST_CASE("api-A16: a version that is too old leads to a new list, and objects deleted in the meantime are removed") {
   World world;
   world.transport->Answer(200, Page(Policy("a", "1") + "," + Policy("b", "2")));
   world.transport->AnswerLines({R"({"type":"ERROR","object":)" + StatusBody(410, "Expired", "too old") + "}"});
@@ -81,7 +81,7 @@ TEST_CASE("api-A16: what is too old is listed anew, and what is gone meanwhile i
   CHECK(world.log.empty());
 }
 
-TEST_CASE("a failure is told once with verb and resource, tried again ever later, and what was read stays") {
+TEST_CASE("a failure is reported once with verb and resource, retried with growing pauses, and the data read stays") {
   World world;
   world.transport->Answer(200, Page(Policy("a", "1")));
   world.transport->AnswerLines({});
@@ -104,7 +104,7 @@ TEST_CASE("a failure is told once with verb and resource, tried again ever later
   CHECK(world.log.size() == 2);
 }
 
-TEST_CASE("a kind that the cluster does not have is none, and looked for again") {
+TEST_CASE("a kind that the cluster does not have is empty, and is checked again") {
   World world;
   world.transport->Answer(404, "404 page not found\n");
   CHECK(world.watch.Turn({}) == absl::Seconds(30));
@@ -117,7 +117,7 @@ TEST_CASE("a kind that the cluster does not have is none, and looked for again")
   CHECK(world.Names() == "a1 ");
 }
 
-TEST_CASE("a watch that runs ends when it is stopped") {
+TEST_CASE("a running watch ends when it is stopped") {
   World world;
   world.transport->Answer(404, "404 page not found\n");
   world.watch.Stop();

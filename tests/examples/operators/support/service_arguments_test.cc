@@ -42,7 +42,7 @@ StateMachineOptions OwnPod(const std::string& more) {
   return options;
 }
 
-TEST_CASE("help is an end, a wrong usage another, and what is not given follows from the rest") {
+TEST_CASE("help and a wrong usage exit with different codes, and missing options have defaults") {
   const Environment environment;
   ServiceArguments arguments;
   CHECK(Parse("--help", arguments) == examples::kExitDone);
@@ -54,7 +54,7 @@ TEST_CASE("help is an end, a wrong usage another, and what is not given follows 
   CHECK_FALSE(arguments.identity.empty());
 }
 
-TEST_CASE("dep-F19: the operator's own pod and node are told by options, or by the environment of its manifest") {
+TEST_CASE("dep-F19: the operator's own pod and node are set by options, or by the environment of its manifest") {
   const Environment environment;
   CHECK_FALSE(OwnPod("").own_pod);
   CHECK(OwnPod("").own_node.empty());

@@ -99,7 +99,7 @@ struct World {
   }
 };
 
-TEST_CASE("A program that finds its server overloaded or away says so at once, waits, and goes on") {
+TEST_CASE("A program whose server is overloaded or unavailable reports that immediately, waits, and continues") {
   struct Row {
     const char* name;
     MoodyServer::Answers first;
@@ -128,7 +128,7 @@ TEST_CASE("A program that finds its server overloaded or away says so at once, w
   }
 }
 
-TEST_CASE("An address that cannot be listened on ends the program before the server is asked, or waited for") {
+TEST_CASE("An address that is not available ends the program before the server is queried or awaited") {
   examples::ServiceArguments arguments;
   SECTION("for the probes") { arguments.health_address = "nowhere"; }
   SECTION("for the metrics") { arguments.metrics_address = "127.0.0.1:no"; }
@@ -141,7 +141,7 @@ TEST_CASE("An address that cannot be listened on ends the program before the ser
   CHECK_THAT(world.log[0], Catch::Contains("msg=configuration"));
 }
 
-TEST_CASE("One pass where no node has a driver says so, and is not done") {
+TEST_CASE("One pass in which no node has a driver reports that, and is not done") {
   World world;
   world.fleet.daemon_set = "another";
   CHECK(world.RunOnce(examples::TransportNames().front(), {}) == examples::kExitNotDone);
@@ -150,7 +150,7 @@ TEST_CASE("One pass where no node has a driver says so, and is not done") {
   }));
 }
 
-TEST_CASE("A line of the log may be a JSON object, whatever its values are") {
+TEST_CASE("A log line may be a JSON object, whatever its values are") {
   const driverupgrade::LogRecord record{
       .severity = Severity::kWarning, .message = "node waits", .fields = {{"node", "n1"}, {"detail", "a \"b\"\n\xff"}}};
   CHECK(examples::FormatJson(record, "controllers.Upgrade", absl::UnixEpoch()) ==
@@ -158,7 +158,7 @@ TEST_CASE("A line of the log may be a JSON object, whatever its values are") {
         R"("node":"n1","detail":"a \"b\"\n?"})");
 }
 
-TEST_CASE("What no waiting mends ends the program at the first answer") {
+TEST_CASE("A permanent error ends the program at the first response") {
   const int status = GENERATE(400, 401, 403, 404);
   const std::string transport = examples::TransportNames().front();
   World world;
@@ -190,7 +190,7 @@ struct Wait {
   }
 };
 
-TEST_CASE("The pauses of a wait double up to half a minute, and each reason is told once") {
+TEST_CASE("The pauses of a wait double up to half a minute, and each reason is reported once") {
   Wait wait;
   std::deque<absl::Status> answers(7, absl::UnavailableError("connection refused"));
   answers[1] = answers[2] = absl::DeadlineExceededError("no complete answer");
@@ -205,7 +205,7 @@ TEST_CASE("The pauses of a wait double up to half a minute, and each reason is t
   CHECK_THAT(wait.log[3], Catch::Contains("waited=1m31s"));
 }
 
-TEST_CASE("A wait ends by its deadline without waiting for it, by a stop, and by what no waiting mends") {
+TEST_CASE("A wait ends before a pause beyond its deadline, on a stop, and on a permanent error") {
   const absl::Status away = absl::UnavailableError("connection refused");
   Wait timed;
   CHECK(timed.Run({away, away, away}, absl::Seconds(3)) == away);

@@ -33,8 +33,8 @@ struct PodSelection {
   };
   /// Pods to be evicted. Includes terminating pods, regardless of the policy, because the drain waits for them.
   std::vector<const Pod*> evict = {};
-  /// Pods that block the drain, but that the policy does not allow to evict. Any of these fails a drain before it
-  /// starts.
+  /// Pods that block the drain, but that the policy does not allow the engine to evict. Any of these fails a drain
+  /// before it starts.
   std::vector<Blocked> blocked = {};
   /// DaemonSet, static and own pods, which stay.
   std::vector<const Pod*> left_alone = {};

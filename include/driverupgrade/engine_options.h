@@ -20,10 +20,10 @@ namespace driverupgrade {
 
 /// Options of the requests that an engine makes.
 struct ExecutorOptions {
-  /// Number of nodes processed at the same time, each with one call in flight, and of calls from Submit. 1: all calls
-  /// are made on the calling thread, in the plan's order.
+  /// Maximum number of nodes processed at the same time, each with one call in flight. Also the maximum number of
+  /// concurrent calls from Submit. 1: the calling thread makes all calls, in the plan's order.
   int calls_in_flight = 32;
-  /// Limit of each call, within the deadline of the context.
+  /// Time limit for each call. The deadline of the context also applies.
   absl::Duration call_timeout = absl::Seconds(30);
   /// Whether to write Events. They are best effort and off the critical path.
   bool events = true;

@@ -59,7 +59,7 @@ enum class GateReason : std::uint8_t {
   kDisruptionBudget,  ///< A disruption budget refuses an eviction.
   kSeveralBudgets,    ///< Several disruption budgets match one pod; Kubernetes then never evicts it.
   kEvictionRefused,   ///< An eviction failed for another reason and is retried.
-  kUndeletablePods,   ///< Pods that the policy does not allow to evict are in the way.
+  kUndeletablePods,   ///< Pods that the policy does not allow the engine to evict are in the way.
   kHook,              ///< A callback of the embedding operator has failed for a pod.
   kDevicesTainted,    ///< The node's devices are being tainted, the taint has to settle, or it is being removed.
   kDevicesUnfit,      ///< The policy isolates devices, which is not possible on this node.

@@ -24,7 +24,7 @@ namespace driverupgrade {
 /// gone.
 struct DriverPods {
   bool none = true;
-  /// It is not known for some pod whether it is up to date; `why_unknown` contains the reason.
+  /// At least one pod may or may not be up to date; `why_unknown` contains the reason.
   bool unknown = false;
   std::string why_unknown = {};
   /// Some pod of a DaemonSet does not have the target revision.

@@ -32,7 +32,7 @@ inline bool IsNone(const du_str& text) { return text.data == nullptr && text.siz
 
 inline std::string_view View(const du_str& text) { return {text.data, text.size}; }
 
-// Stores what `answer` returns or throws in `out`.
+// Stores in `out` the value that `answer` returns, or the error that it throws.
 template <typename F>
 du_code Guard(du_buf* out, std::initializer_list<du_str> documents, F answer) noexcept {
   if (out == nullptr) return static_cast<du_code>(absl::StatusCode::kInvalidArgument);

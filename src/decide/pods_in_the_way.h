@@ -12,7 +12,7 @@
 namespace driverupgrade::internal {
 
 // Returns the pods of the node that the policy has an upgrade evict, delete or wait for, each once. Pods that have
-// ended do not count. Pods that the policy does not allow to evict count. nullopt: the pods are not known. The result
+// ended do not count. Pods that the policy forbids evicting count. nullopt: the pods are not known. The result
 // refers to `view`.
 std::optional<std::vector<const Pod*>> PodsInTheWay(const NodeView& view, const NodeRules& rules,
                                                     const StateMachine& machine);

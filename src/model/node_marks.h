@@ -21,17 +21,17 @@
 
 namespace driverupgrade::internal {
 
-// One label or annotation. It keeps the text that was read until it is written: a text that makes no sense, or is
-// spelled differently from ours, stays on the node as it is.
+// One label or annotation. Keeps the original text until the mark is written, so a value that is invalid, or that is
+// formatted differently from ours, stays on the node unchanged.
 template <typename T>
 class Mark {
  public:
   Mark() = default;
-  // `value`: the parsed value, or nullopt if the text makes no sense. `text` must outlive the mark.
+  // `value`: the parsed value, or nullopt if the text is invalid. `text` must outlive the mark.
   Mark(std::string_view text, std::optional<T> value) : text_(text), value_(std::move(value)) {}
 
   bool present() const { return text_ || value_; }
-  // nullopt: the mark is absent, or makes no sense.
+  // nullopt: the mark is absent or invalid.
   const std::optional<T>& value() const { return value_; }
   // The text that was read. nullopt: the mark is absent, or has been written since.
   const std::optional<std::string_view>& text() const { return text_; }

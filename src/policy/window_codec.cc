@@ -155,7 +155,7 @@ void ReadWindows(PolicySection& section, const TimeZoneLoader& zones, RolloutPol
   section.ReadList("windows", [&](PolicySection& list, std::string_view item) {
     ReadWindow(list, item, zones, rollout.windows.emplace_back());
   });
-  // A reader may take it to mean "at no time".
+  // An empty list could be misread as "at no time".
   if (section.IsSet("windows") && rollout.windows.empty()) {
     section.Reject("windows", "must not be empty: without this field nodes start at any time");
   }

@@ -149,7 +149,7 @@ class UpgradeService::Impl {
     return next;
   }
 
-  // Returns when to try again. An obstacle is logged once.
+  // Returns the time of the next attempt. Logs a repeated failure only once.
   absl::Time TryToLead(const CallContext& context) {
     const absl::Time next = election_->Step(context);
     const absl::Status status = election_->status();

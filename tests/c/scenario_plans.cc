@@ -79,7 +79,7 @@ int Main(int argc, char** argv) {
   std::ofstream out(argv[1]);
   int plans = 0;
   for (int i = 2; i < argc; ++i) {
-    std::string last;  // a pass in which nothing has changed adds little
+    std::string last;  // to skip passes in which the cluster has not changed
     Scenario scenario(nullptr, [&](const ScenarioDriver& driver, const testing::FakeCluster& cluster,
                                    const auto& revisions, absl::Time now) {
       std::string dump = DumpOf(cluster, revisions);

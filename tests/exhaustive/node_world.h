@@ -57,7 +57,7 @@ struct NodeState {
 
 using NodeId = std::uint32_t;
 
-// In the order in which a calm world makes the moves.
+// Listed in the order in which a world without faults makes the moves.
 enum class MoveKind : std::uint8_t {
   kPatchLands,
   kSeesNode,
@@ -73,7 +73,7 @@ enum class MoveKind : std::uint8_t {
   kEvicts,
   kRestartsDriver,
   kLastCalm = kRestartsDriver,
-  kKubeletReports,  // also happens in a calm world if there is nothing else
+  kKubeletReports,  // also happens without faults if no other move is possible
   kPatchConflicts,
   kPatchNeverLands,
   kDriverCrashes,

@@ -170,7 +170,7 @@ struct Counter {
   }
 };
 
-// One node of the count: its possible versions now, and its versions once admitted.
+// A node to be counted, with the versions that it may have now or after it is admitted.
 struct Entry {
   const NodeView* view = nullptr;
   std::vector<Node> versions = {};

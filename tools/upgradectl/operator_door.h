@@ -23,8 +23,8 @@ class OperatorDoor {
   explicit OperatorDoor(std::shared_ptr<driverupgrade::HttpTransport> transport) : transport_(std::move(transport)) {}
 
   /// Returns the response of the Lease's holder to GET `path`, such as `/rollout`. Errors have one line: NotFound if
-  /// the Lease has no holder, or if the operator does not report a port. PermissionDenied if the user may not use this
-  /// way. Otherwise Unavailable.
+  /// the Lease has no holder, or if the operator does not report a port. PermissionDenied if the user is not allowed to
+  /// reach the operator in this way. Otherwise Unavailable.
   [[nodiscard]] absl::StatusOr<driverupgrade::HttpResponse> Get(const driverupgrade::DriverIdentity& identity,
                                                                 const LeaseFact& lease, const std::string& path);
 

@@ -74,7 +74,7 @@ class OfedDirector final : public driverupgrade::Director {
   absl::Status Ready() const override;
 
  private:
-  // Returns true once decisions are based on the policies that were read.
+  // Reads the policies and bases further decisions on them. Returns false while a watch has no list yet.
   bool Read();
   void Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes);
   std::vector<NicNodePolicy> MadeOf(std::vector<NicNodePolicy> nodes) const;

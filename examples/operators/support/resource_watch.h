@@ -39,7 +39,7 @@ struct ResourceWatchOptions {
   driverupgrade::LabelSelector label_selector = {};
   /// Called on the watch's thread when Latest has changed. May be null.
   std::function<void()> on_change = nullptr;
-  /// Receives each reason of a failing watch once, and its recovery. May be null.
+  /// Receives each reason for which the watch fails, once, and its recovery. May be null.
   driverupgrade::LogSink log = nullptr;
   /// Time after which the server ends a watch (api-A15).
   absl::Duration watch_timeout = absl::Minutes(5);

@@ -59,10 +59,10 @@ func (m *Manager) hold(reason string) {
 	}
 }
 
-// Approve lets the stage after this one begin, or lifts the halt of this one, by an annotation on the driver's DaemonSet: the operator needs
-// the right to patch it. Errors: no rollout waits for this approval; the server refuses the write. An approval that was given before the
-// halt does not lift it: Approve removes it then, and returns an error that asks to call again. If the rollouts of several owners wait for
-// an approval of a stage with this name, Approve gives none: use ApprovePart.
+// Approve allows the stage that follows `stage` to start, or lifts the halt of `stage`. It sets an annotation on the driver's DaemonSet,
+// so the operator needs permission to patch it. Errors: no rollout waits for this approval; the server refuses the write. An approval
+// that was given before the halt does not lift the halt: Approve then removes it and returns an error that asks the caller to try
+// again. If the rollouts of several owners wait for an approval of a stage with this name, Approve approves none: use ApprovePart.
 func (m *Manager) Approve(ctx context.Context, stage string) error {
 	return m.approve(ctx, nil, stage)
 }

@@ -180,7 +180,7 @@ class UpgradeService {
   std::string Rollout() const;
   /// Sums over all engines, as of their last passes.
   Tally totals() const;
-  /// nullopt: something is left to do, now or after waiting.
+  /// Returns nullopt while there is still work to do, now or later.
   std::optional<RolloutEnd> End() const;
 
  private:

@@ -117,7 +117,7 @@ class FakeCluster final : public ClusterFacade {
   // Problems in the cluster. They return false if the object does not exist.
 
   bool SetNodeReady(const std::string& node_name, bool ready);
-  /// Sets every container of the pod ready or not.
+  /// Marks every container of the pod as ready or not ready.
   bool SetPodReady(const std::string& ns, const std::string& name, bool ready);
   /// Applies to phases that have not started yet. A pod that is being deleted, and that its old behavior kept
   /// indefinitely, is released.

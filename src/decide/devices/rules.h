@@ -25,7 +25,7 @@ struct RuleStep {
   bool done = false;
   // The cause of the wait, unless `done`.
   std::string detail = {};
-  // When it may be over; infinite if a change of an object ends it.
+  // Time at which the wait may end. Infinite if only a change of an object ends it.
   absl::Time due = absl::InfiniteFuture();
   // The reason why the taint does not work in this cluster, so that the node must be cordoned; empty if it may work.
   std::string failure = {};

@@ -98,7 +98,7 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   return std::nullopt;
 }
 
-// T8: not if the upgrade was requested explicitly, and not if the driver waits to be loaded again.
+// T8: returns false if the upgrade was requested explicitly, or if the driver is waiting to be loaded again.
 bool MayRestartOnly(const Walk& walk) {
   return walk.driver.out_of_date && !walk.driver.orphaned && !walk.AwaitsSafeLoad() &&
          !walk.after().upgrade_requested.value();

@@ -40,7 +40,7 @@ void InvariantChecker::Impl::CountNode(const NodeTruth& truth, int sign) {
   open_ += truth.has_label && truth.state != UpgradeState::kDone ? sign : 0;
 }
 
-// Records how the node counts for the budgets, and since when.
+// Records how the node counts towards the budgets, and since when.
 void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int64_t revision, absl::Time time,
                                         NodeTruth& truth) {
   truth.revision = revision;

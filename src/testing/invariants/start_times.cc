@@ -14,7 +14,7 @@ bool IsClosed(const RolloutPolicy& rollout, absl::CivilDay day) {
                      [&](const ClosedDays& days) { return days.first <= day && day <= days.last; });
 }
 
-// Returns the start of the first closed day after `time`, or `end` if that is earlier. `time` itself may be closed.
+// Returns the start of the next closed day, or `end` if that is earlier. Returns `time` if its own day is closed.
 absl::Time UntilClosed(const RolloutPolicy& rollout, const TimeZoneTable& zone, absl::Time time, absl::Time end) {
   if (IsClosed(rollout, zone.DayAt(time))) return time;
   for (const ClosedDays& days : rollout.closed) {
@@ -31,8 +31,8 @@ absl::Time EndOf(const RolloutWindow& window, absl::Time begins) {
   return window.time_zone.FirstTime(clock + absl::ToInt64Seconds(window.duration));
 }
 
-// Returns the time until which nodes may start without a break from `time` on. Stops early once this is longer than
-// `enough`.
+// Returns the end of the uninterrupted period, starting at `time`, in which nodes may start. Stops searching once the
+// period is longer than `enough`.
 absl::Time OpenUntil(const RolloutPolicy& rollout, absl::Time time, absl::Duration enough) {
   if (rollout.windows.empty()) {
     return UntilClosed(rollout, rollout.closed_time_zone.value_or(TimeZoneTable()), time, absl::InfiniteFuture());

@@ -45,7 +45,7 @@ Question WithNewRevision(Question question) {
   return question;
 }
 
-// Whether no node is on its way to another revision, or about to be.
+// Returns true if no node is moving, or about to move, to another revision.
 bool IsAtRest(const Report& report) {
   return std::none_of(report.nodes.begin(), report.nodes.end(), [](const NodeReport& node) {
     const UpgradeState state = node.plan.to();

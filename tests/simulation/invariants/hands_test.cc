@@ -1,4 +1,5 @@
-// Nodes that engines have in hand: I19, broken on purpose by requests that our engine would never make.
+// Tests I19, the limit on nodes that engines are processing. Breaks it on purpose, with requests that our engine would
+// never send.
 #include "driverupgrade/testing/invariants.h"
 
 #include <optional>

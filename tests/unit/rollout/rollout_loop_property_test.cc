@@ -84,7 +84,7 @@ struct Facts {
   std::set<std::string> approved;
 };
 
-// Checks every start against the whole truth, and records each violation.
+// Checks every start against the true state of the world, and records each violation.
 class Referee {
  public:
   explicit Referee(const RolloutRules& rules) : policy_(rules.policy) {}

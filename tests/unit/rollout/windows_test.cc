@@ -166,7 +166,7 @@ TEST_CASE("W16: a window may start on days of the month, including its last day"
   rollout.windows[0] = {.days = {absl::Weekday::tuesday}, .days_of_month = {8, 9, 10, 11, 12, 13, 14}};
   CHECK(StartTimeAt(rollout, At("2026-11-01 00:00"), kNode) == Shut(At("2026-11-10 00:00")));
   CHECK(StartTimeAt(rollout, At("2026-11-11 00:00"), kNode) == Shut(At("2026-12-08 00:00")));
-  // A day that only a few months have.
+  // A day that some months do not have.
   rollout.windows[0] = {.days_of_month = {31}};
   CHECK(StartTimeAt(rollout, At("2026-02-01 00:00"), kNode) == Shut(At("2026-03-31 00:00")));
 }

@@ -63,7 +63,7 @@ TEST_CASE("the cordon of another driver's upgrade is joined, and left to it") {
   CHECK(joined.annotations.at(kCordonedBy) == "nvidia.com/gpu-manager,nvidia.com/ofed");
   CHECK(Uncordoned(joined) == before);
 
-  // The other upgrade ends first: the engine removes its name, and leaves the cordon to us.
+  // The other upgrade finishes first: the engine removes its name and leaves the cordon to us.
   Node later = joined;
   later.labels[kOfedState] = "upgrade-done";
   later.annotations[kCordonedBy] = kCordonName;

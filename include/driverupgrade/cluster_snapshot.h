@@ -40,8 +40,8 @@ namespace internal {
 struct MarksOfDriver;
 class MarksOfView;
 
-// The marks that ShareView has decoded from a view's node. They follow from the rest of the view, so any two compare
-// equal. They belong to that view only: a copy of the view has no decoded marks, and may be changed.
+// The marks that ShareView has decoded from a view's node. They are derived from the rest of the view, so any two
+// compare equal. They belong to that view only: a copy of the view has no decoded marks, and may be changed.
 class DecodedMarks {
  public:
   DecodedMarks() = default;
@@ -64,7 +64,7 @@ enum class Outcome : std::uint8_t {
   kApplied,     ///< Accepted by the server.
   kNotApplied,  ///< Definitely refused.
   kUnclear,     ///< Lost response or server error: it may have been applied.
-  /// 409: the object is at another version by now, which may be the result of our own earlier attempt.
+  /// 409: the object has another version, which may be the result of our own earlier attempt.
   kConflict,
 };
 
@@ -214,7 +214,8 @@ struct NodeView {
 };
 
 /// The nodes that have been promised a slot (ADR 0005): maps the node's UID to the node's version that the promise is
-/// for. An empty version stands for a lost one: it is assumed to be the version at which the node is read next.
+/// for. An empty version means that the version was lost. It is assumed to be the version at which the node is read
+/// next.
 using Grants = std::map<std::string, std::string>;
 
 /// A limit on the nodes in progress that several engines share.
@@ -238,16 +239,16 @@ struct GangsInterrupted {
 
 /// The input of a rollout (UpgradePolicy::rollout) besides the nodes (ADR 0013).
 struct RolloutFacts {
-  /// The record as it was read, no matter which replica wrote it. nullopt: no record exists, and the rollout starts at
-  /// its first stage.
+  /// The record as it was read, regardless of the replica that wrote it. nullopt: no record exists, and the rollout
+  /// starts at its first stage.
   std::optional<std::string> record = std::nullopt;
   /// The reason why the embedding operator considers the rollout sick (EngineOptions::rollout_sick); empty: it does
   /// not.
   std::string sick = {};
   /// Upgrade durations of the nodes that have finished since the record was read.
   std::vector<absl::Duration> took = {};
-  /// True if other policies roll out the driver on other nodes. Only DaemonSets that want one of this policy's nodes
-  /// then make up the revision, so that a new driver of another policy does not restart this rollout.
+  /// True if other policies roll out the driver on other nodes. The revision then depends only on DaemonSets that
+  /// target one of this policy's nodes, so that a new driver of another policy does not restart this rollout.
   bool shares_driver = false;
   GangsInterrupted gangs_interrupted = {};
   friend bool operator==(const RolloutFacts&, const RolloutFacts&) = default;
@@ -257,8 +258,8 @@ struct ClusterSnapshot {
   /// Sorted by name.
   std::vector<std::shared_ptr<const NodeView>> nodes = {};
   /// Grants of an AdmissionLedger; empty without a ledger. A grant counts even if its node is not among `nodes`: the
-  /// node may have lost its driver pod, or may not have been seen yet. Grants of nodes that are known to be deleted are
-  /// left out.
+  /// node may have lost its driver pod, or may not have been seen yet. Grants of nodes that are known to have been
+  /// deleted are left out.
   Grants grants = {};
   /// nullopt: the engine shares no limit.
   std::optional<SharedSlots> shared_slots = std::nullopt;

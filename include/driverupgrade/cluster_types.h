@@ -42,7 +42,7 @@ struct Node {
   bool ready = true;
   /// lastTransitionTime of the condition Ready: the time since when `ready` has its value; nullopt if not known.
   std::optional<absl::Time> ready_transition_time = {};
-  /// Names of extended resources of which status.allocatable has any, sorted.
+  /// Names of the extended resources with a non-zero amount in status.allocatable, sorted.
   std::vector<std::string> extended_resources = {};
   /// Statuses of the conditions, keyed by type, without the kubelet's own conditions (IsKubeletCondition).
   StringMap conditions = {};
@@ -176,8 +176,8 @@ struct DaemonSet {
   StringMap labels = {};
   StringMap annotations = {};
   LabelSelector selector = {};
-  /// Node selector and required node affinity of the pod template. A node is wanted if one of them selects it. Empty:
-  /// all nodes are wanted. Taints and other conditions that do not follow from labels are ignored.
+  /// Node selector and required node affinity of the pod template. A node is targeted if one of them selects it. Empty:
+  /// all nodes are targeted. Taints and other conditions that do not follow from labels are ignored.
   std::vector<LabelSelector> node_selectors = {};
   TemplateDigest template_digest = {};
   /// spec.updateStrategy.type is OnDelete. With RollingUpdate, Kubernetes restarts driver pods on its own.
@@ -227,7 +227,7 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
-/// `spec.waitForPodCompletion` of a NodeMaintenance. The operator waits until every matching pod is gone.
+/// `spec.waitForPodCompletion` of a NodeMaintenance. The operator waits until no matching pod exists any longer.
 struct MaintenanceWait {
   std::string pod_selector = {};
   /// In whole seconds; zero waits indefinitely.

@@ -169,9 +169,9 @@ enum class Refusal : std::uint8_t {
 /// `accepted`, `refused by a disruption budget`, ...
 std::string_view ToString(Refusal refusal);
 
-/// The API server's response to an eviction. Any other error is a Status.
+/// The API server's response to an eviction. All other errors are returned as a Status.
 struct EvictionAnswer {
-  /// kNone: the pod is being deleted, and may still exist for its grace period; or it is gone.
+  /// kNone: the pod is being deleted and may still exist for its grace period, or it no longer exists.
   Refusal refusal = Refusal::kNone;
   /// The pod did not exist, or another pod has its name.
   bool gone = false;
@@ -190,7 +190,7 @@ std::string_view ToString(const EvictionAnswer& answer);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };
 
-/// The first of several Events that one object stands for.
+/// The first of several Events that are represented by one object.
 struct EventSeries {
   /// Number of Events so far, including the current one: at least 2.
   int count = 2;

@@ -5,7 +5,7 @@
 ///
 ///     const DeviceTaintRule rule{.name = "gpu.nvidia.com-gpu-7", .driver = "gpu.nvidia.com", .pool = "gpu-7"};
 ///
-/// A cluster has device taint rules of version v1 from Kubernetes 1.37 on; claims and slices of v1 from 1.34 on.
+/// A cluster serves device taint rules in version v1 since Kubernetes 1.37, and claims and slices in v1 since 1.34.
 #ifndef DRIVERUPGRADE_DEVICE_TYPES_H_
 #define DRIVERUPGRADE_DEVICE_TYPES_H_
 
@@ -69,7 +69,7 @@ struct ClaimConsumer {
 struct AllocatedPool {
   std::string driver = {};
   std::string pool = {};
-  /// Some devices are shared with the claims of ordinary users, for monitoring and the like.
+  /// Some devices are shared with the claims of ordinary users, for example for monitoring.
   bool admin_access = false;
   friend bool operator==(const AllocatedPool&, const AllocatedPool&) = default;
   friend auto operator<=>(const AllocatedPool&, const AllocatedPool&) = default;

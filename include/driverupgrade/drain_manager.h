@@ -70,20 +70,20 @@ class DrainManager {
 
   PodSelection Select(const std::vector<Pod>& pods, const DrainPolicy& policy) const;
 
-  /// The filters without a selector, for pods that are selected in another way.
+  /// Applies the filters without a selector, for pods that were selected in another way.
   PodSelection Classify(const std::vector<const Pod*>& pods, bool force, bool delete_empty_dir) const;
 
   /// Decides which of `pods` (all pods of `view`) to request now, given the earlier attempts. A pod that keeps
   /// terminating beyond its grace period on a node that is not ready counts as gone.
   EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
-  /// Lists the pods in `pods` that Pace waits for, and why each remains, for a failure text:
+  /// Lists the pods in `pods` that Pace waits for, and the reason why each remains, for an error message:
   /// `team-a/web (refused by disruption budget web)`. Empty: none.
   std::string Remaining(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
   /// Returns which of `pods` to delete now that the time for their eviction has ended: pods that are not terminating,
-  /// or all pods with OnTimeout::kForceDelete. A refused eviction is not waited for; a failed deletion is paced like an
-  /// eviction.
+  /// or all pods with OnTimeout::kForceDelete. A refused eviction does not delay the deletion; a failed deletion is
+  /// paced like an eviction.
   std::vector<PodRef> Overdue(const std::vector<const Pod*>& pods, const NodeView& view, OnTimeout on_timeout,
                               absl::Time now) const;
 

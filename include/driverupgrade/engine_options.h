@@ -30,18 +30,17 @@ struct ExecutorOptions {
   /// Whether to write the Events in NodePlan::events, each as it is. Needs `events`.
   bool transition_events = true;
   /// Whether to write Events for findings, for gates that an administrator must act on, and for refused requests. They
-  /// are limited and aggregated in the way of client-go. Needs `events`.
+  /// are limited and aggregated as in client-go. Needs `events`.
   bool finding_events = true;
 };
 
 /// The place of the grants, which make the budgets hold even if two replicas believe that they lead, or if a replica
 /// crashes with a write in progress (ADR 0005).
 ///
-/// The grants are one entry of a ConfigMap, `<domain>_<driver>`; drivers, and owners of one driver's nodes, may share
+/// The grants are an entry of a ConfigMap, `<domain>_<driver>`; drivers, and owners of one driver's nodes, may share
 /// one ConfigMap. Its other entries are kept. A deleted ConfigMap is created again with the remembered grants. Deleting
 /// the ConfigMap, or lines of it, while two replicas lead or a write is in progress voids the guarantee for the
 /// affected nodes.
-/// nodes concerned.
 struct AdmissionLedgerOptions {
   /// Namespace and name of the ConfigMap. The same for all replicas.
   std::string ns = {};
@@ -57,7 +56,7 @@ struct AdmissionLedgerOptions {
 /// Requestor mode: NVIDIA's maintenance operator evacuates and releases the nodes; the engine requests this and waits.
 struct RequestorOptions {
   /// Our id as a requestor: 2 to 63 characters, a domain name. Do not share it with another driver or program: the
-  /// engine treats every claim with this id as its own, and withdraws it when our node is done.
+  /// engine treats every claim with this id as its own, and withdraws the claim when the node is done.
   std::string id = {};
   /// Namespace of the NodeMaintenances.
   std::string ns = {};
@@ -66,7 +65,7 @@ struct RequestorOptions {
   /// With pod deletion on, the maintenance operator evicts only pods that request a resource matched by one of these
   /// unanchored regular expressions. Empty: all pods that the drain section selects.
   std::vector<std::string> resource_name_filters = {};
-  /// False: nodes start in place; nodes that started with a NodeMaintenance also finish with it.
+  /// False: new upgrades run in place; nodes that started with a NodeMaintenance still finish with it.
   bool enabled = true;
 };
 /// Returns InvalidArgument, naming the field, for values that the API server would refuse.

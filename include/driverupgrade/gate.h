@@ -50,7 +50,7 @@ enum class GateReason : std::uint8_t {
   kUnknownState,     ///< The state label has an unknown value.
   kUnreadable,       ///< The node cannot be read, so its state is unknown.
   kUnhandledState,   ///< A state that this engine does not leave on its own.
-  kRevisionUnknown,  ///< It is not known whether the driver pod is up to date.
+  kRevisionUnknown,  ///< It is unknown whether the driver pod is up to date.
   // While the node is evacuated or released.
   kMaintenance,       ///< Requestor mode: the maintenance operator is not finished, or could not be queried.
   kPodsUnknown,       ///< The pods of the node, or of its group, have not been read since it was cordoned.
@@ -63,7 +63,7 @@ enum class GateReason : std::uint8_t {
   kHook,              ///< A callback of the embedding operator has failed for a pod.
   kDevicesTainted,    ///< The node's devices are being tainted, the taint has to settle, or it is being removed.
   kDevicesUnfit,      ///< The policy isolates devices, which is not possible on this node.
-  kDevicesInUse,      ///< A pod that is not bound to the node yet has a device of it.
+  kDevicesInUse,      ///< A pod that is not bound to the node yet holds one of its devices.
   // While the driver is replaced.
   kDriverPodMissing,      ///< No driver pod on the node.
   kDriverPodTerminating,  ///< The old driver pod still exists.
@@ -83,8 +83,8 @@ enum class GateOpener : std::uint8_t {
   kClock,          ///< Time alone.
 };
 
-/// Properties of a gate for the rest of the library: Events, the end of a rollout, alerts, pages. A new gate needs a
-/// row in kGates.
+/// Properties of a gate that other parts of the library use: Events, the end of a rollout, alerts, pages. A new gate
+/// needs a row in kGates.
 struct GateTraits {
   GateReason reason = GateReason::kUnsettled;
   /// Name in metrics, logs and Events.
@@ -95,8 +95,8 @@ struct GateTraits {
   bool is_event = false;
   /// An administrator asked for it.
   bool is_wish = false;
-  /// The rollout has ended for this node until an administrator, or another driver, changes something: nothing waits
-  /// for it.
+  /// The rollout has ended for this node until an administrator or another driver makes a change: the rest of the
+  /// rollout does not wait for it.
   bool ends_rollout = false;
   /// A rollout continues without a node that has this gate: stages and groups do not count the node.
   bool left_out = false;
@@ -171,7 +171,7 @@ std::string_view ToString(GateSubjectKind kind);
 
 /// The object, driver, approval, stage or group that a gate is about.
 struct GateSubject {
-  // Defined in gate.cc: most copies of a gate have no subject, and should not have to contain this code.
+  // Defined in gate.cc: most copies of a gate have no subject, and must not contain this code.
   GateSubject(GateSubjectKind kind, std::string ns, std::string name);
   GateSubject(const GateSubject& other);
   GateSubject(GateSubject&& other) noexcept;
@@ -218,7 +218,7 @@ enum class FindingCode : std::uint8_t {
   kUnknownState,          ///< The state label has an unknown value; the node is left alone and holds a slot.
   kUnhandledState,        ///< A state that this engine understands but does not leave on its own.
   kNodeMissing,           ///< A driver pod names a node that does not exist.
-  kDaemonSetMissing,      ///< A driver pod is owned by something that is not a DaemonSet of the driver.
+  kDaemonSetMissing,      ///< A driver pod's owner is not a DaemonSet of the driver.
   kRevisionUnknown,       ///< The target revision of a DaemonSet is not known.
   kPodWithoutRevision,    ///< A driver pod has no controller-revision-hash label.
   kUpdateStrategy,        ///< A driver DaemonSet is not OnDelete: Kubernetes restarts its pods on its own.
@@ -231,7 +231,7 @@ enum class FindingCode : std::uint8_t {
   kRollout,               ///< The rollout is halted or waits for an approval, or its record is invalid.
   kReadFailed,            ///< A part of the cluster that concerns one node could not be read.
   kUnreadable,            ///< An object cannot be read, because a member has a wrong type; affected nodes wait.
-  kDriverPodCannotStart,  ///< The kubelet cannot start the new driver pod: its image, its configuration.
+  kDriverPodCannotStart,  ///< The kubelet cannot start the new driver pod because of its image or its configuration.
   kNoDaemonSet,           ///< The driver's labels and namespace match no DaemonSet.
   kNothingIsEvicted,      ///< The policy evicts no pods: drivers are replaced while pods use them.
   kNoOwner,               ///< A node has a driver pod, but does not belong to any policy.
@@ -243,7 +243,7 @@ enum class FindingCode : std::uint8_t {
 };
 std::string_view ToString(FindingCode code);
 
-/// A fact about the cluster that an administrator should know, but that stops nothing except the node it is about:
+/// A fact about the cluster that an administrator should know, and that stops at most the node that it concerns:
 ///
 ///     for (const Finding& finding : plan.findings) log.Warn(ToString(finding.code), finding.message);
 struct Finding {

@@ -1,4 +1,4 @@
-/// Label selectors, parsed and matched like Kubernetes does.
+/// Label selectors, parsed and matched as in Kubernetes.
 ///
 /// Defines LabelSelector, from the query grammar (`app=web,tier in (a,b),!debug`) and from the object form
 /// (matchLabels and matchExpressions).

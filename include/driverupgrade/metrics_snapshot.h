@@ -141,9 +141,9 @@ struct RequestFigures {
 ///     ...
 ///     RequestFigures now = meter->Snapshot();
 ///
-/// A program with another transport or client calls the meter itself; see kubernetes/http_transport.h for ours. Values
-/// must come from closed sets, never from names of objects, because each new combination is kept indefinitely. Counters
-/// start at 0 with the meter. Thread-safe.
+/// A program with another transport or client calls the meter itself; kubernetes/http_transport.h has a transport that
+/// does so. Values must come from closed sets, never from names of objects, because each new combination is kept
+/// indefinitely. Counters start at 0 with the meter. Thread-safe.
 class RequestMeter {
  public:
   void Count(const RequestKind& kind);

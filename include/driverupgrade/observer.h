@@ -33,7 +33,7 @@ namespace driverupgrade {
 
 /// The outcome of one call of UpgradeEngine::Reconcile.
 struct PassOutcome {
-  /// The reason why nothing was planned: the policy makes no sense, or the cluster could not be read.
+  /// The reason why nothing was planned: the policy is invalid, or the cluster could not be read.
   absl::Status status = absl::OkStatus();
   absl::Time began = {};
   absl::Time ended = {};
@@ -57,7 +57,7 @@ class Observer {
   virtual void OnTrouble(const absl::Status& trouble);
   /// Called when this replica starts or stops leading. Never called without an election.
   virtual void OnLeading(bool leads);
-  /// Called when no node moves any longer without an administrator, after some node did.
+  /// Called when no node can move any longer without an administrator, after at least one node has moved.
   virtual void OnRolloutOver(const Tally& totals);
   /// Reports findings about the configuration, which are not part of a plan: PassOutcome::configuration. Called once
   /// when the finding appears, and for NothingIsEvicted again when another rollout starts.

@@ -92,7 +92,7 @@ struct PlannedEvent {
 struct NodePlan {
   std::string node = {};
   std::string uid = {};
-  /// The version that was judged: the precondition of the patch.
+  /// The version on which the judgement is based: the precondition of the patch.
   std::string resource_version = {};
   UpgradeState from = UpgradeState::kUnknown;
   /// The states entered, in order; empty if the node stays in `from`.
@@ -115,7 +115,7 @@ struct NodePlan {
   /// Pods to delete: driver pods, so that their DaemonSet replaces them; or pods whose time for an eviction has ended
   /// (OnTimeout).
   std::vector<PodRef> remove = {};
-  /// True: these pods are deleted with grace period zero (OnTimeout::kForceDelete).
+  /// True: these pods are deleted with a grace period of zero (OnTimeout::kForceDelete).
   bool force_remove = false;
   /// Sent in this order.
   std::vector<MaintenanceCall> maintenance = {};
@@ -171,7 +171,7 @@ struct RolloutGangs {
   int units = 0;
   /// Number of interruptions that this policy causes, if gangs return to the same nodes.
   int interruptions = 0;
-  /// Number of interruptions if the nodes started in the order of their names, as many as the limits allow at a time.
+  /// Number of interruptions if the nodes started in the order of their names, as many at a time as the limits allow.
   int by_name = 0;
   /// Number of gangs that this process has interrupted at this revision; each counts once.
   int interrupted = 0;
@@ -189,7 +189,7 @@ struct RolloutStatus {
   std::optional<absl::Time> began = std::nullopt;
   /// Stages in their order; the nodes that no stage names come last.
   std::vector<RolloutStageStatus> stages = {};
-  /// Nodes of the stages up to and including this one may start.
+  /// Index of the last open stage: nodes of the stages up to and including this one may start.
   int open = 0;
   /// The reason why the next stage has not started; nullopt after the last stage.
   std::optional<Gate> next = std::nullopt;

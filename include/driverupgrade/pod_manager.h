@@ -20,19 +20,19 @@
 
 namespace driverupgrade {
 
-/// The combined state of all driver pods of one node: a node with two driver pods is out of date until the old pod is
-/// gone.
+/// The combined state of all driver pods of one node: a node with two driver pods is out of date until the old pod no
+/// longer exists.
 struct DriverPods {
   bool none = true;
-  /// At least one pod may or may not be up to date; `why_unknown` contains the reason.
+  /// It is unknown whether one of the pods is up to date; `why_unknown` contains the reason.
   bool unknown = false;
   std::string why_unknown = {};
-  /// Some pod of a DaemonSet does not have the target revision.
+  /// At least one pod of a DaemonSet does not have the target revision.
   bool out_of_date = false;
   /// Pods to delete so that they are replaced: out of date, orphaned (without an owner), or requested by UID.
   /// Terminating pods are not included.
   std::vector<const Pod*> to_restart = {};
-  /// Some pod has no owner.
+  /// At least one pod has no owner.
   bool orphaned = false;
   /// A driver pod, old or current, that is terminating.
   const Pod* terminating = nullptr;
@@ -68,9 +68,8 @@ class PodManager {
 const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions,
                                        std::string_view hash);
 
-/// Returns the target revision of the pods of `daemon_set`: the one with its template. If no revision is known to have
-/// it, the one with the highest number. Sets `wanted_revision`, or `why_unknown`, for example if two revisions have
-/// that number.
+/// Returns the target revision of the pods of `daemon_set`: the revision with its template, or else the revision with
+/// the highest number. Sets `wanted_revision`, or `why_unknown`, for example if two revisions have that number.
 DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions);
 
 }  // namespace driverupgrade

@@ -1,4 +1,4 @@
-/// Converts UpgradePolicy from and to the documents that administrators write: the `upgradePolicy` section of the
+/// Converts UpgradePolicy to and from the documents that administrators write: the `upgradePolicy` section of the
 /// custom resources of NVIDIA's GPU Operator and Network Operator, in YAML or JSON.
 ///
 /// Defines ParseUpgradePolicy, ParseUpgradePolicyJson, FormatUpgradePolicy, PolicyDefaults, and Warnings about fields of a
@@ -59,7 +59,7 @@ using TimeZoneLoader = std::function<absl::StatusOr<TimeZoneTable>(std::string_v
                                                                    const PolicyDefaults& defaults = {},
                                                                    const TimeZoneLoader& zones = nullptr);
 
-/// Returns one JSON object with every field spelled out, including zeros, so that no server default replaces a value.
+/// Returns one JSON object with every field, including zeros, so that no server default replaces a value.
 /// Only absent limits and sections, which documents cannot express otherwise, are null. `policy` must pass Validate.
 /// ParseUpgradePolicy with PolicyDefaults{} reads an equal policy back, with fractions of seconds rounded up.
 std::string FormatUpgradePolicy(const UpgradePolicy& policy);

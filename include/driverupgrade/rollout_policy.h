@@ -7,8 +7,8 @@
 ///     rollout.stages = {{.name = "canary", .nodes = Count{2}, .soak = absl::Hours(1), .approval = Approval::kManual}};
 ///     rollout.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)}};
 ///
-/// As in upgrade_policy.h, there are no sentinels, and an absent part is switched off. A default RolloutPolicy lets
-/// every node start that the limits of the policy admit. Values.
+/// As in upgrade_policy.h, there are no sentinels, and an absent part is switched off. A default RolloutPolicy allows
+/// every node to start that the limits of the policy admit. Values.
 #ifndef DRIVERUPGRADE_ROLLOUT_POLICY_H_
 #define DRIVERUPGRADE_ROLLOUT_POLICY_H_
 
@@ -74,10 +74,10 @@ struct RolloutOrder {
   friend bool operator==(const RolloutOrder&, const RolloutOrder&) = default;
 };
 
-/// How the nodes of one group, which have the same value of a label, depend on each other. A node without the label is
-/// a group on its own.
+/// Defines how the nodes of one group depend on each other. The nodes of a group have the same value of a label. A node
+/// without the label is a group on its own.
 enum class GroupMode : std::uint8_t {
-  kTogether,    ///< They start as one, count as one against maxParallel, and only when all of them fit maxUnavailable.
+  kTogether,    ///< They start together, take one slot of maxParallel, and must all fit into maxUnavailable.
   kOneAtATime,  ///< No node of a second group starts before all of the first are done.
   kSpread,      ///< At most max_per_group nodes of a group are in progress at the same time.
 };
@@ -90,9 +90,9 @@ struct NodeGroups {
   friend bool operator==(const NodeGroups&, const NodeGroups&) = default;
 };
 
-/// Treatment of gangs: pods that only run together, such as those of one training job. Evicting one pod stops them all.
+/// Treatment of gangs: pods that run only together, such as those of one training job. Evicting one pod stops them all.
 enum class GangMode : std::uint8_t {
-  kTogether,  ///< Nodes with pods of one gang start as one, so that the gang is interrupted once.
+  kTogether,  ///< Nodes with pods of one gang start together, so that the gang is interrupted once.
   kWhenDone,  ///< The same, but a gang may finish first: for `wait`, or indefinitely if that is zero.
 };
 /// Treatment of a gang on more nodes than may be unavailable at the same time.
@@ -116,7 +116,7 @@ struct NodeGangs {
   friend bool operator==(const NodeGangs&, const NodeGangs&) = default;
 };
 
-/// In RolloutWindow::days_of_month: the last day of the month, whatever its number.
+/// In RolloutWindow::days_of_month: the last day of the month, regardless of its number.
 inline constexpr int kLastDayOfMonth = -1;
 
 /// A time of the week, or of the month, at which nodes may start. Nodes that have started may finish after it.
@@ -157,7 +157,7 @@ struct SickCondition {
 inline constexpr absl::Duration kUnwellMax = absl::Minutes(1);
 
 /// Criteria by which an upgraded node counts as sick or unwell. One sick node halts the rollout; an unwell node only
-/// keeps its stage from being done, because every pod is not ready while it starts.
+/// keeps its stage from being done, because no pod is ready while it starts.
 struct RolloutHealth {
   /// Any one of them makes a node sick.
   std::vector<SickCondition> node_conditions = {};
@@ -209,7 +209,7 @@ enum class FailureClass : std::uint8_t {
   kDriverCrash,   ///< The driver pod's containers crash repeatedly, or it does not become ready.
   kImagePull,     ///< The image of the driver cannot be pulled.
   kValidation,    ///< The validation pods do not become ready.
-  kDrainBlocked,  ///< Pods were still there when the time for their eviction ended.
+  kDrainBlocked,  ///< Pods still existed when the time for their eviction ended.
   kNodeLost,      ///< The node was not ready.
 };
 inline constexpr std::array kAllFailureClasses = {FailureClass::kDriverCrash, FailureClass::kImagePull,

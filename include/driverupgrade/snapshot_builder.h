@@ -40,7 +40,7 @@ using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context,
 
 /// Returns true if an out-of-date driver pod can be replaced without evacuating the node, because the driver that it
 /// loads stays the same. `running` is the revision from which `pod` was created, `wanted` the newest. Compare these
-/// two, not the DaemonSet: it may have another template by now. Called for nodes that need an upgrade, once for each
+/// two, not the DaemonSet, whose template may have changed since. Called for nodes that need an upgrade, once for each
 /// version of the pod and each newest revision. NotFound: the template of one of the revisions is not known; a finding,
 /// and the node is upgraded in full. Any other error or an exception is a finding and holds the node back (gate Hook).
 /// SameTemplate is a ready-made predicate:

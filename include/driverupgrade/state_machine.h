@@ -1,4 +1,4 @@
-/// The decisions: the next action on every node of a cluster, derived only from a snapshot.
+/// Decides the next action on every node of a cluster, based only on a snapshot.
 ///
 /// Defines StateMachine, StateMachineOptions and ReleaseClaim.
 ///
@@ -9,7 +9,7 @@
 /// AdmissionLimits. Everything is a const function of its arguments: no facade, clock, lock, log, random number or
 /// environment. Immutable; thread-safe.
 ///
-/// docs/state-machine.md lists the transitions. They are the transitions of the Go library, with the departures in
+/// docs/state-machine.md lists the transitions. They are the transitions of the Go library, with the deviations in
 /// docs/compatibility.md.
 #ifndef DRIVERUPGRADE_STATE_MACHINE_H_
 #define DRIVERUPGRADE_STATE_MACHINE_H_

@@ -98,8 +98,9 @@ class LeaderElection {
   absl::Time Step(const CallContext& context);
 
   /// Gives up leadership, if it is held, so that the others need not wait. Call it when the guarded work has ended and
-  /// Step is not called again; if it is, the first attempt leaves the others time to come first. IsLeader() is false
-  /// from the start, whatever the result. Errors: the errors of the calls; it may be repeated.
+  /// Step is not called again; if it is called, its first attempt waits to give the other replicas precedence.
+  /// IsLeader() is false as soon as this call starts, regardless of the result. Errors: the errors of the calls; it may
+  /// be repeated.
   [[nodiscard]] absl::Status Release(const CallContext& context);
 
   /// Sets an annotation that the Lease has while this replica leads, for other clients. It is written with the next
@@ -169,18 +170,18 @@ class LeaderElection {
 };
 
 struct ControllerOptions {
-  /// Minimum time between the starts of two passes: a burst of changes costs one pass.
+  /// Minimum time between the starts of two passes, so that a burst of changes causes only one pass.
   absl::Duration passes_apart = absl::Milliseconds(5);
-  /// Pause after a pass that could not be made; doubles up to `retry_max` while passes fail.
+  /// Pause after a failed pass; doubles up to `retry_max` while passes fail.
   absl::Duration retry_first = absl::Seconds(1);
   absl::Duration retry_max = absl::Minutes(1);
-  /// Limit of one pass. A stop ends it early.
+  /// Time limit for one pass. A stop ends the pass early.
   absl::Duration pass_timeout = absl::Minutes(2);
   /// Without a cache, changes are not reported: maximum time between two passes.
   absl::Duration poll_interval = absl::Seconds(5);
   /// Called when Step may have something to do before the time that it returned: after SetPolicy and Notify, when the
-  /// cache has news, when requests have been answered. Called by any thread; it must not call the controller. Null: no
-  /// callback.
+  /// cache has changes, and when requests have been answered. Called by any thread; it must not call the controller.
+  /// Null: no callback.
   std::function<void()> on_change = nullptr;
   /// Null: there is only one replica. Otherwise passes are made only while this replica leads.
   std::shared_ptr<LeaderElection> election = nullptr;

@@ -9,9 +9,9 @@
 ///       ...  // again at pass->wake_at, or when the cluster changes
 ///     }
 ///
-/// Level-triggered: each pass reads the cluster, decides, sends the requests that are due, and waits for nothing. All
-/// state that must survive a crash is stored on the nodes, so an engine may be killed at any moment and replaced by
-/// another. Two engines of two drivers may share a process and a cluster.
+/// It is level-triggered: each pass reads the cluster, decides, sends the requests that are due, and waits for nothing.
+/// All state that must survive a crash is stored on the nodes, so an engine may be killed at any moment and replaced by
+/// another. Engines of different drivers may share a process and a cluster.
 #ifndef DRIVERUPGRADE_UPGRADE_ENGINE_H_
 #define DRIVERUPGRADE_UPGRADE_ENGINE_H_
 
@@ -64,8 +64,8 @@ struct EngineOptions {
   /// such limit. The limit holds if passes of these engines run in sequence and each result takes account of the
   /// earlier passes (ServiceOptions::parallel_total ensures both).
   std::function<SharedSlots()> shared_slots = nullptr;
-  /// Returns the reason why a rollout must be halted, from any data of the embedding operator; empty: all is well.
-  /// Called in every pass on its thread, only if the policy has a `rollout`. Null: not called.
+  /// Returns the reason why a rollout must be halted, from any data of the embedding operator; empty: the rollout need
+  /// not be halted. Called in every pass on its thread, only if the policy has a `rollout`. Null: not called.
   std::function<std::string()> rollout_sick = nullptr;
   /// Also used by a controller of the engine. Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
@@ -118,15 +118,15 @@ class UpgradeEngine {
   /// Returns the results of the last finished pass for a page; costs O(N log N). Threads: same as Explain.
   FleetStatus Status() const;
 
-  /// `on_change` is called, on another thread, when the cache has news for the next pass, or requests have been
+  /// `on_change` is called, on another thread, when the cache has changes for the next pass, or requests have been
   /// answered; it must not call the engine. Null: no callback. Without a cache it is never called.
   void OnChange(std::function<void()> on_change);
 
   /// The observer of the options; null without one.
   const std::shared_ptr<Observer>& observer() const;
 
-  /// Call it before resuming passes after a break, or after another replica has made them: deadlines that expired
-  /// meanwhile get a grace period.
+  /// Call it before resuming passes after a break, or after another replica has made them: deadlines that expired in
+  /// the meantime get a grace period.
   void Resume();
 
   /// Waits for the work in progress that passes have started: requests of nodes, lists of pods, Events.

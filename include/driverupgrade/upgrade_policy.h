@@ -28,7 +28,7 @@ namespace driverupgrade {
 
 /// waitForCompletion: pods to let finish before the node is evacuated.
 struct WaitForCompletionPolicy {
-  /// The pods to wait for, in any namespace; the default, an empty selector, waits for none. Pods that are still there
+  /// The pods to wait for, in any namespace; the default, an empty selector, waits for none. Pods that still exist
   /// afterwards are evicted according to `pod_deletion` and `drain`.
   LabelSelector pod_selector = {};
   /// Time since the node entered wait-for-jobs-required; then the upgrade continues, whether the pods have ended or
@@ -50,8 +50,8 @@ enum class OnTimeout : std::uint8_t {
 /// Treatment of a node that could not be evacuated, and whose old driver is untouched.
 enum class OnFailure : std::uint8_t {
   kFail,  ///< It stays cordoned and is marked as failed. Same as in the Go library.
-  /// It returns to service with its old driver, marked as failed: it is uncordoned if the cordon is ours, and holds no
-  /// slot.
+  /// It returns to service with its old driver, marked as failed: it is uncordoned if the cordon belongs to the engine,
+  /// and holds no slot.
   kGiveBack,
 };
 
@@ -70,8 +70,8 @@ struct PodDeletionPolicy {
   /// upgrade-failed. Positive. Should exceed the grace periods of the pods, and the time that a disruption budget needs
   /// to recover.
   absl::Duration timeout = absl::Seconds(300);
-  /// kDelete only if the driver matters more than the workloads; never reached with an infinite timeout. A pod that is
-  /// still there a minute after its grace period, on a node that is ready, ends the stage in the same way as kFail.
+  /// kDelete only if the driver matters more than the workloads; never reached with an infinite timeout. A pod that
+  /// still exists a minute after its grace period, on a node that is ready, ends the stage in the same way as kFail.
   OnTimeout on_timeout = OnTimeout::kFail;
   /// Has no effect if there is a drain policy, because the drain comes next.
   OnFailure on_failure = OnFailure::kFail;

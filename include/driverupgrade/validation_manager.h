@@ -23,7 +23,7 @@ namespace driverupgrade {
 
 /// Treatment of a validation pod that became ready before the new driver pod. It has only proved the old driver.
 enum class EarlyValidation : std::uint8_t {
-  kAsk,  ///< The node waits until the pod has been ready again, and its gate asks an administrator to restart the pod.
+  kAsk,      ///< The node waits until the pod is ready again, and its gate asks an administrator to restart the pod.
   kRestart,  ///< The engine deletes the pod if it has a controller, which replaces it; otherwise the same as kAsk.
   kCount,    ///< The pod counts. Same as in the Go library.
 };

@@ -10,10 +10,10 @@
 /// pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. If a scope names DRA
 /// drivers, it watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices, and keeps those of these
 /// drivers; claims are stored packed, too. A broken watch resumes where it stopped. If it cannot resume, the cache
-/// lists the objects again and compares. Objects are immutable and shared, except for pods of the cluster: there are
-/// very many, so they are stored packed and unpacked on each request. An object that cannot be read is marked
-/// (OnUnreadable::kMark) until a watch or a list delivers it whole. While one pod of a node cannot be read, the node's
-/// pods count as unknown.
+/// lists the objects again and compares. Objects are immutable and shared, except for pods of the cluster: because
+/// there are very many of them, they are stored in a packed form and unpacked on each request. An object that cannot be
+/// read is marked (OnUnreadable::kMark) until a watch or a list delivers it whole. While one pod of a node cannot be
+/// read, the node's pods count as unknown.
 ///
 /// Thread-safe. Shares ownership of `cluster`, and has a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_
@@ -70,7 +70,7 @@ struct WatchCacheOptions {
 
 /// The reason why a watch was restarted.
 enum class WatchRestart : std::uint8_t {
-  kEnded,    ///< Properly, after its timeout. The only reason that occurs if all is well.
+  kEnded,    ///< Properly, after its timeout. The only reason that occurs during normal operation.
   kExpired,  ///< The version to continue from is too old: the objects are listed again.
   kFailed,   ///< Broken, refused, not understood, or ended as soon as it started.
   kAbsent,   ///< The cluster does not have this kind; retried from time to time.
@@ -141,7 +141,7 @@ class WatchCache final {
   void SetInterest(std::size_t driver, std::set<std::string> nodes);
   /// Reads the pods of a node of interest, by one consistent list, so that it is newer than the cordon. Errors: the
   /// errors of the list; DataLoss, with its name, if one of the pods cannot be read; Aborted if the watch on pods was
-  /// restarted meanwhile.
+  /// restarted in the meantime.
   [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);
   /// Same for many nodes by one list of all pods of the cluster; returns the status of each node.
   [[nodiscard]] std::map<std::string, absl::Status> ReadAllPods(const CallContext& context,

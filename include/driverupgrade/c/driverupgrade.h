@@ -15,8 +15,8 @@
  * Documents are UTF-8. An unknown member in an input document is an error; readers of output documents must ignore
  * unknown members. Functions are added but never changed, and documents only gain members. The functions never call
  * back into the host, write no log, read no file, clock or environment variable, and neither throw nor exit. They keep
- * state only in the engine that is passed to them. Use an engine from one thread at a time; other engines, and
- * functions without an engine, can be used from any number of threads.
+ * state only in the engine that is passed to them. Use an engine from one thread at a time. Other engines, and
+ * functions without an engine, can be used from any number of threads at the same time.
  *
  * Examples: examples/python. Every document: docs/c-api.md.
  */
@@ -79,8 +79,8 @@ void du_free(void *memory);
 du_code du_keys(du_str identity, du_buf *out);
 
 /*
- * An upgrade policy with every field spelled out. In: the policy as a custom resource contains it, in JSON or YAML. Or,
- * with tables of the time zones that it names, {"policy":...,"timeZones":[...]}: the zones in the format of
+ * Returns an upgrade policy with a value for every field. In: the policy as a custom resource contains it, in JSON or
+ * YAML. Or, with tables of the time zones that it names, {"policy":...,"timeZones":[...]}: the zones in the format of
  * du_engine_put_time_zone, and the policy in JSON. Without tables, the machine's own time zones apply. Out: one JSON
  * object. Errors: 3 with the path of every field that is wrong.
  */
@@ -149,7 +149,7 @@ enum {
  */
 du_code du_engine_new(du_str options, du_engine **engine, du_buf *out);
 
-/* Ignores null. Requests in progress need no response any longer. */
+/* Ignores null. Requests in progress no longer need a response. */
 void du_engine_free(du_engine *engine);
 
 /*
@@ -181,7 +181,7 @@ du_code du_engine_read(du_engine *engine, int64_t now_ms, du_buf *out);
 
 /*
  * Answers to questions: {"answers":[{"id":"...","answer":true},{"id":"...","error":"..."}]}. An answer is about the two
- * revisions and the version of the pod that its question names, even if the host has newer data by now. An answer to an
+ * revisions and the version of the pod that its question names, even if the host has newer data. An answer to an
  * outdated question is dropped. After an error the question is repeated later, and the node waits. If the error comes
  * with "revisionUnknown":true, the node does not wait: it is upgraded in full. Out: {}.
  */
@@ -191,7 +191,7 @@ du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
  * A time zone that a policy's rollout names: {"name":"Europe/Berlin","offsets":[{"from":1774746000,"seconds":7200},
  * ...]}. `from`: seconds since 1970 at which the offset from UTC starts to apply, ascending; the first offset also
  * applies before its `from`, and the last one without an end. Put the zone before the first policy that names it, and
- * again before its last offset ends. UTC is always known. Out: {}. Errors: 3 for a table that makes no sense.
+ * again before its last offset ends. UTC is always known. Out: {}. Errors: 3 for an invalid table.
  */
 du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
 
@@ -204,7 +204,7 @@ du_code du_engine_put_time_zone(du_engine *engine, du_str zone, du_buf *out);
  * whose requests du_engine_next returns now ("" stands for the ledger); "wantedPods", the nodes that wait until their
  * pods have been put; gates, counts, findings, the policy's "warnings" (du_policy_warnings) and "wakeAt". Call it again
  * when an object was put, when all requests of a node or of the ledger have been answered, and at wakeAt. `now_ms`:
- * milliseconds since 1970. Errors: 3 for a policy or an owner that makes no sense, or a time zone that was not put. 9
+ * milliseconds since 1970. Errors: 3 for an invalid policy or owner, or for a time zone that was not put. 9
  * for a rollout without a ledger; with a ledger, for a second part without an owner. 14 until the kinds 0 to 3 have
  * been put once.
  */
@@ -230,7 +230,7 @@ du_code du_engine_next(du_engine *engine, du_str node, int64_t now_ms, du_buf *o
 du_code du_engine_answer(du_engine *engine, du_str node, int32_t http_status, int32_t retry_after_s, du_str body, int64_t now_ms,
                          du_buf *out);
 
-/* Returns news since the last call: outcomes of nodes whose requests all have responses, and Events to record. */
+/* Returns the changes since the last call: outcomes of nodes whose requests were all answered, and Events to record. */
 du_code du_engine_settle(du_engine *engine, int64_t now_ms, du_buf *out);
 
 /* The reason why a node waits, from the last pass: {"node":...,"gate":{...}}; "gate" is null if the node does not
@@ -245,7 +245,7 @@ du_code du_engine_everything(du_engine *engine, du_buf *out);
  * The document of the rollout for pages and scripts, as returned by the operator's GET /rollout:
  * docs/rollout.schema.json. `facts` contains what only the host knows:
  * {"leader":true,"replica":"gpu-operator-7d9c","lastError":"..."}; each member may be absent, and "leader" is then
- * true. The history of a node starts with the engine. Out: the document. Errors: 3 for facts that make no sense.
+ * true. The history of a node starts with the engine. Out: the document. Errors: 3 for invalid facts.
  */
 du_code du_engine_rollout(du_engine *engine, du_str facts, int64_t now_ms, du_buf *out);
 

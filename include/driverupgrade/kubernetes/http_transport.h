@@ -15,11 +15,11 @@
 ///         {.verb = HttpVerb::kGet, .path = "/api/v1/nodes", .query = {{"limit", "500"}}});
 ///     if (answer.ok() && answer->status == 200) Use(answer->body);
 ///
-/// A transport knows the server, the credentials and TLS, but nothing of Kubernetes objects. It does not retry
-/// (MakeRetryingTransport does) or follow redirects, and interprets a single status code: after a 401 it sends the
-/// request once more if there is a new token by then. If a server echoes a credential, the library's backends replace
-/// it by `[redacted]` (SECURITY.md). A transport is meant to be shared: all methods may be called from many threads at
-/// the same time. It must outlive the calls made on it. See also kube_config.h.
+/// A transport knows the server, the credentials and TLS, but no Kubernetes objects. It does not retry
+/// (MakeRetryingTransport does) or follow redirects, and interprets only one status code: after a 401 it sends the
+/// request again if a new token is available. If a server echoes a credential, the library's backends replace it with
+/// `[redacted]` (SECURITY.md). A transport is meant to be shared: all methods may be called from many threads at the
+/// same time. It must outlive the calls made on it. See also kube_config.h.
 #ifndef DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 
@@ -66,9 +66,9 @@ class LineSink {
 ///  - Unauthenticated: one side refused the other's TLS certificate, or there is no usable token. An immediate retry is
 ///    useless: wait for a change, or for an administrator.
 ///  - OutOfRange: the body, or a line, exceeds the transport's limit.
-///  - InvalidArgument: the request cannot be sent as it is (control characters and the like).
+///  - InvalidArgument: the request cannot be sent as it is, for example because of control characters.
 ///  - Internal: a bug in the backend, or an exception from the sink.
-/// An HTTP status, whatever its value, is not an error.
+/// An HTTP status is never an error, regardless of its value.
 ///
 /// *May a failed write have been applied?* Unless RequestWasNotSent(status), it may: the connection can break after the
 /// server has acted. The codes Unauthenticated and InvalidArgument from here imply RequestWasNotSent. A backend may
@@ -133,24 +133,25 @@ struct RetryOptions {
   int loss_count_max = 3;
   /// Pause after a lost connection.
   absl::Duration loss_pause = absl::Seconds(1);
-  /// Longest Retry-After of a server that is obeyed.
+  /// Longest Retry-After of a server that is respected.
   absl::Duration retry_after_max = absl::Seconds(300);
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
 };
 
 /// Repeats a request if nothing can take effect twice:
-///  - the response is 429 with a Retry-After in whole seconds: the server has refused the request, whatever its verb.
+///  - the response is 429 with a Retry-After in whole seconds: the server has refused the request, regardless of its
+///    verb.
 ///    Evictions are excluded: their 429 is about a disruption budget, and is left to the caller;
 ///  - a GET whose response is 500 or more and has a Retry-After in whole seconds;
 ///  - Unavailable, and the request was not sent (RequestWasNotSent);
-///  - Unavailable, and the request is a GET of which nothing has been passed to a sink.
+///  - Unavailable, and the request is a GET for which nothing has been passed to a sink.
 /// Everything else is returned unchanged. So is the last response when the options' limits are used up, or when the
 /// call's deadline would pass before the next attempt.
 std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTransport> inner, RetryOptions options = {});
 
 struct RateLimit {
-  /// Zero or less: no limit, which is the default. A server with priority and fairness does this better.
+  /// Zero or less: no limit, which is the default. A server with API Priority and Fairness limits requests better.
   double requests_per_second = 0;
   /// Number of requests that may be sent at once after a pause; at least 1.
   int burst = 1;

@@ -68,9 +68,11 @@ struct KubeConfig {
     std::string base_dir = {};
     /// The context to use instead of `current-context`.
     std::string context = {};
-    /// Accept `insecure-skip-tls-verify: true`, which lets anyone on the network steal the token. Refused otherwise.
+    /// Accept `insecure-skip-tls-verify: true`, which allows anyone on the network to steal the token. Refused
+    /// otherwise.
     bool allow_insecure = false;
-    /// Accept `exec`, which lets the author of the document make this process run a program. Refused otherwise.
+    /// Accept `exec`, which allows the author of the document to run a program in this process's name. Refused
+    /// otherwise.
     bool allow_exec = false;
     /// Name of the document in error texts, for example its file name.
     std::string source = {};
@@ -85,7 +87,7 @@ struct KubeConfig {
     std::string directory = "/var/run/secrets/kubernetes.io/serviceaccount";
   };
 
-  /// "https://host:port" and perhaps a path prefix, without a "/" at its end.
+  /// "https://host:port" optionally with a path prefix, without a trailing "/".
   std::string server = {};
   /// The only certificate authorities to trust; PEM, one or more. Empty if the document names none.
   std::string ca_pem = {};
@@ -104,7 +106,7 @@ struct KubeConfig {
   /// Both are PEM, or both are empty.
   std::string client_certificate_pem = {};
   Secret client_key_pem = {};
-  /// "http://proxy:3128" and the like; empty for a direct connection.
+  /// The proxy, such as "http://proxy:3128"; empty for a direct connection.
   std::string proxy_url = {};
   /// Namespace of the context (or of the service account); "default" if the document names none.
   std::string ns = "default";
@@ -116,7 +118,7 @@ struct KubeConfig {
   /// Reads a kubeconfig document (YAML or JSON) and the certificate files that it names, for one context.
   ///
   /// Only the chosen context, its cluster and its user are validated. Duplicate keys and names are errors; so are more
-  /// than 1 MiB, nesting deeper than 32, or more than 100,000 nodes, where aliases count as often as they are used.
+  /// than 1 MiB, nesting deeper than 32, or more than 100,000 nodes, where each use of an alias counts.
   /// Unknown fields are ignored, as in kubectl. Errors, each "kubeconfig SOURCE: path.in.document: why":
   ///  - InvalidArgument: malformed, incomplete or contradictory; insecure-skip-tls-verify without allow_insecure;
   ///  - NotFound: the named context, cluster or user is not in the document, or a named file does not exist;

@@ -53,14 +53,14 @@ struct RestClusterOptions {
 ///   `list = false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to
 ///   whole seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails
 ///   again if the watch is restarted at the same version. A line over the transport's limit is OutOfRange from the
-///   transport, and starting again is the right response to that, too. The transport must allow a stream to be silent
+/// transport. In this case, too, start again with a list. The transport must allow a stream to be silent
 ///   for longer than the timeout. WatchParams::ns may be empty for every kind.
 /// - UpdateLease: one PUT of the fields of Lease. All other data of the object (labels, annotations, owners) is
 ///   removed, so update only your own objects. The server's response for a deleted object is Aborted, not NotFound.
 /// - PatchConfigMap: one merge patch of the named keys; the rest of the object is left alone.
 /// - PatchNode: the 422 that a changed UID may cause is also Aborted.
-/// - CreateDeviceTaintRule: InvalidArgument without a driver or a pool, because the rule would taint the devices of
-///   others.
+/// - CreateDeviceTaintRule: InvalidArgument without a driver or a pool, because the rule would also taint other
+///   devices.
 /// - EvictPod: a 403 whose cause is the state of a budget is also kDisruptionBudget.
 /// - RecordEvent: an Event that already exists is the same Event from an earlier attempt (see EventName), and thus OK.
 ///   An Event of a series is patched; if it no longer exists, a second request creates it again.

@@ -83,7 +83,7 @@ class Director {
   virtual std::optional<std::vector<EngineSpec>> Wanted() = 0;
 
   /// Called when engines have been created again, with the errors of the engines that could not be created, by name;
-  /// the others run. An error ends the service; a director that reports the errors elsewhere returns OK.
+  /// the other engines run. An error ends the service; a director that reports the errors elsewhere returns OK.
   virtual absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) {
     return refused.empty() ? absl::OkStatus() : refused.begin()->second;
   }
@@ -97,8 +97,8 @@ class Director {
   /// Work; each code is logged once while it lasts, and each finding is counted in the metrics.
   virtual std::vector<Finding> Findings() { return {}; }
 
-  /// Prepares everything that an engine needs before it may act. Called while this replica leads, every few seconds
-  /// until it succeeds. Errors: any; the service logs each of them once.
+  /// Prepares everything that an engine needs before it is allowed to act. Called while this replica leads, every few
+  /// seconds until it succeeds. Errors: any; the service logs each of them once.
   virtual absl::Status Prepare(const CallContext&) { return absl::OkStatus(); }
 
   /// Receives the progress of the engines that have made a pass, by name. Called before Work.

@@ -49,7 +49,7 @@ namespace driverupgrade {
 /// Facts that the service adds to its report for `upgradectl` because it cannot derive them from its other options.
 ///
 /// A leader writes two annotations to its Lease: the policies in effect (DriverIdentity::PolicyAnnotation), and the options
-/// of its engines (OptionsAnnotation). `upgradectl` needs no options on its command line then. The second
+/// of its engines (OptionsAnnotation). `upgradectl` then needs no options on its command line. The second
 /// annotation is one JSON object. Members without a value are left out:
 ///
 ///     {"namespace": "fpga-operator",             // EngineOptions::snapshot
@@ -105,7 +105,7 @@ struct ServiceOptions {
   std::string health_address = {};
   std::string metrics_address = {};
   /// `host:port` of the page of the rollout, `/`, and of its document, `/rollout` (docs/monitoring.md): `127.0.0.1:8082`,
-  /// which `kubectl port-forward` reaches. The host must be a loopback address, because readers are asked for no
+  /// which `kubectl port-forward` reaches. The host must be a loopback address, because readers are not asked for
   /// credentials. Empty: not served.
   std::string rollout_address = {};
   /// `host:port` of the same page for remote readers: `:8443`. It is served with TLS, with a self-signed certificate of
@@ -118,13 +118,14 @@ struct ServiceOptions {
   std::vector<MetricAlias> aliases = {};
   /// For /metrics: the requests of the transport. Null: not shown.
   std::shared_ptr<const RequestMeter> requests = nullptr;
-  /// Rung by a director that has news. Null: the director has no news before the times that its Work returns.
+  /// Rung by a director when something has changed. Null: nothing changes before the times that the director's Work
+  /// returns.
   std::shared_ptr<Doorbell> bell = nullptr;
   /// Null: nothing is logged.
   LogSink log = nullptr;
 };
 
-/// The final state of a rollout: nothing more happens in it unless an administrator does something.
+/// The final state of a rollout: nothing more happens unless an administrator acts.
 struct RolloutEnd {
   /// Number of engines that run; 0: no policy applies.
   int engines = 0;
@@ -146,7 +147,7 @@ class UpgradeService {
  public:
   /// Makes no calls to the cluster; the pages are served from now on. `director` must outlive the service. Errors:
   /// InvalidArgument for options that cannot work; Unimplemented, naming it, if `cluster` lacks an operation of the
-  /// election; Unavailable if an address cannot be listened on.
+  /// election; Unavailable if the service cannot listen on an address.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<UpgradeService>> Create(std::shared_ptr<ClusterFacade> cluster,
                                                                               Director& director,
                                                                               ServiceOptions options);

@@ -1,7 +1,7 @@
 /// The contract of ClusterFacade as a program: for authors of another facade, a cache, a decorator or a fake.
 ///
 /// Defines RunFacadeContract and its report, FacadeContract (its cases), and ContractWorld, which you implement: the
-/// facade under test and a few ways around it to set the cluster up.
+/// facade under test and hooks that set up the cluster without it.
 ///
 ///     MyWorld world;
 ///     const ContractReport report = RunFacadeContract(world);

@@ -94,10 +94,11 @@ class FakeCluster final : public ClusterFacade {
                    const std::string& template_json = {});
   /// Any change of labels and annotations of a DaemonSet; everything else stays.
   bool EditDaemonSet(const std::string& ns, const std::string& name, const std::function<void(DaemonSet&)>& edit);
-  /// Its pods are deleted, or lose their owner if `orphan`; its ControllerRevisions are deleted.
+  /// Deletes a DaemonSet with its ControllerRevisions. Its pods are deleted as well or, if `orphan` is true, lose their
+  /// owner.
   bool RemoveDaemonSet(const std::string& ns, const std::string& name, bool orphan = false);
   bool RemoveDisruptionBudget(const std::string& ns, const std::string& name);
-  /// From now on nothing can be created in the namespace, not even evictions. Its pods stay.
+  /// From now on, nothing can be created in the namespace, not even evictions. Existing pods stay.
   void TerminateNamespace(const std::string& ns);
   /// Any change; namespace, name and UID stay.
   bool EditNodeMaintenance(const std::string& ns, const std::string& name,
@@ -159,7 +160,7 @@ class FakeCluster final : public ClusterFacade {
   // Watches. FailNext makes a watch fail before it starts; FailNextAfterApplying breaks a watch after it has reported
   // all existing data. A version is too old, and leads to OutOfRange, if commits of that kind have been dropped since.
 
-  /// Drops the history: versions before the current one are too old, also for a watch that lags behind now.
+  /// Drops the history: versions before the current one are too old, even for a watch that is lagging behind.
   void CompactLog();
   /// Every running watch reports a bookmark, after the changes before it.
   void SendBookmarks();

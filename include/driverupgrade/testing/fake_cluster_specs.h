@@ -47,7 +47,7 @@ class FakeClock final : public Clock {
   explicit FakeClock(absl::Time start = DefaultStart());
   absl::Time Now() const override;
   /// Advances the clock by `duration` and returns true. If a stop has already been requested, returns false and leaves
-  /// the clock unchanged. Never blocks, so that a loop that sleeps runs through virtual hours in no time. Intended for
+  /// the clock unchanged. Never blocks, so that a loop that sleeps passes virtual hours instantly. Intended for
   /// one loop: if threads sleep in parallel, their durations add up.
   bool SleepFor(absl::Duration duration, std::stop_token stop) override;
   /// A negative duration sets the clock back.
@@ -203,7 +203,7 @@ struct FakeClusterOptions {
   std::int64_t first_revision = 1000;
   /// Whether journal() is recorded; counters always are.
   bool keep_journal = true;
-  /// Number of commits of each kind that watches can go back; as many old versions of objects are kept in memory.
+  /// Number of commits of each kind that watches can go back; the same number of old object versions is kept in memory.
   std::size_t watch_log_size = 100'000;
   /// False: every watch ends with a bookmark when it has reported all existing data, like Poll; a WatchCache then needs
   /// no threads (WatchCache::Turn).

@@ -1,4 +1,4 @@
-/// Jobs whose pods only run together, on a FakeCluster.
+/// Simulates jobs whose pods run only together, on a FakeCluster.
 ///
 /// Defines GangController. It behaves like the controllers of training jobs. If one pod of a gang is lost, it deletes
 /// the others, and creates all of them again once there are nodes for them. Like the scheduler, it avoids nodes with a
@@ -11,7 +11,7 @@
 ///     jobs.Step();
 ///     jobs.interruptions("train");
 ///
-/// Call Step whenever something may have happened. Pods that share a node also share the next node. Not thread-safe.
+/// Call Step whenever the cluster may have changed. Pods that share a node also share the next node. Not thread-safe.
 #ifndef DRIVERUPGRADE_TESTING_GANG_CONTROLLER_H_
 #define DRIVERUPGRADE_TESTING_GANG_CONTROLLER_H_
 

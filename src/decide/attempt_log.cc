@@ -58,7 +58,7 @@ const std::optional<std::string>* WrittenTo(const std::string& label, const Patc
 template <typename Call>
 absl::Time NextCallDue(const ObjectAttempt<Call>& attempt, const Call& call) {
   if (!attempt.outcome) return absl::InfiniteFuture();
-  // A newer object was read since, so this is a different call, whatever happened to the last one.
+  // A newer object was read since, so this is a different call, regardless of the outcome of the last one.
   if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
   const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
   return attempt.answered_at + Spread(delay, call.object.name, attempt.count);

@@ -104,7 +104,7 @@ struct RemainingPods {
   }
 };
 
-// Says in `gate` what is waited for: `pods`, of which there are some.
+// Sets the reason, subject and detail of `gate` to the pods that the node waits for. There is at least one such pod.
 void Explain(const RemainingPods& pods, Gate& gate) {
   gate.reason = pods.reason;
   gate.subject = PodSubject(pods.foremost->ref);

@@ -134,7 +134,7 @@ class IncrementalPlanner {
   // Judges the nodes that have changed, those whose wake_at has come, and those for which the last Advance planned
   // something. Undone work is planned again, as Step would. Then admits.
   //
-  // Cost: O((judged + admitted + told) log N), where *told* is the number of gates returned, whatever N is otherwise. A
+  // Cost: O((judged + admitted + told) log N), where *told* is the number of gates returned, regardless of N. A
   // rollout adds the costs that rollout_round.h states. If the time goes back, every node is judged again.
   //
   // A plan that is not finished (Plan::finished) admits no node and reports nothing about nodes that wait for a slot:

@@ -23,8 +23,8 @@ PatchNodeParams PatchFor(const Node& node, const NodeMarks& after, const DriverI
           .unschedulable = changes.unschedulable};
 }
 
-// An upgrade by a program that knows nothing of names, such as the Go library's, which lifts the cordon itself at its
-// end.
+// An upgrade by a program that does not use names, such as the Go library, which lifts the cordon itself when it
+// finishes.
 bool IsNeededByUnnamed(const Node& node, const DriverIdentity& program) {
   const std::vector<DriverIdentity> drivers = internal::DriversWithoutCordonName(node, program.Name());
   return std::any_of(drivers.begin(), drivers.end(), [&](const DriverIdentity& driver) {

@@ -27,7 +27,8 @@ absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
   return absl::OkStatus();
 }
 
-// Returns an error if the node may have marks or claims of ours that cannot be given back, because it cannot be read.
+// Returns an error if the node may have some of our marks or claims that cannot be released, because the node cannot be
+// read.
 absl::Status CheckReadable(const NodeView& view, bool requestor) {
   if (IsUnreadable(view.node)) return absl::UnavailableError(CannotBeRead("Node", view.node));
   if (requestor && !view.maintenances) {

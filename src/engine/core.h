@@ -112,14 +112,15 @@ class Core {
   // Asks the ledger which nodes of the plan may start. Returns true if it has requests: once they are answered, the same plan, or
   // a newer one, is settled again.
   bool Settle(CorePass& pass, absl::Time now);
-  // The last word on the plan: takes out what the ledger has withheld.
+  // The final step of the plan: removes the starts that the ledger has withheld.
   void Withhold(CorePass& pass, absl::Time now);
-  // Returns the Events of what `pass` found, once it is the last of its kind; sets its wake-up to the next reminder.
+  // Returns the Events about the findings and gangs of `pass` if its plan is finished; sets its wake-up to the next
+  // reminder.
   std::vector<RecordEventParams> EventsOf(CorePass& pass, absl::Time now);
   // See StateMachine::Release. The plan's wake_at has no meaning. Errors: as for Apply; Unavailable once nothing else is left, if a
   // node or a claim that may be ours cannot be read.
   absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
-  // The passes had a break: another process may have made passes meanwhile.
+  // The passes were interrupted: another process may have made passes in the meantime.
   void Resume();
   // A pass with autoUpgrade off has begun. It is a break even if the pass cannot read anything.
   void Freeze();
@@ -168,7 +169,7 @@ class Core {
   absl::Status ReadDriver();
   void TouchManaged();
   void TouchDue(Retries& retries);
-  // Looks at nodes that may have changed, in turn, and leaves what is too much for a pass.
+  // Examines nodes that may have changed, in turn, and leaves to the next pass those that exceed the limit.
   void RefreshTouched();
   void Refresh(const std::string& node);
   void ShowTo(const std::string& node);

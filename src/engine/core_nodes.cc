@@ -58,7 +58,7 @@ absl::Status Core::NoteChanges() {
   if (driver_stale_) DRIVERUPGRADE_RETURN_IF_ERROR(ReadDriver());
   RefreshTouched();
   if (log_.size() <= managed_.size()) return absl::OkStatus();
-  // An answer may have come for a node that was gone by then.
+  // Drops responses that arrived after their node had been deleted.
   std::set<std::string> uids;
   for (const auto& [name, view] : managed_) uids.insert(view->node.uid);
   log_.KeepOnly(uids);
@@ -203,7 +203,7 @@ void Core::TryAgain(const std::string& node, absl::Time now, Retry& retry) {
 void Core::PodsRead(const std::string& node, const absl::Status& status, absl::Time now) {
   written_.insert(node);
   if (status.ok() || !WantsPodsOf(node)) return;
-  // The cordon, or the watch, has changed while they were read: once more, at once.
+  // The cordon, or the watch, has changed while the pods were read: reads them again immediately.
   if (absl::IsAborted(status) && !reads_.contains(node)) {
     reads_[node].due = now;
     return;

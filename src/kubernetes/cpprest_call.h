@@ -53,8 +53,8 @@ class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
   Event Next(Time until);
   // Makes Next return kStopped. Callable from any thread.
   void RequestStop();
-  // Ends the exchange, and waits briefly until the library has released it, so that usually nothing of it is left when
-  // the caller returns. The library may not release it in time: a name lookup cannot be interrupted.
+  // Ends the exchange, and waits briefly until the library has released it, so that usually none of its state is left
+  // when the caller returns. The library may not release it in time: a name lookup cannot be interrupted.
   void Abandon();
 
   // Valid from kHead until the end of the call.

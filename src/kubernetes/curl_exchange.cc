@@ -223,7 +223,7 @@ bool CurlExchange::OnHeaderLine(std::string_view line) {
   if (head_done_) return true;  // A trailer.
   const std::string_view text = Trim(line);
   if (text.empty()) {
-    // "100 Continue" and the like: the final response follows.
+    // An interim response such as "100 Continue": the final response follows.
     if (head_.status < 200) return true;
     head_done_ = true;
     if (!receiver_.OnHead(head_)) aborted_ = End::kReceiver;
@@ -274,7 +274,7 @@ std::size_t CurlExchange::BodyCallback(char* data, std::size_t, std::size_t size
   return more ? size : 0;
 }
 
-// The library sends a request again, on a new connection, if the server has closed an idle one. It is not known whether
+// The library sends a request again, on a new connection, if the server has closed an idle one. It is unknown whether
 // the server acted on it before, so only requests that change nothing may be repeated.
 int CurlExchange::BeforeRequestCallback(void* self, char*, char*, int, int) {
   auto* const exchange = static_cast<CurlExchange*>(self);

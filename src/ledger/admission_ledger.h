@@ -103,7 +103,7 @@ class AdmissionLedger {
   const AdmissionLedgerOptions& options() const { return options_; }
   // The version of the node at which it may be started; nullopt if it may not.
   std::optional<std::string> Granted(const std::string& node_uid) const;
-  // Describes lines of the ConfigMap that make no sense, for a finding. Empty if all lines make sense.
+  // Describes invalid lines of the ConfigMap, for a finding. Empty if all lines are valid.
   const std::string& error() const { return error_; }
 
  private:

@@ -107,7 +107,7 @@ void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_al
   gone_.merge(unseen);
 }
 
-// Each list is the whole truth: a node that the one before did not have may be back.
+// Each list is complete: a node that was missing from the previous list may exist again.
 void LedgerSteps::NodesListed(const std::vector<std::string>& uids) {
   // A UID that cannot be read may be that of any grant.
   if (std::find(uids.begin(), uids.end(), "") != uids.end()) return;

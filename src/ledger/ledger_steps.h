@@ -81,7 +81,7 @@ class LedgerSteps {
   bool IsKnown() const { return ledger_.IsKnown(); }
   // Notes that another process may have changed the record: no earlier response shows it to be current.
   void Distrust() { confirmed_at_.reset(); }
-  // Adds to `plan` the ledger's findings, and when to come back for it.
+  // Adds the ledger's findings to `plan`, and the time of the ledger's next step.
   void Report(Plan& plan, absl::Time now) const;
 
   // Returns the request to send; nullptr if there is nothing to send. At most one request that concerns the ConfigMap

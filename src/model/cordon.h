@@ -14,15 +14,15 @@ namespace driverupgrade::internal {
 
 enum class CordonKind {
   kNone,           // The node is schedulable.
-  kUpgrade,        // An upgrade made it: ours, or another driver's that ours may join.
+  kUpgrade,        // An upgrade made it: our own, or another driver's that ours may join.
   kAdministrator,  // Never lifted by us.
 };
 
 // The cordon of a node as it was read, before an upgrade of `identity` starts.
 struct Cordon {
   CordonKind kind = CordonKind::kNone;
-  // Name of a driver that keeps no cordon set (the Go library), is past cordon-required and made the cordon: an upgrade
-  // of ours waits for it. Otherwise nullopt.
+  // Name of a driver that keeps no cordon set (the Go library), is past cordon-required and made the cordon: our
+  // upgrade waits for it. Otherwise nullopt.
   std::optional<std::string> rival = std::nullopt;
   // The rival or its maintenance operator must lift the cordon. A cordon with our name on it does not belong to that
   // operator, which leaves a node as it found it (dep-F13).
@@ -33,8 +33,8 @@ struct Cordon {
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 
 // Returns the name of a driver outside the cordon set that still needs the node evacuated, by itself or by a
-// maintenance operator; otherwise nullopt. An upgrade of ours that is otherwise done leaves the cordon in place for
-// that driver.
+// maintenance operator; otherwise nullopt. Our upgrade, if it is otherwise done, leaves the cordon in place for that
+// driver.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
 // Writes the cordon set, or removes it if there are no names.

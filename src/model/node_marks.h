@@ -42,7 +42,7 @@ class Mark {
   }
   void Remove() { *this = Mark(); }
 
-  // Whether they mean the same, in whatever spelling.
+  // Returns true if they have the same meaning, regardless of their spelling.
   friend bool operator==(const Mark& a, const Mark& b) {
     return a.present() == b.present() && a.value_ == b.value_ && (a.value_ || a.text_ == b.text_);
   }
@@ -144,7 +144,7 @@ void RemoveMarks(Node& node, const DriverIdentity& identity);
 bool WasAdmitted(const NodeMarks& marks);
 // Whether the cordon set of the node contains our name.
 bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity);
-// Whether the node or, instead, its devices are isolated from workloads for an upgrade of ours.
+// Whether the node or, instead, its devices are isolated from workloads for our upgrade.
 bool IsIsolated(const NodeMarks& marks, const DriverIdentity& identity);
 
 // The changes that turn `from` into `to`, by key; nullopt removes the key.
@@ -170,7 +170,7 @@ std::string Spell(const Failures& failures);
 std::string Spell(const RestartOnly& restart_only);
 std::string Spell(const std::set<std::string>& names);
 
-// Whether the mark already is `value`, and is spelled as we would write it.
+// Returns true if the mark already has `value`, in the form in which we would write it.
 template <typename T>
 bool IsWritten(const Mark<T>& mark, const T& value) {
   return mark.value() == value && (!mark.text() || *mark.text() == Spell(value));
@@ -180,8 +180,8 @@ bool IsWritten(const Mark<T>& mark, const T& value) {
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
 // Whether there is a state label which is not empty, whether or not its value is a state.
 bool HasState(const Node& node, const DriverIdentity& identity);
-// Whether the node has a state label which is not empty, or our name on its cordon: it is ours, with or without a
-// driver pod.
+// Returns true if the node has a non-empty state label, or our name on its cordon. It then belongs to us, with or
+// without a driver pod.
 bool IsMarked(const Node& node, const DriverIdentity& identity);
 // The label's value, whether it is a state or not; empty without a label.
 std::string StateText(const Node& node, const DriverIdentity& identity);

@@ -177,7 +177,7 @@ std::string_view OuterSection(const internal::DocumentValue& document) {
   return "";
 }
 
-// Writes what Parse reads. Every field is spelled out: a server fills what is missing with defaults (H24).
+// Writes what Parse reads. Writes every field, because a server replaces missing fields with defaults (H24).
 class PolicyWriter {
  public:
   std::string Write(const UpgradePolicy& policy) {

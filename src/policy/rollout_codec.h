@@ -22,7 +22,7 @@ class PolicySection;
 void ReadRollout(PolicySection& section, const TimeZoneLoader& zones, RolloutPolicy& rollout);
 void ReadFailureBudgets(PolicySection& section, FailureBudgets& budgets);
 
-// Writes one field of the current object, with all its own fields spelled out; null without a value.
+// Writes one field of the current object, including all fields within it; null without a value.
 void WriteRollout(const std::optional<RolloutPolicy>& rollout, FieldWriter& writer);
 void WriteFailureBudgets(const FailureBudgets& budgets, FieldWriter& writer);
 

@@ -30,7 +30,8 @@ class DeviceObjects {
   // Takes a list of all objects of the kind.
   template <typename T>
   ChangedNodes Listed(const std::vector<T>& objects);
-  // Both ignore a change that comes before the first list: one object must not pass for all of its kind.
+  // Both ignore a change that comes before the first list: a single object must not be mistaken for the complete list
+  // of its kind.
   template <typename T>
   ChangedNodes Changed(const T& object);
   template <typename T>

@@ -22,7 +22,8 @@ class HookCalls final : public NodeHooks {
   explicit HookCalls(SnapshotOptions options, HookThread thread = HookThread::kOwn)
       : options_(std::move(options)), thread_(thread), runner_(options_.hook_timeout) {}
 
-  // Before the first call of a pass: a callback that hangs costs each pass its limit once, not once a pod.
+  // Must be called before the first call of a pass, so that a callback that hangs delays each pass once, and not once
+  // per pod.
   void BeginPass(const CallContext& context) {
     Use(context);
     runner_.BeginRound();

@@ -18,13 +18,13 @@ namespace driverupgrade::internal {
 // token. The next call gets a new thread, but the number of threads given away is limited.
 class HookRunner {
  public:
-  // `limit` is real time, whatever clock the engine has: a callback that hangs does so in real time. `now` is for tests
-  // of the total duration of calls; empty: absl::Now.
+  // `limit` is measured in real time, regardless of the engine's clock, because a callback hangs in real time. `now` is
+  // for tests of the total duration of calls; empty: absl::Now.
   explicit HookRunner(absl::Duration limit, std::function<absl::Time()> now = nullptr);
   ~HookRunner();
 
   // After a call has overrun, or the calls of a round have taken `limit` together, the next ones fail immediately until
-  // a new round starts: a caller with a thousand objects waits once, and can do other work meanwhile.
+  // a new round starts: a caller with a thousand objects waits only once, and can do other work in the meantime.
   void BeginRound() {
     overrun_ = false;
     spent_ = absl::ZeroDuration();

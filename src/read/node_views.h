@@ -44,7 +44,7 @@ struct DriverParts {
 Finding NodeMissing(const std::string& node, const Pod& pod);
 // The pods of a node could not be read. `status` is not OK; DataLoss means that a single pod cannot be read.
 Finding PodsNotRead(const std::string& node, const absl::Status& status);
-// `unbound`: driver pods and NodeMaintenances that name no node. Such a pod counts for no node.
+// `unbound`: driver pods and NodeMaintenances that name no node. Such a pod belongs to no node.
 DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
                             const std::vector<Pod>& unbound_pods,
                             const std::vector<NodeMaintenance>& unbound_maintenances);

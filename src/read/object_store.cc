@@ -28,7 +28,7 @@ std::string NodeOf(const T&) {
 
 void ObjectStore::NoteChange(std::size_t driver, const std::string& node) {
   CacheChanges& changes = drivers_[driver].changes;
-  // An object of no node counts for the driver as a whole.
+  // An object without a node concerns the driver as a whole.
   if (node.empty()) {
     changes.driver = true;
     return;

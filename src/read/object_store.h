@@ -44,7 +44,8 @@ class ObjectStore {
   // Takes a list of all objects of the kind.
   template <typename T>
   void Listed(std::size_t driver, std::vector<T> objects);
-  // Both ignore a change that comes before the first list: one object must not pass for all of its kind.
+  // Both ignore a change that comes before the first list: a single object must not be mistaken for the complete list
+  // of its kind.
   template <typename T>
   void Changed(std::size_t driver, T object);
   template <typename T>

@@ -43,7 +43,7 @@ void NodeHistories::Follow(const Plan& plan, absl::Time now) {
 }
 
 void NodeHistories::Follow(const NodePlan& plan, const NodeOutcome& outcome, absl::Time now) {
-  // A conflict only says that the node has changed meanwhile: the next pass patches its new version.
+  // A conflict only means that the node has changed in the meantime: the next pass patches its new version.
   if (!outcome.status.ok() && !absl::IsAborted(outcome.status)) {
     Append(NodeHistory::FailedRequest{.at = now,
                                       .code = absl::StatusCodeToString(outcome.status.code()),

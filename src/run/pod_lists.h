@@ -9,7 +9,8 @@
 
 namespace driverupgrade::internal {
 
-// The most nodes whose pods are listed node by node, if the order of a rollout needs the pods of all nodes that wait.
+// Maximum number of nodes whose pods are listed node by node, if the order of a rollout needs the pods of all waiting
+// nodes.
 inline constexpr std::size_t kPodListsMax = 10;
 inline bool ReadsAllPods(const UpgradePolicy& policy, std::size_t nodes) {
   return nodes > kPodListsMax && policy.rollout && OrdersByPods(*policy.rollout);

@@ -29,7 +29,7 @@
 
 namespace driverupgrade::internal {
 
-/// Returns true if the same engines run, whatever their policies: a group then need not be created again.
+/// Returns true if the same engines run, regardless of their policies: the group then need not be created again.
 bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b);
 
 struct GroupOptions {
@@ -83,7 +83,7 @@ class EngineGroup {
   std::map<std::string, FleetStatus> Statuses() const;
   /// Progress of the engines that have made a pass, by name.
   std::map<std::string, EngineProgress> Progress() const;
-  /// No pass of any engine has failed since its last good one.
+  /// True if no engine has had a failed pass since its last successful one.
   bool AllWell() const;
   /// nullopt: something is left to do, now or by waiting.
   std::optional<RolloutEnd> End() const;

@@ -212,7 +212,7 @@ int Devices::Free(const Pool& pool) const {
   return free;
 }
 
-// An allocated claim is not checked again, whatever taints its devices have.
+// An allocated claim is not checked again, regardless of the taints of its devices.
 bool Devices::Fits(const Model& model, const Pod& pod, const std::string& node_name) const {
   return std::all_of(pod.resource_claims.begin(), pod.resource_claims.end(), [&](const std::string& name) {
     const auto found = claims_.find({pod.ref.ns, name});

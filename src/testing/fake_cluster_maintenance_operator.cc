@@ -14,7 +14,7 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-// The operator never evicts its own pod, whatever the drain's selector is.
+// The operator never evicts its own pod, regardless of the drain's selector.
 constexpr char kNotTheOperator[] = "app.kubernetes.io/component!=maintenance-operator-controller-manager";
 
 // Decides about a pod as kubectl's filters do, in their order (drain-D10).

@@ -30,7 +30,7 @@ absl::StatusOr<UpgradePolicy> ReadPolicy(const Document& request, const Document
 // Sets the cluster of the question.
 absl::Status ReadCluster(std::string_view cluster, whatif::Question& question);
 
-// Returns the rest of what the dump shows, and sets the record of the rollout if the dump has it.
+// Returns the remaining facts in the dump, and sets the record of the rollout if the dump contains it.
 absl::StatusOr<whatif::ClusterFacts> ReadFacts(std::string_view cluster, whatif::Question& question);
 
 }  // namespace driverupgrade::internal

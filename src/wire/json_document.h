@@ -58,7 +58,7 @@ class JsonField {
   std::int64_t Int64() const;
   int Int() const;
   StringMap Strings() const;
-  // Returns the value, whatever its type, as compact JSON; empty if it is missing.
+  // Returns the value, of any type, as compact JSON; empty if it is missing.
   std::string Json() const;
   // Returns a hash of the value that does not depend on the order of members. Members that are null, or named
   // `left_out`, do not count. 0 if there is no value.

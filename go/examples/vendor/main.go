@@ -96,7 +96,7 @@ type reconciler struct {
 	told     string
 }
 
-// Reconcile applies the policy as the file has it now. The Manager continues the upgrade between calls.
+// Reconcile applies the policy that the file contains now. The Manager continues the upgrade between calls.
 func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	policy, err := os.ReadFile(*policyFile)
 	if err != nil {
@@ -110,7 +110,8 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: *interval}, err
 }
 
-// tell logs where the rollout stands, if that has changed. An operator with a custom resource would write it to the resource's status.
+// tell logs the progress of the rollout if it has changed. An operator with a custom resource would write it to the resource's
+// status.
 func (r *reconciler) tell() {
 	rollout, found := r.states.Rollout()
 	if !found {

@@ -55,7 +55,7 @@ type PodError struct {
 	Error string `json:"error"`
 }
 
-// Reading contains the driver's nodes, and the questions to the host.
+// Reading contains the driver's nodes, and the questions for the host.
 type Reading struct {
 	Nodes     []ReadNode
 	Questions []Question
@@ -70,7 +70,7 @@ type ReadNode struct {
 }
 
 // Question asks whether a driver pod, as namespace/name, needs no more than a restart. It names the ControllerRevisions of both revisions,
-// which may differ from those that the DaemonSet has by now.
+// which may differ from those that the DaemonSet has now.
 type Question struct {
 	ID      string
 	Kind    string

@@ -4,7 +4,7 @@ package forecast
 
 import "driverupgrade.example/go/internal/instance"
 
-// Plan, Simulate and Preflight are du_plan, du_simulate and du_preflight, each in an instance of its own.
+// Plan, Simulate and Preflight are du_plan, du_simulate and du_preflight, each in a separate instance.
 func Plan(request, cluster []byte) ([]byte, error) {
 	return instance.Alone(New, [][]byte{request, cluster}, func(m *Module, t []int32, out int32) int32 {
 		return m.Xdu_plan(t[0], t[1], out)

@@ -22,9 +22,10 @@ func approvalsOn(set *appsv1.DaemonSet, key string) []string {
 	return strings.FieldsFunc(set.Annotations[key], func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// Approve adds the approval of a stage to the driver's DaemonSets. owner: of the part with the rollout; nil: whatever part waits. Errors: no
-// rollout waits for this approval, or several owners' rollouts do. A DaemonSet has changed since it was read, or the server refuses the
-// patch. The approval was there before the rollout was halted, so that it does not lift the halt; it is removed then.
+// Approve adds the approval of a stage to the driver's DaemonSets. owner: of the part with the rollout; nil: any part that waits.
+// Errors: no rollout waits for this approval, or several owners' rollouts do. A DaemonSet has changed since it was read, or the
+// server refuses the patch. The approval was there before the rollout was halted, so that it does not lift the halt; it is
+// removed then.
 func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	if err := h.begins(); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"driverupgrade.example/go/internal/timezones"
 )
 
-// guarded is an engine whose defects are noticed at whatever call they show themselves.
+// guarded is an engine whose defects are detected in every call.
 type guarded struct {
 	engine.Engine
 	defect func(error)

@@ -29,7 +29,7 @@ type Options struct {
 	RestartOnly        func(running, desired *corev1.PodSpec) (bool, error)
 	Requestor          *engine.Requestor
 	Ledger             *engine.Ledger // nil: policies with a rollout are refused
-	DeviceDrivers      []string       // DRA drivers whose devices a policy may isolate; empty: nothing of DRA is watched
+	DeviceDrivers      []string       // DRA drivers whose devices a policy may isolate; empty: no DRA objects are watched
 	OwnPod, OwnNode    string
 	// An order ends after three intervals without a call.
 	Interval time.Duration
@@ -64,7 +64,7 @@ type Host struct {
 	orders   []*order
 	underWay map[*task]bool
 	passing  *order // order whose pass the engine currently makes
-	hold     string // reason why no node starts, whatever is ordered; empty if nodes start
+	hold     string // reason why no node starts, regardless of the orders; empty if nodes may start
 	// Nodes whose state label the engine removes, until the watch shows it.
 	unmarking map[string]bool
 	calledAt  time.Time

@@ -31,7 +31,7 @@ func (h *Host) run() {
 	}
 }
 
-// gather waits for a moment, unless an operator calls. The bell, if it rings meanwhile, is heard afterwards.
+// gather waits for a moment, unless an operator calls. If the bell rings in the meantime, the ring is handled afterwards.
 func (h *Host) gather(moment time.Duration) {
 	timer := time.NewTimer(moment) // real time, because a test's clock stands still
 	defer timer.Stop()
@@ -92,7 +92,7 @@ func (h *Host) round() time.Duration {
 }
 
 // rest ends the watches of the pods on nodes that no order has had for three intervals after its call. Otherwise the engine would request
-// these pods indefinitely, because no pass would tell it otherwise. They outlive an order whose context has ended: where each call
+// these pods indefinitely, because no pass would drop them. They outlive an order whose context has ended: where each call
 // has a context of its own, the next call finds the pods.
 func (h *Host) rest(now time.Time) {
 	h.mu.Lock()

@@ -46,7 +46,7 @@ func (s source) get(options metav1.ListOptions) *rest.Request {
 		options.FieldSelector = s.fields.String()
 	}
 	if options.ResourceVersion == "0" {
-		// Version 0 is whatever an API server has at hand, and that may be older than what we wrote.
+		// Version 0 means any version that an API server has in its cache, which may be older than our own writes.
 		options.ResourceVersion = ""
 	}
 	return s.client.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).

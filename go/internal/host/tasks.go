@@ -114,7 +114,7 @@ func (h *Host) beginLedger(ctx context.Context, found engine.Pass) {
 	}
 }
 
-// serveLedger sends the requests of the ledger in sequence, but no more after the end of ctx. The next round uses what they changed.
+// serveLedger sends the requests of the ledger in sequence, but stops when ctx ends. The next round uses what they changed.
 func (h *Host) serveLedger(ctx context.Context) {
 	defer h.ring()
 	ctx, cancel := context.WithCancel(ctx)

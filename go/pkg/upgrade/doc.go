@@ -1,3 +1,3 @@
-// Package upgrade has the names of k8s-operator-libs' package of the same name, so that an operator changes one import
-// path, and this engine behind them: docs/go.md.
+// Package upgrade provides the names of the package of the same name in k8s-operator-libs, implemented by this engine. An
+// operator changes one import path: docs/go.md.
 package upgrade

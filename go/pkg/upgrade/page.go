@@ -28,7 +28,7 @@ const (
 	timeMember     = `{"at":"2026-11-28T12:00:00Z",` // the part of a document that changes with the time alone
 )
 
-// PageOptions has what the page shows of the process.
+// PageOptions contains the data about the process that the page shows.
 type PageOptions struct {
 	// Leader returns whether this replica makes the passes. nil: it does.
 	Leader func() bool

@@ -22,7 +22,7 @@ func NewRequestorIDPredicate(log logr.Logger, requestorID string) predicate.Func
 	})
 }
 
-// ConditionChangedPredicate lets updates of NodeMaintenance objects through if a condition has changed, whatever their
+// ConditionChangedPredicate lets updates of NodeMaintenance objects through if a condition has changed, regardless of their
 // order, or if the last finalizer of an object that is being deleted has gone.
 type ConditionChangedPredicate struct {
 	predicate.Funcs

@@ -107,7 +107,7 @@ func TestTheRevisionsOfTheQuestionAreComparedWhicheverWatchIsBehind(t *testing.T
 			w.cluster.HoldWatches(behind)
 			w.cluster.NewDriverOf("b")
 			if other == "controllerrevisions" {
-				w.awaitRevision("hash-3") // the newest revision is the target, whatever the DaemonSet looks like
+				w.awaitRevision("hash-3") // the newest revision is the target, regardless of the DaemonSet
 			} else {
 				w.eventually("the DaemonSet", func() bool {
 					return w.build(t.Context()).NodeStates[UpgradeStateDone][0].DriverDaemonSet.Generation == 3

@@ -16,7 +16,7 @@ import (
 
 // WithLedger names the ConfigMap in which the grants of nodes and the record of a rollout are stored. A policy with a rollout needs it. With
 // it, budgets hold although two replicas may believe that they lead. Native operators and this module may share a ConfigMap; one that
-// does not exist is created. The operator needs the rights to get, create and patch it, and to list nodes.
+// does not exist is created. The operator needs permission to get, create and patch it, and to list nodes.
 //
 // BuildState must have all of the driver's nodes then, because the record is about all of them. With several policies, the record is about
 // the nodes of a part: see PartOf.
@@ -39,7 +39,8 @@ func (m *Manager) ApplyPolicy(ctx context.Context, currentState *ClusterUpgradeS
 	return m.apply(ctx, currentState, members)
 }
 
-// Pause keeps further nodes from starting, from now on and whatever policies are applied, until Resume. Nodes in progress continue.
+// Pause keeps further nodes from starting, regardless of the policies that are applied, until Resume is called. Nodes in progress
+// continue.
 func (m *Manager) Pause() {
 	m.hold("paused by the operator")
 }
@@ -82,8 +83,8 @@ func (m *Manager) approve(ctx context.Context, owner *string, stage string) erro
 	return fmt.Errorf("approve stage %s: %w", stage, err)
 }
 
-// Warnings returns sentences about fields of the last policy that have no effect, or not the one that their author may expect. Each begins
-// with the path of its field, as docs/policy.md spells it. It is empty for most policies, and before the first pass.
+// Warnings returns sentences about fields of the last policy that have no effect, or not the effect that their author may expect.
+// Each begins with the path of its field, as docs/policy.md spells it. It is empty for most policies, and before the first pass.
 func (m *Manager) Warnings() []string {
 	return warningsOf(m.everything())
 }
@@ -127,7 +128,8 @@ type Rollout struct {
 // RolloutStage counts the nodes of a stage. The last one, `rest`, has the nodes that no stage names.
 type RolloutStage = engine.RolloutStage
 
-// RolloutGangs counts the interruptions of gangs that are still to come, and those that this process has caused; nil: the policy takes no account of gangs.
+// RolloutGangs counts the interruptions of gangs that are still expected, and those that this process has caused; nil: the policy
+// takes no account of gangs.
 type RolloutGangs = engine.RolloutGangs
 
 // Rollout returns where the rollout of the last pass stands; false: the policy had no rollout. Of several owners' rollouts, it is one that is

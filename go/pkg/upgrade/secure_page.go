@@ -41,7 +41,7 @@ const (
 	optionsAnnotationKeyFmt = keyDomain + "%s-driver-upgrade.options"
 )
 
-// SecurePageOptions has what a SecurePage serves and announces.
+// SecurePageOptions contains the data that a SecurePage serves and announces.
 type SecurePageOptions struct {
 	// Address is where the page is served, such as ":8443". Empty or "0": nowhere.
 	Address string
@@ -214,7 +214,7 @@ func (r *readers) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, found.reason, found.status)
 		return
 	}
-	// A reader may lose the right during a stream.
+	// A reader may lose the permission during a stream.
 	ctx, stop := context.WithCancel(request.Context())
 	defer stop()
 	if request.URL.Query().Get("watch") == "true" {
@@ -271,7 +271,7 @@ func (r *readers) check(ctx context.Context, token string) answer {
 	return found
 }
 
-// review asks the API server. After an error, the right of the token is unknown.
+// review queries the API server. After an error, the permission of the token is unknown.
 func (r *readers) review(ctx context.Context, token string) (answer, error) {
 	who, err := r.client.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})

@@ -131,7 +131,7 @@ func TestOnlyReadersWithTheRightReadThePage(t *testing.T) {
 		t.Errorf("%d reviews of three tokens", server.reviews)
 	}
 
-	// The answer counts for a minute; without an API server, the right of a token is unknown.
+	// The result is valid for a minute; without an API server, the permission of a token is unknown.
 	server.set(func() { server.mayRead = "bob" })
 	if answer := get(t, readers, "/", readerTokenHeader, "alice"); answer.Code != 200 {
 		t.Errorf("forgotten too early: %d", answer.Code)

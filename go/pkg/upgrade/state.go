@@ -32,7 +32,7 @@ type ClusterUpgradeState struct {
 	read    *reading       // only if BuildState found nothing but podless nodes
 }
 
-// reading is shared by the nodes of one BuildState, or of one PartOf, whatever states the operator puts them into.
+// reading is shared by the nodes of one BuildState, or of one PartOf, regardless of the states into which the operator puts them.
 type reading struct {
 	host    *host.Host
 	owner   string   // owner of the part; empty: PartOf did not create it

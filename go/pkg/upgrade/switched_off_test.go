@@ -94,7 +94,7 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 			}
 		}
 	}
-	// Upgrades go off. Drivers become ready meanwhile, which frees their slots.
+	// Upgrades are switched off. In the meantime drivers become ready, which frees their slots.
 	ready := slices.Clone(started)
 	w.removeLabels(func() {
 		if len(ready) > 0 {
@@ -110,7 +110,8 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 		checkStarted()
 		return len(w.cordoned()) == 0
 	})
-	// And on again. A label that is written alone, on a node that has finished meanwhile, comes after a pause.
+	// Upgrades are switched on again. A label that is written separately, on a node that has finished in the meantime, is written
+	// after a pause.
 	most := 0
 	for done := false; !done; {
 		w.apply(t.Context(), policyOf(parallel))

@@ -1,5 +1,5 @@
-// Package whatif answers questions about a cluster that nothing changes: how long a rollout would take and what it would interrupt, with one
-// policy or another, and what will be in its way. It sends nothing.
+// Package whatif answers questions about a cluster without changing it: how long a rollout would take and what it would
+// interrupt, with one policy or another, and what will be in its way. It sends nothing.
 //
 //	cluster, err := whatif.Dump(objects...) // or the output of kubectl get -o json
 //	rollouts, err := whatif.Simulate(request, whatif.Trials{Policies: policies}, cluster)
@@ -116,7 +116,7 @@ type Blocked struct {
 	SinceSeconds int64  `json:"sinceSeconds"`
 }
 
-// Obstacle will be in the way of a rollout.
+// Obstacle is a problem that will block or delay a rollout.
 type Obstacle struct {
 	// Severity is error or warning.
 	Severity string `json:"severity"`
@@ -127,7 +127,7 @@ type Obstacle struct {
 	Objects []string `json:"objects"`
 }
 
-// Error is a request or a dump that makes no sense, or a defect of the library.
+// Error reports an invalid request or dump, or a defect of the library.
 type Error struct {
 	// Code is a canonical status code: 3 for a document, 13 for a defect.
 	Code    int
@@ -158,7 +158,7 @@ func SimulateJSON(request Request, trials Trials, cluster []byte) ([]byte, error
 	return simulate(document, cluster)
 }
 
-// Preflight finds what will be in the way of the next rollout, as `upgradectl preflight` does. `cluster` is a List as for Simulate, and can
+// Preflight finds obstacles to the next rollout, as `upgradectl preflight` does. `cluster` is a List as for Simulate, and can
 // have ValidatingWebhookConfigurations and MutatingWebhookConfigurations. Errors: as for Simulate.
 func Preflight(request Request, cluster []byte) ([]Obstacle, error) {
 	text, err := PreflightJSON(request, cluster)

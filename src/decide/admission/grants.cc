@@ -21,7 +21,7 @@ std::optional<std::string> Kept(const std::string& version, const NodeReading& n
   return version;
 }
 
-// Whether the node may be given a grant, or use the one that it has.
+// Returns true if the node may get a grant, or may use the grant that it has.
 bool MayHave(const Grants& grants, const NodeReading& node, std::size_t grants_max) {
   const auto kept = grants.find(node.uid);
   if (kept == grants.end()) return grants.size() < grants_max;

@@ -86,7 +86,7 @@ GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>&
 std::string FormatGrants(const Grants& grants);
 struct ParsedGrants {
   Grants grants = {};
-  // Describes the lines that make no sense. Empty if all lines make sense.
+  // Describes the invalid lines. Empty if all lines are valid.
   std::string error = {};
 };
 // Drops no line that might be a grant: the first word of a malformed line is treated as a UID, and its version as lost.

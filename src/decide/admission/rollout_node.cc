@@ -31,7 +31,7 @@ bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions
 
 bool IsLeftOut(GateReason reason) { return TraitsOf(reason).is_wish || TraitsOf(reason).left_out; }
 
-// Uses the marks on the node and not its plan, because nothing of the plan has happened yet.
+// Uses the marks on the node and not its plan, because no part of the plan has been carried out yet.
 NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, bool keeps_maintenance,
                         bool is_of_older_revision) {
   if (verdict.candidate) return share.counts || keeps_maintenance ? NodeProgress::kUnderWay : NodeProgress::kWaiting;

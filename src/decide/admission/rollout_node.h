@@ -6,8 +6,8 @@
 
 namespace driverupgrade::internal {
 
-// Uses the marks on the node and not its plan, because nothing of the plan has happened yet. The result refers to
-// `view`.
+// Uses the marks on the node and not its plan, because no part of the plan has been carried out yet. The result refers
+// to `view`.
 RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
                             const RolloutInput& input);
 

@@ -18,8 +18,8 @@ namespace driverupgrade::internal {
 // One node's share; each count is 0 or 1. A node whose last patch is not settled is counted for `slots` and
 // `unavailable` if it would be at its old state or at any state it may have been patched to.
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
-// Returns the share of a node that has been sent `patch`: it counts for `slots` and `unavailable` if it does by
-// `tally`, or would after the patch.
+// Returns the share of a node that has been sent `patch`: it counts towards `slots` and `unavailable` if it does so in
+// `tally`, or would do so after the patch.
 Tally WithPatch(Tally tally, const NodeView& view, const PatchNodeParams& patch, const DriverIdentity& identity,
                 const NodeRules& rules);
 

@@ -16,7 +16,7 @@ namespace driverupgrade::internal {
 
 // Whether a pod uses devices of the pool through this claim.
 bool IsHeld(const ResourceClaim& claim, std::string_view device_driver, std::string_view pool);
-// Whether all that the claim has of the pool is for monitoring and the like.
+// Returns true if the claim uses the devices of the pool only for purposes such as monitoring.
 bool HasAdminAccess(const ResourceClaim& claim, std::string_view device_driver, std::string_view pool);
 
 // UIDs of the pods that hold devices of the node. Empty if its devices are not known.

@@ -40,7 +40,7 @@ std::vector<std::string> GangsOn(const Node& node, const std::vector<const Pod*>
 bool GangsStartTogether(const RolloutPolicy& policy);
 
 // Whether the node waits, and is not known to have started. A node that cannot start yet delays its unit, because
-// another part would interrupt the gang once more.
+// another part would interrupt the gang again.
 bool AwaitsStart(const RolloutNode& node);
 
 // Returns the gang of a unit, whose name may have a number.

@@ -11,7 +11,8 @@
 
 namespace driverupgrade::internal {
 
-// Returns a bit for each of the first 64 RolloutHealth::node_conditions, set if the node has it, whatever its status.
+// Returns a bit for each of the first 64 RolloutHealth::node_conditions, set if the node has it, regardless of its
+// status.
 std::uint64_t ConditionsOn(const Node& node, const RolloutHealth& health);
 
 class Matches {

@@ -32,7 +32,7 @@ std::string KeyBy(const RolloutNode& node, const RolloutOrder& order) {
     case OrderBy::kFewestPods: return node.pods ? fmt::format("{:010}", *node.pods) : ":";
     case OrderBy::kLabel:
       return fmt::format("{:018}", kPriorityMax - (label == labels.end() ? 0 : PriorityOf(label->second)));
-    // Terminated, so that a shorter value goes before a longer one, whatever follows.
+    // Terminated, so that a shorter value comes before a longer one, regardless of the text that follows.
     case OrderBy::kTopology: return label == labels.end() ? "1" : "0" + label->second + '\0';
     case OrderBy::kName: return node.node->name + '\0';
   }

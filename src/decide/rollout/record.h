@@ -5,7 +5,7 @@
 //     if (decision.record != read.record) Store(FormatRecord(decision.record));
 //
 // A lost record errs on the safe side: the rollout is at its first stage, the soak starts again, and sick or failed
-// nodes halt the rollout once more. A record that exists but cannot be read halts the rollout, because it may contain a
+// nodes halt the rollout again. A record that exists but cannot be read halts the rollout, because it may contain a
 // halt.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_RECORD_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_RECORD_H_
@@ -72,7 +72,7 @@ std::string FormatRecord(const RolloutRecord& record);
 
 struct ParsedRecord {
   RolloutRecord record = {};
-  // Describes the members that make no sense, for a finding. Empty if all members make sense.
+  // Describes the invalid members, for a finding. Empty if all members are valid.
   std::string error = {};
 };
 // nullopt: there is no record. Never fails: see above.

@@ -92,7 +92,7 @@ class Admission {
   }
 
  private:
-  // Names the gang, whatever the number of its unit; empty without a gang.
+  // Names the gang, regardless of the number of its unit; empty without a gang.
   std::string WaitKey(const WaitingUnit& unit) const {
     const RolloutNode& first = view_.nodes[unit.nodes.front()];
     if (!first.unit.empty()) return GangOfUnit(first.unit);
@@ -137,8 +137,8 @@ class Admission {
     });
   }
 
-  // The wait of a gang starts once nothing else keeps its nodes from starting. It continues whatever keeps them from
-  // starting later.
+  // The wait of a gang starts once nothing else keeps its nodes from starting. It continues even if something else
+  // keeps them from starting later.
   int GangRuns(const WaitingUnit& unit) {
     if (!GangsStartTogether(policy_)) return kStarts;
     std::vector<const RolloutNode*> nodes;

@@ -22,8 +22,8 @@ constexpr std::size_t kWaivedMax = 1000;
 // A clock of another replica that is further ahead is wrong.
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 
-// The next release must compute the same value for the same policy, whatever fields it adds. Otherwise its installation
-// would lift halts and start rollouts again.
+// The next release must compute the same value for the same policy, regardless of the fields that it adds. Otherwise
+// its installation would lift halts and start rollouts again.
 std::string Fingerprint(const RolloutSections& sections) {
   return fmt::format("{:016x}", Hash(FormatRolloutSections(sections, /*only_set=*/true), 0));
 }

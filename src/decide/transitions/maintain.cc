@@ -43,7 +43,8 @@ std::optional<std::string> WaitsForOthers(const NodeMaintenance& object) {
 
 }  // namespace
 
-// T10: upgrade-required -> node-maintenance-required. No budget of ours applies: the maintenance operator has its own.
+// T10: upgrade-required -> node-maintenance-required. None of our budgets applies: the maintenance operator has its
+// own.
 Progress RequestMaintenance(Walk& walk) {
   walk.Write(&NodeMarks::requestor_mode, Flag{});
   return walk.Enter(UpgradeState::kNodeMaintenanceRequired, "the node is requested from the maintenance operator");
@@ -64,7 +65,7 @@ Progress LeaveNodeMaintenance(Walk& walk) {
   switch (status.phase) {
     case MaintenancePhase::kUnread: return WaitUnread(walk, std::move(status.detail));
     case MaintenancePhase::kAbsent:
-      // A claim of ours under another name would keep the node busy, and this upgrade waiting indefinitely (§4.3).
+      // One of our claims under another name would keep the node busy, and this upgrade would wait indefinitely (§4.3).
       if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
       if (!walk.in.options.requestor->enabled) {
         return walk.Enter(UpgradeState::kUpgradeRequired, "requestor mode is off");
@@ -84,7 +85,7 @@ Progress LeaveNodeMaintenance(Walk& walk) {
     case MaintenancePhase::kPending: return walk.Wait(GateReason::kMaintenance, std::move(status.detail));
     case MaintenancePhase::kReady: break;
   }
-  // If the object is deleted meanwhile, the node has its workloads back.
+  // If the object is deleted in the meantime, workloads may run on the node again.
   walk.verdict.plan.confirm = *status.object;
   return walk.Enter(UpgradeState::kPodRestartRequired, "the maintenance operator evacuated the node");
 }

@@ -44,8 +44,8 @@ void NoteRequestedRestart(Walk& walk) {
   walk.AssessDriver();
 }
 
-// Returns the needs of the node. It needs nothing that an earlier admission of its own, with an unknown outcome, has
-// taken.
+// Returns the needs of the node, without those that an earlier admission of the node, with an unknown outcome, has
+// already taken.
 Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const Tally& own = walk.verdict.tally;
   const bool outside =
@@ -76,7 +76,7 @@ bool MayHaveStarted(const Walk& walk) {
   return walk.read_state() == UpgradeState::kUpgradeRequired && walk.verdict.tally.slots > 0;
 }
 
-// Returns the gate of a node that is not fit to start, whatever the limits say; nullopt if it is fit.
+// Returns the gate of a node that cannot start, regardless of the limits; nullopt if it can.
 std::optional<Gate> WhyUnfit(const Walk& walk) {
   if (MayHaveStarted(walk)) return std::nullopt;
   const Node& node = walk.view.node;

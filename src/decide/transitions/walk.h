@@ -116,7 +116,7 @@ class Walk {
   Progress Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at = absl::InfiniteFuture());
   // Whether the policy has pods deleted that are left at `deadline`, and no pod is stuck although it was deleted.
   bool DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, absl::Time deadline) const;
-  // Deletes pods that should have been evicted by now, and waits for it.
+  // Deletes pods whose eviction is overdue, and waits until they no longer exist.
   Progress DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, EvictionRound round,
                          absl::Time deadline);
   // Stops for this pass, with the reason that users see.
@@ -136,7 +136,7 @@ class Walk {
   absl::Time Deadline(absl::Duration timeout);
   bool Expired(absl::Time deadline) const { return in.now >= deadline; }
 
-  // Zero failures if the annotation is missing or makes no sense.
+  // Zero failures if the annotation is missing or invalid.
   Failures PastFailures() const;
   void WriteFailures(const Failures& failures);
 
@@ -232,15 +232,15 @@ Progress LeaveDrain(Walk& walk);
 Progress LeaveNodeMaintenance(Walk& walk);
 Progress LeavePodRestart(Walk& walk);
 // Plans the deletion of the driver pods together with the patch that enters pod-restart-required, if the walk ends
-// there. The deletions rely on the node as it was read. In the next pass that would have to be confirmed by a patch of
-// its own.
+// there. The deletions rely on the node as it was read. In the next pass, a separate patch would have to confirm that
+// the node has not changed.
 void RestartOnEntry(Walk& walk);
 Progress LeaveFailed(Walk& walk);
 Progress LeaveValidation(Walk& walk);
 Progress LeaveUncordon(Walk& walk);
 // upgrade-required -> node-maintenance-required, for a node that is admitted in requestor mode.
 Progress RequestMaintenance(Walk& walk);
-// Returns the next step of releasing the node's NodeMaintenances; stops the walk until no claim of ours is left.
+// Returns the next step of releasing the node's NodeMaintenances; stops the walk while one of our claims is left.
 // nullopt: there is no claim.
 std::optional<Progress> ReleaseMaintenance(Walk& walk);
 // Whether we claim a NodeMaintenance of the node, as far as they have been read.
@@ -248,7 +248,7 @@ bool ClaimsMaintenance(const Walk& walk);
 // Reports to the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
 // Removes our name from a failed node in requestor mode whose cordon another client has lifted. The node's next cordon
-// is the maintenance operator's, and other drivers would mistake it for one of ours.
+// is the maintenance operator's, and other drivers would mistake it for our cordon.
 void ForgetLiftedCordon(Walk& walk);
 
 // Decides whether a starting node's devices are isolated instead of the node (transitions/isolate.cc).

@@ -1,4 +1,4 @@
-// Nodes in the hands of engines, whatever their labels say (I19).
+// Counts the nodes that engines are processing, regardless of the nodes' labels (I19).
 #include <algorithm>
 #include <limits>
 
@@ -33,8 +33,8 @@ bool SetsState(const Node& before, const Node& after, const internal::Keys& keys
 
 }  // namespace
 
-// Returns how many nodes may be in hand under the policy: failed nodes keep their slots, unless `failurePolicy` counts
-// them separately.
+// Returns how many nodes engines may process at the same time under the policy: failed nodes keep their slots, unless
+// `failurePolicy` counts them separately.
 int InvariantChecker::Impl::HandsAllowed(const UpgradePolicy& the_policy, const Node& started) const {
   if (!the_policy.max_parallel) return kNoLimit;
   if (!the_policy.failure_policy) return *the_policy.max_parallel;
@@ -45,7 +45,7 @@ int InvariantChecker::Impl::HandsAllowed(const UpgradePolicy& the_policy, const 
 // Counts the node if an engine has taken it and nothing shows that its upgrade has ended well.
 void InvariantChecker::Impl::CountHand(NodeTruth& truth) {
   in_hands_ -= truth.in_hand;
-  // Without a label, a node that an administrator has uncordoned is in hand only for as long as no driver runs on it.
+  // Without a label, a node that an administrator has uncordoned counts as processed only while no driver runs on it.
   const bool is_interrupted = truth.unlabelled_mark && (truth.cordoned || truth.ready_drivers.empty());
   truth.in_hand = truth.hands_allowed && (truth.slot || truth.driver_taken || is_interrupted);
   in_hands_ += truth.in_hand;
@@ -121,8 +121,8 @@ void InvariantChecker::Impl::NoteDriverRemoved() {
   }
 }
 
-// `allowed` is the limit of the policy that started the node. The largest limit of all nodes in hand counts, because a
-// policy with a lower limit lets them continue.
+// `allowed` is the limit of the policy that started the node. The largest limit of all nodes in progress counts,
+// because a policy with a lower limit allows them to continue.
 void InvariantChecker::Impl::JudgeHands(const std::string& taken, int allowed) {
   if (in_hands_ <= allowed || !options.check_budget || !options.requestor_id.empty()) return;
   std::string names;

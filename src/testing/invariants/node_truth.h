@@ -74,11 +74,11 @@ struct NodeFacts {
 };
 // Returns the facts without `since`.
 NodeFacts FactsOf(const Node& node, const Keys& keys);
-// Returns true if the node counts for maxParallel.
+// Returns true if the node counts towards maxParallel.
 bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy);
 // Returns true if workloads may be evicted from a node in that state.
 bool IsEvacuating(const std::optional<UpgradeState>& state);
-// Returns true if an upgrade of ours will certainly cordon a node in that state.
+// Returns true if our upgrade will certainly cordon a node in that state.
 bool WillBeCordoned(const std::optional<UpgradeState>& state);
 // Returns true if our name is on the node's cordon.
 bool IsMarked(const Node& node, const Keys& keys);
@@ -98,11 +98,11 @@ bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys);
 bool UnnamedDriverIsMaintained(const Node& node, const Keys& keys);
 // Returns true if the cordon names a driver whose upgrade has not ended. An interrupted upgrade leaves its name there.
 bool AnUpgradesNameIsOn(const Node& node, const Keys& keys);
-// Returns why an upgrade of ours that ends must leave the cordon on the node, according to the node's marks (dep-F7,
-// dep-F8, dep-F13). Empty if the cordon must be lifted. `starts`: the patch that ends the upgrade also leaves
+// Returns the reason why our upgrade, when it ends, must leave the cordon on the node, according to the node's marks
+// (dep-F7, dep-F8, dep-F13). Empty if the cordon must be lifted. `starts`: the patch that ends the upgrade also leaves
 // upgrade-required.
 std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts);
-// Returns the first difference that is not ours to make, or an empty string.
+// Returns the first difference that we are not allowed to make, or an empty string.
 std::string ForeignChange(const Node& before, const Node& after, const Keys& keys);
 // Returns the start of the stage in the annotation. PresentStageBegan returns it only for the stage of the node's
 // state.
@@ -167,7 +167,7 @@ struct NodeTruth {
   // Another client has removed the label of a node that carries our name.
   bool unlabelled_mark = false;
   bool cordoned = false;
-  // The node is counted among the nodes in hand.
+  // The node counts among the nodes that engines are processing.
   bool in_hand = false;
 };
 

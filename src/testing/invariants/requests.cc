@@ -219,8 +219,8 @@ absl::Duration InvariantChecker::Impl::EvictionTime(const std::optional<UpgradeS
 }
 
 // Returns the revision up to which the writer has read the node: in a list, in a watch, or in the response to a patch.
-// A facade's lists must be consistent (docs/the-parts.md): a client that receives an old list uses it, whatever
-// earlier responses contained.
+// A facade's lists must be consistent (docs/the-parts.md): a client that receives an old list uses it, regardless of
+// earlier responses.
 std::int64_t InvariantChecker::Impl::NodeRead(const std::string& node) const {
   const auto answered = writer->nodes_answered.find(node);
   return answered == writer->nodes_answered.end() ? writer->nodes_read : std::max(writer->nodes_read, answered->second);

@@ -72,7 +72,7 @@ void CheckLimits(const UpgradePolicy& policy, const Report& report, Texts& field
   }
 }
 
-// Warnings knows the size of stages by number.
+// Warnings handles stages whose size is given as a number.
 void CheckFailuresOf(const RolloutStage& stage, std::size_t i, int size, Texts& fields) {
   const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes);
   const auto* percent = stage.max_failures ? std::get_if<Percent>(&*stage.max_failures) : nullptr;
@@ -166,7 +166,7 @@ void CheckHealthPods(const Situation& situation, const LabelSelector& selector, 
     const bool counts = with_driver.contains(node.name) && IsInStage(*situation.question.policy.rollout, node);
     if (counts && !covered.contains(node.name)) missing.push_back(node.name);
   }
-  // With no pod at all the selector is misspelled.
+  // If it matches no pod at all, the selector is probably misspelled.
   if (missing.empty() || covered.empty()) return;
   selectors.push_back(
       fmt::format("rollout.health.podSelector: {} nodes of stages have no pod that matches {}, first {}",

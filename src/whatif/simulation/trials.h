@@ -52,7 +52,7 @@ auto Quantile(const Trial& trial, int percent, F&& value) {
   std::sort(values.begin(), values.end());
   return values[(values.size() - 1) * static_cast<std::size_t>(percent) / 100];
 }
-// The quantile of the rollouts' durations. A rollout that does not finish takes infinitely long.
+// Returns a quantile of the rollouts' durations. A rollout that does not finish counts as infinitely long.
 absl::Duration Makespan(const Trial& trial, int percent);
 
 // The members are listed in tools/upgradectl/README.md.

@@ -165,7 +165,7 @@ compile() {
     cxxabi) options+=("${cxx[@]}" "${library[@]}" -D_LIBCXXABI_BUILDING_LIBRARY) ;;
     absl)
       options+=("${silent[@]}" "${cxx[@]}" -std=c++20 -w -I.)
-      # There as here no signal can be masked.
+      # As with Emscripten, signals cannot be masked.
       [[ $3 != */thread_identity.cc ]] || options+=(-D__EMSCRIPTEN__)
       ;;
     ours | prelude) options+=(-MMD -MF "$work/object/$1_${3//\//_}.d"
@@ -179,7 +179,7 @@ compile() {
     ours) options+=(-include-pch "$work/prelude.pch") ;;
     prelude) options+=(-x c++-header -Xclang -fno-pch-timestamp) object=$work/prelude.pch ;;
   esac
-  # For whoever works on the module: KEEP_OBJECTS=1 compiles only what is not there.
+  # For developers of the module: KEEP_OBJECTS=1 compiles only missing objects.
   [ -z "${KEEP_OBJECTS:-}" ] || [ ! -f "$object" ] || return 0
   cd "$2"
   if [[ $3 == *.c ]]; then
@@ -188,7 +188,7 @@ compile() {
   "$work/zig/ziglang/zig" "$driver" "${options[@]}" -c "$3" -o "$object"
 }
 
-# Lists the functions that a module has for Go.
+# Lists the functions that a module exports to Go.
 exports() {
   case $1 in
     wasm) grep -oE '\bdu_[a-z_]+\(' include/driverupgrade/c/driverupgrade.h | tr -d '(' | LC_ALL=C sort -u | grep -vE '^du_(plan|simulate|preflight)$' ;;
@@ -211,7 +211,7 @@ link() {
     -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576 $(cd "$root" && printf -- '-Wl,--export=%s ' $(exports "$1")))
 }
 
-# The translator writes everything out; the second step leaves half of the text.
+# The translator's output is verbose; the second step halves its size.
 translate() {
   (cd scripts/wasm && "$go" tool wasm2go -pkg "$1" -o "$work/translated-$1.go" "$work/$1.wasm" &&
     "$go" run ./shrink "$work/translated-$1.go" >"$work/$1.go")

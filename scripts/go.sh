@@ -33,7 +33,7 @@ echo "go: the engine compiles in $compiled s of the processor" >&2
 for folder in . compat ../scripts/wasm; do
   (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test -timeout 30m ./...)
 done
-# Parts of one state keep to their own budgets, whatever happens to driver pods: with each of 1,000 seeds.
+# Parts of one state stay within their own budgets, regardless of what happens to driver pods: with each of 1,000 seeds.
 "$go" test -timeout 30m ./pkg/upgrade -run TestPartsOfOneState -seeds 1000
 GOARCH=arm64 "$go" build ./...
 export CGO_ENABLED=1

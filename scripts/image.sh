@@ -6,7 +6,7 @@
 #   image.sh [FOLDER]: also writes them there, in the format of `podman load` and `ctr images import`. Their names are those in the
 #   manifests of deploy and of the examples.
 #   image.sh --oci FOLDER: writes them as OCI archives. With SOURCE_DATE_EPOCH they are the same bytes each time.
-# Without root's rights or one of the tools it prints the reason and exits with 77.
+# Without root privileges or one of the tools it prints the reason and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unprivileged=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight)

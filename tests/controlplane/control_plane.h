@@ -68,7 +68,7 @@ class ControlPlane {
   // Installs the custom resources of deploy/crds unless the API server has them.
   void InstallPolicies();
 
-  // Kills the API server, whatever it is doing. All other processes continue without a server.
+  // Kills the API server immediately. All other processes continue without a server.
   void KillApiServer();
   // Restarts the API server on its port, with the existing data. Returns when it is ready. Throws std::runtime_error.
   void StartApiServerAgain();
@@ -76,7 +76,7 @@ class ControlPlane {
   // Invalidates all earlier tokens of service accounts. The API server restarts for that.
   void ReplaceServiceAccountKey();
 
-  // Copies etcd's data. The whole control plane is down for a few seconds meanwhile.
+  // Copies etcd's data. During this time, the whole control plane is down for a few seconds.
   void SaveData();
   // Restores the saved data, as after a disaster: etcd, the API server and the cluster's own components restart with
   // it. All other watchers are ahead of the cluster.

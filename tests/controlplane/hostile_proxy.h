@@ -1,5 +1,5 @@
 // A proxy between a client and the API server: it forwards requests, and occasionally behaves like a bad network or a
-// server in trouble.
+// faulty server.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_HOSTILE_PROXY_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_HOSTILE_PROXY_H_
 

@@ -78,8 +78,8 @@ void SelectFirst(const World& world, int count, const std::string& label) {
   }
 }
 
-// Expects that the node stayed cordoned from its restart until it was done, so no part of the upgrade was released
-// meanwhile.
+// Expects that the node stayed cordoned from its restart until it was done, so no part of the upgrade was released in
+// the meantime.
 void ExpectNeverGivenBack(Rollout& rollout, const std::string& node) {
   bool under_way = false;
   for (const NodeVersion& version : rollout.watch.Read().VersionsOf(node)) {

@@ -1,4 +1,4 @@
-// Expectations for every rollout that ends well, checked against the records of the witnesses.
+// Expectations for every rollout that succeeds, checked against the records of the witnesses.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_ROLLOUT_EXPECTATIONS_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_ROLLOUT_EXPECTATIONS_H_
 
@@ -29,8 +29,8 @@ struct Rollout {
 // The Go library ignores our annotations, and leaves them on the nodes if it completes an upgrade that we started.
 enum class EndedBy { kUs, kGoLibraryToo };
 
-// Expects that every node is upgrade-done with one Ready driver pod of the newest revision, and that no mark of ours is
-// left on it. It must be schedulable unless an administrator had cordoned it.
+// Expects that every node is upgrade-done with one Ready driver pod of the newest revision, and that none of our marks
+// is left on it. It must be schedulable unless an administrator had cordoned it.
 void ExpectEveryNodeUpgraded(Rollout& rollout, EndedBy by = EndedBy::kUs);
 
 // Returns the largest number of nodes that were in progress (without an administrator's) and that were unschedulable

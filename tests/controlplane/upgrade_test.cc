@@ -87,7 +87,7 @@ TEST_CASE("An operator that is killed ten times in the middle of an upgrade come
   world.ChangeDriver("driver:2", "1500ms");
 
   GpuOperator gpu_operator(world, kPolicy);
-  gpu_operator.set_timeout(std::chrono::seconds(240));  // in case the budget did not bear them
+  gpu_operator.set_timeout(std::chrono::seconds(240));  // in case the budget did not allow them
   for (int kill = 0; kill < kKills; ++kill) {
     // Each process gets up to three writes further than the one before, so that the kills come at various moments. Each
     // makes progress, or ten processes would be no different from one.

@@ -143,7 +143,7 @@ Scenario Retry() {
           .policy = std::move(policy)};
 }
 
-// Nodes as the Go library leaves them when it is switched off in the middle: labels, cordons, and no marks of ours.
+// Nodes as the Go library leaves them when it is switched off in the middle: labels, cordons, and none of our marks.
 Scenario HandOver() {
   UpgradePolicy policy = Policy();
   policy.max_parallel = 2;
@@ -209,7 +209,7 @@ Scenario WithElection() {
   return scenario;
 }
 
-// Kubernetes restarts the driver pods one by one as well, whatever workloads are running.
+// Kubernetes also restarts the driver pods, one at a time, regardless of running workloads.
 Scenario RollingUpdate() {
   return {.name = "RollingUpdate",
           .set_up =

@@ -28,7 +28,7 @@ using testing::FakeCluster;
 const std::filesystem::path kRoot = DRIVERUPGRADE_SOURCE_DIR;
 const std::filesystem::path kOperators = kRoot / "examples/operators";
 
-// Has a fixed response for each object and each list, whatever the query is.
+// Has a fixed response for each object and each list, regardless of the query.
 class Answers final : public HttpTransport {
  public:
   explicit Answers(std::map<std::string, std::string> answers) : answers_(std::move(answers)) {}

@@ -1,5 +1,5 @@
-# Lets Prometheus itself check deploy/: the alerts can be parsed, and fire as required by rules_test.yaml. The queries
-# of the dashboard can be parsed.
+# Checks deploy/ with Prometheus' own tool: the alerts can be parsed and fire as rules_test.yaml requires, and the queries of the
+# dashboard can be parsed.
 #
 #   cmake -DPROMTOOL=... -DSOURCE_DIR=... -DWORK_DIR=... -P promtool.cmake
 cmake_minimum_required(VERSION 3.23)

@@ -44,8 +44,8 @@ void CheckBothWays(const Rights& given, const Rights& needed);
 // namespace.
 Rights Everywhere(const Rights& rights, const std::set<std::string>& resources);
 
-// Notes the permissions that each request requires, and lets `next` respond. Null `next`: lists are empty, and all
-// other objects are not found.
+// Records the permissions that each request requires, and forwards the request to `next`. Null `next`: lists are empty,
+// and all other objects are not found.
 std::shared_ptr<HttpTransport> MakeNotingTransport(std::shared_ptr<Rights> rights,
                                                    std::shared_ptr<HttpTransport> next = nullptr);
 

@@ -2,7 +2,7 @@
 #
 #   cmake -DPAGE=... -DNAME=... -DROOT=... -DBIN=... -DWORK_DIR=... [-DDUMP=...] -P run_block.cmake
 #
-# BIN replaces build/release/bin. With DUMP there is a `kubectl` that prints this file, whatever its arguments are. If
+# BIN replaces build/release/bin. With DUMP there is a `kubectl` that prints this file, regardless of its arguments. If
 # the page has a block below `<!-- output: NAME -->`, the commands must print exactly this block.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)

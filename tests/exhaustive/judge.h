@@ -30,7 +30,7 @@ struct Content {
   bool holds_slot = false;
   // An administrator's cordon was noted when the upgrade began.
   bool initially_cordoned = false;
-  // Labels or annotations of ours exist in addition to the state label.
+  // Some of our labels or annotations exist in addition to the state label.
   bool marked = false;
 };
 

@@ -211,7 +211,7 @@ void NodeWorld::Externally(NodeState& state, ContentId after) {
   for (int c = 0; c < options_.controllers; ++c) state.sides[static_cast<std::size_t>(c)].missed_cordon |= flips;
 }
 
-// Applies a patch of ours on the server. `from` is the state in which the node was judged. Returns the broken
+// Applies one of our patches on the server. `from` is the state in which the node was judged. Returns the broken
 // invariant.
 std::uint8_t NodeWorld::Commit(NodeState& state, ContentId after_id, UpgradeState from) {
   const Content& before = judge_.content(state.content);

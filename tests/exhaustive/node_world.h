@@ -42,7 +42,7 @@ struct NodeState {
   std::uint8_t version = 1;
   Driver driver = Driver::kOld;
   Workload workload = Workload::kEvictable;
-  // An administrator's cordon, which is not ours to lift (I3).
+  // An administrator's cordon, which we must not lift (I3).
   bool admin_cordon = false;
   // Its upgrade took a slot when it began, and has not ended well (I1).
   bool started = false;

@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Order of preference among suites that are equally quick.
 SUITES = ["scenarios", "unit", "contract", "c", "exhaustive", "property", "crash", "simulation"]
 SEEDS = 2500
-# A suite that takes this much longer than without a defect hangs.
+# A suite counts as hanging if it takes this much longer than without a defect.
 TIMEOUT = {"scenarios": 60, "unit": 240, "contract": 60, "c": 300, "exhaustive": 240, "property": 240, "crash": 240, "simulation": 1200}
 # Timeout in seconds of one test, one scenario or one seed.
 TIMEOUT_OF_ONE = 60

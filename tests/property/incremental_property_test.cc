@@ -313,7 +313,7 @@ class Twin {
     }
     const PlanUpdate update = planner_.Advance(now_);
     if (!update.plan.finished) return "not finished, although all may be judged";
-    // A published plan must not change, whatever the planner does afterwards.
+    // A published plan must not change, regardless of later actions of the planner.
     if (published_ != nullptr && published_->Full() != published_then_) return "a published plan has changed";
     published_ = planner_.Publish();
     const Plan full = published_then_ = published_->Full();

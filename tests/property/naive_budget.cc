@@ -152,8 +152,8 @@ struct Counter {
     return true;
   }
 
-  // Returns whether the node is cordoned, not ready, or about to be cordoned by the next patch, whatever else this
-  // state does (§5.3, dep-F8, dep-F18).
+  // Returns whether the node is cordoned, not ready, or about to be cordoned by the next patch, regardless of the other
+  // effects of this state (§5.3, dep-F8, dep-F18).
   bool IsUnavailable(const Node& node, const NodeView& view) const {
     return node.unschedulable || !node.ready || Leaves(node) || IsHeldCordoned(StateOf(node, view, cluster));
   }

@@ -78,7 +78,7 @@ std::string BrokenPatch(const NodeView& view, const NodePlan& plan, const Driver
                 If(!changes_all, "writes what is there already"), BrokenKeys(patch, identity)});
 }
 
-// dep-F6, I3: if the patch sets upgrade-done, none of our marks and no cordon of ours may remain.
+// dep-F6, I3: if the patch sets upgrade-done, none of our marks and none of our cordons may remain.
 std::string BrokenEnd(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
   if (plan.path.empty() || plan.to() != UpgradeState::kDone) return "";
   const Node after = After(view, plan);
@@ -204,8 +204,8 @@ std::string BrokenGates(const NodeView& view, const NodePlan* plan, const std::v
   return If(!done && !ends && gates.empty(), "waits without a gate");
 }
 
-// dep-F4: no gate of a stage is further ahead than the policy's longest timeout, whatever the timers on the node
-// contain. The pacing of requests takes at most three minutes. The wait of a retry is not limited by a stage.
+// dep-F4: no gate of a stage is further ahead than the policy's longest timeout, regardless of the timers on the node.
+// The pacing of requests takes at most three minutes. The wait of a retry is not limited by a stage.
 bool IsTooFar(const NodeGate& gate, const RandomCluster& cluster) {
   if (!gate.gate.not_before || gate.gate.reason == GateReason::kFailed) return false;
   const UpgradePolicy& policy = cluster.policy;

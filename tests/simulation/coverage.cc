@@ -91,7 +91,7 @@ std::vector<std::string> MissingCoverage(const Totals& totals) {
     missing.push_back(fmt::format("fault {}: {} times", ToString(static_cast<Fault>(i)), times));
   }
   for (int i = 0; i < kModeCount; ++i) {
-    // Modes that are never drawn have tests of their own.
+    // Modes that are never drawn are tested separately.
     if (testing::SimulationOptions{}.mode_per_mille[static_cast<std::size_t>(i)] == 0) continue;
     if (totals.modes[static_cast<std::size_t>(i)] > 0) continue;
     missing.push_back(fmt::format("mode {}", ToString(static_cast<Mode>(i))));

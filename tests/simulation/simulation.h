@@ -156,7 +156,7 @@ struct SimulationResult {
   std::int64_t checks_of_gates = 0;
   bool bad_node = false;
   /// Jobs of Mode::kGangs that restarted on a node with the old driver, or whose unit could not be cordoned in time.
-  /// They may be interrupted once more.
+  /// They may be interrupted again.
   std::int64_t interruptions_excused = 0;
 
   // Size.

@@ -38,7 +38,7 @@ using testing::internal::Random;
 constexpr absl::Duration kTick = absl::Milliseconds(200);
 constexpr absl::Duration kFaultsEnd = absl::Minutes(1);
 constexpr absl::Duration kLimit = absl::Hours(1);
-// Real time within which every thread gets a processor, however busy the machine is: the hour of virtual time above may
+// Real time within which every thread gets a processor, even on a busy machine: the hour of virtual time above may
 // pass in a moment.
 constexpr std::chrono::minutes kPatience(1);
 

@@ -81,7 +81,7 @@ int RollOut(Fleet& fleet) {
 
 TEST_CASE("arch-A10: a rollout over 10,000 nodes judges each a few times, however many passes it takes") {
   constexpr int kNodes = 10'000;
-  // New; waiting; admitted; draining; with its pods read; with its driver replaced; done; and one to spare.
+  // New; waiting; admitted; draining; with its pods read; with its driver replaced; done; and a spare node.
   constexpr int kJudgementsPerNode = 8;
   Fleet fleet(kNodes, Parallel(100));
   const int passes = RollOut(fleet);

@@ -408,7 +408,7 @@ TEST_CASE("A clock that jumps forwards ends leadership early and never starts it
     b.clock->Advance(absl::Hours(1));
     b.election->Step({});
     CHECK_FALSE(b.election->IsLeader());
-    // The jump counts for one wait at most, so the leader's 10 s have passed before b takes the lease.
+    // The jump counts as one wait at most, so the leader's 10 s have passed before b takes the lease.
     CHECK(b.RunUntilLeader() >= absl::Seconds(10.6));
   }
 }

@@ -30,7 +30,7 @@ class Reader {
     if (value != nullptr && !value->empty()) into = *value;
   }
 
-  // Accepts the spellings of Go's strconv.ParseBool. There, an empty variable is false, whatever the default is.
+  // Accepts the spellings of Go's strconv.ParseBool. There, an empty variable is false, regardless of the default.
   void Flag(const char* name, bool& into) {
     const std::string* value = Find(name);
     if (value == nullptr) return;

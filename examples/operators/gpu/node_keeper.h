@@ -23,7 +23,7 @@
 
 namespace gpu_operator {
 
-/// Processes only nodes that have changed, or all nodes if the wishes have changed. Not thread-safe.
+/// Processes only nodes that have changed, or all nodes if the desired marks have changed. Not thread-safe.
 class NodeKeeper {
  public:
   /// `writes` is false if another client marks the nodes; the keeper then only reads.
@@ -39,7 +39,7 @@ class NodeKeeper {
 
   /// Names of all nodes in the cache, as of the last Keep.
   const std::set<std::string>& names() const { return names_; }
-  /// Returns true if, after the last Keep, all nodes have the wished marks, as far as this keeper writes them.
+  /// Returns true if, after the last Keep, all nodes have the desired marks, as far as this keeper writes them.
   bool Settled() const { return settled_; }
   /// Error of the last Keep.
   const absl::Status& status() const { return status_; }

@@ -21,8 +21,8 @@ namespace ofed_operator {
 inline constexpr char kInitConfigMap[] = "ofed-init-container-config";
 inline constexpr char kInitConfigKey[] = "config.json";
 
-/// Returns `present` with the section safeDriverLoad that the policy requires; other sections stay. Replaces a text
-/// that is not a JSON object. Without a change, returns `present` itself.
+/// Returns `present` with the section safeDriverLoad that the policy requires; other sections stay. Replaces text that
+/// is not a JSON object. Without a change, returns `present` itself.
 std::string InitConfig(std::string_view present, const driverupgrade::DriverIdentity& identity,
                        const driverupgrade::UpgradePolicy& policy);
 

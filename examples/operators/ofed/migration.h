@@ -39,7 +39,7 @@ std::vector<driverupgrade::PatchNodeParams> RequestPatches(const std::vector<dri
                                                            const driverupgrade::DaemonSet& daemon_set,
                                                            const driverupgrade::DriverIdentity& identity);
 
-/// Each step can be repeated: it does only what is still to do. After a failure or a crash in the middle, another Run
+/// Each step can be repeated: it does only the work that is left. After a failure or a crash in the middle, another Run
 /// completes the work. The order of the last two steps matters: once a DaemonSet is deleted, the nodes that ran its
 /// pods are unknown.
 class Migration {

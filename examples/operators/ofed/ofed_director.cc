@@ -135,7 +135,7 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
   return verdicts;
 }
 
-// If nodes lack the driver that the policy requests, it is not ready, whatever the upgrade of the other nodes reports.
+// If nodes lack the driver that the policy requests, it is not ready, regardless of the upgrade of the other nodes.
 void OfedDirector::AmendByMaker(ResourceVerdict& verdict) const {
   const absl::Status failure = maker_.Failure(verdict.object.name);
   if (failure.ok() || !verdict.error.ok()) return;

@@ -56,8 +56,8 @@ struct SafeLoadOptions {
   absl::Duration recheck = absl::Seconds(5);
 };
 
-/// Reads the config map. If safe loading is on, sets the node's annotation to `true`, whatever its value was, and waits
-/// until it is missing or empty. Waits for an unavailable API server without a limit.
+/// Reads the config map. If safe loading is on, sets the node's annotation to `true`, regardless of its value, and
+/// waits until it is missing or empty. Waits for an unavailable API server without a limit.
 ///
 /// Returns OK if the driver may be loaded. Errors:
 ///  - InvalidArgument: the config map is missing or invalid, or the server rejects the annotation's name;

@@ -49,7 +49,7 @@ struct DriverImage {
   friend bool operator==(const DriverImage&, const DriverImage&) = default;
 };
 
-/// The times of a probe, as Kubernetes names them: `periodSeconds` and the like.
+/// The times of a probe, as Kubernetes names them: `periodSeconds` and so on.
 using ProbeTimes = std::map<std::string, int>;
 
 /// Fields of a policy resource about the driver's pods, except the image.

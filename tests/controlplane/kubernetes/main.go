@@ -1,6 +1,6 @@
-// Command controlplane is everything that a Kubernetes cluster without containers consists of, in one program that is
-// called by part. The parts are etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok (which plays the
-// kubelets) and, for the tests, kubectl. They are the released ones; only their main functions are ours.
+// Command controlplane contains all parts of a Kubernetes cluster without containers in one program. Its first argument selects
+// the part. The parts are etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok (which plays the kubelets) and, for
+// the tests, kubectl. They are the released versions; only their main functions are ours.
 package main
 
 import (

@@ -133,7 +133,7 @@ class FaultyCluster final : public ForwardingFacade {
   Fate DrawCallFault(Operation operation);
   // Lets the time pass that the call takes, or for which the process freezes.
   void PassTime();
-  // Lets the time pass until the response arrives. Other calls continue meanwhile.
+  // Advances the time until the response arrives. Other calls continue in the meantime.
   void AwaitAnswer(Operation operation);
   void NoteClock();
   // Returns the error of the call, or nullopt if the call continues.

@@ -141,7 +141,7 @@ std::string FindClaim(const World& world, bool released) {
   return "";
 }
 
-// Returns a label, an annotation or a cordon of ours that is left. Ignores a cordon that another driver relies on,
+// Returns one of our labels, annotations or cordons that is left. Ignores a cordon that another driver relies on,
 // because its owner is not known for certain.
 std::string WhatIsOurs(const World& world, const Node& node) {
   const DriverIdentity& identity = world.identity;

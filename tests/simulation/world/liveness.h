@@ -32,10 +32,10 @@ class Completion {
   const std::string left_out_;
   std::string last_;
 };
-// L2: returns a cordon, a name on a cordon or a NodeMaintenance of ours that is left; empty if there is no such
+// L2: returns one of our cordons, names on a cordon, or NodeMaintenances that is left; empty if there is no such
 // remnant.
 std::string WhatIsLeft(const World& world, const Driver& driver);
-// Returns a remnant of ours that is left although every node was released; empty if there is no such remnant.
+// Returns one of our remnants that is left although every node was released; empty if there is no such remnant.
 std::string WhatIsNotGivenBack(const World& world);
 
 }  // namespace driverupgrade::testing::internal

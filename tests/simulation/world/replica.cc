@@ -17,7 +17,7 @@ namespace {
 constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
 // For a clock at half or double rate: by then it is off by as much as a timer on a node may be (I10).
 constexpr absl::Duration kFastClockSetEvery = absl::Minutes(4);
-// A WatchCache waits for at most half a minute, by a clock that may be slow and may be set back meanwhile.
+// A WatchCache waits for at most half a minute, by a clock that may be slow and may be set back during the wait.
 constexpr absl::Duration kWatchPatience = absl::Minutes(5);
 constexpr absl::Duration kTurnPauseMin = absl::Milliseconds(500);
 // An engine believes an eviction that a fault answered with 404, and repeats it after half a minute by a clock that may
@@ -57,7 +57,7 @@ class GateObserver final : public Observer {
   const std::function<void(const Plan&)> judge_;
 };
 
-// I11: a log line is one line of printable characters, whatever the nodes contain.
+// I11: a log line is one line of printable characters, regardless of the data on nodes.
 LogSink MakeSuspiciousSink(InvariantChecker& checker) {
   return [&checker](const LogRecord& record) { checker.CheckLogLine(FormatLogfmt(record)); };
 }
@@ -346,7 +346,7 @@ void Replica::GiveBack() {
   if (any.ok() && !*any && !process.cluster->knows_maintenances()) {
     world_.checker->Fail("L2", "all is released, although the NodeMaintenances could not be read");
   }
-  // Released again if the cluster has changed meanwhile: after a fault, a replica may have missed something.
+  // Releases again if the cluster has changed in the meantime: after a fault, a replica may have missed a change.
   const bool undisturbed = driver_.checker.revision() == revision && process.cluster->troubles() == troubles;
   due_ = world_.Now() + kReleasePause;
   if (!any.ok() || *any || !undisturbed || process.cluster->crashed()) return;

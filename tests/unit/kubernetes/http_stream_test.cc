@@ -191,7 +191,7 @@ TEST_CASE("A slow sink blocks only its own stream", "[http_stream]") {
   REQUIRE(head.ok());
   CHECK(sink.lines.size() == kChunkCount);
   CHECK(written_while_blocked > 0);
-  CHECK(written_while_blocked < kChunkCount / 2);  // The rest waited in the server, as sockets hold a few megabytes.
+  CHECK(written_while_blocked < kChunkCount / 2);  // The rest waited in the server: sockets hold a few MB.
 }
 
 TEST_CASE("Many streams run in parallel", "[http_stream]") {

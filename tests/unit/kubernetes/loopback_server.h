@@ -38,7 +38,7 @@ class Connection {
   // Writes "HTTP/1.1 <status> X", the headers (each terminated by "\r\n"), Content-Length and the body.
   bool Answer(int status, std::string_view body, std::string_view headers = "");
   bool WriteChunk(std::string_view bytes);
-  // Blocks until the client closes the connection. Without TLS another thread may write meanwhile.
+  // Blocks until the client closes the connection. Without TLS, another thread may write at the same time.
   void WaitForClose();
   // Shuts down both directions after all data has been written. May be called from any thread.
   void Shutdown();

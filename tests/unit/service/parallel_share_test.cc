@@ -55,7 +55,7 @@ TEST_CASE("engines that are stepped in turn together never exceed the limit") {
       held[i] -= static_cast<int>(random() % (held[i] + 1u));
       UpgradeBudget budget{.parallel_max = 1 + static_cast<int>(random() % 4), .parallel_used = held[i]};
       budget.shared = SharedSlotsOf(seen, i, limit);
-      // A pass sees what the engine holds by now, and starts nodes up to its limits.
+      // A pass sees the slots that the engine holds now, and starts nodes up to its limits.
       held[i] += budget.ParallelFree();
       seen[i] = held[i];
     }

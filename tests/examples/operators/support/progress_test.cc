@@ -23,7 +23,7 @@ TEST_CASE("a rollout reports its progress when more nodes are done, with the rem
   CHECK(line(11, 299).empty());
   CHECK(line(0, 300).empty());
   CHECK(line(6, 360) == "6 of 12 1m");
-  // The same is true of another version in the middle, but not of a node that is upgraded once more.
+  // The same is true of another version in the middle, but not of a node that is upgraded again.
   CHECK(line(5, 361).empty());
   CHECK(line(6, 380) == "6 of 12 1m20s");
   CHECK(line(3, 381).empty());

@@ -209,7 +209,7 @@ struct RolloutStatus {
 };
 
 struct Plan {
-  /// Nodes for which there is something to do, sorted by name.
+  /// Nodes for which there is work to do, sorted by name.
   std::vector<NodePlan> nodes = {};
   /// Waiting nodes, sorted by name; each once. Unless `gates_complete`: only those whose gate is new, or has changed
   /// since the previous plan.

@@ -1,4 +1,4 @@
-// Notifies a listener that there is something to do.
+// Notifies a listener that there is work to do.
 #ifndef DRIVERUPGRADE_SRC_BASE_SIGNAL_H_
 #define DRIVERUPGRADE_SRC_BASE_SIGNAL_H_
 

@@ -1,4 +1,4 @@
-// Selects the nodes that an Advance judges again: changed nodes, nodes whose wake time has come and, during a sweep,
+// Selects the nodes that an Advance judges again: changed nodes, nodes whose wake time has passed and, during a sweep,
 // all nodes part by part.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
@@ -41,7 +41,7 @@ class DueNodes {
   Names changed_;
   std::string changed_at_;  // the last node that was taken, so that nodes that change often do not starve the others
   std::set<std::pair<absl::Time, std::string>> wakes_;
-  bool any_woken_ = false;  // a node's time has come, and the last Take had no room for it
+  bool any_woken_ = false;  // a node was due, and the last Take had no room for it
   // The sweep continues from `swept_to_` on, wrapping around to where it started.
   struct SweepEnd {
     std::string name;

@@ -131,7 +131,7 @@ class IncrementalPlanner {
   // The node was deleted. Does nothing if it is unknown.
   void Remove(const std::string& node);
 
-  // Judges the nodes that have changed, those whose wake_at has come, and those for which the last Advance planned
+  // Judges the nodes that have changed, those whose wake_at has passed, and those for which the last Advance planned
   // something. Undone work is planned again, as Step would. Then admits.
   //
   // Cost: O((judged + admitted + told) log N), where *told* is the number of gates returned, regardless of N. A

@@ -66,7 +66,7 @@ class IncrementalPlanner::Impl {
   // Adds a node's verdict to the sums and sets below, or takes it, if there is one, out of them.
   void Enlist(const std::string& name, PlannedNode& node, std::shared_ptr<const JudgedNode> judged);
   void Withdraw(const std::string& name, const PlannedNode& node);
-  // The grant, or the node, of that UID has come or gone.
+  // The grant or the node of that UID was added or removed.
   void Locate(const std::string& uid);
   // The first of the nodes of that UID.
   std::set<std::pair<std::string, std::string>>::const_iterator FirstOf(const std::string& uid) const {

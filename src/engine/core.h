@@ -70,7 +70,8 @@ struct PassFacts {
 struct CorePass {
   // `nodes` are those whose requests may begin; `gates` those that are new or have changed.
   Plan plan = {};
-  // Nodes whose pods have to be read, by lists that begin now or later. The same node comes again until its pods are known.
+  // Nodes whose pods have to be read, by lists that begin now or later. The same node is returned again until its pods
+  // are known.
   std::set<std::string> wanted_pods = {};
   // Nodes of the plan that the ledger does not let start, and why.
   std::map<std::string, Gate> withheld = {};
@@ -240,7 +241,7 @@ class Core {
 
   std::vector<std::unique_ptr<Pool>> pools_;
   std::map<std::string, Pool*> pool_of_;  // by node
-  std::map<std::string, Pool*> left_;     // by node that has left it with its driver pod, and may come back
+  std::map<std::string, Pool*> left_;     // by node that has left it with its driver pod, and may return
   absl::Time now_ = absl::InfinitePast();
 };
 

@@ -91,7 +91,7 @@ void Core::TouchDue(Retries& retries) {
 }
 
 void Core::RefreshTouched() {
-  // The planner judges them in each pass until they show that something has been done.
+  // The planner judges them in each pass until they show the effect of an action.
   for (const std::string& node : std::exchange(written_, {})) {
     touched_.erase(node);
     Refresh(node);

@@ -59,7 +59,7 @@ class LedgerSteps {
     return durations_.took();
   }
 
-  // The cluster was restored from a backup, so UIDs and versions may come again: the ledger is read again. A NodeSeen
+  // The cluster was restored from a backup, so UIDs and versions may occur again: the ledger is read again. A NodeSeen
   // for every node follows.
   void Forget(absl::Time now);
 

@@ -33,7 +33,7 @@ bool IsDecimal(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit) && (text.size() == 1 || text.front() != '0');
 }
 
-// Whether Kubernetes would take an unquoted scalar for something else than a string.
+// Returns true if Kubernetes would treat an unquoted scalar as a value other than a string.
 bool IsTyped(std::string_view text) {
   if (text == "true" || text == "false") return true;
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);

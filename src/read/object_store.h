@@ -66,7 +66,7 @@ class ObjectStore {
 
   // Keeps those of these DRA drivers for the driver. To be called before there are any.
   void FollowDevices(std::size_t driver, std::vector<std::string> dra_drivers);
-  // `change` takes the objects and returns the nodes about which it has changed something.
+  // `change` takes the objects and returns the nodes whose data it has changed.
   template <typename F>
   void ChangeDevices(F change) {
     NoteDevices(change(devices_));
@@ -91,7 +91,7 @@ class ObjectStore {
   //   replaces the one before.
 
   // Sets the nodes whose pods are kept for the driver; the pods of other nodes are forgotten, unless another driver is
-  // interested in them. Returns the nodes about which something was forgotten.
+  // interested in them. Returns the nodes whose data was dropped.
   std::vector<std::string> SetInterest(std::size_t driver, std::set<std::string> nodes);
   // Returns nullopt if the node's pods are not known.
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;

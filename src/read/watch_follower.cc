@@ -13,7 +13,7 @@ namespace {
 constexpr absl::Duration kWatchSlack = absl::Seconds(30);
 // A watch that has run this long without an event is quiet, and works.
 constexpr absl::Duration kQuiet = absl::Seconds(30);
-// A watch that ends sooner, in good order and without an event, does not count as a watch.
+// A watch that ends sooner, without an error and without an event, does not count as a watch.
 constexpr absl::Duration kShortestWatch = absl::Seconds(1);
 
 }  // namespace

@@ -85,7 +85,7 @@ class EngineGroup {
   std::map<std::string, EngineProgress> Progress() const;
   /// True if no engine has had a failed pass since its last successful one.
   bool AllWell() const;
-  /// nullopt: something is left to do, now or by waiting.
+  /// nullopt: there is still work to do, now or later.
   std::optional<RolloutEnd> End() const;
   absl::Status Healthy() const;
   absl::Status Ready() const;

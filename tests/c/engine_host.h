@@ -56,7 +56,7 @@ struct HostedDriver {
 
 class EngineHost {
  public:
-  // Sits between the host and the server for one write, and decides whether it is sent and which response comes back.
+  // Sits between the host and the server for one write, and decides whether it is sent and which response is returned.
   using Network = std::function<HttpAnswer(const std::function<HttpAnswer()>& send)>;
 
   EngineHost(

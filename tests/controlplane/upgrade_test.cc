@@ -89,8 +89,8 @@ TEST_CASE("An operator that is killed ten times in the middle of an upgrade come
   GpuOperator gpu_operator(world, kPolicy);
   gpu_operator.set_timeout(std::chrono::seconds(240));  // in case the budget did not allow them
   for (int kill = 0; kill < kKills; ++kill) {
-    // Each process gets up to three writes further than the one before, so that the kills come at various moments. Each
-    // makes progress, or ten processes would be no different from one.
+    // Each process gets up to three writes further than the one before, so that the kills happen at various moments.
+    // Each makes progress, or ten processes would be no different from one.
     const int writes_wanted = rollout.audit.CountWrites() + 1 + kill % 3;
     const std::unique_ptr<Process> process = gpu_operator.Start();
     const bool killed_in_progress = Eventually(std::chrono::seconds(60), [&] {

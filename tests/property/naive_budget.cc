@@ -107,7 +107,7 @@ bool Leaves(const Node& node) {
 }
 
 // W1: the state of a node without a label follows from its other marks. This count does not cover how the marks are
-// read, and how far an evacuation without a timer has come, so Judge may decide it.
+// read, and how far an evacuation without a timer has progressed, so Judge may decide it.
 std::string StateOf(const Node& node, const NodeView& view, const RandomCluster& cluster) {
   const DriverIdentity& identity = cluster.machine.identity();
   if (const std::string label = LabelOf(node, identity.StateLabel()); !label.empty()) return label;

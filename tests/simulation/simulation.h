@@ -45,7 +45,7 @@ enum class Fault : std::uint8_t {
   kAppliedNoAnswer,  ///< F6: no response, or 5xx, although applied.
   kAppliedLate,      ///< F7: applied after the client gave up.
   kStaleRead,        ///< F8: a list that is older than the one before.
-  kWatchLost,        ///< F9: a watch breaks, and its events come late.
+  kWatchLost,        ///< F9: a watch breaks, and its events arrive late.
   kWatchBroken,      ///< F10: a watch breaks off with an error.
   kWatchExpired,     ///< F11: 410.
   kListBroken,       ///< F12: a list that cannot be continued.

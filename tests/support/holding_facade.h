@@ -1,4 +1,4 @@
-/// A cluster whose responses come when the test allows them.
+/// A cluster whose responses arrive when the test allows them.
 ///
 /// Defines HoldingFacade. Thread-safe unless noted otherwise.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_HOLDING_FACADE_H_

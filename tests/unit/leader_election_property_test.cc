@@ -169,7 +169,7 @@ absl::StatusOr<Lease> World::Call(const Lease* write, bool create) {
   }
 }
 
-// Makes one step, or lets something happen to the process.
+// Makes one step, or makes an event happen to the process.
 void World::Act(Replica& replica) {
   replica.busy = true;
   const int dice = calm_ ? 100'000 : random_.Below(20'000);

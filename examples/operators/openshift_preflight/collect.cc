@@ -37,7 +37,7 @@ constexpr char kToolkitContainer[] = "openshift-driver-toolkit-ctr";
 constexpr char kDriverContainer[] = "nvidia-driver-ctr";
 // Time between the start of a pod and the start of its containers.
 constexpr absl::Duration kStartPatience = absl::Minutes(1);
-// The messages come early, and logs can be long.
+// The messages appear early, and logs can be long.
 constexpr char kLogBytesMax[] = "1048576";
 // Each of these labels shows that the node has a GPU: the operator's own label, and the label of Node Feature
 // Discovery.

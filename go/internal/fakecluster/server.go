@@ -224,7 +224,8 @@ func clone(object Object) Object {
 	return copied
 }
 
-// MissedByWatches makes something happen that no watch reports: watches end before it, and the version to resume from has expired after it.
+// MissedByWatches makes a change that no watch reports: watches end before it, and the version to resume from has expired after
+// it.
 func (c *Cluster) MissedByWatches(happens func()) {
 	set := func(outage bool) {
 		c.mu.Lock()

@@ -9,7 +9,7 @@ import (
 )
 
 // queue gives requests their turns at the limiter's rate, with a limit for concurrent requests. Nodes in progress go first, but the others
-// get every fifth turn. A turn is assigned only when its time has come, so that an urgent request can still pass others that wait for the
+// get every fifth turn. A turn is assigned only when it is due, so that an urgent request can still pass others that wait for the
 // limiter.
 type queue struct {
 	limiter flowcontrol.RateLimiter // nil: no limit

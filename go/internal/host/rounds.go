@@ -7,7 +7,7 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// run makes a round whenever something has changed, or its time has come. A round costs a look at all nodes, so that after it the changes
+// run makes a round whenever something has changed, or the round is due. A round checks all nodes, so that after it the changes
 // of a moment are gathered for the next one: changes come in bursts. The moment grows with the cost of the round: in a small cluster
 // it is hardly noticed. While changes pour in, rounds of up to 12 ms take a fifth of a processor at most. Longer ones take more, as a moment is 50 ms at
 // most: rounds of 50 ms take half of it. Calls of the operator wait for nothing.

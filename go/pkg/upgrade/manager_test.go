@@ -275,7 +275,7 @@ func TestNothingIsSentOnceTheContextOfApplyStateHasEnded(t *testing.T) {
 	for _, node := range w.nodes {
 		w.cluster.SetReady(node)
 	}
-	// Another order shows that the changes have come through, and that the first one did nothing with them.
+	// Another order shows that the changes have arrived, and that the first order did not act on them.
 	w.eventually("the pods as ready", func() bool {
 		ready := 0
 		for _, nodes := range w.build(t.Context()).NodeStates {

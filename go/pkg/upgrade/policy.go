@@ -8,8 +8,8 @@ import (
 	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
 )
 
-// policyMembers spells the policy out for the engine. The Go types leave zeros out of their JSON, and a zero means something else than
-// silence here: no limit, or no end. Members of extra replace those of the policy, but do not switch upgrades on.
+// policyMembers spells the policy out for the engine. The Go types leave zeros out of their JSON, but here a zero means no limit
+// or no end, unlike a missing field. Members of extra replace those of the policy, but do not switch upgrades on.
 func policyMembers(policy *v1alpha1.DriverUpgradePolicySpec, extra map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	if policy == nil || !policy.AutoUpgrade {
 		return map[string]json.RawMessage{"autoUpgrade": json.RawMessage("false")}, nil

@@ -96,7 +96,7 @@ func (m *Manager) NewSecurePage(config *rest.Config, options SecurePageOptions) 
 	return made, err
 }
 
-// listen does so with a certificate of its own, which encrypts and proves nothing: upgradectl comes through the API server.
+// listen does so with a certificate of its own, which encrypts and proves nothing: upgradectl connects through the API server.
 func listen(address string) (net.Listener, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("driver-upgrade", nil, nil)
 	if err != nil {
@@ -170,7 +170,7 @@ func (p *SecurePage) announce(ctx context.Context) error {
 		return err
 	}
 	leases := p.client.CoordinationV1().Leases(p.options.Lease.Namespace)
-	// A renewal may come between the two requests.
+	// A renewal may occur between the two requests.
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		lease, err := leases.Get(ctx, p.options.Lease.Name, metav1.GetOptions{})
 		if err != nil {

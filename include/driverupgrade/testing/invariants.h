@@ -80,8 +80,8 @@ struct InvariantOptions {
   LabelSelector validation = {};
 };
 
-/// Returns the invariants of an engine with `options` while `policy` is in force. Set the remaining fields according to
-/// the test.
+/// Returns the invariants of an engine with `options` while `policy` is in effect. Set the remaining fields according
+/// to the test.
 InvariantOptions InvariantsOf(const DriverIdentity& identity, const EngineOptions& options, UpgradePolicy policy);
 
 /// The first broken invariant.

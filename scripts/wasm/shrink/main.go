@@ -224,7 +224,7 @@ func shortenLists(root ast.Node, uses map[string]int) {
 	}
 }
 
-// substituteOnce makes `t1 := value; use(t1)` to `use(value)` where nothing can come between them.
+// substituteOnce turns `t1 := value; use(t1)` into `use(value)` where nothing can happen between them.
 func substituteOnce(list []ast.Stmt, uses map[string]int) []ast.Stmt {
 	for i := len(list) - 2; i >= 0; i-- {
 		assignment, ok := list[i].(*ast.AssignStmt)

@@ -4,8 +4,8 @@
 //     if (const Limit* limit = limits.Refusing(candidate)) return limit->Describe();
 //     limits.Take(candidate);
 //
-// To add a limit, add a class to limits.cc and a line to Limits::Of. If it needs something of a candidate that no other
-// limit checks, also add a field to Candidate and a bit to LimitsRoom::KindOf.
+// To add a limit, add a class to limits.cc and a line to Limits::Of. If it needs a property of a candidate that no
+// other limit checks, also add a field to Candidate and a bit to LimitsRoom::KindOf.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
 

@@ -17,11 +17,11 @@
 
 namespace driverupgrade::internal {
 
-// Describes what comes next for the rules of a node.
+// Describes the next step for the rules of a node.
 struct RuleStep {
   // At most one for each rule.
   std::vector<DeviceCall> calls = {};
-  // Every rule is in force and has settled; or, if they are removed, no rule is left.
+  // Every rule is in effect and has settled; or, if they are removed, no rule is left.
   bool done = false;
   // The cause of the wait, unless `done`.
   std::string detail = {};

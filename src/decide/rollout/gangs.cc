@@ -146,7 +146,7 @@ class Units {
     }
   }
 
-  // Nodes without pods in the way go first, and nodes whose pods are unknown go last.
+  // Nodes without pods to evict go first, and nodes whose pods are unknown go last.
   std::string TurnAlone(const RolloutNode& node) const {
     if (!node.pods) return "3";
     if (*node.pods == 0) return "0";

@@ -1,4 +1,4 @@
-// Checks whether a node with its new driver is well.
+// Checks whether a node with its new driver is healthy.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_HEALTH_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_HEALTH_H_
 

@@ -45,7 +45,7 @@ struct RolloutStep {
   // The reason why the nodes of later stages wait.
   Gate closed = {};
   // Text that names an unwell node of the last group, with GroupMode::kOneAtATime: no other group starts. Empty if all
-  // nodes are well.
+  // nodes are healthy.
   std::string last_group = {};
   // The fleet has completed this revision before.
   bool returns = false;

@@ -45,7 +45,8 @@ struct RolloutNode {
   bool out_of_service = false;
   // It is cordoned, or its devices are isolated and the evictions may start.
   bool is_isolated = false;
-  // The reason, for users, why the node counts as sick with its new driver. Empty if it is well, or has the old driver.
+  // The reason, for users, why the node counts as sick with its new driver. Empty if it is healthy, or has the old
+  // driver.
   std::string sick = {};
   // The part, for users, of a node with its new driver that is not ready yet: its stage is not done until it is ready.
   // Empty if all parts are ready.

@@ -215,11 +215,11 @@ std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 std::optional<PodDeletionPolicy> PodDeletion(bool known, const NodeRules& rules);
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
 
-// Returns nullopt for a time that never comes.
+// Returns nullopt for InfiniteFuture.
 std::optional<absl::Time> Finite(absl::Time time);
 
 // Returns the next full 5 s, when reading is retried. The retry is not due 5 s from now, because then the verdict would
-// change every moment, and if nodes are judged often the retry would never come.
+// change every moment, and if nodes are judged often, the retry would never happen.
 absl::Time NextRead(absl::Time now);
 
 // The transition functions, one for each state; src/decide/transitions/{start,evacuate,restart,finish}.cc.

@@ -127,7 +127,7 @@ class InvariantChecker::Impl {
                          const std::string& revision) const;
   bool KeepsMaintenance(const Node& node, absl::Time asked) const;
   std::string WhyNotStarted(const RolloutPolicy& rollout, const Node& node, absl::Time asked) const;
-  // Returns the shortest and the longest duration of a node by the records in force since `time`.
+  // Returns the shortest and the longest duration of a node by the records in effect since `time`.
   absl::Duration ShortestSince(const RolloutPolicy& rollout, absl::Time time) const;
   absl::Duration LongestSince(const RolloutPolicy& rollout, absl::Time time) const;
   bool IsLeftOut(const Node& node) const;

@@ -42,7 +42,7 @@ int InvariantChecker::Impl::HandsAllowed(const UpgradePolicy& the_policy, const 
   return *the_policy.max_parallel + std::max(0, failed - 1);
 }
 
-// Counts the node if an engine has taken it and nothing shows that its upgrade has ended well.
+// Counts the node if an engine has taken it and nothing shows that its upgrade has succeeded.
 void InvariantChecker::Impl::CountHand(NodeTruth& truth) {
   in_hands_ -= truth.in_hand;
   // Without a label, a node that an administrator has uncordoned counts as processed only while no driver runs on it.

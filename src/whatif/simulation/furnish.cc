@@ -90,7 +90,7 @@ struct Templates {
   std::string wanted = {};
 };
 
-// Both are empty if all pods are up to date: the revision that comes next is not known.
+// Both are empty if all pods are up to date: the next revision is not known.
 Templates TemplatesOf(const Situation& situation) {
   std::map<std::pair<std::string, std::string>, int> pods;
   for (const Pod& pod : situation.question.cluster.pods) {

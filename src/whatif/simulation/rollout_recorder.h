@@ -1,4 +1,5 @@
-// Follows a simulated rollout: the states and gates of its nodes, and how much was unavailable at the same time.
+// Follows a simulated rollout: the states and gates of its nodes, and how many nodes and pods were unavailable at the
+// same time.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_ROLLOUT_RECORDER_H_
 #define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_ROLLOUT_RECORDER_H_
 

@@ -144,7 +144,7 @@ TEST_CASE("A plugin that does not exit is killed, with all processes that it has
     const auto plugin = [&](const std::string& file) { return Script(fmt::format(fmt::runtime(script), file)); };
     CHECK(Message(RunExecPlugin(plugin(folder.path() + "/other"), absl::Milliseconds(50)).status()) ==
           "credential plugin /bin/sh: still running after 50ms");
-    // The 50 ms may pass before the script has started, while a stop comes exactly when the test wants it.
+    // The 50 ms may pass before the script has started, while a stop happens exactly when the test requires it.
     std::filesystem::remove(started);
     std::stop_source stop;
     std::thread stopper([&] {

@@ -1,4 +1,4 @@
-// Serves any HttpTransport on 127.0.0.1: its responses go over a socket, and the lines of a stream as they come.
+// Serves any HttpTransport on 127.0.0.1: its responses go over a socket, and the lines of a stream as they arrive.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_SERVER_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_SERVER_H_
 

@@ -269,7 +269,7 @@ TEST_CASE("a sick node halts the rollout, permanently, until a new approval") {
   REQUIRE(halted.halted);
   CHECK(halted.halted->detail ==
         "node " + canary + " of stage canary is sick: GpuHealthy=False; to continue, give the approval canary@r1");
-  // The node is well again, and the approval was there before the halt, so the rollout stays halted.
+  // The node is healthy again, and the approval was given before the halt, so the rollout stays halted.
   fleet.node(canary).sick.clear();
   halted = Settled(fleet, halted.record, rules);
   CHECK(halted.halted);

@@ -29,8 +29,13 @@ class DirectHooks final : public internal::NodeHooks {
   const SnapshotOptions& options_;
 };
 
+std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& isolation) {
+  return isolation.scope == IsolationScope::kNode ? "" : internal::WhyNotDevices(view, isolation);
+}
+
 // The plan by node: a Plan stores its parts in separate lists, and omits nodes that need no action.
-Report ByNode(const internal::Core::Managed& nodes, const DriverIdentity& identity, Plan plan) {
+Report ByNode(const internal::Core::Managed& nodes, const DriverIdentity& identity, const IsolationPolicy& isolation,
+              Plan plan) {
   Report report{.totals = plan.totals, .rollout = std::move(plan.rollout)};
   std::map<std::string, std::size_t> index;
   for (const auto& [name, view] : nodes) {

@@ -35,7 +35,8 @@ struct NodeReport {
   NodePlan plan = {};
   std::optional<Gate> gate = {};
   std::vector<Finding> findings = {};
-  // Why its devices cannot be tainted instead of the node, although the policy isolates devices; empty if they can, as far as is known.
+  // The reason why its devices cannot be tainted instead of the node, if the policy isolates devices; empty if they
+  // can, as far as is known.
   std::string why_not_devices = {};
 };
 
@@ -50,7 +51,8 @@ struct Report {
   std::optional<RolloutStatus> rollout = {};
 };
 
-// Follows the devices of the DRA drivers that the policy isolates, as its operator does. Returns false if it isolates none.
+// Follows the devices of the DRA drivers that the policy isolates, as its operator does. Returns false if it isolates
+// none.
 bool FollowDevices(Question& question);
 
 [[nodiscard]] absl::StatusOr<Report> Answer(Question question);

@@ -372,7 +372,7 @@ TEST_CASE("An image that is missing fails the node in time, and the next image m
   CHECK(gpu.node().Log() == "driver 3 is loaded\nworkload works\n");
 }
 
-TEST_CASE("A driver that keeps crashing fails the node, and the driver of before mends it", "[.][real_node]") {
+TEST_CASE("A driver that keeps crashing fails the node, and the previous driver repairs it", "[.][real_node]") {
   GpuNode& gpu = SharedNode();
   REQUIRE(gpu.AwaitUp());
   gpu.ChangeDriver("broken");

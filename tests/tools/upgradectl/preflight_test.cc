@@ -212,7 +212,7 @@ TEST_CASE("With the default policy a pod that requests a GPU is an obstacle, and
   CHECK(found(R"({"nvidia.com/gpu":"2"})", {"--no-gpu-pods"}).empty());
 }
 
-// What a DRA driver publishes for node n1.
+// The devices that a DRA driver publishes for node n1.
 constexpr std::string_view kSlice = R"(,{"kind":"ResourceSlice","apiVersion":"resource.k8s.io/v1",
 "metadata":{"name":"n1-gpu.nvidia.com","uid":"s1"},"spec":{"driver":"gpu.nvidia.com","nodeName":"n1",
 "pool":{"name":"n1","generation":1,"resourceSliceCount":1},"devices":[{"name":"gpu-0"}]}})";
@@ -232,7 +232,8 @@ TEST_CASE("A-1: preflight names the nodes whose devices cannot be tainted alone,
   CHECK(is_cordoned.out.find("warning DevicesUnfit: ") != std::string::npos);
   const std::string without_plugin = "{scope: Devices, pluginResources: [example.com/none]}";
   CHECK(Codes(scene(without_plugin, slice)).empty());
-  CHECK(Preflight(scene(without_plugin, "")).out.find("n1: no devices are published for the node") != std::string::npos);
+  const Answer unpublished = Preflight(scene(without_plugin, ""));
+  CHECK(unpublished.out.find("n1: no devices are published for the node") != std::string::npos);
   CHECK(Codes(scene("{scope: Node}", slice)).empty());
 }
 

@@ -351,7 +351,7 @@ TEST_CASE("The operator's process has no more than its manifest says", "[.][real
   }
 }
 
-TEST_CASE("An image that is missing fails the node in time, and the next image mends it", "[.][real_node]") {
+TEST_CASE("An image that is missing fails the node in time, and the next image repairs it", "[.][real_node]") {
   GpuNode& gpu = SharedNode();
   REQUIRE(gpu.AwaitUp());
   gpu.PatchPolicy(R"({"deadlines": {"podRestartSeconds": 20}})");

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
-# Makes the API reference from the public headers; a warning is an error. Needs Doxygen: scripts/install-deps.sh --docs.
-#   docs.sh [FOLDER]: below build/docs if none is named; FOLDER/html/index.html is where to begin.
+# Makes the documentation site: all pages, with search, and the API reference from the public headers. A warning is an
+# error. Needs Doxygen and MkDocs: scripts/install-deps.sh --docs.
+#   docs.sh [FOLDER]: build/docs if none is named; start at FOLDER/html/index.html
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 folder=${1:-build/docs}
-command -v doxygen >/dev/null || { echo "docs.sh: no doxygen: scripts/install-deps.sh --docs" >&2; exit 1; }
-mkdir -p "$folder"
-(cat docs/Doxyfile; echo "OUTPUT_DIRECTORY = \"$folder\"") | doxygen -
+for tool in doxygen mkdocs; do
+  command -v "$tool" >/dev/null || { echo "docs.sh: no $tool: scripts/install-deps.sh --docs" >&2; exit 1; }
+done
+rm -rf "$folder/pages" "$folder/html"
+mkdir -p "$folder/pages/api"
+(cat docs/Doxyfile; printf 'OUTPUT_DIRECTORY = "%s"\nHTML_OUTPUT = .\n' "$folder/pages/api") | doxygen -
+scripts/site.py "$folder"
+mkdocs build --quiet --strict --config-file "$folder/mkdocs.yml"

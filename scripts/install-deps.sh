@@ -23,7 +23,7 @@ packages=(
 [ "${1:-}" != --coverage ] || packages+=(gcovr)
 # The test of the page that `upgradectl timeline` writes; without it that test is skipped. 350 MB, hence not for every build.
 [ "${1:-}" != --browser ] || packages+=(chromium)
-[ "${1:-}" != --docs ] || packages+=(doxygen)
+[ "${1:-}" != --docs ] || packages+=(doxygen mkdocs mkdocs-material)
 [ "${1:-}" != --image ] || packages+=(buildah mmdebstrap)
 [ "${1:-}" != --node ] || packages+=(buildah busybox-static containernetworking-plugins iproute2 mmdebstrap runc)
 

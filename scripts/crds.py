@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the fields of deploy/crds/upgrade-policy.yaml into the definitions next to it, between the marks. With --check it only reports
-whether they are up to date."""
+"""Writes the fields of deploy/crds/upgrade-policy.yaml into the definitions next to it, between the marks. With --check it
+only reports whether they are up to date."""
 import pathlib
 import sys
 
@@ -8,7 +8,7 @@ import yaml
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "deploy/crds"
 FIELDS = FOLDER / "upgrade-policy.yaml"
-BEGIN, END = "# Made of upgrade-policy.yaml by scripts/crds.py.\n", "# Until here.\n"
+BEGIN, END = "# Generated from upgrade-policy.yaml by scripts/crds.py. Do not edit.\n", "# End of the generated fields.\n"
 
 
 class Dumper(yaml.SafeDumper):

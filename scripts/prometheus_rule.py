@@ -7,7 +7,7 @@ import sys
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "deploy/prometheus"
 RULE = FOLDER / "prometheus-rule.yaml"
 HEAD = """\
-# Made of rules.yaml by scripts/prometheus_rule.py.
+# Generated from rules.yaml by scripts/prometheus_rule.py. Do not edit.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata: {name: driver-upgrade}
@@ -25,7 +25,7 @@ def main():
     if "--check" not in sys.argv[1:]:
         RULE.write_text(rendered(), encoding="utf-8")
     elif RULE.read_text(encoding="utf-8") != rendered():
-        sys.exit(f"{RULE} is not what scripts/prometheus_rule.py makes of rules.yaml: run it")
+        sys.exit(f"{RULE} is out of date: run scripts/prometheus_rule.py")
 
 
 if __name__ == "__main__":

@@ -30,10 +30,8 @@ bool Names(const std::string& text, const std::string& budget, const std::string
   return text.find(budget) != std::string::npos && text.find(pod) != std::string::npos;
 }
 
-TEST_CASE(
-    "A disruption budget that allows nothing fails its node at the deadline and is named, and the others go "
-    "on",
-    "[upgrade]") {
+TEST_CASE("A disruption budget that allows nothing fails its node at the deadline, and the other nodes continue",
+          "[upgrade]") {
   World world(ControlPlane::Shared(), "blocked", kNodes);
   world.DeployDriver();
   const std::string blocked = world.nodes()[1];

@@ -87,7 +87,7 @@ void ExpectMetrics(const World& world, int port, const std::vector<std::string>&
   }
 }
 
-TEST_CASE("A ClusterPolicy is followed, and one that is not understood is told on it while the last good one goes on",
+TEST_CASE("A ClusterPolicy is followed, and an invalid one gets a condition while the last valid one stays in effect",
           "[operators]") {
   constexpr int kNodes = 3;
   World world(ControlPlane::Shared(), "policy", kNodes);
@@ -270,7 +270,7 @@ TEST_CASE("On OpenShift the Driver Toolkit's DaemonSet is rolled, and by default
   CHECK(AwaitDone(world, 1));
 }
 
-TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that gpu_operator has made", "[operators]") {
+TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that gpu_operator created", "[operators]") {
   constexpr int kNodes = 2;
   World world(ControlPlane::Shared(), "version", kNodes);
   const Kubectl& admin = world.control_plane().admin();
@@ -316,7 +316,7 @@ TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that g
   CHECK(policies.Condition("clusterpolicy", "cluster-policy") == "True: the upgrade policy is in effect");
 }
 
-TEST_CASE("--until-done ends well only where the policy lets drivers be upgraded, and every node is", "[operators]") {
+TEST_CASE("--until-done succeeds only if the policy enables upgrades and every node is upgraded", "[operators]") {
   World world(ControlPlane::Shared(), "until-done", 2);
   world.DeployDriver();
   const Policies policies(world.control_plane(), kClusterPolicy);
@@ -361,7 +361,7 @@ TEST_CASE("--until-done ends well only where the policy lets drivers be upgraded
   CHECK(says(run(), "done=2") == "0 ");
 }
 
-TEST_CASE("Without the right to read policies gpu_operator says which, and waits", "[operators]") {
+TEST_CASE("If gpu_operator must not read policies, it names the missing permission and waits", "[operators]") {
   World world(ControlPlane::Shared(), "no-right", 1);
   world.DeployDriver();
   const Policies policies(world.control_plane(), kClusterPolicy);

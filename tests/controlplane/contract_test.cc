@@ -195,7 +195,7 @@ class RealWorld final : public testing::ContractWorld {
   bool has_rules_ = true;
 };
 
-TEST_CASE("RestCluster keeps the contract of the seam on a real API server", "[contract][short]") {
+TEST_CASE("RestCluster meets the contract of ClusterFacade on a real API server", "[contract][short]") {
   for (const std::string& backend : examples::TransportNames()) {
     RealWorld world(ControlPlane::Shared(), backend);
     const Stopwatch stopwatch;

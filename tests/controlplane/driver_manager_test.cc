@@ -182,7 +182,7 @@ void CheckGivenBack(const ManagedNode& node, const NodeVersion& before) {
   CHECK(Eventually(kRunLimit, [&] { return node.Plugins().size() == 1; }));
 }
 
-TEST_CASE("The init container of a driver pod makes way for it", "[driver_manager]") {
+TEST_CASE("The init container of a driver pod evacuates the node for the driver", "[driver_manager]") {
   const ManagedNode node("manager", 1);
   const NodeVersion before = node.Version();
   const auto plugins = node.Plugins();
@@ -206,7 +206,7 @@ TEST_CASE("The init container of a driver pod makes way for it", "[driver_manage
   CHECK(node.Plugins() == now);
 }
 
-TEST_CASE("What a disruption budget refuses is not forced, and a killed manager's work is taken up",
+TEST_CASE("Evictions that a disruption budget refuses are not forced, and the work of a killed manager is continued",
           "[driver_manager]") {
   const ManagedNode node("refused-manager", 0);
   const NodeVersion before = node.Version();
@@ -249,7 +249,7 @@ struct GpuPolicy {
   const Kubectl& admin;
 };
 
-TEST_CASE("Where gpu_operator upgrades by a policy, the manager leaves pods and cordon to it", "[driver_manager]") {
+TEST_CASE("If gpu_operator follows a policy, the manager leaves pods and the cordon to it", "[driver_manager]") {
   constexpr char kEnabled[] = "nvidia.com/gpu-driver-upgrade-enabled";
   const ManagedNode node("policed-manager", 1);
   const World& world = node.world();
@@ -297,7 +297,7 @@ TEST_CASE("An administrator's cordon outlives the manager", "[driver_manager]") 
   CheckGivenBack(node, before);
 }
 
-TEST_CASE("A right that the manager lacks is named", "[driver_manager]") {
+TEST_CASE("A permission that the manager lacks is named", "[driver_manager]") {
   const ManagedNode node("powerless-manager", 1);
   const NodeVersion before = node.Version();
   node.admin().Must({"delete", "clusterrole", node.role()});

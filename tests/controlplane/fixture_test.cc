@@ -59,7 +59,8 @@ TEST_CASE("A process dies with the test that started it, however the test dies",
   CHECK(Eventually(seconds(10), [&] { return IsGone(sleeper); }));
 }
 
-TEST_CASE("A folder outlives other tests that begin, and goes when the test that made it is dead", "[fixture]") {
+TEST_CASE("A directory survives the start of other tests, and is deleted once the test that created it is dead",
+          "[fixture]") {
   const TemporaryFolder reports;
   const std::filesystem::path report = reports.path() / "folder";
   const pid_t test = fork();
@@ -82,7 +83,7 @@ TEST_CASE("A folder outlives other tests that begin, and goes when the test that
   CHECK(std::filesystem::exists(reports.path()));
 }
 
-TEST_CASE("A process tells how it ended", "[fixture]") {
+TEST_CASE("A process reports its exit code", "[fixture]") {
   const TemporaryFolder folder;
   ProcessOptions options;
   options.out = folder.path() / "out";
@@ -138,7 +139,7 @@ TEST_CASE("The operator may do what its role says and nothing more", "[fixture][
   }
 }
 
-TEST_CASE("Both witnesses tell the same story of a node", "[fixture]") {
+TEST_CASE("Both witnesses record the same history of a node", "[fixture]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "witness", 2);
   const auto before = world.Nodes();
@@ -174,7 +175,7 @@ TEST_CASE("Both witnesses tell the same story of a node", "[fixture]") {
   CHECK(audit.CountWrites() == 7);
 }
 
-TEST_CASE("A peak is where a node begins, unless somebody begins it who is not judged", "[fixture]") {
+TEST_CASE("A peak is counted when a node starts, unless an operator that is not judged starts it", "[fixture]") {
   NodeTimeline timeline;
   const auto add = [&](std::uint64_t version, const std::string& name, const std::string& state) {
     NodeVersion node;

@@ -74,11 +74,7 @@ int CountDone(const World& world) {
   return done;
 }
 
-TEST_CASE(
-    "An operator on the Go module rolls 20 and 50 nodes with few requests, and in no more than half as long again as "
-    "the "
-    "native one",
-    "[go]") {
+TEST_CASE("An operator on the Go module rolls 20 and 50 nodes with few requests, at most 1.5 times as slow", "[go]") {
   const int nodes = GENERATE(20, 50);
   World world(ControlPlane::Shared(), "go-" + std::to_string(nodes), nodes);
   DeployOneEach(world);
@@ -120,7 +116,8 @@ TEST_CASE(
 
 // Uses one node, and a workload pod that cannot be evicted at first. The example only watches its DaemonSet, which does
 // not change when an eviction becomes possible. Only the standing order can continue between two calls of the operator.
-TEST_CASE("Between an operator's calls, ten minutes apart, its node is drained as soon as the pods may go", "[go]") {
+TEST_CASE("Between an operator's calls, ten minutes apart, a node is drained as soon as its pods can be evicted",
+          "[go]") {
   World world(ControlPlane::Shared(), "go-order", 1);
   world.DeployDriver();
   Workload workload;

@@ -81,13 +81,12 @@ std::map<Fault, int> RollOutSeeds(int seeds) {
   return faults;
 }
 
-TEST_CASE("An upgrade ends, and keeps to its budgets, through a network that harms one request of twenty",
-          "[hostile]") {
+TEST_CASE("An upgrade finishes within its budgets on a network that damages one request in twenty", "[hostile]") {
   CHECK(RollOutSeeds(2).size() > 4);
 }
 
 // Run by hand, because it takes a quarter of an hour.
-TEST_CASE("So it does with every fault, ten times", "[.hostile-ten]") {
+TEST_CASE("An upgrade finishes on such a network with every fault, ten times", "[.hostile-ten]") {
   std::map<Fault, int> faults = RollOutSeeds(10);
   for (const Fault fault : {Fault::kReset, Fault::kRefusal, Fault::kHtml, Fault::kDelay, Fault::kDropAnswer,
                             Fault::kCutAnswer, Fault::kCutStream}) {

@@ -99,7 +99,7 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "true") == 0 && ofed.Count(kWait, "false") == 1; }));
 }
 
-TEST_CASE("A NicClusterPolicy that is not understood is told on it while the last good one goes on", "[operators]") {
+TEST_CASE("An invalid NicClusterPolicy gets a condition, and the last valid one stays in effect", "[operators]") {
   constexpr int kNodes = 2;
   World world(ControlPlane::Shared(), "ofed-bad", kNodes);
   const OfedDriver ofed(world);
@@ -127,7 +127,7 @@ TEST_CASE("A NicClusterPolicy that is not understood is told on it while the las
   CHECK(program.IsRunning());
 }
 
-TEST_CASE("A NicClusterPolicy of another name is told that it does not count", "[operators]") {
+TEST_CASE("A NicClusterPolicy with another name gets a condition: it is not in effect", "[operators]") {
   World world(ControlPlane::Shared(), "ofed-name", 1);
   const OfedDriver ofed(world);
   const Kubectl& admin = world.control_plane().admin();
@@ -143,7 +143,7 @@ TEST_CASE("A NicClusterPolicy of another name is told that it does not count", "
   CHECK(program.IsRunning());
 }
 
-TEST_CASE("The Deployments of both operators are what the API server takes for one", "[operators]") {
+TEST_CASE("The Deployments of both operators pass the validation of the API server", "[operators]") {
   World world(ControlPlane::Shared(), "deployments", 1);
   for (const char* example : {"gpu", "ofed"}) {
     INFO(example);
@@ -214,7 +214,7 @@ void LetRequest(const OfedDriver& ofed) {
   ofed.world().control_plane().admin().Create(rights);
 }
 
-TEST_CASE("A NicNodePolicy that is deleted in the middle gives nodes and NodeMaintenances back, beside a long name",
+TEST_CASE("A NicNodePolicy deleted in the middle releases nodes and NodeMaintenances, even if another name is long",
           "[operators]") {
   ControlPlane::Shared().InstallNodeMaintenances();
   constexpr int kNodes = 2;
@@ -261,7 +261,7 @@ spec:
     upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 1, drain: {enable: true, timeoutSeconds: 60}}
 )";
 
-TEST_CASE("A new ofedDriver.version rolls a DaemonSet that ofed_operator has made, once it may make it",
+TEST_CASE("A new ofedDriver.version rolls a DaemonSet that ofed_operator creates once it has permission",
           "[operators]") {
   constexpr int kNodes = 2;
   World world(ControlPlane::Shared(), "ofed-made", kNodes);

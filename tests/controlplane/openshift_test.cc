@@ -91,7 +91,7 @@ const std::vector<std::string> kRegistry = {"configs.imageregistry.operator.open
 const std::vector<std::string> kVersion = {"clusterversions.config.openshift.io", "version"};
 
 // The first of the two tests, which leaves the kinds to the other.
-TEST_CASE("A cluster that is not OpenShift is said to be none", "[openshift]") {
+TEST_CASE("A cluster that is not OpenShift is reported as such", "[openshift]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   InstallRights(control_plane);
   const Outcome outcome = Preflight(control_plane);
@@ -100,7 +100,7 @@ TEST_CASE("A cluster that is not OpenShift is said to be none", "[openshift]") {
   CHECK(outcome.out.find("info not-openshift: this is not an OpenShift cluster") == 0);
 }
 
-TEST_CASE("OpenShift 4.9.8 is mended by the commands that the findings name", "[openshift]") {
+TEST_CASE("OpenShift 4.9.8 is repaired by the commands in the findings", "[openshift]") {
   World world(ControlPlane::Shared(), "ocp", 1);
   ControlPlane& control_plane = world.control_plane();
   const Kubectl& admin = control_plane.admin();

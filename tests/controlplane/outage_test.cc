@@ -70,7 +70,7 @@ void ExpectEnd(const GpuOperator& gpu_operator, Process& process) {
   REQUIRE(result.exit_code == 0);
 }
 
-TEST_CASE("The API server is away for half a minute in the middle of an upgrade", "[outage]") {
+TEST_CASE("The API server is unavailable for half a minute in the middle of an upgrade", "[outage]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "away", kNodes);
   DeployAll(world, kNodes);
@@ -104,7 +104,7 @@ TEST_CASE("The API server is away for half a minute in the middle of an upgrade"
 
 // From here on a version may appear twice with different content, and the operator knows versions that do not exist
 // yet.
-TEST_CASE("The cluster is set back to an earlier state in the middle of an upgrade", "[outage]") {
+TEST_CASE("The cluster is restored to an earlier state in the middle of an upgrade", "[outage]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "back", kNodes);
   DeployAll(world, kNodes);

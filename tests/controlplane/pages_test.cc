@@ -66,7 +66,7 @@ void Annotate(const World& world, const std::string& node, const std::string& an
   world.control_plane().admin().Must({"annotate", "node", node, annotation});
 }
 
-TEST_CASE("operations.md: where a rollout stands, what a pass would do, and who has a grant", "[procedures]") {
+TEST_CASE("operations.md: the progress of a rollout, a predicted pass, and the holder of a grant", "[procedures]") {
   World world(ControlPlane::Shared(), "stand", 2);
   const Manual manual(world, "operations.md");
   world.DeployDriver();
@@ -143,7 +143,8 @@ TEST_CASE("operations.md: labels and annotations that an administrator sets and 
   CHECK(world.Nodes().at(node).annotations.count(safe_load) == 0);
 }
 
-TEST_CASE("operations.md: a cordon that is made an administrator's in the middle stays", "[procedures]") {
+TEST_CASE("operations.md: a cordon that an administrator takes over in the middle of an upgrade stays",
+          "[procedures]") {
   World world(ControlPlane::Shared(), "keep", 1);
   const Manual manual(world, "operations.md");
   world.DeployDriver();
@@ -179,7 +180,8 @@ TEST_CASE("operations.md: a node is upgraded by hand", "[procedures]") {
   CHECK(world.WorkloadPods().count(pod) == 0);
 }
 
-TEST_CASE("upgrade-notes.md: the other operator is stopped, and nothing of ours is left on the nodes", "[procedures]") {
+TEST_CASE("upgrade-notes.md: the other operator is stopped, and the nodes keep no label or annotation of ours",
+          "[procedures]") {
   World world(ControlPlane::Shared(), "notes", 2);
   const Manual manual(world, "upgrade-notes.md");
   world.Deploy({});
@@ -199,7 +201,7 @@ TEST_CASE("upgrade-notes.md: the other operator is stopped, and nothing of ours 
   }
 }
 
-TEST_CASE("gpu_operator's page: resources, rights and a policy are installed", "[procedures]") {
+TEST_CASE("gpu_operator's page: resources, RBAC rules and a policy are installed", "[procedures]") {
   World world(ControlPlane::Shared(), "install-gpu", 1);
   const Namespace ns(world, "gpu-operator");
   const Kubectl& admin = world.control_plane().admin();
@@ -213,7 +215,7 @@ TEST_CASE("gpu_operator's page: resources, rights and a policy are installed", "
   admin.Must({"delete", "crd", "clusterpolicies.nvidia.com", "nvidiadrivers.nvidia.com"});
 }
 
-TEST_CASE("ofed_operator's page: a resource, rights and a policy are installed", "[procedures]") {
+TEST_CASE("ofed_operator's page: a resource, RBAC rules and a policy are installed", "[procedures]") {
   World world(ControlPlane::Shared(), "install-ofed", 1);
   const Namespace ns(world, "nvidia-network-operator");
   const Kubectl& admin = world.control_plane().admin();
@@ -225,7 +227,7 @@ TEST_CASE("ofed_operator's page: a resource, rights and a policy are installed",
   admin.Must({"delete", "crd", "nicclusterpolicies.mellanox.com", "nicnodepolicies.mellanox.com"});
 }
 
-TEST_CASE("safe_load_init's page: a driver that waits is let go by hand", "[procedures]") {
+TEST_CASE("safe_load_init's page: a waiting driver is released by hand", "[procedures]") {
   World world(ControlPlane::Shared(), "let-go", 1);
   const std::string node = world.nodes()[0];
   const std::string key = "nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-load";

@@ -19,7 +19,7 @@
 namespace driverupgrade::e2e {
 namespace {
 
-TEST_CASE("Nodes of a ClusterPolicy that is deleted in the middle are left by Freeze and given back by Release",
+TEST_CASE("If a ClusterPolicy is deleted in the middle, Freeze leaves its nodes as they are and Release returns them",
           "[operators]") {
   World world(ControlPlane::Shared(), "deleted", 2);
   world.DeployDriver();
@@ -97,8 +97,7 @@ metadata: {name: cluster-policy}
 spec: {driver: {upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%}}}
 )";
 
-TEST_CASE("An NVIDIADriver that is deleted in the middle gives its nodes back, while another one's go on",
-          "[operators]") {
+TEST_CASE("An NVIDIADriver deleted in the middle releases its nodes, and another one's nodes continue", "[operators]") {
   World world(ControlPlane::Shared(), "driver-gone", 3);
   world.DeployDriver();
   SelectFirst(world, 2, "pool=a");
@@ -132,7 +131,7 @@ TEST_CASE("An NVIDIADriver that is deleted in the middle gives its nodes back, w
   CHECK(program.IsRunning());
 }
 
-TEST_CASE("NVIDIADrivers that take over from a ClusterPolicy in the middle end what it began on their nodes",
+TEST_CASE("NVIDIADrivers that replace a ClusterPolicy in the middle finish its upgrades on their nodes",
           "[operators]") {
   World world(ControlPlane::Shared(), "to-drivers", 3);
   world.DeployDriver();
@@ -161,7 +160,7 @@ TEST_CASE("NVIDIADrivers that take over from a ClusterPolicy in the middle end w
   CHECK(program.IsRunning());
 }
 
-TEST_CASE("A ClusterPolicy that takes over from NVIDIADrivers in the middle ends what they began", "[operators]") {
+TEST_CASE("A ClusterPolicy that replaces NVIDIADrivers in the middle finishes their upgrades", "[operators]") {
   World world(ControlPlane::Shared(), "to-policy", 3);
   world.DeployDriver();
   SelectFirst(world, 2, "pool=a");
@@ -206,7 +205,7 @@ TEST_CASE("The NodeMaintenances of a ClusterPolicy that is deleted in the middle
 }
 
 // Not in a group of ctest, because it needs a build of the other version: scripts/versions.sh.
-TEST_CASE("Operators of two versions take over from one another in the middle of an upgrade", "[versions]") {
+TEST_CASE("Operators of two versions take an upgrade over from each other in the middle", "[versions]") {
   const char* other = std::getenv("DRIVERUPGRADE_OTHER_GPU_OPERATOR");
   if (other == nullptr) FAIL("DRIVERUPGRADE_OTHER_GPU_OPERATOR does not name a gpu_operator of another version");
   const bool other_first = GENERATE(true, false);

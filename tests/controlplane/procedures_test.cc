@@ -177,7 +177,7 @@ void ReleaseHeldPods(const World& world) {
   }
 }
 
-TEST_CASE("A mark without a block and two of one name are found out", "[procedures]") {
+TEST_CASE("A mark without a block is an error, and so are two marks with one name", "[procedures]") {
   CHECK(MarkedBlocks("<!-- run: one -->\n```sh\na\nb\n```\ntext\n```sh\nc\n```\n") ==
         std::map<std::string, std::string>{{"one", "a\nb\n"}});
   CHECK_THROWS(MarkedBlocks("<!-- run: one -->\ntext\n```sh\na\n```\n"));
@@ -202,7 +202,7 @@ void UpgradeByHand(const World& world, const Manual& manual, const std::string& 
   ExpectUpgraded(world, node);
 }
 
-TEST_CASE("Nodes that were upgraded by hand, one after the other, are not touched again", "[procedures]") {
+TEST_CASE("Nodes that were upgraded by hand one at a time are not touched again", "[procedures]") {
   World world(ControlPlane::Shared(), "hand", 2);
   const Policies policies(world);
   const Manual& manual = policies.manual;
@@ -231,7 +231,8 @@ TEST_CASE("Nodes that were upgraded by hand, one after the other, are not touche
 }
 
 // The driver stands for OFED's. The test sets the label that the network operator would set on the nodes.
-TEST_CASE("All nodes are upgraded by hand at once, and each is given back when its driver is ready", "[procedures]") {
+TEST_CASE("All nodes are upgraded by hand at the same time, and each is uncordoned when its driver is ready",
+          "[procedures]") {
   constexpr char kWait[] = "network.nvidia.com/operator.mofed.wait=";
   World world(ControlPlane::Shared(), "ofed", 3);
   const Manual manual(world, kPage);
@@ -278,7 +279,7 @@ void FailNode(const World& world, const Policies& policies) {
   world.control_plane().admin().Must({"delete", "pod", "bare", "--namespace=" + world.workload_ns()});
 }
 
-TEST_CASE("A failed node that is relabelled begins anew", "[procedures]") {
+TEST_CASE("A failed node that is relabelled starts again", "[procedures]") {
   World world(ControlPlane::Shared(), "retry", 1);
   const Policies policies(world);
   FailNode(world, policies);
@@ -290,7 +291,7 @@ TEST_CASE("A failed node that is relabelled begins anew", "[procedures]") {
   ExpectUpgraded(world, node);
 }
 
-TEST_CASE("A failed node that is drained by hand, and whose driver pod is deleted, recovers by itself",
+TEST_CASE("A failed node that is drained by hand, and whose driver pod is deleted, recovers on its own",
           "[procedures]") {
   World world(ControlPlane::Shared(), "cure", 1);
   const Policies policies(world);
@@ -306,7 +307,7 @@ TEST_CASE("A failed node that is drained by hand, and whose driver pod is delete
   ExpectUpgraded(world, node);
 }
 
-TEST_CASE("dep-F17: a relabelled node has its crashing driver pod restarted once, and the previous version cures it",
+TEST_CASE("dep-F17: the crashing driver pod of a relabelled node restarts once, and the previous version repairs it",
           "[procedures]") {
   World world(ControlPlane::Shared(), "crash", 1);
   const Policies policies(world);
@@ -352,7 +353,7 @@ void ExpectEventsOf(const World& world, const std::string& events) {
   }
 }
 
-TEST_CASE("A version is set and set back, a node is skipped and triggered, and the commands show it", "[procedures]") {
+TEST_CASE("A version is set and reverted, a node is skipped and triggered, and the commands show it", "[procedures]") {
   World world(ControlPlane::Shared(), "watch", 3);
   const Policies policies(world);
   const Manual& manual = policies.manual;
@@ -394,9 +395,8 @@ TEST_CASE("A version is set and set back, a node is skipped and triggered, and t
   for (const std::string& node : world.nodes()) ExpectUpgraded(world, node);
 }
 
-TEST_CASE(
-    "dep-F9: a paused upgrade stands still and goes on from there, and a paused admission finishes what has begun",
-    "[procedures]") {
+TEST_CASE("dep-F9: a paused upgrade stops and later resumes there, and a paused admission finishes started nodes",
+          "[procedures]") {
   World world(ControlPlane::Shared(), "pause", 2);
   const Policies policies(world);
   const Manual& manual = policies.manual;
@@ -437,7 +437,7 @@ TEST_CASE(
   for (const std::string& node : world.nodes()) ExpectUpgraded(world, node);
 }
 
-TEST_CASE("H25: a driver that waits to be loaded while upgrades are off waits until it is let go by hand",
+TEST_CASE("H25: a driver that waits to be loaded while upgrades are off waits until it is released by hand",
           "[procedures]") {
   World world(ControlPlane::Shared(), "load", 2);
   const Policies policies(world);

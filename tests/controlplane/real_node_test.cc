@@ -330,7 +330,7 @@ TEST_CASE("The operator of our image and our manifests upgrades a driver whose i
   CHECK(gpu.OperatorRestarts() == 0);
 }
 
-TEST_CASE("The operator's process has no more than its manifest says", "[.][real_node]") {
+TEST_CASE("The operator's process has only the privileges that its manifest grants", "[.][real_node]") {
   GpuNode& gpu = SharedNode();
   const bool is_up = gpu.AwaitUp();
   INFO(gpu.Story());
@@ -391,8 +391,7 @@ TEST_CASE("A driver that keeps crashing fails the node, and the previous driver 
   CHECK(gpu.node().Log().ends_with("driver 1 is loaded\nworkload works\n"));
 }
 
-TEST_CASE("An operator whose token is no longer good takes the one that the kubelet has put in its place",
-          "[.][real_node]") {
+TEST_CASE("An operator whose token is no longer valid uses the new token from the kubelet", "[.][real_node]") {
   GpuNode& gpu = SharedNode();
   REQUIRE(gpu.AwaitUp());
   const int restarts = gpu.OperatorRestarts();
@@ -406,8 +405,7 @@ TEST_CASE("An operator whose token is no longer good takes the one that the kube
   CHECK(gpu.OperatorRestarts() == restarts);
 }
 
-TEST_CASE("A pod that pod deletion does not let go has the node drained, but for the operator's pods",
-          "[.][real_node]") {
+TEST_CASE("If pod deletion cannot evict a pod, the node is drained, except for the operator's pods", "[.][real_node]") {
   GpuNode& gpu = SharedNode();
   gpu.admin().Create(kNotebook);
   const bool is_up = gpu.AwaitUp() && gpu.AwaitReady("default", "notebook", 1) && gpu.AwaitReady("default", "web", 1);
@@ -468,7 +466,7 @@ TEST_CASE("A driver with safe_load_init is loaded on a drained node, where ofed_
   CHECK_FALSE(gpu.IsCordoned());
 }
 
-TEST_CASE("A new version in the policy changes the DaemonSet that gpu_operator makes, and is loaded on each node",
+TEST_CASE("A new version in the policy changes the DaemonSet of gpu_operator, and is loaded on each node",
           "[.][real_node]") {
   GpuNode& gpu = SharedNode();
   const Kubectl& admin = gpu.admin();

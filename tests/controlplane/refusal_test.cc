@@ -76,7 +76,7 @@ std::vector<std::string> DriverPodNames(const World& world) {
   return names;
 }
 
-TEST_CASE("What cannot work is refused with one line and changes nothing", "[refusal]") {
+TEST_CASE("A configuration that cannot work is refused with one line, and changes nothing", "[refusal]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "refused", 1);
   world.DeployDriver();
@@ -106,7 +106,7 @@ TEST_CASE("What cannot work is refused with one line and changes nothing", "[ref
   CHECK(audit.CountWrites() == 0);
 }
 
-TEST_CASE("A server that is not there is waited for until the time is over", "[refusal]") {
+TEST_CASE("The operator waits for an unreachable server until its timeout", "[refusal]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "absent", 1);
   GpuOperator gpu_operator(world, kGoodPolicy);
@@ -126,7 +126,7 @@ TEST_CASE("A server that is not there is waited for until the time is over", "[r
   CHECK(result.err.find("operator-token") == std::string::npos);
 }
 
-TEST_CASE("A replica that may not have the Lease says why, once, and does nothing", "[refusal]") {
+TEST_CASE("A replica without permission for the Lease logs the reason once, and does nothing", "[refusal]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "no-lease", 1);
   world.DeployDriver();

@@ -148,8 +148,7 @@ void PrintFigures(const std::string& title, double seconds, Rollout& rollout) {
 
 // The disruption budget allows one unavailable workload pod per node. If the sender of an eviction is killed, its share
 // of the budget stays booked for two minutes, and the budget must bear some of these.
-TEST_CASE("Of two replicas the leader is killed ten times in the middle, and the upgrade ends within the budgets",
-          "[replicas]") {
+TEST_CASE("The leader of two replicas is killed ten times, and the upgrade finishes within the budgets", "[replicas]") {
   World world(ControlPlane::Shared(), "elected", kNodes);
   DeployAll(world, kNodes);
   Rollout rollout(world);
@@ -172,7 +171,7 @@ TEST_CASE("Of two replicas the leader is killed ten times in the middle, and the
 
 // Without leader election, both replicas consider themselves the leader. The ledger must not block them, with real
 // optimistic concurrency and kills. ledger_test.cc shows that they exceed the budgets without it.
-TEST_CASE("Two replicas that both lead keep the budgets by the ledger while one or the other is killed ten times",
+TEST_CASE("Two replicas that both lead keep the budgets with the ledger while either is killed ten times",
           "[replicas]") {
   World world(ControlPlane::Shared(), "forced", kNodes);
   DeployAll(world, kNodes);
@@ -197,9 +196,8 @@ TEST_CASE("Two replicas that both lead keep the budgets by the ledger while one 
 }
 
 // The policy is paused, so that the rollout does not end.
-TEST_CASE(
-    "The Lease tells the policy of the leader, then that of the next one, and upgradectl whose it is and since when",
-    "[replicas]") {
+TEST_CASE("The Lease contains the policy of the current leader, and upgradectl shows whose policy it is and its age",
+          "[replicas]") {
   World world(ControlPlane::Shared(), "reported", 1);
   world.DeployDriver();
   world.ChangeDriver("driver:2");

@@ -87,7 +87,7 @@ void ExpectSchedulableBeforeDone(Rollout& rollout, const std::string& node) {
   CHECK((done - 1)->state == "uncordon-required");
 }
 
-TEST_CASE("In requestor mode the maintenance operator evacuates the nodes, and has them back before they are done",
+TEST_CASE("In requestor mode the maintenance operator evacuates the nodes, and gets them back before they are done",
           "[stages]") {
   constexpr int kNodes = 3;
   World world(ControlPlane::Shared(), "requestor", kNodes);
@@ -119,7 +119,8 @@ TEST_CASE("In requestor mode the maintenance operator evacuates the nodes, and h
   for (const std::string& pod : world.WorkloadPods()) CHECK(rollout.workload_pods_before.count(pod) == 0);
 }
 
-TEST_CASE("A node that another requestor holds is joined, used when it is ready, and left to him", "[stages]") {
+TEST_CASE("A node that another requestor holds is joined, used when it is ready, and left to that requestor",
+          "[stages]") {
   World world(ControlPlane::Shared(), "shared", 2);
   MaintenanceOperator maintenance(world.control_plane(), world.driver_ns(), 2);
   world.DeployDriver();
@@ -160,7 +161,8 @@ TEST_CASE("A node that another requestor holds is joined, used when it is ready,
   ExpectEveryNodeUpgraded(rollout);
 }
 
-TEST_CASE("A node that another requestor relies on is given back, but not done before he has left", "[stages]") {
+TEST_CASE("A node that another requestor relies on is released, but is not done until that requestor has left",
+          "[stages]") {
   World world(ControlPlane::Shared(), "relied", 1);
   MaintenanceOperator maintenance(world.control_plane(), world.driver_ns(), 1);
   world.DeployDriver();

@@ -56,7 +56,7 @@ int MeetingsSeen(Rollout& rollout) {
   return meetings;
 }
 
-TEST_CASE("dep-F8: beside a rival that behaves as the Go library does, both drivers are upgraded and budgets hold",
+TEST_CASE("dep-F8: alongside a rival that behaves like the Go library, both drivers are upgraded within the budgets",
           "[operators]") {
   World world(ControlPlane::Shared(), "rival", kNodes);
   world.DeployDriver();

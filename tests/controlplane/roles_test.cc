@@ -195,7 +195,8 @@ std::string Joined(const Words& words) {
   return text;
 }
 
-TEST_CASE("Who may view sees all and writes nothing, who may act does each verb, and others do nothing", "[troubles]") {
+TEST_CASE("Viewers read everything and write nothing, actors can use every verb, and other users can do nothing",
+          "[troubles]") {
   const Office office;
   for (const Words& words : Reading(office)) {
     INFO(Joined(words));
@@ -269,7 +270,7 @@ bool AwaitForbidden(const Office& office, const std::string& account, const std:
   });
 }
 
-TEST_CASE("No rule of the roles of upgradectl is there in vain", "[troubles]") {
+TEST_CASE("Every rule of upgradectl's roles is needed", "[troubles]") {
   const Office office;
   const std::vector<Words> reading = Reading(office);
   const rapidjson::Document view = office.admin().Get({"clusterrole", "driver-upgrade-view"});

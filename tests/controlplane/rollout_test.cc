@@ -63,7 +63,7 @@ bool AllDone(const World& world) {
   return std::all_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.second.state == "upgrade-done"; });
 }
 
-TEST_CASE("With nothing to do on fifty nodes, a minute brings watches and lease renewals alone", "[rollout]") {
+TEST_CASE("With nothing to do on fifty nodes, a minute sees only watches and Lease renewals", "[rollout]") {
   World world(ControlPlane::Shared(), "idle", kNodes);
   world.DeployDriver();
   Rollout rollout(world);

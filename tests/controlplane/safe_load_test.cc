@@ -107,7 +107,7 @@ TEST_CASE("A driver waits until its node's annotation is removed", "[safe_load]"
   CHECK(again.process().Wait(kLimit) == 0);
 }
 
-TEST_CASE("Safe loading that is off ends at once", "[safe_load]") {
+TEST_CASE("If safe loading is off, the init container exits immediately", "[safe_load]") {
   World world(ControlPlane::Shared(), "off", 1);
   Install(world.control_plane(), "false");
   InitContainer init(world.control_plane(), world.nodes().front());
@@ -115,7 +115,7 @@ TEST_CASE("Safe loading that is off ends at once", "[safe_load]") {
   CHECK(Annotation(world, world.nodes().front()).empty());
 }
 
-TEST_CASE("A driver that may not be loaded: wrong configuration, no rights, no node, stopped", "[safe_load]") {
+TEST_CASE("A driver that must not be loaded: wrong configuration, no permission, no node, stopped", "[safe_load]") {
   World world(ControlPlane::Shared(), "unsafe", 1);
   const ControlPlane& control_plane = world.control_plane();
   Install(control_plane, "7");
@@ -145,7 +145,7 @@ TEST_CASE("A driver that may not be loaded: wrong configuration, no rights, no n
   CHECK(forbidden.output().find("forbidden") != std::string::npos);
 }
 
-TEST_CASE("An API server that is away for a while does not end the wait", "[safe_load]") {
+TEST_CASE("A temporary outage of the API server does not end the wait", "[safe_load]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "safeaway", 1);
   Install(control_plane);

@@ -89,7 +89,7 @@ bool AwaitWord(const GpuOperator& gpu_operator, std::string_view word) {
 
 // The two canaries are upgraded in sequence. A sick one halts the rollout although the other is healthy, and the
 // approval afterwards lets all nodes continue.
-TEST_CASE("Two canaries soak, a sick one halts the rollout, and an approval lets it go on", "[staged]") {
+TEST_CASE("Two canaries soak, a sick canary halts the rollout, and an approval resumes it", "[staged]") {
   World world(ControlPlane::Shared(), "canary", 5);
   world.DeployDriver();
   Rollout rollout(world);
@@ -123,7 +123,7 @@ TEST_CASE("Two canaries soak, a sick one halts the rollout, and an approval lets
 }
 
 // No node starts after the end of the window, and no node that has started is left unfinished.
-TEST_CASE("A window that closes in the middle lets nobody start any more, and the others finish", "[staged]") {
+TEST_CASE("After a window closes in the middle, no further node starts, and nodes in progress finish", "[staged]") {
   World world(ControlPlane::Shared(), "window", 6);
   world.DeployDriver();
   Rollout rollout(world);

@@ -81,7 +81,7 @@ class TrainingJob {
   std::string pod_;
 };
 
-TEST_CASE("A job is waited for and not evicted, and its node goes on when it is complete", "[stages]") {
+TEST_CASE("A job is waited for and not evicted, and its node continues when it is complete", "[stages]") {
   World world(ControlPlane::Shared(), "job", 2);
   world.DeployDriver();
   const std::string busy = world.nodes()[0];
@@ -210,7 +210,7 @@ void ExpectUnblockedWhenEvacuated(Rollout& rollout, const std::string& node, con
 }
 
 // One node was restarted and gets the new driver immediately; the other one gets it by the upgrade.
-TEST_CASE("A driver that waits to be loaded is let go when its node is cordoned and its pods are gone", "[stages]") {
+TEST_CASE("A driver that waits to be loaded is released when its node is cordoned and evacuated", "[stages]") {
   World world(ControlPlane::Shared(), "safeload", 2);
   world.DeployDriver();
   Workload workload;

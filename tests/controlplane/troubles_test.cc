@@ -206,7 +206,7 @@ TEST_CASE("A driver whose image cannot be pulled is explained by the error of th
   CheckPicture("image", rollout.Picture(rollout.node()));
 }
 
-TEST_CASE("A node that has failed is explained by what failed it", "[troubles]") {
+TEST_CASE("A failed node is explained by the cause of its failure", "[troubles]") {
   Trouble rollout("failed", kHasty);
   rollout.DeployStrictWorkload();
   rollout.world().ChangeDriver("driver:2");

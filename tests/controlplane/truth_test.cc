@@ -179,31 +179,28 @@ constexpr char kStages[] =
 // Disruption budget for the pods of 25 nodes.
 constexpr int kBudget = 12;
 
-TEST_CASE(
-    "A rollout with slots takes the time, the order and the peaks that were simulated, and after it one in stages "
-    "those that are simulated by nothing but what the first one left in the cluster",
-    "[truth]") {
+TEST_CASE("A rollout with slots, and then one in stages with measured times, matches its simulation", "[truth]") {
   Fleet fleet("slots", 50);
   fleet.Roll(kSlots);
   fleet.Roll(kStages, Times::kMeasured);
 }
 
-TEST_CASE("A rollout that may make so many nodes unavailable does, too", "[truth_unavailable]") {
+TEST_CASE("A rollout limited by maxUnavailable matches its simulation", "[truth_unavailable]") {
   Fleet("unavailable", 50).Roll(kUnavailable);
 }
 
-TEST_CASE("A rollout that a disruption budget slows down does, too", "[truth_budget]") {
+TEST_CASE("A rollout slowed down by a disruption budget matches its simulation", "[truth_budget]") {
   Fleet("budget", 50, kBudget).Roll(kSlots);
 }
 
 // Runs on request only, because each rollout takes four minutes.
-TEST_CASE("Rollouts of 200 nodes do, too", "[.truth_200]") {
+TEST_CASE("Rollouts of 200 nodes match their simulations", "[.truth_200]") {
   SECTION("with slots, and then in stages") {
     Fleet fleet("slots-200", 200);
     fleet.Roll(kSlots);
     fleet.Roll(kStages, Times::kMeasured);
   }
-  SECTION("with so many unavailable") { Fleet("unavailable-200", 200).Roll(kUnavailable); }
+  SECTION("with maxUnavailable") { Fleet("unavailable-200", 200).Roll(kUnavailable); }
   SECTION("with a disruption budget") { Fleet("budget-200", 200, kBudget).Roll(kSlots); }
 }
 

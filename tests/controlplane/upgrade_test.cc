@@ -77,7 +77,7 @@ TEST_CASE("The newest revision has the template that the API server shows of its
   CHECK(daemon_set->template_digest.value != digest(oldest));
 }
 
-TEST_CASE("An operator that is killed ten times in the middle of an upgrade comes to the same end", "[upgrade]") {
+TEST_CASE("An operator that is killed ten times in the middle of an upgrade reaches the same result", "[upgrade]") {
   constexpr int kKills = 10;
   World world(ControlPlane::Shared(), "killed", kNodes);
   // The API server books an eviction before it deletes the pod. If the sender dies in between, the eviction keeps its

@@ -20,7 +20,7 @@ constexpr char kCrashLoop[] = R"({"status": {"containerStatuses": [{
   "name": "driver", "image": "driver:2", "imageID": "", "ready": false, "restartCount": 5,
   "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 2m40s restarting failed container"}}}]}})";
 
-TEST_CASE("An operator that is not installed, one that alice may not ask, and one that is dead", "[view]") {
+TEST_CASE("An operator that is not installed, one that alice must not query, and one that is dead", "[view]") {
   const std::unique_ptr<Viewed> viewed = Viewed::Make("view");
   if (viewed == nullptr) return;
   viewed->CheckPictures("not-installed");
@@ -70,7 +70,7 @@ TEST_CASE("An operator on the Go module shows its own view, too", "[go]") {
   CHECK(viewed->Show({"status"}).find(kOwnView) == std::string::npos);
 }
 
-TEST_CASE("A webhook that refuses the operator's patches of nodes is named, and its end is seen", "[view]") {
+TEST_CASE("A webhook that refuses the operator's patches of nodes is named until it is deleted", "[view]") {
   const std::unique_ptr<Viewed> viewed = Viewed::Make("view-nodes");
   if (viewed == nullptr) return;
   viewed->Begin();

@@ -77,7 +77,7 @@ void CheckPod(const Deployment& deployment, const examples::ServiceArguments& se
   }
 }
 
-TEST_CASE("dep-F19: the Deployments tell each operator its own pod, and ask for what the program understands") {
+TEST_CASE("dep-F19: the Deployments pass each operator its own pod, and use only options that the program accepts") {
   const Deployment gpu("gpu");
   CheckPod(gpu, gpu.Start(gpu_operator::ParseOptions), "base", "nvidia.com/gpu-driver-upgrade-drain.skip");
   const Deployment ofed("ofed");

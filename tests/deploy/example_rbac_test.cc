@@ -50,7 +50,7 @@ std::string List(const std::string& kind, const std::string& items) {
 }
 
 // rbac_test compares the requests of a controller with a Lease and a ledger with deploy/rbac/base.
-TEST_CASE("examples/service/rbac.yaml gives what deploy/rbac/base does, but for claims, which its driver has none of") {
+TEST_CASE("examples/service/rbac.yaml grants the permissions of deploy/rbac/base except for claims") {
   Rights base;
   for (Right right : RightsOf(kRoot / "deploy/rbac/base", {"nvidia-gpu-driver-upgrade"})) {
     if (right.resource == "resourceclaims") continue;
@@ -60,7 +60,7 @@ TEST_CASE("examples/service/rbac.yaml gives what deploy/rbac/base does, but for 
   CHECK(RightsOfFile(kRoot / "examples/service/rbac.yaml", {"fpga-driver-upgrade"}) == base);
 }
 
-TEST_CASE("examples/operators/openshift_preflight/rbac.yaml gives what it asks for, and nothing else") {
+TEST_CASE("examples/operators/openshift_preflight/rbac.yaml grants the permissions that it needs, and nothing else") {
   const auto answers = std::make_shared<Answers>(std::map<std::string, std::string>{
       {"/apis/config.openshift.io/v1/clusterversions/version",
        R"({"kind":"ClusterVersion","metadata":{"name":"version","uid":"u","resourceVersion":"1"}})"},
@@ -84,7 +84,7 @@ std::string NodeJson(const std::string& annotations) {
          annotations + "}}}";
 }
 
-TEST_CASE("examples/operators/safe_load_init/rbac.yaml gives what it asks for, and nothing else") {
+TEST_CASE("examples/operators/safe_load_init/rbac.yaml grants the permissions that it needs, and nothing else") {
   const auto transport = std::make_shared<ScriptedTransport>();
   const std::string waits = NodeJson(R"("wait":"true")");
   transport->Answer(200, R"({"kind":"ConfigMap","metadata":{"name":"ofed-init-container-config","uid":"u",)"
@@ -106,7 +106,7 @@ TEST_CASE("examples/operators/safe_load_init/rbac.yaml gives what it asks for, a
   CheckBothWays(RightsOfFile(kOperators / "safe_load_init/rbac.yaml", {"ofed-init-container-config"}), *noted);
 }
 
-TEST_CASE("examples/operators/driver_manager/rbac.yaml gives what it asks for, and nothing else") {
+TEST_CASE("examples/operators/driver_manager/rbac.yaml grants the permissions that it needs, and nothing else") {
   driver_manager::NodeWorld world;
   world.cluster->EditNode(driver_manager::kNode,
                           [](Node& node) { node.labels[driver_manager::kClientLabel] = "true"; });
@@ -127,7 +127,7 @@ TEST_CASE("examples/operators/driver_manager/rbac.yaml gives what it asks for, a
                 Everywhere(*noted, {"pods/eviction", "resourceclaims"}));
 }
 
-TEST_CASE("tools/upgradectl/rbac.yaml lets kubectl list what a plan reads, and nothing else") {
+TEST_CASE("tools/upgradectl/rbac.yaml lets kubectl list the objects that a plan reads, and nothing else") {
   const auto noted = std::make_shared<Rights>();
   const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   const testing::Fleet fleet = AddFleet(*cluster, {.node_count = 1});

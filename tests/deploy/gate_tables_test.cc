@@ -52,7 +52,7 @@ std::string_view InWords(GateOpener opener) {
   return "";
 }
 
-TEST_CASE("The alert about a rollout without progress leaves out wishes and nodes that are left out, and the one about drains names pods") {
+TEST_CASE("The alert on progress leaves out wishes and nodes that are left out, and the alert on drains names pods") {
   const auto lists = ReasonsInAlerts();
   REQUIRE(lists.size() == 2);
   CHECK(lists[0] == Names([](const GateTraits& gate) { return gate.is_wish || gate.left_out; }));
@@ -63,7 +63,7 @@ TEST_CASE("The alert about a rollout without progress leaves out wishes and node
         }));
 }
 
-TEST_CASE("The page for whoever is on call says of each gate who opens it") {
+TEST_CASE("The page for administrators on call names who opens each gate") {
   std::map<std::string, std::string> openers;
   for (const absl::string_view line : absl::StrSplit(Read("docs/operations.md"), '\n')) {
     const std::vector<std::string> cells = absl::StrSplit(line, " | ");

@@ -179,7 +179,7 @@ void NoteReport(const std::shared_ptr<Rights>& rights, const ObjectKind& kind) {
   }).Report({}, {{.kind = kind, .object = {.name = "p", .uid = "u", .resource_version = "1", .json = "{}"}}});
 }
 
-TEST_CASE("deploy/rbac/cluster-policy gives what is needed beside base to follow policies") {
+TEST_CASE("deploy/rbac/cluster-policy grants the permissions to follow policies that base lacks") {
   const auto noted = std::make_shared<Rights>();
   gpu_operator::ClusterPolicyDirector director(
       NotingObjects(noted), std::make_shared<FakeCluster>(std::make_shared<FakeClock>()),
@@ -210,7 +210,7 @@ Rights NoteMaker(const std::string& ns) {
   return *noted;
 }
 
-TEST_CASE("the folders for --driver-daemonsets=Make give what is needed to make them, and nothing else") {
+TEST_CASE("the directories for --driver-daemonsets=Make grant the permissions to create DaemonSets, and nothing else") {
   const auto [folder, ns] = GENERATE(table<std::string, std::string>(
       {{"driver-daemonsets", "gpu-operator"}, {"ofed-driver-daemonsets", "nvidia-network-operator"}}));
   CAPTURE(folder);
@@ -239,7 +239,7 @@ void NoteOfed(const std::shared_ptr<Rights>& rights, const std::string& ns) {
   NoteReport(rights, ofed_operator::kNicNodePolicies);
 }
 
-TEST_CASE("deploy/rbac/ofed gives what ofed_operator asks for, and nothing else") {
+TEST_CASE("deploy/rbac/ofed grants the permissions that ofed_operator needs, and nothing else") {
   const std::string ns = "nvidia-network-operator";
   const auto needed = std::make_shared<Rights>();
   for (Right right : Sorted(*NoteLibrary()).base) {
@@ -253,7 +253,7 @@ TEST_CASE("deploy/rbac/ofed gives what ofed_operator asks for, and nothing else"
 
 #endif  // DRIVERUPGRADE_HAVE_OPERATORS
 
-TEST_CASE("the folders for the page over the network give what is needed to ask about its readers, and nothing else") {
+TEST_CASE("the viewer directories grant the permissions to review readers of the page, and nothing else") {
   const std::string folder = GENERATE("viewer", "ofed-viewer");
   CAPTURE(folder);
   const auto noted = std::make_shared<Rights>();
@@ -264,7 +264,7 @@ TEST_CASE("the folders for the page over the network give what is needed to ask 
   CheckBothWays(RightsOfFile(kRoot / "deploy/rbac" / folder / "reviews.yaml", {}), *noted);
 }
 
-TEST_CASE("deploy/rbac gives what the library and gpu_operator ask for, and nothing else") {
+TEST_CASE("deploy/rbac grants the permissions that the library and gpu_operator need, and nothing else") {
   const std::shared_ptr<Rights> noted = NoteLibrary();
 #ifdef DRIVERUPGRADE_HAVE_OPERATORS
   NoteGpuPods(noted);

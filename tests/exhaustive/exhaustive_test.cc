@@ -40,7 +40,7 @@ void CheckFinds(ModelOptions options, const std::string& broken) {
   CHECK(Check(options).broken == "");
 }
 
-TEST_CASE("Exhaustive: one controller, up to three nodes and two faults, keeps the invariants and gets done") {
+TEST_CASE("Exhaustive: one controller, with up to three nodes and two faults, keeps the invariants and finishes") {
   for (int nodes = 1; nodes <= (kOptimised ? 3 : 2); ++nodes) {
     for (int budget = 1; budget <= std::min(nodes, 2); ++budget) {
       CheckHolds({.nodes = nodes, .controllers = 1, .faults = 2, .budget = budget, .ledger = true});
@@ -53,7 +53,7 @@ TEST_CASE("Exhaustive: the same with a write for each state") {
   if (kOptimised) CheckHolds({.nodes = 3, .faults = 2, .ledger = true, .pacing = Pacing::kEveryState});
 }
 
-TEST_CASE("Exhaustive: the same by maxUnavailable, where nobody else cordons") {
+TEST_CASE("Exhaustive: the same with maxUnavailable, if no other client cordons nodes") {
   const ModelOptions two{
       .nodes = 2, .faults = 2, .kinds = FaultKinds::kNoAdministrator, .budget_of_unavailable = true, .ledger = true};
   CheckHolds(two);
@@ -68,7 +68,7 @@ TEST_CASE("Exhaustive: the same by maxUnavailable, where nobody else cordons") {
   if (kOptimised) CheckHolds(both);
 }
 
-TEST_CASE("Exhaustive: two controllers that both lead keep the budget by the ledger, through one fault") {
+TEST_CASE("Exhaustive: two controllers that both lead keep the budget with the ledger, through one fault") {
   CheckHolds({.nodes = 1, .controllers = 2, .faults = 1, .ledger = true});
   CheckHolds({.nodes = 2, .controllers = 2, .faults = 0, .ledger = true, .sees_all_at_once = true});
   if (!kOptimised) return;
@@ -77,14 +77,14 @@ TEST_CASE("Exhaustive: two controllers that both lead keep the budget by the led
   CheckHolds({.nodes = 2, .controllers = 2, .faults = 1, .ledger = true, .sees_all_at_once = true});
 }
 
-TEST_CASE("Exhaustive: without a ledger the budget is a matter of one controller that does not crash") {
+TEST_CASE("Exhaustive: without a ledger the budget holds only for one controller that does not crash") {
   CheckHolds({.nodes = 3, .controllers = 1, .faults = 0, .budget = 2});
   const std::string broken = "I1: 2 upgrades under way, 1 allowed";
   CHECK(Checked({.nodes = 2, .controllers = 1, .faults = 1}).broken == broken);
   CHECK(Checked({.nodes = 2, .controllers = 2, .faults = 0}).broken == broken);
 }
 
-TEST_CASE("Exhaustive: the checker finds what is planted") {
+TEST_CASE("Exhaustive: the checker finds planted defects") {
   const ModelOptions one{.nodes = 2, .faults = 1, .ledger = true};
   const auto with = [](ModelOptions options, Defect defect) {
     options.defect = defect;
@@ -103,13 +103,13 @@ TEST_CASE("Exhaustive: the checker finds what is planted") {
   CheckFinds(with(alone, Defect::kPatchesAnyVersion), "I3: an administrator's cordon is lifted");
 }
 
-TEST_CASE("Exhaustive: what is not known to have failed counts, or two nodes start where one may") {
+TEST_CASE("Exhaustive: a write of unknown outcome must count, otherwise two nodes start where one may") {
   const ModelOptions forgets{
       .nodes = 2, .faults = 1, .kinds = FaultKinds::kLostAnswers, .defect = Defect::kForgetsUnclearPatches};
   CheckFinds(forgets, "I1: 2 upgrades under way, 1 allowed");
 }
 
-TEST_CASE("Exhaustive: a violation is told by the shortest way to it") {
+TEST_CASE("Exhaustive: a violation is reported with the shortest path to it") {
   const ModelOptions options{.nodes = 2, .controllers = 2, .faults = 0};
   const CheckResult result = Check(options);
   CHECK(result.depth <= 2);

@@ -22,7 +22,7 @@ void CheckHolds(const StageOptions& options) {
   CHECK(result.late_starts > 0);
 }
 
-TEST_CASE("Exhaustive: in two stages nobody starts early, without approval or after a halt, and all get done") {
+TEST_CASE("Exhaustive: in two stages no node starts early, without approval or after a halt, and all finish") {
   for (int canaries = 1; canaries <= 2; ++canaries) {
     CheckHolds({.canaries = canaries, .replicas = 1, .faults = 2});
     CheckHolds({.canaries = canaries, .replicas = 1, .faults = 2, .approval = Approval::kAutomatic});
@@ -39,7 +39,7 @@ TEST_CASE("Exhaustive: the same with two replicas that both lead") {
   CheckHolds({.canaries = 2, .replicas = 2, .faults = 1, .approval = Approval::kAutomatic});
 }
 
-TEST_CASE("Exhaustive: what is planted in a rollout of two stages is found") {
+TEST_CASE("Exhaustive: defects planted in a rollout of two stages are found") {
   const auto broken = [](StageDefect defect, int replicas, int faults = 1) {
     const StageOptions options{.canaries = 2, .replicas = replicas, .faults = faults, .defect = defect};
     return CheckStages(options).broken;

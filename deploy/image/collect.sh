@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs in the images' first stage: puts programs, the libraries that they load and the time zones into a folder for each
+# Runs in the first stage of the images. Copies the programs, their libraries and the time zones into one directory for each
 # image. Programs that are not in `programs` already are compiled.
-#   collect.sh FOLDER
+#   collect.sh DIRECTORY
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 unprivileged=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight)
@@ -16,7 +16,7 @@ compile() {
   for program in "${unprivileged[@]}" driver_manager; do strip -o "programs/$program" "build/release/bin/$program"; done
 }
 
-# libraries FILE...: what the loader maps for them, itself included.
+# libraries FILE...: prints the libraries that the loader maps for the files, and the loader itself.
 libraries() {
   local found
   found=$(ldd "$@")
@@ -24,7 +24,7 @@ libraries() {
   awk '$2 == "=>" { print $3 } $1 ~ /^\// && /\(0x/ { print $1 }' <<<"$found" | sort -u
 }
 
-# fill IMAGE FILE...: the files in /usr/bin, and what they load.
+# fill IMAGE FILE...: copies the files to /usr/bin of the image, and adds their libraries.
 fill() {
   local needed
   mkdir -p "$1/usr/bin"

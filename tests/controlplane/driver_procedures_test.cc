@@ -147,7 +147,7 @@ TEST_CASE("An NVIDIADriver's version and limits are patched, and its own nodes a
   CHECK(drivers.Images("nvidia-driver-b") == Times(1, image + "1-ubuntu22.04"));
 }
 
-TEST_CASE("From a ClusterPolicy to an NVIDIADriver: the driver pods that are left behind are replaced one by one",
+TEST_CASE("From a ClusterPolicy to an NVIDIADriver: the remaining driver pods are replaced one by one",
           "[procedures]") {
   constexpr int kNodes = 3;
   World world(ControlPlane::Shared(), "move", kNodes);
@@ -171,7 +171,8 @@ TEST_CASE("From a ClusterPolicy to an NVIDIADriver: the driver pods that are lef
   CHECK(MeasurePeaks(rollout).in_progress == 1);
 }
 
-TEST_CASE("On OpenShift a ClusterPolicy without an image gets repository, image and version at once", "[procedures]") {
+TEST_CASE("On OpenShift a ClusterPolicy without an image gets repository, image and version in one patch",
+          "[procedures]") {
   World world(ControlPlane::Shared(), "console", 1);
   const MadeDrivers drivers(world, kOpenShiftPolicy);
   const Manual manual(world, kPage);

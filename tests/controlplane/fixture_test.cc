@@ -45,7 +45,7 @@ KubectlResult CanI(const ControlPlane& control_plane, std::vector<std::string> q
   return control_plane.as_operator().Run(question);
 }
 
-TEST_CASE("A process dies with the test that started it, however the test dies", "[fixture]") {
+TEST_CASE("A process is killed when the test that started it exits or crashes", "[fixture]") {
   const TemporaryFolder folder;
   const pid_t test = fork();
   REQUIRE(test >= 0);
@@ -103,7 +103,7 @@ TEST_CASE("A process reports its exit code", "[fixture]") {
   CHECK(nothing.Wait(seconds(10)) == 127);
 }
 
-TEST_CASE("The operator may do what its role says and nothing more", "[fixture][short]") {
+TEST_CASE("The operator has the permissions of its role and no others", "[fixture][short]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   std::cout << "control plane 1." << control_plane.MinorVersion() << " ready after " << control_plane.seconds_to_start()
             << " s\n";

@@ -104,7 +104,7 @@ TEST_CASE(
   ExpectWitnessesSawTheEnd(rollout);
 }
 
-TEST_CASE("A window in Berlin that is closed holds the Go module's nodes", "[go]") {
+TEST_CASE("A closed window in Berlin keeps the Go module's nodes waiting", "[go]") {
   World world(ControlPlane::Shared(), "go-window", 3);
   world.DeployDriver();
   world.ChangeDriver("driver:2");

@@ -128,7 +128,7 @@ TEST_CASE("W1: a driver that never becomes Ready stops at one node, although the
   CHECK(NodesWithNewestDriver(world).size() == 1);
 }
 
-TEST_CASE("W1: the wait for jobs ends on time, although the labels are removed", "[neighbours]") {
+TEST_CASE("W1: the wait for jobs expires on time, although the labels are removed", "[neighbours]") {
   World world(ControlPlane::Shared(), "waiting-neighbour", 1);
   world.DeployDriver();
   Workload job;
@@ -148,7 +148,7 @@ TEST_CASE("W1: the wait for jobs ends on time, although the labels are removed",
   CHECK(stopwatch.seconds() < 15);
 }
 
-TEST_CASE("W4: nodes that an autoscaler removes hold up no other node, and the cordon of another client stays",
+TEST_CASE("W4: nodes that an autoscaler removes do not delay other nodes, and the cordon of another client stays",
           "[neighbours]") {
   World world(ControlPlane::Shared(), "leaving-neighbour", 5);
   world.DeployDriver();
@@ -238,7 +238,7 @@ TEST_CASE("W8: no further node starts while a canary is not Ready in its soak", 
   CHECK(AwaitDone(world, world.nodes()));
 }
 
-TEST_CASE("W5: a driver pod that finds no room on its node is named, and holds up no other node", "[neighbours]") {
+TEST_CASE("W5: a driver pod that does not fit on its node is named, and does not delay other nodes", "[neighbours]") {
   World world(ControlPlane::Shared(), "full-neighbour", 3);
   world.DeployDriver();
   const Kubectl& admin = world.control_plane().admin();

@@ -467,7 +467,7 @@ TEST_CASE("H25: a driver that waits to be loaded while upgrades are off waits un
   ExpectUpgraded(world, node);
 }
 
-TEST_CASE("The resources are changed as the manual says", "[procedures]") {
+TEST_CASE("The documented commands change the resources", "[procedures]") {
   World world(ControlPlane::Shared(), "resources", 1);
   const Policies policies(world);
   const Manual& manual = policies.manual;

@@ -226,7 +226,7 @@ TEST_CASE("A node that an administrator has cordoned is explained by the cordon"
   CheckPicture("cordoned", rollout.Picture(rollout.node()));
 }
 
-TEST_CASE("A node that another driver has is explained by that driver", "[troubles]") {
+TEST_CASE("A node in use by another driver is explained by that driver", "[troubles]") {
   Trouble rollout("other", kIgnoresCordoned);
   rollout.world().control_plane().admin().Must(
       {"label", "node", rollout.node(), "nvidia.com/ofed-driver-upgrade-state=drain-required"});

@@ -53,7 +53,7 @@ TEST_CASE("A driver is upgraded on six nodes within the budgets, and the cordon 
 }
 
 // The engine compares templates, because the number of a revision can be wrong (kubernetes#80698).
-TEST_CASE("The newest revision has the template that the API server shows of its DaemonSet", "[upgrade]") {
+TEST_CASE("The newest revision has the template that the API server returns for its DaemonSet", "[upgrade]") {
   World world(ControlPlane::Shared(), "templates", kNodes);
   DeployAll(world, 2);
   const std::string oldest = world.NewestDriverRevision();

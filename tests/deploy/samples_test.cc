@@ -35,7 +35,7 @@ rapidjson::Document Sample(const std::string& path) {
   return *examples::ParseJson(Json(YAML::LoadFile((kOperators / path).string())));
 }
 
-TEST_CASE("W29: the documented patch of driver.version works on the sample, and names an image of NVIDIA") {
+TEST_CASE("W29: the documented patch of driver.version works on the sample, and yields an NVIDIA image name") {
   rapidjson::Document sample = Sample("gpu/cluster-policy.yaml");
   CHECK(examples::Text(sample, {"metadata", "name"}) == "cluster-policy");
   // [{"op": "replace", "path": "/spec/driver/version", "value":"510.85.02"}] fails if the field is missing.
@@ -53,7 +53,7 @@ TEST_CASE("W29: the documented patch of driver.version works on the sample, and 
   CHECK(sets.front().init->image.reference == "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.8.0");
 }
 
-TEST_CASE("W29: the sample of the OFED driver names an image of NVIDIA, and pods with the documented label") {
+TEST_CASE("W29: the sample of the OFED driver names an NVIDIA image, and its pods have the documented label") {
   const auto policy = ofed_operator::ReadNicClusterPolicy(
       {.name = "nic-cluster-policy", .json = examples::ToText(Sample("ofed/nic-cluster-policy.yaml"))});
   REQUIRE(policy.ok());

@@ -263,7 +263,7 @@ class DocumentWriter {
 
   // Ten of each node are most of a document. Their texts need no escapes, so they are put together without the writer.
   void Transitions(const std::vector<NodeHistory::Transition>& transitions) {
-    text_ = "[";
+    text_.assign(1, '[');
     for (const NodeHistory::Transition& transition : transitions) {
       text_.append(text_.size() > 1 ? R"(,{"at":")" : R"({"at":")").append(times_.Of(transition.at));
       text_.append(R"(","state":")").append(ToLabelValue(transition.state)).append("\"");

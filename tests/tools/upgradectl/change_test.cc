@@ -104,7 +104,7 @@ TEST_CASE("Verbs read only the objects that they need, and a policy that must no
   CHECK(Change({"skip", "waiting", "--yes"}, server).exit_code == kExitDone);
   const Answer refused = Change({"pause", "--yes"}, server);
   CHECK(refused.exit_code == kExitUsage);
-  CHECK(refused.err.find("403: not for you: pause has to know that") != std::string::npos);
+  CHECK(refused.err.find("403: not for you: pause needs that information") != std::string::npos);
   const Texts paths = server->paths();
   CHECK(std::count(paths.begin(), paths.end(), "/api/v1/namespaces/gpu-operator/configmaps") == 0);
 }
@@ -216,7 +216,7 @@ TEST_CASE("A harmful change is refused for all named nodes") {
     CHECK(answer.err.starts_with("upgradectl: " + why));
     CHECK(server->writes().empty());
   };
-  refused({"skip", "waiting", "budget"}, "budget: is in drain-required: the skip label counts before admission only");
+  refused({"skip", "waiting", "budget"}, "budget: is in drain-required: the skip label has an effect only before admission");
   refused({"retry", "done-1"}, "done-1: has not failed");
   refused({"request", "waiting"}, "waiting: is being upgraded already");
   refused({"request", "failed"}, "failed: has failed: retry it");

@@ -153,7 +153,7 @@ TEST_CASE("W23: a group that never fits, and a node that is about to fail, are n
   CHECK(HelpFor(*request, node).text.starts_with("Its 4 nodes start together and exceed the limit of 3"));
   node.gate = driverupgrade::Gate{.reason = driverupgrade::GateReason::kDriverPodNotReady,
                                   .fails_at = request->question.at + absl::Minutes(2)};
-  CHECK(HelpFor(*request, node).text.find("The node fails in 2m unless this ends") != std::string::npos);
+  CHECK(HelpFor(*request, node).text.find("The node fails in 2m unless this is resolved") != std::string::npos);
   node.gate->fails_at = request->question.at + absl::Hours(1);
   CHECK(HelpFor(*request, node).text.find("The node fails") == std::string::npos);
 }
@@ -167,7 +167,7 @@ TEST_CASE("W23: a driver that crashes, and an image that cannot be pulled, have 
   CHECK(HelpFor(*request, node).text.starts_with("Check the image and the log of the driver pod"));
   PodFacts& facts = request->facts.pods["gpu-operator/driver-1"];
   facts.waiting = {{.container = "nvidia-driver-ctr", .reason = "CrashLoopBackOff"}};
-  CHECK(HelpFor(*request, node).text.starts_with("Container nvidia-driver-ctr of the driver crashes"));
+  CHECK(HelpFor(*request, node).text.starts_with("Container nvidia-driver-ctr of the driver keeps crashing"));
   CHECK(HelpFor(*request, node).commands.front() ==
         "kubectl logs --previous -c nvidia-driver-ctr -n gpu-operator driver-1");
   facts.waiting.front().reason = "ImagePullBackOff";

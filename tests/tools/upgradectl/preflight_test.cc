@@ -343,7 +343,7 @@ TEST_CASE("The exit code is for CI: errors fail, warnings only on request") {
   CHECK(Preflight(warning, {"--fail-on", "warning"}).exit_code == kExitFailed);
   CHECK(Preflight(error).out ==
         "error UpdateStrategy: Kubernetes replaces the driver's pods on its own, while workloads use them.\n"
-        "  do: updateStrategy: {type: OnDelete}\n"
+        "  do: Set updateStrategy: {type: OnDelete}.\n"
         "  - gpu-operator/driver\n");
 }
 

@@ -316,7 +316,8 @@ TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that g
   CHECK(policies.Condition("clusterpolicy", "cluster-policy") == "True: the upgrade policy is in effect");
 }
 
-TEST_CASE("The option --until-done succeeds only if the policy enables upgrades and every node is upgraded", "[operators]") {
+TEST_CASE("The option --until-done succeeds only if the policy enables upgrades and every node is upgraded",
+          "[operators]") {
   World world(ControlPlane::Shared(), "until-done", 2);
   world.DeployDriver();
   const Policies policies(world.control_plane(), kClusterPolicy);

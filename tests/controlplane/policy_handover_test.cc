@@ -35,8 +35,8 @@ TEST_CASE("If a ClusterPolicy is deleted in the middle, Freeze leaves its nodes 
     INFO(program.Log());
     REQUIRE(under_way);
     world.control_plane().admin().Must({"delete", "clusterpolicy", "cluster-policy"});
-    CHECK(Eventually(kStepLimit,
-                     [&] { return program.Log().find("no ClusterPolicy in effect") != std::string::npos; }));
+    CHECK(
+        Eventually(kStepLimit, [&] { return program.Log().find("no ClusterPolicy in effect") != std::string::npos; }));
     CHECK(CountInState(world, "pod-restart-required") == 1);
     CHECK(count(&NodeVersion::unschedulable) == 1);
   }

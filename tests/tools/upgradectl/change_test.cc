@@ -216,7 +216,8 @@ TEST_CASE("A harmful change is refused for all named nodes") {
     CHECK(answer.err.starts_with("upgradectl: " + why));
     CHECK(server->writes().empty());
   };
-  refused({"skip", "waiting", "budget"}, "budget: is in drain-required: the skip label has an effect only before admission");
+  refused({"skip", "waiting", "budget"},
+          "budget: is in drain-required: the skip label has an effect only before admission");
   refused({"retry", "done-1"}, "done-1: has not failed");
   refused({"request", "waiting"}, "waiting: is being upgraded already");
   refused({"request", "failed"}, "failed: has failed: retry it");

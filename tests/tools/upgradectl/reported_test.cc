@@ -75,7 +75,8 @@ TEST_CASE("If neither a file nor a custom resource has the policy, the policy th
   CHECK(Has(StatusOf(dump, {"--policy", policy.path()}).out, "slots 0 of 4,"));
 }
 
-TEST_CASE("The option --policy live selects the policy in effect in the operator, whatever the custom resource contains") {
+TEST_CASE(
+    "The option --policy live selects the policy in effect in the operator, whatever the custom resource contains") {
   const std::string dump = Dump(LeaseJson(Three()), true);
   const Answer answer = StatusOf(dump, {"--policy", "live", "-o", "json"});
   json::Document document;

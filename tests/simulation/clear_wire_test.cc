@@ -90,7 +90,7 @@ TEST_CASE("I17: a status that was altered is found, and all statuses with an unk
   const DeletePodParams pod{.pod = {"a", "p", "u"}};
   scene.bytes->deletion = [](const absl::Status&) { return absl::UnavailableError("503"); };
   CHECK_FALSE(scene.replica->DeletePod({}, pod).ok());
-  CHECK(scene.wrong == "delete pod: the cluster answered OK, which became UNAVAILABLE: 503");
+  CHECK(scene.wrong == "delete pod: the cluster returned OK, which became UNAVAILABLE: 503");
   scene.wrong.clear();
   scene.bytes->nodes = [](const absl::StatusOr<std::vector<Node>>&) { return absl::UnavailableError("503"); };
   scene.cluster->FailNext(Operation::kListNodes, absl::DeadlineExceededError("no answer"));

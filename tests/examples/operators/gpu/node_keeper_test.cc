@@ -220,7 +220,7 @@ TEST_CASE("if another program marks the nodes, nothing is written and problems a
   CHECK(keeper.Findings().size() == 3);
   world.cluster->EditNode("node-1", [](Node& node) { node.labels[kOwnerLabel] = "gone"; });
   world.Keep(keeper);
-  CHECK(keeper.Findings()[0].message.find("there is no NVIDIADriver gone") != std::string::npos);
+  CHECK(keeper.Findings()[0].message.find("the NVIDIADriver gone of its label") != std::string::npos);
 }
 
 }  // namespace

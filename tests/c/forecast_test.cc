@@ -141,6 +141,20 @@ TEST_CASE("du_preflight finds the obstacles that upgradectl finds") {
   }
 }
 
+TEST_CASE("A-1: du_preflight and du_plan check the devices that the policy isolates") {
+  const std::string isolated = R"({"autoUpgrade":true,"isolation":{"scope":"Devices"}})";
+  const ScratchFile policy(isolated);
+  const std::string request = OfFleet(fmt::format(R"("policyDefaults":"gpu-operator","policy":{})", isolated));
+  const std::string unpublished = "no devices are published for the node";
+  const Reply preflight = Call(du_preflight, request, Fleet(1));
+  CHECK(preflight.text.find("n0000: " + unpublished) != std::string::npos);
+  CHECK(preflight.text ==
+        Upgradectl({"preflight", "--policy", policy.path()}, "ofed", "app=nvidia-driver-daemonset", Fleet(1)));
+  const std::string fleet = ContentOf(upgradectl::kTestData / "fleet.json");
+  CHECK(Call(du_plan, Request("gpu", "app=driver", fmt::format(R"("policy":{})", isolated)), fleet)
+            .text.find(unpublished) != std::string::npos);
+}
+
 TEST_CASE("Simulation and preflight return the same as upgradectl for dumps of whole clusters") {
   const std::string file = (upgradectl::kTestData / "policy.yaml").string();
   for (const char* name : {"fleet.json", "trouble.json"}) {

@@ -46,11 +46,17 @@ bool IsOfBudget(GateReason reason) {
   return reason == GateReason::kDisruptionBudget || reason == GateReason::kSeveralBudgets;
 }
 
+// The simulated cluster has no devices to taint, so that each node is cordoned.
+UpgradePolicy WithCordons(UpgradePolicy policy) {
+  policy.isolation = {};
+  return policy;
+}
+
 class Simulation {
  public:
   Simulation(const Situation& situation, const UpgradePolicy& policy, const Durations& durations, std::uint32_t seed)
       : situation_(situation),
-        policy_(policy),
+        policy_(WithCordons(policy)),
         durations_(durations),
         jitter_{.part = durations.jitter, .random = std::mt19937(seed)},
         clock_(std::make_shared<FakeClock>(Beginning(situation))),
@@ -213,7 +219,7 @@ class Simulation {
   }
 
   const Situation& situation_;
-  const UpgradePolicy& policy_;
+  const UpgradePolicy policy_;
   const Durations durations_;
   Jitter jitter_;
   // Writes of the simulation itself.

@@ -69,6 +69,18 @@ TEST_CASE("With the default policy of the GPU operator, only pods that request a
   CHECK(evictions(kDrained) == 0);
 }
 
+TEST_CASE("A policy that isolates devices is simulated with cordons") {
+  const std::string policy = "autoUpgrade: true, drain: {enable: true}";
+  const ScratchFile devices("{" + policy + ", isolation: {scope: Devices}}");
+  const ScratchFile cordons("{" + policy + "}");
+  const json::Document answer = Simulated(Fleet(3), {devices.path(), cordons.path()}, {"--seeds", "1"});
+  for (const char* member : {"done", "evictions", "writes", "makespanSecondsMedian"}) {
+    CAPTURE(member);
+    CHECK(answer[0][member].GetInt() == answer[1][member].GetInt());
+  }
+  CHECK(answer[0]["done"].GetInt() == 3);
+}
+
 TEST_CASE("A simulation reports that it knows no budgets if it must not read them") {
   const auto server = std::make_shared<DumpServer>(Fleet(1));
   server->Forbid("/apis/policy/v1");

@@ -334,7 +334,7 @@ TEST_CASE("The option --until-done succeeds only if the policy enables upgrades 
     CHECK(end.find(what) != std::string::npos);
     return end.substr(0, 2);
   };
-  CHECK(says(run(), "msg=\"rollout over\"") == "0 ");
+  CHECK(says(run(), "msg=\"rollout finished\"") == "0 ");
   json_log = true;
   const std::string end = run();
   rapidjson::Document line;

@@ -221,11 +221,15 @@ func (c *Cluster) newDriver(of *driver) {
 	of.revision++
 	template := of.podTemplate()
 	template["$patch"] = "replace" // as the DaemonSet controller does
+	data := Object{"spec": Object{"template": template}}
+	if of == c.drivers[0] && of.revision == c.templateless {
+		data = Object{}
+	}
 	c.putLocked("controllerrevisions", Object{
 		"metadata": Object{"name": fmt.Sprintf("%s-%d", of.name(), of.revision), "namespace": Namespace,
 			"labels":          Object{"app": "driver", "controller-revision-hash": of.hash()},
 			"ownerReferences": []any{c.setOf(of)}},
-		"revision": of.revision, "data": Object{"spec": Object{"template": template}},
+		"revision": of.revision, "data": data,
 	})
 	set := clone(c.objects["daemonsets"][Namespace+"/"+of.name()])
 	meta(set)["generation"] = of.revision
@@ -243,13 +247,16 @@ func (c *Cluster) SetObserved(generation int) {
 	c.putLocked("daemonsets", set)
 }
 
-// LoseTemplate removes the template from a ControllerRevision.
+// LoseTemplate removes the template from a ControllerRevision of the first driver, which may not exist yet.
 func (c *Cluster) LoseTemplate(revision int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changed := clone(c.objects["controllerrevisions"][fmt.Sprintf("%s/driver-%d", Namespace, revision)])
-	changed["data"] = Object{}
-	c.putLocked("controllerrevisions", changed)
+	c.templateless = revision
+	if existing := c.objects["controllerrevisions"][fmt.Sprintf("%s/driver-%d", Namespace, revision)]; existing != nil {
+		changed := clone(existing)
+		changed["data"] = Object{}
+		c.putLocked("controllerrevisions", changed)
+	}
 }
 
 // setOf returns the reference to the DaemonSet of a driver.

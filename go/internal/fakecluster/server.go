@@ -62,6 +62,8 @@ type Cluster struct {
 	watches  int  // number of open ones
 	held     string
 	lag      func(resource string) time.Duration
+
+	templateless int // revision of the first driver
 }
 
 // Namespace is the namespace of the driver.

@@ -125,10 +125,8 @@ func TestANodeIsEvacuatedIfARevisionOfTheQuestionIsNotKnown(t *testing.T) {
 	for name, revision := range map[string]int{"the running one": 2, "the target": 3} {
 		t.Run(name, func(t *testing.T) {
 			w := withDigest(t, 1, "a")
-			w.cluster.HoldWatches("controllerrevisions")
+			w.cluster.LoseTemplate(revision) // first, so that no pass can see the new revision with both templates
 			w.cluster.NewDriverOf("a")
-			w.cluster.LoseTemplate(revision)
-			w.cluster.HoldWatches("")
 			w.awaitRevision("hash-3")
 			w.checkRestarts(true)
 		})

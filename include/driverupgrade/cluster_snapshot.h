@@ -170,6 +170,8 @@ struct DriverFacts {
 
 /// The objects of Dynamic Resource Allocation for one node, of the drivers in SnapshotOptions::devices.
 struct NodeDevices {
+  /// Whether the cluster serves DeviceTaintRules: from Kubernetes 1.37 on. Otherwise its devices cannot be tainted.
+  bool has_rules = true;
   /// Rules that the Node owns, and rules without such an owner whose pool has the name of the node. Sorted by name.
   std::vector<DeviceTaintRule> rules = {};
   /// Claims with devices of the pool that has the name of the node; all known drivers name their pools this way. Sorted
@@ -194,6 +196,9 @@ struct NodeView {
   std::set<std::string> pods_using_driver = {};
   /// Errors of the operator's callbacks, keyed by the name of the pod. Such a pod is in no set above.
   std::map<std::string, std::string> hook_errors = {};
+  /// Claims that have not been read since they were allocated, by the pod on the node that names them: such a pod may
+  /// use the driver. Empty unless devices are followed.
+  std::map<PodRef, std::string> unread_claims = {};
   /// True if the driver pods need only a restart according to the operator's RestartOnlyPredicate.
   bool restart_only = false;
   /// The error of that predicate; empty otherwise.
@@ -203,8 +208,8 @@ struct NodeView {
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
   /// nullopt: they were not read; `devices_status` contains the reason.
   std::optional<NodeDevices> devices = std::nullopt;
-  /// OK if `devices` were read, or if the options name no DRA drivers. NotFound if the cluster does not serve one of
-  /// the kinds. DataLoss if an object that may belong to the node cannot be read. Otherwise the error of a list, or
+  /// OK if `devices` were read, or if the options name no DRA drivers. NotFound if the cluster does not serve claims
+  /// or slices. DataLoss if an object that may belong to the node cannot be read. Otherwise the error of a list, or
   /// Unavailable before the first list.
   absl::Status devices_status = absl::OkStatus();
   NodeAttempts attempts = {};

@@ -63,7 +63,7 @@ enum class GateReason : std::uint8_t {
   kHook,              ///< A callback of the embedding operator has failed for a pod.
   kDevicesTainted,    ///< The node's devices are being tainted, the taint has to settle, or it is being removed.
   kDevicesUnfit,      ///< The policy isolates devices, which is not possible on this node.
-  kDevicesInUse,      ///< A pod that is not bound to the node yet holds one of its devices.
+  kDevicesInUse,      ///< A pod that is not bound to the node yet holds one of its devices, or a claim is not read yet.
   // While the driver is replaced.
   kDriverPodMissing,      ///< No driver pod on the node.
   kDriverPodTerminating,  ///< The old driver pod still exists.

@@ -127,9 +127,12 @@ class WatchCache final {
   /// driver has no maintenance namespace, they have not been read yet, or an unreadable one may be the node's.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
   /// DRA objects for the node's devices, of the drivers of the scope. Errors: NotFound if the cluster does not serve
-  /// one of the kinds. Unavailable if one has not been read yet, or if the scope names no drivers. DataLoss if an
+  /// claims or slices. Unavailable if one has not been read yet, or if the scope names no drivers. DataLoss if an
   /// object that may be the node's cannot be read.
   [[nodiscard]] absl::StatusOr<NodeDevices> Devices(std::size_t driver, const std::string& node) const;
+  /// Returns false if the ResourceClaim has not been read since it was allocated: a pod that names it may hold devices.
+  /// Also false if the claims cannot be read at all, except by a cluster that does not serve them.
+  bool KnowsClaim(const std::string& ns, const std::string& name) const;
   /// Objects of DRA that cannot be read, and may belong to any node.
   std::vector<Finding> DeviceFindings(std::size_t driver) const;
   /// All pods on the node, if they are known: read since its cordon was last seen to change, and followed since.

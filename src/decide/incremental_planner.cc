@@ -103,6 +103,7 @@ void IncrementalPlanner::Impl::ForgetPods(const std::string& name) {
   view.pods.reset();
   view.pods_using_driver.clear();
   view.hook_errors.clear();
+  view.unread_claims.clear();
   PlannedNode& node = found->second;
   node.view = ShareView(std::move(view), machine_.identity());
   rollout_.NodeChanged(node);

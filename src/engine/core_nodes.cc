@@ -128,7 +128,7 @@ void Core::Refresh(const std::string& name) {
   NodeView view = views_.Make(hooks_, std::move(parts), driver_, log_, findings);
   if (auto pods = objects_.PodsOn(name)) {
     reads_.erase(name);
-    views_.AddPods(hooks_, *std::move(pods), view, log_, findings);
+    views_.AddPods(hooks_, objects_, *std::move(pods), view, log_, findings);
   } else {
     views_.DropOldAttempts(view, log_);
     if (const absl::Status status = objects_.PodsStatus(name); !status.ok()) {
@@ -181,18 +181,19 @@ void Core::ForgetPods(const std::string& node) {
   view.pods.reset();
   view.pods_using_driver.clear();
   view.hook_errors.clear();
+  view.unread_claims.clear();
   found->second = views_.Share(std::move(view));
 }
 
 void Core::NoteHooks(const NodeView& view) {
   const std::string& node = view.node.name;
-  if (view.hook_errors.empty() && view.restart_only_error.empty()) {
+  if (view.hook_errors.empty() && view.restart_only_error.empty() && view.unread_claims.empty()) {
     questions_.erase(node);
     return;
   }
   Retry& question = questions_[node];
   question.due.reset();
-  if (!hooks_.WillTell(view)) TryAgain(node, now_, question);
+  if (!view.unread_claims.empty() || !hooks_.WillTell(view)) TryAgain(node, now_, question);
 }
 
 void Core::TryAgain(const std::string& node, absl::Time now, Retry& retry) {

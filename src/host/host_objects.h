@@ -35,6 +35,7 @@ class HostObjects final : public ObjectSource {
   absl::StatusOr<NodeDevices> Devices(const std::string& node) const override {
     return store_.Devices(kHostDriver, node);
   }
+  bool KnowsClaim(const std::string& ns, const std::string& name) const override { return store_.KnowsClaim(ns, name); }
   std::vector<Finding> Findings() const override { return store_.DeviceFindings(kHostDriver); }
   absl::StatusOr<DriverObjects> Driver() override {
     return DriverObjects{.daemon_sets = store_.DaemonSets(kHostDriver), .revisions = store_.Revisions(kHostDriver)};

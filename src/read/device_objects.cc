@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/backoff.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "model/unreadable.h"
@@ -33,6 +34,8 @@ bool IsOf(const std::vector<std::string>& drivers, const std::string& node, cons
 bool IsOf(const std::vector<std::string>& drivers, const std::string&, const ResourceSlice& slice) {
   return slice.driver.empty() || Contains(drivers, slice.driver);
 }
+
+std::uint64_t HashOf(const std::string& ns, const std::string& name) { return Hash(ns + "/" + name, 0); }
 
 template <typename T>
 void NoteUnbound(const PackedObjects<T>& objects, std::vector<Finding>& findings) {
@@ -80,6 +83,15 @@ std::set<std::string> DeviceObjects::NodesOf(const ResourceSlice& slice) const {
   return OneNode(slice.node_name, IsUnreadable(slice));
 }
 
+void DeviceObjects::NoteOther(const ResourceClaim& claim) {
+  const std::uint64_t name = HashOf(claim.ns, claim.name);
+  if (!claim.allocated.empty() && NodesOf(claim).empty()) {
+    other_claims_.insert(name);
+  } else {
+    other_claims_.erase(name);
+  }
+}
+
 template <typename T>
 void DeviceObjects::Drop(const T& named, ChangedNodes& changed) {
   PackedObjects<T>& objects = std::get<Kind<T>>(kinds_).objects;
@@ -92,6 +104,7 @@ void DeviceObjects::Drop(const T& named, ChangedNodes& changed) {
 
 template <typename T>
 void DeviceObjects::Put(const T& object, ChangedNodes& changed) {
+  if constexpr (std::is_same_v<T, ResourceClaim>) NoteOther(object);
   PackedObjects<T>& objects = std::get<Kind<T>>(kinds_).objects;
   if (const std::optional<T> stored = objects.Find(object); stored && *stored == object) return;
   Drop(object, changed);
@@ -108,6 +121,7 @@ ChangedNodes DeviceObjects::Listed(const std::vector<T>& objects) {
   // The objects are no longer "not read" but "none".
   if (!kind.status.ok()) changed.emplace(kAllNodes);
   kind.status = absl::OkStatus();
+  if constexpr (std::is_same_v<T, ResourceClaim>) other_claims_.clear();
   for (const T& object : kind.objects.Missing(objects)) Drop(object, changed);
   for (const T& object : objects) Put(object, changed);
   return changed;
@@ -123,7 +137,9 @@ ChangedNodes DeviceObjects::Changed(const T& object) {
 template <typename T>
 ChangedNodes DeviceObjects::Deleted(const T& object) {
   ChangedNodes changed;
-  if (IsListed<T>()) Drop(object, changed);
+  if (!IsListed<T>()) return changed;
+  if constexpr (std::is_same_v<T, ResourceClaim>) other_claims_.erase(HashOf(object.ns, object.name));
+  Drop(object, changed);
   return changed;
 }
 
@@ -152,11 +168,18 @@ absl::StatusOr<NodeDevices> DeviceObjects::On(const std::string& node, const std
     if (status.ok()) status = Take(kind.status, kind.objects, node, drivers, objects);
   };
   const auto& [rules, claims, slices] = kinds_;
-  take(rules, devices.rules);
+  devices.has_rules = !absl::IsNotFound(rules.status);
+  if (devices.has_rules) take(rules, devices.rules);
   take(claims, devices.claims);
-  take(slices, devices.slices);
+  if (devices.has_rules) take(slices, devices.slices);
   if (!status.ok()) return status;
   return devices;
+}
+
+bool DeviceObjects::KnowsClaim(const std::string& ns, const std::string& name) const {
+  const Kind<ResourceClaim>& claims = std::get<Kind<ResourceClaim>>(kinds_);
+  if (!claims.status.ok()) return absl::IsNotFound(claims.status);
+  return other_claims_.contains(HashOf(ns, name)) || claims.objects.Contains({.ns = ns, .name = name});
 }
 
 std::vector<Finding> DeviceObjects::Findings() const {

@@ -2,10 +2,12 @@
 #ifndef DRIVERUPGRADE_SRC_READ_DEVICE_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_DEVICE_OBJECTS_H_
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -46,6 +48,9 @@ class DeviceObjects {
 
   // Returns the objects of the node, of these drivers. Errors: see WatchCache::Devices.
   absl::StatusOr<NodeDevices> On(const std::string& node, const std::vector<std::string>& drivers) const;
+  // Returns true unless the claim may have devices of these drivers that are not known yet: it has not been read, or was
+  // not allocated when it was read.
+  bool KnowsClaim(const std::string& ns, const std::string& name) const;
   // Returns a finding for each object that cannot be read and may be any node's.
   std::vector<Finding> Findings() const;
 
@@ -60,12 +65,16 @@ class DeviceObjects {
   std::set<std::string> NodesOf(const DeviceTaintRule& rule) const;
   std::set<std::string> NodesOf(const ResourceClaim& claim) const;
   std::set<std::string> NodesOf(const ResourceSlice& slice) const;
+  // Remembers a claim that is allocated by other drivers only.
+  void NoteOther(const ResourceClaim& claim);
   template <typename T>
   void Put(const T& object, ChangedNodes& changed);
   template <typename T>
   void Drop(const T& named, ChangedNodes& changed);
 
   std::set<std::string> drivers_ = {};
+  // Hashes of the names of claims that are allocated by other drivers only: a cluster may have many of them.
+  std::unordered_set<std::uint64_t> other_claims_ = {};
   std::tuple<Kind<DeviceTaintRule>, Kind<ResourceClaim>, Kind<ResourceSlice>> kinds_ = {};
 };
 

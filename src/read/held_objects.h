@@ -24,6 +24,9 @@ class HeldObjects : public ObjectSource {
   absl::StatusOr<NodeDevices> Devices(const std::string& node) const override {
     return devices_.On(node, dra_drivers_);
   }
+  bool KnowsClaim(const std::string& ns, const std::string& name) const override {
+    return devices_.KnowsClaim(ns, name);
+  }
   absl::StatusOr<DriverObjects> Driver() override { return driver_; }
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const override;
   std::vector<std::string> SetInterest(const std::set<std::string>&) override { return {}; }

@@ -84,7 +84,6 @@ void ListedObjects::ListDevices(const CallContext& context, ClusterReader& clust
   DeviceObjects& devices = BeginDevices(scope.devices);
   has_devices_ = !scope.devices.empty();
   if (!has_devices_) return;
-  // A cluster has many claims, and an engine that cannot create a rule does not need them.
   const auto take = [&]<typename T>(const absl::StatusOr<std::vector<T>>& objects) {
     if (objects.ok()) {
       devices.Listed(*objects);
@@ -92,12 +91,12 @@ void ListedObjects::ListDevices(const CallContext& context, ClusterReader& clust
       devices.Failed<T>(objects.status());
       if (!absl::IsNotFound(objects.status())) findings_.push_back(ListFailed(objects.status()));
     }
-    return objects.ok();
   };
-  if (take(cluster.ListDeviceTaintRules(context, {.on_unreadable = OnUnreadable::kMark})) &&
-      take(cluster.ListResourceClaims(context, {.on_unreadable = OnUnreadable::kMark}))) {
-    take(cluster.ListResourceSlices(context, {.on_unreadable = OnUnreadable::kMark}));
-  }
+  const auto rules = cluster.ListDeviceTaintRules(context, {.on_unreadable = OnUnreadable::kMark});
+  take(rules);
+  // Without rules, the claims still show the pods that use the driver.
+  take(cluster.ListResourceClaims(context, {.on_unreadable = OnUnreadable::kMark}));
+  if (rules.ok()) take(cluster.ListResourceSlices(context, {.on_unreadable = OnUnreadable::kMark}));
   const std::vector<Finding> unbound = devices.Findings();
   findings_.insert(findings_.end(), unbound.begin(), unbound.end());
 }

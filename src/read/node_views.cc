@@ -140,14 +140,14 @@ NodeView NodeViews::Make(NodeHooks& hooks, NodeParts parts, const DriverParts& d
   return view;
 }
 
-void NodeViews::AddPods(NodeHooks& hooks, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
-                        std::vector<Finding>& findings) {
+void NodeViews::AddPods(NodeHooks& hooks, const ObjectSource& objects, std::vector<Pod> pods, NodeView& view,
+                        AttemptLog& log, std::vector<Finding>& findings) {
   std::erase_if(pods,
                 [&](const Pod& pod) { return pod.ref.ns == scope_.ns && scope_.driver_labels.Matches(pod.labels); });
   std::sort(pods.begin(), pods.end(), ByName);
   view.pods = std::move(pods);
   RunFilter(hooks, view, findings);
-  AddHolders(view);
+  AddHolders(objects, view);
   const std::set<std::string> live = PodUids(view, scope_.devices);
   log.NodeRead(view.node, &live);
   view.attempts = log.ForNode(view.node.uid);
@@ -188,11 +188,20 @@ bool NodeViews::MayHaveRules(const NodeView& view) const {
                      [&](const DeviceTaintRule& rule) { return IsOurs(rule); });
 }
 
-// A pod that holds a device uses the driver, even if the operator's callback does not know it.
-void NodeViews::AddHolders(NodeView& view) const {
+// A pod that holds a device uses the driver, even if the operator's callback does not know it. The pods may be newer than
+// the claims.
+void NodeViews::AddHolders(const ObjectSource& objects, NodeView& view) const {
+  if (scope_.devices.empty()) return;
   const std::set<std::string> holders = HolderUids(view, scope_.devices);
   for (const Pod& pod : *view.pods) {
-    if (holders.contains(pod.ref.uid)) view.pods_using_driver.insert(pod.ref.uid);
+    if (holders.contains(pod.ref.uid)) {
+      view.pods_using_driver.insert(pod.ref.uid);
+      continue;
+    }
+    if (IsFinished(pod) || absl::IsNotFound(view.devices_status)) continue;
+    for (const std::string& claim : pod.resource_claims) {
+      if (!view.devices || !objects.KnowsClaim(pod.ref.ns, claim)) view.unread_claims[pod.ref] = claim;
+    }
   }
 }
 

@@ -21,6 +21,7 @@
 #include "driverupgrade/gate.h"
 #include "driverupgrade/label_selector.h"
 #include "model/unreadable.h"
+#include "read/object_source.h"
 
 namespace driverupgrade::internal {
 
@@ -94,7 +95,7 @@ class NodeViews {
                 std::vector<Finding>& findings);
   // Adds all pods on the node, all of which must have been read. Leaves out driver pods. Drops from `log` what the pods
   // settle.
-  void AddPods(NodeHooks& hooks, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
+  void AddPods(NodeHooks& hooks, const ObjectSource& objects, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
                std::vector<Finding>& findings);
   // For a node whose pods are unknown: drops the attempts on them unless the node is being upgraded.
   void DropOldAttempts(NodeView& view, AttemptLog& log) const;
@@ -122,7 +123,7 @@ class NodeViews {
   bool MayHaveClaims(const NodeView& view) const;
   bool MayHaveRules(const NodeView& view) const;
   bool IsOurs(const DeviceTaintRule& rule) const;
-  void AddHolders(NodeView& view) const;
+  void AddHolders(const ObjectSource& objects, NodeView& view) const;
   void RunFilter(NodeHooks& hooks, NodeView& view, std::vector<Finding>& findings);
   void CompareRevisions(NodeHooks& hooks, const DriverParts& driver, NodeView& view, std::vector<Finding>& findings);
   absl::StatusOr<bool> NeedsRestartOnly(NodeHooks& hooks, const Pod& pod, const DriverParts& driver,

@@ -35,6 +35,8 @@ class ObjectSource {
   virtual std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const = 0;
   // Called only if the scope names DRA drivers. Errors: see WatchCache::Devices.
   virtual absl::StatusOr<NodeDevices> Devices(const std::string& node) const = 0;
+  // Returns false if the claim has not been read since it was allocated. Called only if the scope names DRA drivers.
+  virtual bool KnowsClaim(const std::string& ns, const std::string& name) const = 0;
   // Called after Take has reported a change of the driver. After an error, the next pass calls again.
   virtual absl::StatusOr<DriverObjects> Driver() = 0;
   // Returns failures of reading that concern no single node.

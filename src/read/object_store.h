@@ -78,6 +78,7 @@ class ObjectStore {
   absl::StatusOr<NodeDevices> Devices(std::size_t driver, const std::string& node) const {
     return devices_.On(node, drivers_[driver].dra_drivers);
   }
+  bool KnowsClaim(const std::string& ns, const std::string& name) const { return devices_.KnowsClaim(ns, name); }
   // Objects of DRA that cannot be read and may be any node's; none if the driver has no interest in them.
   std::vector<Finding> DeviceFindings(std::size_t driver) const;
 

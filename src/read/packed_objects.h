@@ -35,6 +35,7 @@ class PackedObjects {
     }
     objects_.erase(found);
   }
+  bool Contains(const T& named) const { return objects_.contains(named); }
   std::optional<T> Find(const T& named) const {
     const auto found = objects_.find(named);
     return found == objects_.end() ? std::nullopt : std::optional(found->Unpack());

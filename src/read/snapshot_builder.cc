@@ -86,7 +86,7 @@ void SnapshotBuilder::Impl::TakePods(const CallContext& context, const StatusByN
     } else if (!status->second.ok()) {
       snapshot.findings.push_back(internal::PodsNotRead(node, status->second));
     } else {
-      views.AddPods(hooks, *objects.PodsOn(node), changed, log, snapshot.findings);
+      views.AddPods(hooks, objects, *objects.PodsOn(node), changed, log, snapshot.findings);
     }
     view = views.Share(std::move(changed));
   }

@@ -325,6 +325,9 @@ std::optional<std::vector<NodeMaintenance>> WatchCache::Maintenances(std::size_t
 absl::StatusOr<NodeDevices> WatchCache::Devices(std::size_t driver, const std::string& node) const {
   return impl_->store().Read([&](const auto& store) { return store.Devices(driver, node); });
 }
+bool WatchCache::KnowsClaim(const std::string& ns, const std::string& name) const {
+  return impl_->store().Read([&](const auto& store) { return store.KnowsClaim(ns, name); });
+}
 std::vector<Finding> WatchCache::DeviceFindings(std::size_t driver) const {
   return impl_->store().Read([&](const auto& store) { return store.DeviceFindings(driver); });
 }

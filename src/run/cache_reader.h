@@ -47,6 +47,9 @@ class CacheReader final : public Reader, private ObjectSource {
   absl::StatusOr<NodeDevices> Devices(const std::string& node) const override {
     return cache_->Devices(driver_, node);
   }
+  bool KnowsClaim(const std::string& ns, const std::string& name) const override {
+    return cache_->KnowsClaim(ns, name);
+  }
   std::vector<Finding> Findings() const override { return cache_->DeviceFindings(driver_); }
   absl::StatusOr<DriverObjects> Driver() override;
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const override { return cache_->PodsOn(node); }

@@ -97,10 +97,11 @@ void EngineHost::Restart() {
   for (const auto& [name, text] : time_zones_) Must(Call(du_engine_put_time_zone, engine, Str(text)));
 }
 
-std::string EngineHost::List(const std::string& path, std::vector<std::pair<std::string, std::string>> query) {
+std::string EngineHost::List(const std::string& path, std::vector<std::pair<std::string, std::string>> query,
+                             bool may_be_absent) {
   for (int attempt = 0; attempt < driver_.attempts; ++attempt) {
     const absl::StatusOr<HttpResponse> answer = server_->Send({}, {.path = path, .query = query});
-    if (answer.ok() && answer->status == 200) return answer->body;
+    if (answer.ok() && (answer->status == 200 || (may_be_absent && answer->status == 404))) return answer->body;
   }
   throw std::runtime_error("cannot list " + path);
 }
@@ -120,10 +121,20 @@ void EngineHost::Put(std::int32_t kind) {
 
 void EngineHost::Read() {
   for (const std::int32_t kind : {DU_NODES, DU_DRIVER_PODS, DU_DAEMON_SETS, DU_CONTROLLER_REVISIONS}) Put(kind);
+  if (driver_.has_devices) PutDevices();
   if (driver_.maintenance_ns.empty()) return;
   Must(Call(du_engine_put, engine(), DU_NODE_MAINTENANCES,
             Str(List("/apis/maintenance.nvidia.com/v1alpha1/namespaces/" + driver_.maintenance_ns + "/nodemaintenances",
                      {}))));
+}
+
+void EngineHost::PutDevices() {
+  const std::string resource = "/apis/resource.k8s.io/v1/";
+  for (const auto& [kind, name] : {std::pair(DU_DEVICE_TAINT_RULES, "devicetaintrules"),
+                                   {DU_RESOURCE_CLAIMS, "resourceclaims"},
+                                   {DU_RESOURCE_SLICES, "resourceslices"}}) {
+    Must(Call(du_engine_put, engine(), kind, Str(List(resource + name, {}, /*may_be_absent=*/true))));
+  }
 }
 
 void EngineHost::PutPods(const std::string& node) {

@@ -46,6 +46,8 @@ struct HostedDriver {
   std::string driver_labels = {};  // a selector
   // Namespace of the NodeMaintenances. Empty: not in requestor mode.
   std::string maintenance_ns = {};
+  // The engine follows the objects of Dynamic Resource Allocation.
+  bool has_devices = false;
   // Whether a pod uses the driver (default: it requests a GPU).
   std::function<absl::StatusOr<bool>(const Pod& pod)> uses_driver = {};
   // Clock for the time that passes within a pass (default: no time passes).
@@ -99,7 +101,10 @@ class EngineHost {
   void Put(std::int32_t kind);
 
  private:
-  std::string List(const std::string& path, std::vector<std::pair<std::string, std::string>> query);
+  // `may_be_absent`: returns the response of a server that does not serve the kind.
+  std::string List(const std::string& path, std::vector<std::pair<std::string, std::string>> query,
+                   bool may_be_absent = false);
+  void PutDevices();
   void Announce(const JsonDocument& pass);
   void PutPods(const std::string& node);
   std::string UsesDriver(const std::string& list) const;

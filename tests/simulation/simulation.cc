@@ -49,6 +49,7 @@ class Simulation {
     if (world_.setup.Has(Mode::kRelease)) actors_.push_back(MakeRemovals(world_));
     if (world_.setup.Has(Mode::kRollouts)) actors_.push_back(MakeRollouts(world_));
     if (world_.setup.Has(Mode::kGangs)) actors_.push_back(MakeGangs(world_));
+    if (world_.setup.Has(Mode::kDevices)) actors_.push_back(MakeDevices(world_));
     if (world_.setup.Has(Mode::kLongOutage)) actors_.push_back(MakeLongOutage(world_));
     if (world_.peer) actors_.push_back(MakePeerTemplates(world_));
     if (world_.setup.Has(Mode::kLabelRemover)) actors_.push_back(MakeLabelRemover(world_));
@@ -347,6 +348,8 @@ class Simulation {
   void OneBadNode() {
     // A node that never completes correctly blocks the stages after its own.
     if (world_.setup.Has(Mode::kRollouts) || world_.setup.Has(Mode::kGangs)) return;
+    // Its pods do not use the devices.
+    if (world_.setup.Has(Mode::kDevices)) return;
     // Besides its slot it takes a grant, and there are only few grants then.
     if (world_.setup.grants_max < kGrantsMax) return;
     const std::optional<BadNode> bad = BadNode::Draw(world_);

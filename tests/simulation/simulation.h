@@ -82,6 +82,7 @@ enum class Mode : std::uint8_t {
   kShortPasses,   ///< A pass handles one or two changed nodes, and leaves the others to the next pass.
   kClockSetBack,  ///< The replicas' clocks are ahead by days, and are set back in the calm phase, twice.
   kGangs,         ///< Training jobs run on the nodes, and the policy interrupts each of them once.
+  kDevices,       ///< The policy isolates devices instead of nodes, and pods claim these devices.
   // Neighbours, from here on: they act while faults happen.
   kLabelRemover,    ///< A client removes the state label from every node, immediately or occasionally.
   kForeignCordons,  ///< A client cordons nodes for its own reasons, and lifts only its own cordons.
@@ -91,7 +92,7 @@ enum class Mode : std::uint8_t {
   kAutoscaler,      ///< A node autoscaler taints nodes, deletes them in the middle of their upgrade, and adds others.
   kNoRoom,          ///< Driver pods cannot be scheduled: another pod has taken their place on the node.
 };
-inline constexpr int kModeCount = 18;
+inline constexpr int kModeCount = 19;
 inline constexpr int kFirstNeighbour = static_cast<int>(Mode::kLabelRemover);
 /// `release`, `two-drivers`, ...
 std::string_view ToString(Mode mode);
@@ -127,7 +128,7 @@ struct SimulationOptions {
   /// Number of seeds in a thousand that have each Mode. kManyPods is used only on request, because one seed takes as
   /// long as dozens of others.
   std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0,  160, 100,
-                                                60, 60, 50, 50, 50, 50, 50, 50,  50};
+                                                60, 60, 60, 50, 50, 50, 50, 50, 50,  50};
   /// Number of the defect to plant, to see whether it is found: a position in MutantNames, starting at 1. 0: none.
   int mutant = 0;
 };

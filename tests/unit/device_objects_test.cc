@@ -98,6 +98,27 @@ TEST_CASE("Objects of other drivers, and objects without a node, are not kept") 
   CHECK(objects.On("n1", {"gpu.nvidia.com", "dra.net"}).value().claims.size() == 2);
 }
 
+TEST_CASE("A claim is known once it was read with an allocation, by whichever driver") {
+  DeviceObjects objects = Listed();
+  CHECK(objects.KnowsClaim("team-a", "a"));
+  CHECK_FALSE(objects.KnowsClaim("team-a", "free"));
+  CHECK_FALSE(objects.KnowsClaim("team-a", "unheard-of"));
+  objects.Changed(ClaimOn("x", "n1", "dra.net"));
+  CHECK(objects.KnowsClaim("team-a", "x"));
+  objects.Changed(ClaimOn("x", ""));
+  CHECK_FALSE(objects.KnowsClaim("team-a", "x"));
+  objects.Changed(ClaimOn("y", "n1", "dra.net"));
+  objects.Deleted(ClaimOn("y", "n1", "dra.net"));
+  CHECK_FALSE(objects.KnowsClaim("team-a", "y"));
+  objects.Changed(ClaimOn("z", "n1", "dra.net"));
+  objects.Listed<ResourceClaim>({ClaimOn("a", "n1")});
+  CHECK_FALSE(objects.KnowsClaim("team-a", "z"));
+  objects.Failed<ResourceClaim>(absl::UnavailableError("503"));
+  CHECK_FALSE(objects.KnowsClaim("team-a", "a"));
+  objects.Failed<ResourceClaim>(absl::NotFoundError("404"));
+  CHECK(objects.KnowsClaim("team-a", "a"));
+}
+
 TEST_CASE("A rule that an administrator created for all drivers of a pool belongs to the node") {
   DeviceObjects objects = Listed();
   const DeviceTaintRule rule{.name = "by-hand", .pool = "n1", .effect = DeviceTaintEffect::kNoSchedule};

@@ -129,6 +129,8 @@ TEST_CASE("A-2: a node whose devices cannot be isolated is cordoned with Auto, a
          node.view.devices_status = absl::NotFoundError("the cluster has no devicetaintrules");
        },
        "the cluster has no devicetaintrules"},
+      {"no device taint rules in the cluster", [](DeviceNode& node) { node.view.devices->has_rules = false; },
+       "the cluster has no DeviceTaintRules"},
       {"a device plugin", [](DeviceNode& node) { node.view.node.extended_resources = {"nvidia.com/gpu"}; },
        "a device plugin offers nvidia.com/gpu"},
       {"a device plugin of MIG devices",
@@ -254,6 +256,7 @@ TEST_CASE("A-7: claims that are allocated although the taint has settled lead to
   }
   SECTION("three: they are evicted like all others") {
     node.view.devices->claims.pop_back();
+    node.view.pods_using_driver.erase(node.view.pods->back().ref.uid);
     const Verdict verdict = node.Judge();
     CHECK_FALSE(node.After(verdict).unschedulable);
     CHECK_FALSE(Evicted(verdict).empty());
@@ -288,6 +291,84 @@ TEST_CASE("A-10: the driver pod is not deleted while a claim is held") {
   const Verdict verdict = node.Judge();
   CHECK(Evicted(verdict) == "team-a/web");
   CHECK(verdict.plan.remove.empty());
+}
+
+TEST_CASE("A-10: a pod on the node whose claim has not been read yet may hold a device, whatever is isolated") {
+  auto node = Settled(GENERATE("pod-deletion-required", "pod-restart-required"));
+  if (GENERATE(false, true)) {
+    node.CordonedByUs();
+    node.view.node.annotations.erase(node.identity.IsolatedDevicesAnnotation());
+    node.view.devices->rules.clear();
+    node.policy.drain.reset();
+    node.policy.pod_deletion.emplace();
+  }
+  node.view.pods->push_back(WebPod().Build());
+  node.view.unread_claims[WebPod().Build().ref] = "web-gpu";
+  const Verdict verdict = node.Judge();
+  CHECK(verdict.plan.remove.empty());
+  CHECK(Evicted(verdict).empty());
+  CHECK(GateOf(verdict) == "DevicesInUse");
+  CHECK(verdict.gate->detail == "team-a/web has claim web-gpu, which has not been read yet");
+}
+
+TEST_CASE("A-2: a pod that uses the driver without a claim would come back, so the node is cordoned") {
+  auto node = Settled(GENERATE("cordon-required", "pod-deletion-required", "pod-restart-required")).WithCpuPod();
+  node.view.pods_using_driver = {"cpu-uid"};
+  const Verdict verdict = node.Judge();
+  CHECK(node.After(verdict).unschedulable);
+  CHECK_FALSE(IsMarked(node, verdict));
+  CHECK(Contains(verdict.findings.at(0).message, "pod team-a/cpu uses the driver without a claim"));
+}
+
+TEST_CASE("A-6: a node that starts again while its rules are being removed waits until they have settled again") {
+  const bool is_admitted = GENERATE(false, true);
+  DeviceNode node(is_admitted ? "upgrade-required" : "uncordon-required");
+  node.Annotated(node.identity.IsolatedDevicesAnnotation(), "8");
+  node.Ruled(DeviceTaintEffect::kNoSchedule);
+  const Verdict verdict = node.Judge(is_admitted);
+  CHECK(verdict.plan.remove.empty());
+  CHECK(verdict.plan.evict.empty());
+  CHECK(Path(verdict.plan) == (is_admitted ? "cordon-required" : "upgrade-required"));
+}
+
+TEST_CASE("A-6: a rule that our last request may have changed does not count as settled before it is read again") {
+  auto node = Settled("pod-deletion-required");
+  const auto waits = [&](std::optional<Outcome> outcome, absl::Duration ago, const std::string& based_on = "20") {
+    node.view.attempts.devices[node.rule().name] = {
+        .based_on = based_on, .outcome = outcome, .answered_at = kNow - ago};
+    return GateOf(node.Judge()) == "DevicesTainted";
+  };
+  CHECK(waits(std::nullopt, absl::Minutes(1)));
+  CHECK(waits(Outcome::kApplied, absl::Minutes(1)));
+  CHECK(waits(Outcome::kConflict, absl::Minutes(1)));
+  CHECK(waits(Outcome::kUnclear, absl::Seconds(29)));
+  CHECK_FALSE(waits(Outcome::kUnclear, absl::Seconds(30)));
+  CHECK_FALSE(waits(Outcome::kNotApplied, absl::Minutes(1)));
+  CHECK_FALSE(waits(Outcome::kApplied, absl::Minutes(1), "19"));
+}
+
+TEST_CASE("A-5: without rules and published devices, rules are created for all drivers") {
+  DeviceNode node("pod-restart-required");
+  node.view.devices->slices.clear();
+  CHECK(Calls(node.Judge()) == "create None,create None");
+  CHECK(node.Judge().plan.remove.empty());
+}
+
+TEST_CASE("A-15: the end of an upgrade removes the rules even if an administrator has cordoned the node in between") {
+  auto node = Settled("pod-restart-required").WithCpuPod();
+  Pod driver = DriverPod("new").Build();
+  driver.ready_since = kNow - absl::Minutes(1);
+  node.WithDriverPods({driver});
+  node.Cordoned();
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "uncordon-required");
+  CHECK(node.After(verdict).unschedulable);
+}
+
+TEST_CASE("A-9: a node whose devices are isolated is not drained, even if another client sets the state") {
+  auto node = Settled("drain-required").WithCpuPod();
+  CHECK(Evicted(node.Judge()).empty());
+  CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
 TEST_CASE(

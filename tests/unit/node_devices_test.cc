@@ -110,10 +110,16 @@ TEST_CASE("No objects of DRA are read unless the options name drivers") {
 TEST_CASE("A-1: a cluster without device taint rules differs from one that does not respond") {
   World without(DeviceOptions{.served = DeviceOptions::Served::kClaims});
   const ClusterSnapshot none = without.Read();
-  CHECK_FALSE(none.nodes[0]->devices);
-  CHECK(absl::IsNotFound(none.nodes[0]->devices_status));
+  REQUIRE(none.nodes[0]->devices);
+  CHECK_FALSE(none.nodes[0]->devices->has_rules);
+  // Its claims still show which pods use the driver.
+  CHECK(none.nodes[0]->devices->claims.size() == 1);
   CHECK(none.findings.empty());
-  CHECK(without.cluster->CallCount(Operation::kListResourceClaims) == 0);
+  CHECK(without.cluster->CallCount(Operation::kListResourceSlices) == 0);
+
+  World old(DeviceOptions{.served = DeviceOptions::Served::kNone});
+  CHECK_FALSE(old.Read().nodes[0]->devices);
+  CHECK(absl::IsNotFound(old.Read().nodes[0]->devices_status));
 
   World broken;
   broken.cluster->FailNext(Operation::kListResourceClaims, absl::UnavailableError("503"));
@@ -147,6 +153,45 @@ TEST_CASE("Calls about rules are remembered until the node has no rule of ours a
   CHECK(world.Read().nodes[0]->attempts.devices.size() == 1);
   REQUIRE(world.cluster->RemoveDeviceTaintRule(rule.name));
   CHECK(world.Read().nodes[0]->attempts.devices.empty());
+}
+
+// ----- holders of devices
+
+// W35. Returns the names of the pods that use the driver, and of those whose claims have not been read.
+std::pair<std::set<std::string>, std::set<std::string>> HoldersOn(World& world) {
+  ClusterSnapshot snapshot = world.Read();
+  world.builder.ReadPods({}, {world.fleet.node_names[0]}, snapshot);
+  std::pair<std::set<std::string>, std::set<std::string>> names;
+  for (const Pod& pod : *snapshot.nodes[0]->pods) {
+    if (snapshot.nodes[0]->pods_using_driver.contains(pod.ref.uid)) names.first.insert(pod.ref.name);
+  }
+  for (const auto& [pod, claim] : snapshot.nodes[0]->unread_claims) names.second.insert(pod.name + " " + claim);
+  return names;
+}
+
+using Names = std::set<std::string>;
+
+TEST_CASE("A pod with a claim on the node uses the driver, with and without device taint rules in the cluster") {
+  World world(DeviceOptions{.served = GENERATE(DeviceOptions::Served::kRules, DeviceOptions::Served::kClaims)});
+  CHECK(HoldersOn(world) == std::pair(Names{"train"}, Names{}));
+}
+
+TEST_CASE("As long as claims cannot be read, a pod with a claim may use the driver") {
+  World world;
+  world.cluster->FailNext(GENERATE(Operation::kListResourceClaims, Operation::kListResourceSlices),
+                          absl::ResourceExhaustedError("429"));
+  CHECK(HoldersOn(world) == std::pair(Names{}, Names{"train claim"}));
+  CHECK(HoldersOn(world) == std::pair(Names{"train"}, Names{}));
+}
+
+TEST_CASE("A pod on the node whose claim was read before its allocation may use the driver") {
+  World world;
+  Pod pod = testing::PodBuilder("team-a", "next").OnNode(world.fleet.node_names[0]).Build();
+  pod.resource_claims = {"later"};
+  world.cluster->AddPod(pod);
+  CHECK(HoldersOn(world) == std::pair(Names{"train"}, Names{"next later"}));
+  world.cluster->AddResourceClaim({.ns = "team-a", .name = "later", .request = {.driver = kDriver}});
+  CHECK(HoldersOn(world) == std::pair(Names{"train"}, Names{"next later"}));
 }
 
 // ----- from a cache
@@ -197,7 +242,9 @@ TEST_CASE("A cache of a cluster without device taint rules is synced, and report
     world.clock->Advance(absl::Minutes(1));
   }
   CHECK(cache->Synced());
-  CHECK(absl::IsNotFound(cache->Devices(0, world.fleet.node_names[0]).status()));
+  const NodeDevices devices = cache->Devices(0, world.fleet.node_names[0]).value();
+  CHECK_FALSE(devices.has_rules);
+  CHECK(devices.claims.size() == 1);
 }
 
 TEST_CASE("A cluster that lacks an operation of DRA cannot be watched for it") {

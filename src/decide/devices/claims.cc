@@ -118,6 +118,7 @@ std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& policy) {
   if (!view.devices) {
     return view.devices_status.ok() ? "the operator does not watch devices" : std::string(Message(view.devices_status));
   }
+  if (!view.devices->has_rules) return "the cluster has no DeviceTaintRules";
   if (std::string why = WhyNotReadable(*view.devices); !why.empty()) return why;
   for (const std::string& resource : view.node.extended_resources) {
     const auto& patterns = policy.plugin_resources;

@@ -46,6 +46,15 @@ absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   return answered ? std::max(added, attempt->second.answered_at) : added;
 }
 
+// Whether a request of ours may have changed the rule since it was read: another rollout may have begun to remove it.
+bool MayBeOutdated(const DeviceTaintRule& rule, const NodeView& view, absl::Time now) {
+  const auto found = view.attempts.devices.find(rule.name);
+  if (found == view.attempts.devices.end() || found->second.based_on != rule.resource_version) return false;
+  const DeviceAttempt& attempt = found->second;
+  if (attempt.outcome == Outcome::kNotApplied) return false;
+  return attempt.outcome != Outcome::kUnclear || now < attempt.answered_at + kSeenMax;
+}
+
 DeviceCall SetEffect(DeviceTaintRule rule, DeviceTaintEffect effect) {
   rule.effect = effect;
   return {.kind = DeviceCall::Kind::kPatch, .object = std::move(rule)};
@@ -89,6 +98,10 @@ void IsolatePool(const NodeView& view, const std::string& device_driver, const D
     step.calls.push_back(SetEffect(*rule, DeviceTaintEffect::kNoSchedule));
     return WaitFor(fmt::format("the devices of {} must be tainted first", device_driver), absl::InfiniteFuture(), step);
   }
+  if (MayBeOutdated(*rule, view, now)) {
+    return WaitFor(fmt::format("the last change of device taint rule {} has not been seen yet", rule->name),
+                   changed + kSeenMax, step);
+  }
   if (now < changed + policy.settle) {
     return WaitFor(
         fmt::format("the devices of {} are tainted; the scheduler may not have seen that yet", device_driver),
@@ -120,10 +133,14 @@ bool IsOurs(const DeviceTaintRule& rule, const DriverIdentity& identity) { retur
 RuleStep IsolateDevices(const NodeView& view, const DriverIdentity& identity, const IsolationPolicy& policy,
                         absl::Time now) {
   RuleStep step{.done = true};
+  // While a driver is being replaced, its devices are not published. Without rules either, they may appear at any time.
+  const bool is_any_known = std::any_of(
+      policy.device_drivers.begin(), policy.device_drivers.end(), [&](const std::string& device_driver) {
+        return HasDevices(view, device_driver) || FindRule(view, device_driver, identity) != nullptr;
+      });
   for (const std::string& device_driver : policy.device_drivers) {
     const DeviceTaintRule* rule = FindRule(view, device_driver, identity);
-    // The devices of a driver that is being replaced are not published.
-    if (rule == nullptr && !HasDevices(view, device_driver)) continue;
+    if (is_any_known && rule == nullptr && !HasDevices(view, device_driver)) continue;
     IsolatePool(view, device_driver, rule, identity, policy, now, step);
   }
   return step;

@@ -57,7 +57,7 @@ std::string TimedOut(std::string_view what, absl::Duration timeout, std::string_
 
 // T11: cordon-required -> wait-for-jobs-required.
 Progress LeaveCordonRequired(Walk& walk) {
-  if (walk.IsolatesDevices() && !walk.before().isolated_devices.present()) {
+  if (DevicesAreOpen(walk)) {
     return walk.Wait(GateReason::kDevicesTainted, "the devices must be tainted first");
   }
   walk.HoldCordon();
@@ -141,6 +141,8 @@ Progress LeaveDrain(Walk& walk) {
   walk.HoldCordon();
   const std::optional<DrainPolicy>& policy = walk.in.policy.drain;
   if (!policy) return walk.Enter(UpgradeState::kPodRestartRequired, "drain is off");
+  // Another client has set the state.
+  if (walk.IsolatesDevices()) return walk.Enter(UpgradeState::kPodRestartRequired, "only devices are isolated");
   const absl::Time deadline = walk.Deadline(policy->timeout);
   const std::vector<Pod>* pods = walk.KnownPods();
   if (pods == nullptr) {

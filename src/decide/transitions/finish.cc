@@ -129,14 +129,17 @@ Progress EnterDone(Walk& walk, std::string reason) {
   return walk.Enter(UpgradeState::kDone, std::move(reason));
 }
 
-// T48: an administrator's cordon is not ours to lift, so there is nothing to wait for but the maintenance operator.
+// T48: an administrator's cordon is not ours to lift, so there is nothing to wait for but the maintenance operator, or the
+// removal of device taint rules: the present state would renew them.
 Progress FinishUpgrade(Walk& walk, std::string reason) {
   if (!walk.driver.ready) return RestartAgain(walk);
   if (walk.InRequestorMode()) {
     walk.Remove(&NodeMarks::initially_unschedulable);
     return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
   }
-  if (internal::WasInitiallyUnschedulable(walk.after())) return EnterDone(walk, std::move(reason));
+  if (internal::WasInitiallyUnschedulable(walk.after()) && !walk.IsolatesDevices()) {
+    return EnterDone(walk, std::move(reason));
+  }
   return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
 }
 

@@ -1,6 +1,7 @@
 // Isolating the devices of a node instead of the node (UpgradePolicy::isolation).
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,19 @@ bool MayBeKnownSoon(const NodeView& view) {
 // The mark is on the node, and the rules are derived from it, so no rule is forgotten.
 bool IsMarked(const Walk& walk) { return walk.before().isolated_devices.present() && walk.IsolatesDevices(); }
 
+// Returns why evictions from the node would not end: it stays schedulable, and the taint stops only pods that claim a
+// device. Another pod that uses the driver may come back.
+std::string WhyEvictedInVain(const Walk& walk) {
+  const std::optional<PodDeletionPolicy> policy = PodDeletion(walk.in);
+  if (!policy || !walk.view.pods) return "";
+  const std::set<std::string> holders = internal::HolderUids(walk.view, walk.in.policy.isolation.device_drivers);
+  for (const Pod* pod : walk.pods.SelectForDeletion(walk.view, *policy, walk.drains).evict) {
+    if (holders.contains(pod->ref.uid) || walk.view.unread_claims.contains(pod->ref)) continue;
+    return fmt::format("pod {} uses the driver without a claim", pod->ref.ToString());
+  }
+  return "";
+}
+
 // Pods of other schedulers are seen only now, when the pods of the node have been read.
 std::optional<Progress> CheckBeforeEvictions(Walk& walk) {
   if (walk.ReadPods() == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
@@ -84,9 +98,14 @@ void ChooseScope(Walk& walk) {
   walk.Write(&NodeMarks::isolated_devices, internal::DeviceCount(walk.view, policy));
 }
 
+bool DevicesAreOpen(const Walk& walk) {
+  const std::optional<UpgradeState> read = walk.before().State();
+  return walk.IsolatesDevices() && !(IsMarked(walk) && read && TraitsOf(*read).holds_cordon);
+}
+
 std::optional<Progress> HoldDevices(Walk& walk) {
   if (!IsMarked(walk) || !TraitsOf(walk.state()).holds_cordon) return std::nullopt;
-  if (!walk.view.devices) {
+  if (!walk.view.devices || !walk.view.devices->has_rules) {
     std::string why = internal::WhyNotDevices(walk.view, walk.in.policy.isolation);
     if (MayBeKnownSoon(walk.view)) {
       return walk.Wait(GateReason::kDevicesTainted, std::move(why), NextRead(walk.in.now));
@@ -97,6 +116,10 @@ std::optional<Progress> HoldDevices(Walk& walk) {
   if (walk.state() == UpgradeState::kCordonRequired) {
     if (const auto stopped = CheckBeforeEvictions(walk)) return stopped;
     if (!walk.IsolatesDevices()) return std::nullopt;
+  }
+  if (const std::string why = WhyEvictedInVain(walk); !why.empty()) {
+    CordonBecause(walk, why);
+    return std::nullopt;
   }
   internal::RuleStep step =
       internal::IsolateDevices(walk.view, walk.in.identity, walk.in.policy.isolation, walk.in.now);
@@ -122,6 +145,12 @@ std::optional<Progress> ReleaseRules(Walk& walk) {
 }
 
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due) {
+  if (!walk.view.unread_claims.empty()) {
+    const auto& [pod, claim] = *walk.view.unread_claims.begin();
+    return Gate{.reason = GateReason::kDevicesInUse,
+                .detail = fmt::format("{} has claim {}, which has not been read yet", pod.ToString(), claim),
+                .subject = PodSubject(pod)};
+  }
   if (!IsMarked(walk) || !walk.view.devices || !walk.view.pods) return std::nullopt;
   std::optional<Gate> gate;
   for (const internal::UnboundHolder& holder :

@@ -304,6 +304,7 @@ absl::Time RestartEarly(Walk& walk, Validation& validation) {
 void RestartOnEntry(Walk& walk) {
   if (walk.driver.none || walk.driver.unknown || walk.driver.to_restart.empty()) return;
   walk.HoldCordon();
+  if (DevicesAreOpen(walk)) return;
   if (!IsToBeEvacuated(walk) || Evacuate(walk).done()) DeleteDriverPods(walk);
 }
 
@@ -317,7 +318,10 @@ Progress LeavePodRestart(Walk& walk) {
   }
   if (driver.none) return WaitForDriver(walk, GateReason::kDriverPodMissing, walk.WhyNoDriverPod(" yet"));
   if (driver.unknown) return WaitForDriver(walk, GateReason::kRevisionUnknown, driver.why_unknown);
-  if (!driver.to_restart.empty()) return RestartDriverPods(walk);
+  if (!driver.to_restart.empty()) {
+    if (DevicesAreOpen(walk)) return walk.Wait(GateReason::kDevicesTainted, "the devices must be tainted first");
+    return RestartDriverPods(walk);
+  }
   if (driver.terminating != nullptr) {
     return WaitForDriver(walk, GateReason::kDriverPodTerminating,
                          fmt::format("{} is terminating", driver.terminating->ref.ToString()));

@@ -258,12 +258,15 @@ void ChooseScope(Walk& walk);
 std::string WhyUnfitForDevices(const Walk& walk);
 // Isolates the devices of a node in progress, before the node continues. nullopt: they are isolated, or the node is.
 std::optional<Progress> HoldDevices(Walk& walk);
+// Returns true if this walk must not evict pods or touch the driver yet: it entered its state from one in which the rules
+// are not held, so HoldDevices has to run first.
+bool DevicesAreOpen(const Walk& walk);
 // Removes rules that an upgrade has left behind, or that a cordon has replaced.
 void RemoveOldRules(Walk& walk);
 // Removes the rules of the node. nullopt: it has no rule.
 std::optional<Progress> ReleaseRules(Walk& walk);
-// Waits for pods that hold a device and are not bound yet, and evicts the late ones. nullopt: no such pod holds a
-// device.
+// Waits for claims of pods on the node that are not read yet. Then waits for pods that hold a device and are not bound
+// yet, and evicts the late ones. nullopt: there are none.
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
 // Returns why the driver is not proved although its pod is ready: its devices are not published again. Empty if they
 // are. `due`: when to check again.

@@ -62,7 +62,8 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
   const bool busy = internal::IsBusy(state);
   if (busy && !truth.busy) truth.busy_since = time;
   truth.busy = busy;
-  const bool ours = internal::WillBeCordoned(state) || (after.unschedulable && truth.cordon == Maker::kEngine);
+  const bool ours = internal::WillBeCordoned(state) || (after.unschedulable && truth.cordon == Maker::kEngine) ||
+                    after.annotations.contains(keys.isolated_devices);
   const bool unavailable =
       ours || after.unschedulable || !after.ready || !driverupgrade::internal::WhyLeaving(after).empty();
   if (unavailable && !truth.unavailable) {
@@ -128,7 +129,8 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
   const auto requested = before.annotations.find(options.identity.UpgradeRequestedAnnotation());
   const bool repairs = !before.ready && requested != before.annotations.end() && requested->second == "true";
   const bool limits = the_policy.max_unavailable && !NeverLimits(*the_policy.max_unavailable);
-  if (limits && !before.unschedulable && !repairs) {
+  const bool is_unavailable = before.unschedulable || before.annotations.contains(keys.isolated_devices);
+  if (limits && !is_unavailable && !repairs) {
     const int limit = UnavailableLimit(*the_policy.max_unavailable, NodesWithDriver(Known(before)));
     // It matters which client knew what only if too many nodes are unavailable.
     const int itself = before.ready ? 1 : 0;

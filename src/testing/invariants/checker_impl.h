@@ -188,6 +188,7 @@ class InvariantChecker::Impl {
   void JudgePolicy(const std::string& object);
   void CountRequest(const std::string& node);
   bool Stays(const Pod& pod) const;
+  bool HoldsDevices(const Pod& pod, const IsolationPolicy& isolation) const;
   bool Uses(const Pod& pod, const UpgradePolicy& the_policy) const;
   std::string WhyNotToRemove(const Pod& pod, const UpgradePolicy& the_policy, bool by_deletion) const;
   void JudgeRemoval(const Pod& pod, bool by_deletion, const char* what);
@@ -197,7 +198,8 @@ class InvariantChecker::Impl {
   absl::Duration EvictionTime(const std::optional<UpgradeState>& state, const UpgradePolicy& the_policy) const;
   void JudgeEndOfWait(const PatchNodeParams& params);
   bool EndsWait(const Node& node, const PatchNodeParams& params) const;
-  std::vector<const Pod*> Protected(const std::vector<Pod>& pods, const UpgradePolicy& the_policy) const;
+  std::vector<const Pod*> Protected(const std::vector<Pod>& pods, bool isolated,
+                                    const UpgradePolicy& the_policy) const;
   bool MayOnlyRestart(const Pod& driver_pod, std::string_view wanted_hash) const;
   void CheckRestart(const Pod& driver_pod);
   bool IsDriverPod(const Pod& pod) const;

@@ -134,11 +134,12 @@ Keys::Keys(const DriverIdentity& identity)
       cordoned_by(kCordonedByAnnotation),
       failure_class(identity.FailureClassAnnotation()),
       failed_revision(identity.FailedRevisionAnnotation()),
+      isolated_devices(identity.IsolatedDevicesAnnotation()),
       taint(identity.PendingTaint()),
       written({initial, stage, restart_only, cordoned_by, identity.PodCompletionStartAnnotation(),
                identity.ValidationStartAnnotation(), requestor_mode, identity.FailedRevisionAnnotation(),
                identity.FailuresAnnotation(), identity.FailureCauseAnnotation(), identity.WaitingForAnnotation(),
-               identity.UnitAnnotation(), restart_pod, failure_class}),
+               identity.UnitAnnotation(), restart_pod, failure_class, isolated_devices}),
       removed({safe_load, identity.UpgradeRequestedAnnotation()}) {}
 
 bool HasLabel(const Node& node, const Keys& keys) {
@@ -157,9 +158,10 @@ std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
   if (is_marked && StateOfTimer(node, keys.name) == UpgradeState::kUpgradeRequired)
     return UpgradeState::kUpgradeRequired;
   if (node.annotations.contains(keys.failed_revision)) return UpgradeState::kFailed;
-  if (!node.unschedulable) return UpgradeState::kUnknown;
+  const bool isolated = node.annotations.contains(keys.isolated_devices);
+  if (!node.unschedulable && !isolated) return UpgradeState::kUnknown;
   const bool is_others = node.annotations.contains(keys.initial) || node.annotations.contains(keys.requestor_mode);
-  if (!is_marked && !(is_others && WasAdmitted(node, keys.name))) return UpgradeState::kUnknown;
+  if (!is_marked && !isolated && !(is_others && WasAdmitted(node, keys.name))) return UpgradeState::kUnknown;
   if (const auto state = StateOfTimer(node, keys.name)) return state;
   if (node.annotations.contains(keys.requestor_mode)) return UpgradeState::kUnknown;
   return node.annotations.contains(keys.restart_only) ? UpgradeState::kPodRestartRequired
@@ -200,6 +202,7 @@ NodeFacts FactsOf(const Node& node, const Keys& keys) {
   const std::optional<FailureClass> failure = FailureOf(node, keys);
   return {.state = StateOf(node, keys),
           .unschedulable = node.unschedulable,
+          .isolated = node.annotations.contains(keys.isolated_devices),
           .noted = node.annotations.contains(keys.initial),
           .unnamed_driver_relies = UnnamedDriverNeedsCordon(node, keys),
           .stage_began = PresentStageBegan(node, keys),
@@ -243,6 +246,10 @@ std::optional<std::int64_t> SlotSince(const std::vector<NodeFacts>& history, con
 bool IsMarked(const Node& node, const Keys& keys) {
   const std::vector<std::string_view> names = CordonNames(node, keys);
   return std::find(names.begin(), names.end(), keys.name) != names.end();
+}
+
+bool IsOutOfService(const Node& node, const Keys& keys) {
+  return (node.unschedulable && IsMarked(node, keys)) || node.annotations.contains(keys.isolated_devices);
 }
 
 bool OtherDriverAtWork(const Node& node, const Keys& keys) {
@@ -294,6 +301,7 @@ bool AnUpgradesNameIsOn(const Node& node, const Keys& keys) {
 
 std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   if (std::string who = WhoRelies(node, keys); !who.empty()) return who + " relies on it";
+  if (node.annotations.contains(keys.isolated_devices)) return "only the devices of the node are isolated";
   const std::optional<UpgradeState> state = StateOf(node, keys);
   if (node.annotations.contains(keys.requestor_mode)) {
     // The note from the start was removed when the state became uncordon-required, so another client has written it

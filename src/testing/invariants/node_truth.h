@@ -34,6 +34,7 @@ struct Keys {
   std::string cordoned_by;
   std::string failure_class;
   std::string failed_revision;
+  std::string isolated_devices;
   std::string taint;
   // Annotations that the engine may write, and those that it may only remove.
   std::vector<std::string> written;
@@ -56,6 +57,8 @@ struct NodeFacts {
   std::int64_t since = 0;
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
   bool unschedulable = false;
+  // Its devices are isolated instead of the node.
+  bool isolated = false;
   // An administrator's cordon was noted when the upgrade started.
   bool noted = false;
   // Another driver relies on the cordon, and keeps no name on it.
@@ -82,6 +85,8 @@ bool IsEvacuating(const std::optional<UpgradeState>& state);
 bool WillBeCordoned(const std::optional<UpgradeState>& state);
 // Returns true if our name is on the node's cordon.
 bool IsMarked(const Node& node, const Keys& keys);
+// Returns true if an upgrade of ours has taken the node, or only its devices, out of service.
+bool IsOutOfService(const Node& node, const Keys& keys);
 // Returns true if another driver is named on the cordon, or is active without a name on it.
 bool OtherDriverAtWork(const Node& node, const Keys& keys);
 // Returns another driver whose name on the cordon is live, or an empty string.

@@ -161,11 +161,27 @@ bool InvariantChecker::Impl::Stays(const Pod& pod) const {
   return pod.mirror || (IsDaemonSetPod(pod) && !IsFinished(pod));
 }
 
+// Returns true if the pod has reserved a claim on devices that depend on the driver.
+bool InvariantChecker::Impl::HoldsDevices(const Pod& pod, const IsolationPolicy& isolation) const {
+  if (isolation.scope == IsolationScope::kNode || pod.resource_claims.empty()) return false;
+  const std::vector<ResourceClaim> claims = cluster->resource_claims();
+  return std::any_of(claims.begin(), claims.end(), [&](const ResourceClaim& claim) {
+    const auto is_pod = [&](const ClaimConsumer& consumer) { return consumer.uid == pod.ref.uid; };
+    const auto is_followed = [&](const AllocatedPool& pool) {
+      const auto& followed = isolation.device_drivers;
+      return std::find(followed.begin(), followed.end(), pool.driver) != followed.end();
+    };
+    return std::any_of(claim.reserved_for.begin(), claim.reserved_for.end(), is_pod) &&
+           std::any_of(claim.allocated.begin(), claim.allocated.end(), is_followed);
+  });
+}
+
 bool InvariantChecker::Impl::Uses(const Pod& pod, const UpgradePolicy& the_policy) const {
   if (options.uses_driver) {
     const absl::StatusOr<bool> uses = options.uses_driver({}, pod);
     if (uses.ok() && *uses) return true;
   }
+  if (HoldsDevices(pod, the_policy.isolation)) return true;
   const auto& deletion = the_policy.pod_deletion;
   return deletion && !deletion->pod_selector.empty() && deletion->pod_selector.Matches(pod.labels);
 }
@@ -207,7 +223,8 @@ void InvariantChecker::Impl::JudgeRemoval(const Pod& pod, bool by_deletion, cons
 }
 
 bool InvariantChecker::Impl::DeletesPods(const UpgradePolicy& the_policy) const {
-  return options.uses_driver || (the_policy.pod_deletion && !the_policy.pod_deletion->pod_selector.empty());
+  return options.uses_driver || the_policy.isolation.scope != IsolationScope::kNode ||
+         (the_policy.pod_deletion && !the_policy.pod_deletion->pod_selector.empty());
 }
 
 // Returns how long pods are evicted before they may be deleted.
@@ -236,7 +253,9 @@ std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolic
   const std::int64_t known = NodeRead(pod.node_name);
   if (history.front().since > known) return "";
   const auto read = history.begin() + static_cast<std::ptrdiff_t>(internal::IndexAt(history, known));
-  if (!read->unschedulable) return fmt::format("its node was not cordoned when it was read, at {}", known);
+  if (!read->unschedulable && !read->isolated) {
+    return fmt::format("its node was not cordoned when it was read, at {}", known);
+  }
   const auto evacuates = [](const internal::NodeFacts& facts) {
     // Only a state with a timer leaves a mark. In any other state, an unlabelled node repeats the earlier states.
     return internal::IsEvacuating(facts.state) || (facts.unlabelled && internal::IsBusy(facts.state));
@@ -309,8 +328,8 @@ void InvariantChecker::Impl::CheckDeletion(const DeletePodParams& params) {
 }
 
 // Returns the pods that must be gone before the driver is touched: its users. If a drain takes over, or is the only
-// step, these are all pods that the drain selects.
-std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>& pods,
+// step, these are all pods that the drain selects. A node whose devices are isolated is not drained.
+std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>& pods, bool isolated,
                                                           const UpgradePolicy& the_policy) const {
   const PodDeletionPolicy deletion = the_policy.pod_deletion.value_or(PodDeletionPolicy{});
   const bool deletes = DeletesPods(the_policy);
@@ -321,7 +340,7 @@ std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>
     blocked |= !pod.deletion_timestamp && BlocksDeletion(pod, deletion);
     result.push_back(&pod);
   }
-  if (!the_policy.drain || (deletes && !blocked)) return result;
+  if (!the_policy.drain || isolated || (deletes && !blocked)) return result;
   result.clear();
   for (const Pod& pod : pods) {
     if (!Stays(pod) && !IsFinished(pod) && the_policy.drain->pod_selector.Matches(pod.labels)) result.push_back(&pod);
@@ -358,7 +377,8 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   std::erase_if(pods, [&](const Pod& pod) { return !IsKnown(pod); });
   const auto truth = nodes.find(node->name);
   const bool is_ready = node->ready && (writer == nullptr || truth->second.ready_at <= NodeRead(node->name));
-  for (const Pod* pod : Protected(pods, its_policy)) {
+  const bool isolated = node->annotations.contains(keys.isolated_devices);
+  for (const Pod* pod : Protected(pods, isolated, its_policy)) {
     if (may_be_drained && !its_policy.drain->pod_selector.Matches(pod->labels)) continue;
     if (IsDriverPod(*pod) || IsLost(*pod, is_ready, WritersTime())) continue;
     return Fail("I2", fmt::format("driver pod {} was deleted while {} was on node {}", driver_pod.ref.ToString(),

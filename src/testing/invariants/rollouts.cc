@@ -220,7 +220,7 @@ std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, 
   if (!MayStart(rollout, ShortestSince(rollout, asked - kKnown), first, last)) return "it could not be done in time";
   // A node that an earlier upgrade left cordoned does not wait for a stage, nor does a node that keeps its
   // NodeMaintenance.
-  const bool out_of_service = (node.unschedulable && internal::IsMarked(node, keys)) || KeepsMaintenance(node, asked);
+  const bool out_of_service = internal::IsOutOfService(node, keys) || KeepsMaintenance(node, asked);
   const std::size_t stage = CanTellStages(rollout) && !out_of_service ? StageOf(rollout, node) : 0;
   std::string why = "no record allows it";
   for (std::size_t i = 0; i < records_.size(); ++i) {
@@ -365,7 +365,7 @@ void InvariantChecker::Impl::JudgeRollout(const Node& before) {
   std::string why = WhyBeyondStage(rollout, before, under_way);
   if (why.empty() && rollout.groups) why = WhyNotBeside(*rollout.groups, before, under_way);
   // A node that an earlier upgrade left cordoned may take all the room if no other node is in progress.
-  const bool may_go_alone = before.unschedulable && internal::IsMarked(before, keys) && under_way.empty();
+  const bool may_go_alone = internal::IsOutOfService(before, keys) && under_way.empty();
   if (StartsTogether(rollout) && !may_go_alone) ExpectWholeGroup(its_policy, before);
   if (!why.empty()) Fail("I21", fmt::format("node {} was started, but {}", before.name, why));
 }

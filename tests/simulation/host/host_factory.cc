@@ -31,6 +31,7 @@ std::string OptionsOf(const testing::HostSeam& seam) {
     text += fmt::format(R"(,"ledger":{{"namespace":"{}","name":"{}","owner":"{}","grantsMax":{}}})", ledger->ns,
                         ledger->name, ledger->owner, ledger->grants_max);
   }
+  if (!options.snapshot.devices.empty()) text += R"(,"devices":["gpu.nvidia.com"])";
   return text + "}";
 }
 
@@ -41,6 +42,7 @@ HostedDriver DriverOf(const testing::HostSeam& seam) {
                       .clock = seam.options.clock,
                       .attempts = 1};
   if (const auto& requestor = seam.options.state_machine.requestor) driver.maintenance_ns = requestor->ns;
+  driver.has_devices = !seam.options.snapshot.devices.empty();
   if (const auto& uses_driver = seam.options.snapshot.uses_driver) {
     driver.uses_driver = [uses_driver](const Pod& pod) { return uses_driver({}, pod); };
   }

@@ -60,6 +60,8 @@ std::unique_ptr<Actor> MakePeerTemplates(World& world);
 std::unique_ptr<Actor> MakeRollouts(World& world);
 // Jobs whose pods only run together.
 std::unique_ptr<Actor> MakeGangs(World& world);
+// Devices, the plugins that publish them, and pods that claim them.
+std::unique_ptr<Actor> MakeDevices(World& world);
 // Removes the operator, once or twice.
 std::unique_ptr<Actor> MakeRemovals(World& world);
 

@@ -42,6 +42,9 @@ Operation WatchOf(Operation list) {
     case Operation::kListDaemonSets: return Operation::kWatchDaemonSets;
     case Operation::kListControllerRevisions: return Operation::kWatchControllerRevisions;
     case Operation::kListNodeMaintenances: return Operation::kWatchNodeMaintenances;
+    case Operation::kListDeviceTaintRules: return Operation::kWatchDeviceTaintRules;
+    case Operation::kListResourceClaims: return Operation::kWatchResourceClaims;
+    case Operation::kListResourceSlices: return Operation::kWatchResourceSlices;
     default: return list;
   }
 }

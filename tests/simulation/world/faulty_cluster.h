@@ -109,6 +109,23 @@ class FaultyCluster final : public ForwardingFacade {
   absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
                                                        const PatchNodeMaintenanceParams& params) override;
   absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
+  absl::StatusOr<std::vector<DeviceTaintRule>> ListDeviceTaintRules(const CallContext& context,
+                                                                    const ListDeviceTaintRulesParams& params) override;
+  absl::StatusOr<std::vector<ResourceClaim>> ListResourceClaims(const CallContext& context,
+                                                                const ListResourceClaimsParams& params) override;
+  absl::StatusOr<std::vector<ResourceSlice>> ListResourceSlices(const CallContext& context,
+                                                                const ListResourceSlicesParams& params) override;
+  absl::Status WatchDeviceTaintRules(const CallContext& context, const WatchParams& params,
+                                     WatchSink<DeviceTaintRule>& sink) override;
+  absl::Status WatchResourceClaims(const CallContext& context, const WatchParams& params,
+                                   WatchSink<ResourceClaim>& sink) override;
+  absl::Status WatchResourceSlices(const CallContext& context, const WatchParams& params,
+                                   WatchSink<ResourceSlice>& sink) override;
+  absl::StatusOr<DeviceTaintRule> CreateDeviceTaintRule(const CallContext& context,
+                                                        const CreateDeviceTaintRuleParams& params) override;
+  absl::StatusOr<DeviceTaintRule> PatchDeviceTaintRule(const CallContext& context,
+                                                       const PatchDeviceTaintRuleParams& params) override;
+  absl::Status DeleteDeviceTaintRule(const CallContext& context, const DeleteDeviceTaintRuleParams& params) override;
   absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
   absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;

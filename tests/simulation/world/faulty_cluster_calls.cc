@@ -253,6 +253,67 @@ absl::Status FaultyCluster::DeleteNodeMaintenance(const CallContext& context,
   });
 }
 
+absl::StatusOr<std::vector<DeviceTaintRule>> FaultyCluster::ListDeviceTaintRules(
+    const CallContext& context, const ListDeviceTaintRulesParams& params) {
+  return List<DeviceTaintRule>(context, Operation::kListDeviceTaintRules,
+                               [&](const CallContext& at) { return next_->ListDeviceTaintRules(at, params); });
+}
+
+absl::StatusOr<std::vector<ResourceClaim>> FaultyCluster::ListResourceClaims(const CallContext& context,
+                                                                             const ListResourceClaimsParams& params) {
+  return List<ResourceClaim>(context, Operation::kListResourceClaims,
+                             [&](const CallContext& at) { return next_->ListResourceClaims(at, params); });
+}
+
+absl::StatusOr<std::vector<ResourceSlice>> FaultyCluster::ListResourceSlices(const CallContext& context,
+                                                                             const ListResourceSlicesParams& params) {
+  return List<ResourceSlice>(context, Operation::kListResourceSlices,
+                             [&](const CallContext& at) { return next_->ListResourceSlices(at, params); });
+}
+
+absl::Status FaultyCluster::WatchDeviceTaintRules(const CallContext& context, const WatchParams& params,
+                                                  WatchSink<DeviceTaintRule>& sink) {
+  return Watch<DeviceTaintRule>(Operation::kWatchDeviceTaintRules, context, params, sink,
+                                [&](const CallContext& at, WatchSink<DeviceTaintRule>& to) {
+                                  return next_->WatchDeviceTaintRules(at, params, to);
+                                });
+}
+
+absl::Status FaultyCluster::WatchResourceClaims(const CallContext& context, const WatchParams& params,
+                                                WatchSink<ResourceClaim>& sink) {
+  return Watch<ResourceClaim>(
+      Operation::kWatchResourceClaims, context, params, sink,
+      [&](const CallContext& at, WatchSink<ResourceClaim>& to) { return next_->WatchResourceClaims(at, params, to); });
+}
+
+absl::Status FaultyCluster::WatchResourceSlices(const CallContext& context, const WatchParams& params,
+                                                WatchSink<ResourceSlice>& sink) {
+  return Watch<ResourceSlice>(
+      Operation::kWatchResourceSlices, context, params, sink,
+      [&](const CallContext& at, WatchSink<ResourceSlice>& to) { return next_->WatchResourceSlices(at, params, to); });
+}
+
+absl::StatusOr<DeviceTaintRule> FaultyCluster::CreateDeviceTaintRule(const CallContext& context,
+                                                                     const CreateDeviceTaintRuleParams& params) {
+  return Write<absl::StatusOr<DeviceTaintRule>>(
+      context, Operation::kCreateDeviceTaintRule,
+      [next = next_, params](const CallContext& at) { return next->CreateDeviceTaintRule(at, params); });
+}
+
+absl::StatusOr<DeviceTaintRule> FaultyCluster::PatchDeviceTaintRule(const CallContext& context,
+                                                                    const PatchDeviceTaintRuleParams& params) {
+  return Write<absl::StatusOr<DeviceTaintRule>>(
+      context, Operation::kPatchDeviceTaintRule,
+      [next = next_, params](const CallContext& at) { return next->PatchDeviceTaintRule(at, params); });
+}
+
+absl::Status FaultyCluster::DeleteDeviceTaintRule(const CallContext& context,
+                                                  const DeleteDeviceTaintRuleParams& params) {
+  return Write<absl::Status>(context, Operation::kDeleteDeviceTaintRule, [next = next_, params](const CallContext& at) {
+    return next->DeleteDeviceTaintRule(at, params);
+  });
+}
+
 absl::StatusOr<Lease> FaultyCluster::GetLease(const CallContext& context, const GetLeaseParams& params) {
   return Run<absl::StatusOr<Lease>>(context, Operation::kGetLease,
                                     [&](const CallContext& at) { return next_->GetLease(at, params); });

@@ -141,6 +141,14 @@ std::string FindClaim(const World& world, bool released) {
   return "";
 }
 
+// Returns the name of a rule by which we taint the devices of a node; empty if there is none.
+std::string FindRule(const World& world) {
+  for (const DeviceTaintRule& rule : world.cluster->device_taint_rules()) {
+    if (rule.key == world.identity.KeyPrefix()) return rule.name;
+  }
+  return "";
+}
+
 // Returns one of our labels, annotations or cordons that is left. Ignores a cordon that another driver relies on,
 // because its owner is not known for certain.
 std::string WhatIsOurs(const World& world, const Node& node) {
@@ -151,7 +159,7 @@ std::string WhatIsOurs(const World& world, const Node& node) {
         &identity.RestartOnlyAnnotation(), &identity.FailedRevisionAnnotation(), &identity.FailuresAnnotation(),
         &identity.FailureClassAnnotation(), &identity.FailureCauseAnnotation(), &identity.WaitingForAnnotation(),
         &identity.PodCompletionStartAnnotation(), &identity.ValidationStartAnnotation(),
-        &identity.RequestorModeAnnotation()}) {
+        &identity.RequestorModeAnnotation(), &identity.IsolatedDevicesAnnotation()}) {
     if (node.annotations.contains(*key)) return "annotation " + *key;
   }
   const std::set<std::string> names = ::driverupgrade::internal::CordonNames(node);
@@ -177,6 +185,9 @@ std::string WhatIsNotGivenBack(const World& world) {
       return fmt::format("node {} is released, but {} is left", node.name, what);
     }
   }
+  if (const std::string rule = FindRule(world); !rule.empty()) {
+    return fmt::format("all nodes are released, but device taint rule {} is left", rule);
+  }
   const std::string claim = FindClaim(world, /*released=*/true);
   return claim.empty() ? "" : fmt::format("all nodes are released, but NodeMaintenance {} is left", claim);
 }
@@ -193,6 +204,9 @@ std::string WhatIsLeft(const World& world, const Driver& driver) {
         !checker.CordonIsUncertain(node.name)) {
       return fmt::format("node {} is done, and our name is left on its cordon", node.name);
     }
+  }
+  if (const std::string rule = FindRule(world); !rule.empty()) {
+    return fmt::format("all are done, and device taint rule {} is left", rule);
   }
   const std::string claim = driver.setup.requestor ? FindClaim(world, /*released=*/false) : "";
   return claim.empty() ? "" : fmt::format("all are done, and NodeMaintenance {} is left", claim);

@@ -136,6 +136,7 @@ EngineOptions Replica::MakeEngineOptions() {
         .ns = driver_.ns, .name = "driver-upgrades", .grants_max = static_cast<std::size_t>(driver_.setup.grants_max)};
   }
   if (driver_.setup.selects_nodes) options.snapshot.node_selector = *LabelSelector::Parse(kOwnNodes);
+  if (driver_.setup.Has(Mode::kDevices)) options.snapshot.devices = {kDeviceDriver};
   options.executor.calls_in_flight = 1;
   if (driver_.setup.Has(Mode::kShortPasses)) options.nodes_per_pass = 2 - static_cast<int>(world_.seed % 2);
   options.executor.events = driver_.setup.events;
@@ -223,6 +224,7 @@ void Replica::Begin() {
     const std::optional<std::string> maintenance_ns =
         driver_.setup.requestor ? std::optional<std::string>(kMaintenanceNs) : std::nullopt;
     DriverScope scope{.ns = driver_.ns, .driver_labels = driver_.labels, .maintenance_ns = maintenance_ns};
+    if (driver_.setup.Has(Mode::kDevices)) scope.devices = {kDeviceDriver};
     if (driver_.setup.selects_nodes) scope.node_selector = *LabelSelector::Parse(kOwnNodes);
     process_->cache = *WatchCache::Create(process_->facade, {.drivers = {scope}, .clock = clock_});
     turn_due_ = world_.Now();

@@ -134,6 +134,7 @@ class Replica {
   void CheckWhatItSays();
   void Judge(const Plan& plan);
   void JudgePodsRead(const Plan& plan);
+  bool IsIsolated(const std::string& name) const;
 
   World& world_;
   const Driver driver_;

@@ -14,6 +14,12 @@ constexpr absl::Duration kSayingsApart = absl::Seconds(20);
 
 }  // namespace
 
+// Such a node is not drained, even if another client sets the state.
+bool Replica::IsIsolated(const std::string& name) const {
+  const std::optional<Node> node = world_.cluster->node(name);
+  return node && node->annotations.contains(driver_.identity.IsolatedDevicesAnnotation());
+}
+
 void Replica::CheckWhatItSays() {
   if (world_.chaos && driver_.setup.AnyFault()) return;
   if (world_.Now() < next_check_ || process_->cluster->crashed() || driver_.setup.SeveralLeaders()) return;
@@ -56,7 +62,7 @@ void Replica::JudgePodsRead(const Plan& plan) {
     const bool drained = planned.from == UpgradeState::kDrainRequired && !planned.path.empty() &&
                          planned.path.front() == UpgradeState::kPodRestartRequired;
     const auto cordoned = world_.cordoned.find(planned.node);
-    if (!drained || cordoned == world_.cordoned.end()) continue;
+    if (!drained || cordoned == world_.cordoned.end() || IsIsolated(planned.node)) continue;
     // The plan is based on a version from before the cordon.
     if (::driverupgrade::internal::IsOlderVersion(planned.resource_version, cordoned->second.version)) continue;
     const std::int64_t read = std::max(process_->cluster->PodsRead(planned.node), process_->cluster->PodsRead(""));

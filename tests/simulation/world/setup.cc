@@ -55,6 +55,7 @@ std::string_view ToString(Mode mode) {
     case Mode::kShortPasses: return "short-passes";
     case Mode::kClockSetBack: return "clock-set-back";
     case Mode::kGangs: return "gangs";
+    case Mode::kDevices: return "devices";
     case Mode::kLabelRemover: return "label-remover";
     case Mode::kForeignCordons: return "foreign-cordons";
     case Mode::kNotReady: return "not-ready";
@@ -355,6 +356,33 @@ void DrawGangs(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   setup.ledger = true;
 }
 
+// Users and other clients do not change the policy, nor the nodes. In some clusters, devices cannot be tainted.
+void DrawDevices(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
+  Random random(seed, "devices");
+  const auto mode = static_cast<std::size_t>(Mode::kDevices);
+  setup.modes[mode] = random.PerMille(options.mode_per_mille[mode]) && !setup.Has(Mode::kGangs);
+  if (!setup.modes[mode]) return;
+  for (const Mode other : {Mode::kTwoDrivers, Mode::kManyPods, Mode::kLabelRemover, Mode::kForeignCordons,
+                           Mode::kAutoscaler, Mode::kNoRoom}) {
+    setup.modes[static_cast<std::size_t>(other)] = false;
+  }
+  for (const Fault fault : {Fault::kNodeLifecycle, Fault::kStuckPods, Fault::kAdministrator, Fault::kRival}) {
+    setup.faults[static_cast<std::size_t>(fault)] = false;
+  }
+  setup.requestor = setup.restart_only = setup.rolling = false;
+  setup.policy.isolation = {.scope = random.Percent(50) ? IsolationScope::kDevices : IsolationScope::kAuto,
+                            .device_drivers = {"gpu.nvidia.com"}};
+  setup.policy.pod_deletion = PodDeletionPolicy{.force = true, .delete_empty_dir = true};
+  setup.devices.late_allocations = random.Pick({absl::ZeroDuration(), absl::Seconds(2), absl::Seconds(6)});
+  setup.devices.controller_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(100), absl::Seconds(3)});
+  if (setup.policy.isolation.scope == IsolationScope::kDevices || random.Percent(70)) return;
+  if (random.Percent(50)) {
+    setup.devices.controller_delay = std::nullopt;
+  } else {
+    setup.devices.served = random.Pick({DeviceOptions::Served::kNone, DeviceOptions::Served::kClaims});
+  }
+}
+
 // Draws the neighbours, from a separate stream. Without faults a seed has only the neighbours that `--mode` names.
 void DrawNeighbours(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "neighbours");
@@ -412,6 +440,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   if (options.light) MakeLight(setup, options.fault_percent > 0);
   if (setup.Has(Mode::kRollouts)) DrawRollout(seed, setup);
   DrawGangs(seed, options, setup);
+  DrawDevices(seed, options, setup);
   for (const Fault fault : options.without) setup.faults[static_cast<std::size_t>(fault)] = false;
   // Two leaders require a second replica without an election.
   if (setup.Has(Fault::kStall) && setup.replicas > 1 && two_leaders) setup.election = false;

@@ -37,6 +37,8 @@ struct Setup {
   bool selects_nodes = false;
   // With Mode::kGangs: maximum number of nodes of a job.
   int largest_gang = 0;
+  // With Mode::kDevices.
+  DeviceOptions devices = {};
   // Maximum number of grants in the ledger.
   int grants_max = kGrantsMax;
   // See SimulationOptions.

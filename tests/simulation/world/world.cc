@@ -12,12 +12,13 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
-FakeClusterOptions ClusterOptions(std::uint64_t seed, bool light) {
-  if (light) return {.keep_journal = false, .watches_follow = false};
+FakeClusterOptions ClusterOptions(std::uint64_t seed, const Setup& setup) {
+  if (setup.light) return {.keep_journal = false, .watches_follow = false};
   Random random(seed, "cluster");
   return {.template_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(200), absl::Seconds(5)}),
           .controller_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(100), absl::Seconds(2)}),
           .scheduler_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(50)}),
+          .devices = setup.devices,
           // In some seeds, versions get one more digit during the run.
           .first_revision = random.Percent(20) ? random.Between(9'000, 9'990) : 1000,
           .keep_journal = false,
@@ -129,7 +130,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
       options(the_options),
       setup(DrawSetup(seed, options)),
       clock(std::make_shared<FakeClock>(setup.start)),
-      cluster(std::make_shared<FakeCluster>(clock, ClusterOptions(seed, setup.light))),
+      cluster(std::make_shared<FakeCluster>(clock, ClusterOptions(seed, setup))),
       identity(*DriverIdentity::Create("nvidia.com", "gpu")),
       other_identity(*DriverIdentity::Create(kOtherDomain, kOtherDriver)),
       driver_labels(LabelSelector::FromMatchLabels({{"app", kDriver}})),

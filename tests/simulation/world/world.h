@@ -26,6 +26,8 @@ inline constexpr char kDoomedNs[] = "doomed";
 inline constexpr char kMaintenanceNs[] = "maintenance";
 inline constexpr char kRequestor[] = "nvidia.gpu-operator";
 inline constexpr char kOtherRequestor[] = "nvidia.network-operator";
+// The DRA driver of Mode::kDevices.
+inline constexpr char kDeviceDriver[] = "gpu.nvidia.com";
 inline constexpr char kOtherDomain[] = "nvidia.com";
 inline constexpr char kOtherDriver[] = "ofed";
 // The DaemonSets whose pods validate a driver, and the operator's own pod.

@@ -40,7 +40,11 @@ struct Collection {
 
 absl::Status Refusal(const Collection& collection, const HttpResponse& answer) {
   const std::optional<driverupgrade::ApiStatus> status = driverupgrade::ParseApiStatus(answer.body);
-  const std::string why = status ? status->message : std::string("the response is not from an API server");
+  // API servers send this text if they have no such group or version, for example because a CRD is not installed.
+  const bool is_unserved = answer.status == 404 && answer.body.starts_with("404 page not found");
+  const std::string why = status        ? status->message
+                          : is_unserved ? "the cluster does not serve this resource"
+                                        : "the response is not from an API server";
   const std::string text = fmt::format("list {}: {}: {}", collection.path, answer.status, why);
   if (answer.status == 403) return absl::PermissionDeniedError(text);
   if (answer.status == 404) return absl::NotFoundError(text);

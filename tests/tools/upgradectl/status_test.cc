@@ -183,6 +183,18 @@ TEST_CASE("With a policy in a file, no missing policy of the custom resource is 
   CHECK(status({"status", "--policy", policy.path()}).find("not read: ") == std::string::npos);
 }
 
+TEST_CASE("A resource that the cluster does not serve is reported as such, unlike a response of another server") {
+  const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
+  const std::string path = "/apis/nvidia.com/v1/clusterpolicies/cluster-policy";
+  const auto status = [&] { return RunIn({"status", "--kubeconfig", "any", "--at", kAt}, {.server = server}).out; };
+  server->AnswerAt(path, {.status = 404, .body = "404 page not found\n"});
+  CHECK(status().find("not read: list " + path + ": 404: the cluster does not serve this resource\n") !=
+        std::string::npos);
+  server->AnswerAt(path, {.status = 404, .body = "<html>"});
+  CHECK(status().find("not read: list " + path + ": 404: the response is not from an API server\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("A forbidden read of optional data is one line, and a forbidden read of required data is an error") {
   const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
   server->Forbid("/apis/policy/v1");

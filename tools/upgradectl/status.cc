@@ -88,7 +88,12 @@ std::optional<absl::Time> Since(const Node& node, UpgradeState state, const Requ
 std::optional<Remaining> RemainingOf(const RolloutStatus& status, const std::vector<absl::Duration>& took) {
   // The spread of fewer nodes is not meaningful.
   constexpr std::size_t kEnough = 3;
-  const int nodes = status.totals.total - status.totals.done - status.totals.not_ready - status.totals.failed;
+  const auto stays = std::count_if(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
+    const bool is_counted = node.state == UpgradeState::kFailed || node.state == UpgradeState::kDone;
+    return !is_counted && node.gate && driverupgrade::TraitsOf(node.gate->reason).ends_rollout;
+  });
+  const int nodes = status.totals.total - status.totals.done - status.totals.not_ready - status.totals.failed -
+                    static_cast<int>(stays);
   const bool stands = status.frozen || status.paused || status.budget.Halted();
   if (took.size() < kEnough || nodes <= 0 || stands) return std::nullopt;
   const int side_by_side = std::max(1, std::min({status.budget.parallel_max.value_or(INT_MAX),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -193,6 +194,27 @@ TEST_CASE("A resource that the cluster does not serve is reported as such, unlik
   server->AnswerAt(path, {.status = 404, .body = "<html>"});
   CHECK(status().find("not read: list " + path + ": 404: the response is not from an API server\n") !=
         std::string::npos);
+}
+
+TEST_CASE("The remaining time does not include nodes that the rollout does not wait for") {
+  json::Document dump;
+  dump.Parse(ContentOf(kTestData / "trouble.json").c_str());
+  const std::set<std::string> others = {"budget", "image", "failed", "other", "skipped", "waiting"};
+  json::Value& items = dump["items"];
+  for (auto item = items.Begin(); item != items.End();) {
+    const std::string kind = Text(*item, {"kind"});
+    const std::string node = kind == "Node" ? Text(*item, {"metadata", "name"}) : Text(*item, {"spec", "nodeName"});
+    item = others.contains(node) ? items.Erase(item) : item + 1;
+  }
+  const ScratchFile file(Compact(dump));
+  const auto status = [&](const std::string& cordoned_nodes) {
+    const ScratchFile policy("{autoUpgrade: true, cordonedNodes: " + cordoned_nodes + "}");
+    return RunWith({"status", "--cluster", file.path(), "--at", kAt, "--policy", policy.path()}).out;
+  };
+  CHECK(status("Proceed").find("3 of 4 done") != std::string::npos);
+  CHECK(status("Proceed").find(" to go (") != std::string::npos);
+  CHECK(status("Ignore").find("Cordoned: ") != std::string::npos);
+  CHECK(status("Ignore").find(" to go (") == std::string::npos);
 }
 
 TEST_CASE("A forbidden read of optional data is one line, and a forbidden read of required data is an error") {

@@ -36,12 +36,15 @@ std::string WithoutChance(const World& world, std::string text) {
   text = std::regex_replace(text, std::regex(world_name + R"(\b)"), "world");
   const std::pair<const char*, const char*> words[] = {
       {R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z)", "TIME"},
-      {R"(\b(\d+(\.\d+)?(ms|s|m|h))+\b)", "AGE"},
       {R"(\bdriver-[bcdfghjklmnpqrstvwxz2456789]{5}\b)", "driver-POD"},
       {R"(\b(web)-[a-z0-9]{5,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\b)", "$1-POD"},
       {R"(\b(ReplicaSet web)-[a-z0-9]{5,10}\b)", "$1-SET"},
+      // After the names of pods, because their random part can look like an age.
+      {R"(\b(\d+(\.\d+)?(ms|s|m|h))+\b)", "AGE"},
       {R"(operator \S+_\S+)", "operator HOLDER"},
       {R"(\(\d+ times\))", "(N times)"},
+      // Events have whole seconds: the first pod counts as well if the restart is in the second of its start.
+      {R"(\n +pod number \d+ since TIME \(AGE ago\): the others were deleted or evicted)", ""},
       // The widths of a table's columns depend on these words.
       {R"(([^ \n])  +)", "$1  "},
   };

@@ -103,7 +103,9 @@ Section GateOf(const Request& request, const NodeStatus& status) {
   if (seen != nullptr && seen->gate_since) {
     section.lines.push_back(fmt::format("since {}", Moment(*seen->gate_since, request.question.at)));
   }
-  section.lines.push_back(fmt::format("opened by {}", OpenedBy(driverupgrade::TraitsOf(gate.reason).opener)));
+  section.lines.push_back(status.request_failure.empty()
+                              ? fmt::format("opened by {}", OpenedBy(driverupgrade::TraitsOf(gate.reason).opener))
+                              : "opened once a request of the operator succeeds");
   return section;
 }
 

@@ -17,6 +17,7 @@ namespace {
 
 using driverupgrade::DriverIdentity;
 using driverupgrade::GateOpener;
+using driverupgrade::GateReason;
 using driverupgrade::Node;
 using driverupgrade::NodeMaintenance;
 using driverupgrade::Pod;
@@ -176,23 +177,24 @@ bool IsDriverPod(const Request& request, const Pod& pod) {
   return pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
 }
 
-// Returns the pods that an evacuation waits for: all pods that do not stay anyway. The gate's own pod comes first.
+// Returns the pods that an evacuation waits for: all pods that do not stay anyway. The gate's own pod comes first. Of a
+// failed node, returns only the pods that made it fail.
 std::vector<const Pod*> PodsInTheWay(const Request& request, const NodeStatus& node) {
   std::vector<const Pod*> pods;
   for (const Pod& pod : request.question.cluster.pods) {
     const bool stays = driverupgrade::IsDaemonSetPod(pod) || pod.mirror || driverupgrade::IsFinished(pod);
     if (pod.node_name == node.name && !stays) pods.push_back(&pod);
   }
-  const auto is_named = [&](const Pod* pod) {
-    return node.gate && node.gate->subject == driverupgrade::PodSubject(pod->ref);
-  };
+  const auto is_named = [&](const Pod* pod) { return IsBlockedBy(node, *pod); };
+  if (node.gate->reason == GateReason::kFailed) std::erase_if(pods, [&](const Pod* pod) { return !is_named(pod); });
   std::stable_sort(pods.begin(), pods.end(), [&](const Pod* a, const Pod* b) { return is_named(a) && !is_named(b); });
   return pods;
 }
 
 Section PodsOf(const Request& request, const NodeStatus& node) {
   Section section{.title = "Pods in the way"};
-  const bool evacuates = node.gate && driverupgrade::TraitsOf(node.gate->reason).opener == GateOpener::kWorkloads;
+  const bool evacuates = node.gate && (node.gate->reason == GateReason::kFailed ||
+                                       driverupgrade::TraitsOf(node.gate->reason).opener == GateOpener::kWorkloads);
   if (!evacuates) return section;
   const Budgets budgets(request.question.cluster, request.facts);
   const std::vector<const Pod*> pods = PodsInTheWay(request, node);

@@ -32,6 +32,9 @@ struct Explanation {
 [[nodiscard]] absl::StatusOr<Explanation> ExplainNode(const Request& request, const RolloutStatus& status,
                                                       std::string_view node);
 
+/// Returns true if the node waits for the pod, or if its upgrade failed because of the pod.
+bool IsBlockedBy(const NodeStatus& node, const driverupgrade::Pod& pod);
+
 /// Returns advice for this node.
 driverupgrade::internal::Advice HelpFor(const Request& request, const NodeStatus& node);
 

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "decide/gate_subject.h"
 #include "fmt/format.h"
 #include "upgradectl/explain.h"
 #include "upgradectl/operator_health.h"
 #include "upgradectl/text.h"
+#include "whatif/budgets.h"
 
 namespace upgradectl {
 namespace {
@@ -18,6 +20,8 @@ using driverupgrade::Gate;
 using driverupgrade::GateReason;
 using driverupgrade::GateSubject;
 using driverupgrade::GateSubjectKind;
+using driverupgrade::Pod;
+using driverupgrade::PodDisruptionBudget;
 using driverupgrade::internal::Advice;
 using driverupgrade::internal::AdviceFor;
 using driverupgrade::internal::CommandMaker;
@@ -188,16 +192,59 @@ std::optional<Advice> OfDriverPod(const Request& request, const NodeStatus& node
   return is_not_ready && facts != request.facts.pods.end() ? OfStuckContainer(facts->second, commands) : std::nullopt;
 }
 
+// Returns nullptr if no budget prevents every eviction of the pods that block the node.
+const PodDisruptionBudget* LastingBudget(const Request& request, const NodeStatus& node) {
+  const driverupgrade::whatif::Budgets budgets(request.question.cluster, request.facts);
+  for (const Pod& pod : request.question.cluster.pods) {
+    if (pod.node_name != node.name || !IsBlockedBy(node, pod)) continue;
+    for (const PodDisruptionBudget* budget : budgets.Of(pod)) {
+      if (budgets.NeverAllows(*budget)) return budget;
+    }
+  }
+  return nullptr;
+}
+
+// More pods do not help if the budget sets maxUnavailable.
+void AddLastingBudget(const Request& request, const NodeStatus& node, Advice& advice) {
+  const GateReason reason = node.gate->reason;
+  if (reason != GateReason::kDisruptionBudget && reason != GateReason::kFailed) return;
+  const PodDisruptionBudget* budget = LastingBudget(request, node);
+  if (budget == nullptr) return;
+  const std::string name = Printable(budget->name);
+  advice.text =
+      reason == GateReason::kFailed
+          ? fmt::format("Change disruption budget {}, which never allows an eviction. Then retry the node.", name)
+          : fmt::format(
+                "Change disruption budget {}, which never allows an eviction. If it sets minAvailable, "
+                "a further replica also helps. Deleting the pod bypasses budgets.",
+                name);
+  const std::string edit = fmt::format("kubectl edit poddisruptionbudget -n {} {}", budget->ns, budget->name);
+  // After the command that shows the budget, before those that follow the repair.
+  const auto place = reason == GateReason::kFailed ? advice.commands.begin() : advice.commands.begin() + 1;
+  advice.commands.insert(place, edit);
+}
+
 Advice OfGate(const Request& request, const Commands& commands, const NodeStatus& node) {
   if (std::optional<Advice> advice = OfDriverPod(request, node, commands)) return *std::move(advice);
   Advice advice = AdviceFor(request.question.identity, *node.gate, node.name, commands);
   if (node.gate->reason == GateReason::kOtherDriver) {
     advice.commands = {"upgradectl explain " + node.name + OtherDriver(request, *node.gate)};
   }
+  AddLastingBudget(request, node, advice);
   return advice;
 }
 
 }  // namespace
+
+bool IsBlockedBy(const NodeStatus& node, const Pod& pod) {
+  if (node.gate && node.gate->subject == driverupgrade::PodSubject(pod.ref)) return true;
+  // The cause of a failure is a text; the name of the pod may be the beginning of another one's.
+  const std::string name = pod.ref.ToString();
+  const std::size_t at = node.failure_cause.find(name);
+  if (at == std::string::npos) return false;
+  const std::string_view rest = std::string_view(node.failure_cause).substr(at + name.size());
+  return rest.empty() || rest.front() == ' ' || rest.front() == ',';
+}
 
 Advice HelpFor(const Request& request, const NodeStatus& node) {
   const Commands commands(request, node);

@@ -57,6 +57,31 @@ TEST_CASE("Each problem has its cause and the command that helps") {
   CheckNames(Explained("done-1"), {"Waits for\n  nothing\n", "No action is needed."});
 }
 
+TEST_CASE("A node that failed because of a disruption budget is explained by its pod and that budget") {
+  std::string dump = ContentOf(kTestData / "trouble.json");
+  const auto replace = [&](const std::string& old, const std::string& text) {
+    REQUIRE(dump.find(old) != std::string::npos);
+    dump.replace(dump.find(old), old.size(), text);
+  };
+  // The name of one pod on the node is the beginning of the name of the other one, which is not to blame.
+  replace(R"("spec": {"nodeName": "budget", "terminationGracePeriodSeconds": 60)",
+          R"("spec": {"nodeName": "failed", "terminationGracePeriodSeconds": 60)");
+  replace(R"("name": "db-0", "uid": "uid-db-0")", R"("name": "web-12", "uid": "uid-db-0")");
+  replace(R"("spec": {"nodeName": "budget", "terminationGracePeriodSeconds": 120)",
+          R"("spec": {"nodeName": "failed", "terminationGracePeriodSeconds": 120)");
+  const std::string cause = "drain timed out: shop/web-1 (refused by disruption budget web)";
+  replace(R"("nvidia.com/gpu-driver-upgrade.failures")", R"("nvidia.com/gpu-driver-upgrade.failure-cause": ")" + cause +
+                                                             R"(", "nvidia.com/gpu-driver-upgrade.failures")");
+  const ScratchFile file(dump);
+  const Answer answer = RunWith({"explain", "failed", "--cluster", file.path(), "--at", "2026-01-02T12:05:00Z"});
+  CheckNames(answer.out, {"Pods in the way\n  shop/web-1: ReplicaSet web\n", "it never allows an eviction",
+                          "Change disruption budget web, which never allows an eviction. Then retry the node.\n"
+                          "    kubectl edit poddisruptionbudget -n shop web\n"
+                          "    upgradectl retry failed\n"});
+  CAPTURE(answer.out);
+  CHECK(answer.out.find("web-12") == std::string::npos);
+}
+
 TEST_CASE("A node in use by another driver is explained by that driver") {
   // With a free slot, because a node without a slot waits for that first.
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 9}");

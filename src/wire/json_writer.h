@@ -3,7 +3,10 @@
 #define DRIVERUPGRADE_SRC_WIRE_JSON_WRITER_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -85,12 +88,36 @@ class JsonWriter {
 
   // Returns true if `text` is ASCII without characters that JSON escapes.
   static bool IsPlain(std::string_view text) {
-    return std::all_of(text.begin(), text.end(), [](char c) {
-      return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x80 && c != '"' && c != '\\';
-    });
+    if (text.size() >= sizeof(std::uint64_t)) return IsPlainIn<std::uint64_t>(text);
+    if (text.size() >= sizeof(std::uint32_t)) return IsPlainIn<std::uint32_t>(text);
+    return std::all_of(text.begin(), text.end(), [](char c) { return ArePlain(static_cast<std::uint8_t>(c)); });
   }
 
  private:
+  // Returns true if every byte of `word` is a plain character. Subtracting n from each byte sets the highest bit of a
+  // byte below n; a borrow from such a byte can change other bytes, but not the result.
+  template <typename Word>
+  static bool ArePlain(Word word) {
+    constexpr Word kOnes = std::numeric_limits<Word>::max() / 0xFF;
+    const auto has_below = [&](Word bytes, Word n) { return (bytes - kOnes * n) & ~bytes; };
+    const Word odd =
+        word | has_below(word, 0x20) | has_below(word ^ (kOnes * '"'), 1) | has_below(word ^ (kOnes * '\\'), 1);
+    return (odd & (kOnes * 0x80)) == 0;
+  }
+  // Checks a word at a time. `text` must have at least one word; the last word may overlap the one before it.
+  template <typename Word>
+  static bool IsPlainIn(std::string_view text) {
+    const auto is_plain_at = [&](std::size_t at) {
+      Word word;
+      std::memcpy(&word, text.data() + at, sizeof(word));
+      return ArePlain(word);
+    };
+    const std::size_t last = text.size() - sizeof(Word);
+    for (std::size_t at = 0; at < last; at += sizeof(Word)) {
+      if (!is_plain_at(at)) return false;
+    }
+    return is_plain_at(last);
+  }
   // Writes a key or a string faster than RapidJSON, which copies byte by byte.
   void Quoted(std::string_view plain) {
     writer_.RawValue("", 0, rapidjson::kStringType);

@@ -70,6 +70,23 @@ TEST_CASE("Raw members are written between other members") {
   CHECK(writer.Take() == R"({"a":1,"b":[{"c":null}],"d":{},"e":"f"})");
 }
 
+TEST_CASE("Each byte is judged alike at any place of a text of any length") {
+  const auto is_plain = [](int c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; };
+  int wrong = 0;
+  for (int c = 0; c < 0x100; ++c) {
+    for (std::size_t size = 0; size < 20; ++size) {
+      for (std::size_t at = 0; at <= size; ++at) {
+        // A space is the lowest plain character, and 0x7F the highest one.
+        for (const char other : {' ', '\x7F'}) {
+          const std::string text = std::string(size, other).insert(at, 1, static_cast<char>(c));
+          wrong += JsonWriter::IsPlain(text) != is_plain(c);
+        }
+      }
+    }
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("Texts with quotes, escapes, control characters or more than ASCII are not plain") {
   CHECK(JsonWriter::IsPlain(""));
   CHECK(JsonWriter::IsPlain("shop/web-0: 5 of 7\x7F"));

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -23,18 +23,24 @@ class TimeTexts {
   const std::string& Of(absl::Time time) {
     const std::int64_t seconds = absl::ToUnixSeconds(time);
     const std::int64_t second = ((seconds % 60) + 60) % 60;
-    if (const std::int64_t minute = seconds - second; minute != minute_) {
+    if (const std::int64_t minute = seconds - second; text_ == nullptr || minute != minute_) {
       minute_ = minute;
-      text_ = absl::FormatTime("%Y-%m-%dT%H:%M:00Z", absl::FromUnixSeconds(minute), absl::UTCTimeZone());
+      text_ = &minutes_[minute];
+      if (text_->empty()) {
+        *text_ = absl::FormatTime("%Y-%m-%dT%H:%M:00Z", absl::FromUnixSeconds(minute), absl::UTCTimeZone());
+      }
     }
-    text_[text_.size() - 3] = static_cast<char>('0' + second / 10);
-    text_[text_.size() - 2] = static_cast<char>('0' + second % 10);
-    return text_;
+    std::string& text = *text_;
+    text[text.size() - 3] = static_cast<char>('0' + second / 10);
+    text[text.size() - 2] = static_cast<char>('0' + second % 10);
+    return text;
   }
 
  private:
-  std::int64_t minute_ = std::numeric_limits<std::int64_t>::max();
-  std::string text_ = {};
+  std::unordered_map<std::int64_t, std::string> minutes_ = {};
+  // The minute of the last call, and its text in the map.
+  std::int64_t minute_ = 0;
+  std::string* text_ = nullptr;
 };
 
 std::string_view ToString(GateOpener opener) {

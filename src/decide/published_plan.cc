@@ -23,25 +23,33 @@ std::optional<absl::Time> SinceOf(const NodeMarks& marks, UpgradeState state) {
   return std::nullopt;
 }
 
-bool IsUpToDate(const Pod& pod, const DriverFacts& driver) {
-  const OwnerReference* owner = ControllerOf(pod);
-  if (owner == nullptr) return false;
-  const auto daemon_set = driver.daemon_sets.find(owner->uid);
-  return daemon_set != driver.daemon_sets.end() && daemon_set->second.wanted_revision == RevisionHash(pod);
+bool IsUpToDate(const DriverPodMarks& pod, const DriverFacts& driver) {
+  return std::any_of(driver.daemon_sets.begin(), driver.daemon_sets.end(), [&](const auto& daemon_set) {
+    return pod.owner_uid == daemon_set.first && daemon_set.second.wanted_revision == pod.revision;
+  });
+}
+
+// The same as DriverRuns, but it does not read the pods.
+bool DriverRunsBy(const DriverPodsOfView& pods, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!pods[i].ready || pods[i].terminating) return false;
+  }
+  return count > 0;
 }
 
 // Without its gate and its stage.
 NodeStatus StatusOf(const JudgedNode& node, const PublishedPlan::Parts& parts) {
   const NodeView& view = *node.view;
   const MarksOfView marks(view, *parts.identity);
+  const DriverPodsOfView pods(view);
   NodeStatus status{.name = node.name,
                     .state = node.verdict.from,
                     .since = SinceOf(*marks, node.verdict.from),
-                    .driver_ready = DriverRuns(view),
+                    .driver_ready = DriverRunsBy(pods, view.driver_pods.size()),
                     .unavailable = node.tally.unavailable > 0};
   if (view.driver_pods.size() == 1) {
-    status.revision = RevisionHash(view.driver_pods[0]);
-    status.up_to_date = IsUpToDate(view.driver_pods[0], *parts.driver);
+    status.revision = pods[0].revision;
+    status.up_to_date = IsUpToDate(pods[0], *parts.driver);
   }
   if (!parts.group_label.empty()) {
     const auto label = view.node.labels.find(parts.group_label);

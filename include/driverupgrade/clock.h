@@ -35,9 +35,9 @@ std::shared_ptr<Clock> SystemClock();
 ///     CallContext context{.deadline = clock.Now() + absl::Seconds(30), .stop = stop_source.get_token()};
 ///     absl::StatusOr<Node> node = cluster.GetNode(context, {.name = "gpu-7"});
 ///
-/// A value; copy it freely.
+/// A plain value type.
 struct CallContext {
-  /// The call returns DeadlineExceeded if it has no response by this time. Wall clock.
+  /// Wall clock time. The call returns DeadlineExceeded if there is no response by then.
   absl::Time deadline = absl::InfiniteFuture();
   /// The call returns Cancelled soon after a stop is requested.
   std::stop_token stop = {};

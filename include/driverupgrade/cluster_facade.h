@@ -4,7 +4,7 @@
 /// Defines ClusterReader, ClusterWriter, ClusterFacade (both) and Operation; and ForwardingFacade, the base of decorators.
 /// The parameters and results of the operations are in cluster_reads.h and cluster_writes.h.
 ///
-/// An implementation overrides the operations that it has, and reports them:
+/// An implementation overrides the operations that it supports, and reports them in Supports:
 ///
 ///     class RecordingFacade final : public ClusterFacade {
 ///      public:
@@ -19,11 +19,13 @@
 /// Contract, checked by testing/facade_contract.h:
 /// - Thread-safe. Each call is independent, blocks until the API server has responded, and never waits for a cache or
 ///   for an effect. No retries, no policy.
-/// - Codes: NotFound 404; AlreadyExists and Aborted 409; ResourceExhausted 429; PermissionDenied 403; Unauthenticated
-///   401; InvalidArgument 400, 422; DeadlineExceeded; Cancelled; Unavailable for 5xx and for connection trouble.
+/// - Status codes: NotFound for 404; AlreadyExists and Aborted for 409; ResourceExhausted for 429; PermissionDenied for
+///   403; Unauthenticated for 401; InvalidArgument for 400 and 422; DeadlineExceeded; Cancelled; Unavailable for 5xx
+///   and for connection failures.
 /// - Only NotFound, AlreadyExists, InvalidArgument, PermissionDenied, Unauthenticated, ResourceExhausted and
 ///   Unimplemented prove that a write was not applied (WasNotApplied), and so does an error that a transport marked as
-///   not sent. Any other failure leaves that open, Aborted included: the conflict may be with our own earlier attempt.
+///   not sent. After any other failure, including Aborted, the outcome is unknown: the conflict may be with our own
+///   earlier attempt.
 /// - A new operation is added as a non-pure virtual that returns Unimplemented; new data goes into its Params struct.
 #ifndef DRIVERUPGRADE_CLUSTER_FACADE_H_
 #define DRIVERUPGRADE_CLUSTER_FACADE_H_
@@ -93,8 +95,8 @@ bool IsWrite(Operation operation);
 class ClusterReader {
  public:
   virtual ~ClusterReader();
-  /// Returns true if `operation` is implemented. UpgradeEngine::Create refuses a facade that lacks an operation it
-  /// needs.
+  /// Returns true if `operation` is implemented. UpgradeEngine::Create rejects a facade that does not support an
+  /// operation that the engine needs.
   virtual bool Supports(Operation operation) const = 0;
   [[nodiscard]] virtual absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context,
@@ -122,10 +124,10 @@ class ClusterReader {
   [[nodiscard]] virtual absl::StatusOr<std::vector<ResourceSlice>> ListResourceSlices(
       const CallContext& context, const ListResourceSlicesParams& params);
 
-  /// Each Watch... blocks until the watch ends. OK: the server ended it properly, or the sink returned false.
-  /// OutOfRange: the version to continue from is too old (410 in both its forms); start again with a list. Otherwise it
-  /// returns the error that broke the watch. All data passed to the sink before is complete and in the order of
-  /// modification.
+  /// Each Watch... blocks until the watch ends. Returns OK if the server ended it normally, or if the sink returned
+  /// false. Returns OutOfRange if the version to continue from is too old (410 as a response or as an event); start
+  /// again with a list. Otherwise it returns the error that broke the watch. All data that the sink received before is
+  /// complete and in the order of modification.
   [[nodiscard]] virtual absl::Status WatchNodes(const CallContext& context, const WatchParams& params,
                                                 WatchSink<Node>& sink);
   [[nodiscard]] virtual absl::Status WatchPods(const CallContext& context, const WatchParams& params,
@@ -148,7 +150,7 @@ class ClusterReader {
                                                                const GetConfigMapParams& params);
 };
 
-/// Knows how to change a cluster.
+/// Writes to a cluster.
 class ClusterWriter {
  public:
   virtual ~ClusterWriter();
@@ -159,17 +161,16 @@ class ClusterWriter {
                                                                 const EvictPodParams& params);
   /// Also OK if the pod, or this incarnation of it, no longer exists.
   [[nodiscard]] virtual absl::Status DeletePod(const CallContext& context, const DeletePodParams& params);
-  /// Returns the object as created. Errors: AlreadyExists if an object of that name exists.
+  /// Returns the created object. Errors: AlreadyExists if an object with that name exists.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(
       const CallContext& context, const CreateNodeMaintenanceParams& params);
   /// Returns the patched object. Errors: Aborted if it is at another version or has another UID.
   [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
                                                                              const PatchNodeMaintenanceParams& params);
-  /// Also OK if the object, or this incarnation of it, no longer exists. Its finalizers keep it for as long as they
-  /// need.
+  /// Also OK if the object, or this incarnation of it, no longer exists. Its finalizers can delay the deletion.
   [[nodiscard]] virtual absl::Status DeleteNodeMaintenance(const CallContext& context,
                                                            const DeleteNodeMaintenanceParams& params);
-  /// Returns the rule as created. Errors: AlreadyExists if a rule of that name exists.
+  /// Returns the created rule. Errors: AlreadyExists if a rule with that name exists.
   [[nodiscard]] virtual absl::StatusOr<DeviceTaintRule> CreateDeviceTaintRule(
       const CallContext& context, const CreateDeviceTaintRuleParams& params);
   /// Returns the patched rule. Errors: Aborted if it is at another version or has another UID.
@@ -178,7 +179,7 @@ class ClusterWriter {
   /// Also OK if the rule, or this incarnation of it, no longer exists.
   [[nodiscard]] virtual absl::Status DeleteDeviceTaintRule(const CallContext& context,
                                                            const DeleteDeviceTaintRuleParams& params);
-  /// Returns the object as created; `uid` and `resource_version` of the argument are ignored. Errors: AlreadyExists.
+  /// Returns the created object; `uid` and `resource_version` of the argument are ignored. Errors: AlreadyExists.
   [[nodiscard]] virtual absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease);
   /// Compare-and-set: replaces the object if it is still at `resource_version`. Errors: Aborted if it is not.
   [[nodiscard]] virtual absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease);
@@ -214,8 +215,8 @@ class ClusterFacade : public ClusterReader, public ClusterWriter {};
 /// A decorator that counts, delays or refuses calls overrides only Around. A decorator that reads parameters or changes
 /// a result overrides the operation.
 ///
-/// Thread-safe if the facade beneath is. A decorator keeps the contract of this header: one call to it causes at most
-/// one call to the facade beneath, unless documented otherwise.
+/// Thread-safe if the underlying facade is. A decorator keeps the contract of this header: one call to it causes at
+/// most one call to the underlying facade, unless documented otherwise.
 class ForwardingFacade : public ClusterFacade {
  public:
   /// `next` is not null.
@@ -277,7 +278,7 @@ class ForwardingFacade : public ClusterFacade {
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  protected:
-  /// Makes the call to the facade beneath, and returns its status.
+  /// Calls the underlying facade, and returns its status.
   using Call = std::function<absl::Status(const CallContext&)>;
 
   /// Wraps every call of the operations above, on the caller's thread. It may make `call` with another context, later,

@@ -5,7 +5,7 @@
 ///     const ListPodsParams on_node{.ns = "gpu-operator", .node_name = node.name};
 ///     absl::StatusOr<std::vector<Pod>> pods = cluster->ListPods(context, on_node);
 ///
-/// Values, copied like any others.
+/// Plain value types.
 #ifndef DRIVERUPGRADE_CLUSTER_READS_H_
 #define DRIVERUPGRADE_CLUSTER_READS_H_
 
@@ -103,7 +103,7 @@ struct GetConfigMapParams {
 ///     };
 ///     absl::Status ended = cluster->WatchNodes(context, {}, printer);
 ///
-/// The semantics of Kubernetes' watches apply.
+/// It has the semantics of a Kubernetes watch.
 struct WatchParams {
   /// Empty: all namespaces. Ignored for kinds without namespaces.
   std::string ns = {};
@@ -111,8 +111,8 @@ struct WatchParams {
   /// Continues after this version, which the last call to the sink reported. Empty: starts from the beginning, with
   /// OnList.
   std::string resource_version = {};
-  /// False: starts from the present without reading the existing objects. OnList then has no objects, and reports the
-  /// version after which changes follow.
+  /// False: starts from the present without reading the existing objects. OnList then passes no objects, and reports
+  /// the version after which changes follow.
   bool list = true;
   /// The server ends the watch after this time. The deadline of the context should be later.
   absl::Duration timeout = absl::Minutes(5);
@@ -122,7 +122,7 @@ struct WatchParams {
 };
 
 /// Receives the events of one watch. Called on the thread that called Watch..., one call at a time; while a call runs,
-/// nothing more is read (back-pressure). Each call returns true to continue; false ends the watch with OK.
+/// no further event is read (back-pressure). Each call returns true to continue; false ends the watch with OK.
 /// `resource_version` is the version to continue from if the watch breaks after that call.
 template <typename T>
 class WatchSink {
@@ -132,9 +132,9 @@ class WatchSink {
   virtual bool OnList(std::vector<T> objects, std::string_view resource_version) = 0;
   /// The object was added or modified, or now matches the selector.
   virtual bool OnChange(T object, std::string_view resource_version) = 0;
-  /// The object was deleted or no longer matches; its last state.
+  /// The object was deleted or no longer matches. `object` is its last state.
   virtual bool OnDelete(T object, std::string_view resource_version) = 0;
-  /// No relevant object has changed up to this version.
+  /// No matching object has changed up to this version.
   virtual bool OnBookmark(std::string_view resource_version) = 0;
 };
 
@@ -143,8 +143,8 @@ class WatchSink {
 ///     const CacheChanges changes = cache.Take(driver);
 ///     for (const std::string& node : changes.nodes) Judge(node);
 struct CacheChanges {
-  /// The subscriber is new, or more nodes changed since its last call than are remembered. `nodes` then holds every node
-  /// that exists; any other node that the subscriber knows has been deleted.
+  /// The subscriber is new, or more nodes changed since its last call than the cache remembers. `nodes` then holds
+  /// every node that exists; any other node that the subscriber knows has been deleted.
   bool everything = false;
   /// A DaemonSet, a revision, or a driver pod without a node changed.
   bool driver = false;

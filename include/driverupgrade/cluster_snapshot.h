@@ -7,7 +7,8 @@
 ///     view.driver_pods.push_back(pod);
 ///     ClusterSnapshot snapshot{.nodes = {ShareView(view, identity)}, .driver = facts};
 ///
-/// Views and facts are immutable and shared: the next snapshot reuses everything that has not changed. Values.
+/// Plain value types. Views and facts are immutable and shared: the next snapshot reuses everything that has not
+/// changed.
 #ifndef DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_
 #define DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_
 
@@ -32,8 +33,8 @@ namespace driverupgrade {
 
 struct NodeView;
 
-/// Returns an immutable view. It decodes once the labels and annotations of the node that the upgrade of `identity`
-/// uses. A view that was created in another way leads to the same judgement, but is decoded on every use.
+/// Returns an immutable view. The labels and annotations that the upgrade of `identity` uses are decoded once. A view
+/// created in another way leads to the same decisions, but is decoded on every use.
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
 
 namespace internal {
@@ -70,7 +71,7 @@ enum class Outcome : std::uint8_t {
 
 /// A write to a node at one of its versions.
 struct PatchAttempt {
-  /// The version that the patches below were based on. They can apply to no other version.
+  /// The version that the patches below were based on. They cannot apply to any other version.
   std::string based_on = {};
   /// Every patch sent at that version that was not definitely refused: each may have been applied.
   std::vector<PatchNodeParams> possible = {};
@@ -134,7 +135,7 @@ struct NodeAttempts {
   std::map<std::string, MaintenanceAttempt> maintenances = {};
   /// Keyed by the name of the DeviceTaintRule.
   std::map<std::string, DeviceAttempt> devices = {};
-  /// The newest version of the node known to have been read. A list may return an older one than the list before it.
+  /// The newest version of the node that has been read. A list may return an older version than the previous list.
   std::string read_version = {};
   /// Adds the result of a request about a pod, for callers that have one request in flight at a time:
   ///
@@ -161,7 +162,7 @@ struct DriverDaemonSet {
   friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
 };
 
-/// Data that concerns all nodes of the driver.
+/// Data about all nodes of the driver.
 struct DriverFacts {
   /// Keyed by UID.
   std::map<std::string, DriverDaemonSet> daemon_sets = {};
@@ -182,7 +183,8 @@ struct NodeDevices {
   friend bool operator==(const NodeDevices&, const NodeDevices&) = default;
 };
 
-/// One node that has a driver pod (bound to it or waiting for it), our state label, or our name on its cordon.
+/// One node that has a driver pod (bound to it or waiting for it), our state label, or our name in the annotation for
+/// the owners of its cordon.
 struct NodeView {
   Node node = {};
   /// Pods of the driver that are bound to the node, sorted by name. Usually one; none while it is being replaced.
@@ -219,8 +221,8 @@ struct NodeView {
 };
 
 /// The nodes that have been promised a slot (ADR 0005): maps the node's UID to the node's version that the promise is
-/// for. An empty version means that the version was lost. It is assumed to be the version at which the node is read
-/// next.
+/// for. An empty version means that the version was lost. The version at which the node is read next is then used
+/// instead.
 using Grants = std::map<std::string, std::string>;
 
 /// A limit on the nodes in progress that several engines share.
@@ -271,8 +273,8 @@ struct ClusterSnapshot {
   RolloutFacts rollout = {};
   /// Not null.
   std::shared_ptr<const DriverFacts> driver = std::make_shared<const DriverFacts>();
-  /// Time since which the engine has been active without a break (leading, autoUpgrade on). No deadline fails a node
-  /// before the engine has been active for min(timeout, 60 s).
+  /// Time since which the engine has been active without interruption (leading, with autoUpgrade on). No node fails by
+  /// a deadline before the engine has been active for min(timeout, 60 s).
   absl::Time active_since = absl::InfinitePast();
   /// Problems found while reading.
   std::vector<Finding> findings = {};

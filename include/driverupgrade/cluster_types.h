@@ -1,15 +1,15 @@
-/// The parts of Kubernetes objects on which upgrade decisions are based. No object model, no JSON: see
-/// wire/kubernetes_json.h.
+/// The parts of Kubernetes objects on which upgrade decisions are based. They contain no JSON: see
+/// wire/kubernetes_json.h for conversions.
 ///
 /// Defines Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget, NodeMaintenance, Lease, ConfigMap and their
-/// parts: values, copied and compared like any others. Fields are named after the Kubernetes fields that they contain.
+/// parts: plain value types with comparison operators. Fields are named after the Kubernetes fields that they contain.
 ///
 ///     Node node{.name = "gpu-7", .unschedulable = true};
 ///
 /// If a member of an object has a type that differs from the API's, `unreadable` names the member and the reason, as in
-/// `spec.unschedulable: expected a boolean, got a string`. Such an object has a name and a namespace; if they could be
-/// read, also UID, version, labels, `node_name` and `owner_uid`. All other fields have their default values. Readers
-/// return such objects only on request (OnUnreadable::kMark in cluster_reads.h).
+/// `spec.unschedulable: expected a boolean, got a string`. Such an object always has a name and a namespace, and also
+/// has those of UID, version, labels, `node_name` and `owner_uid` that could be read. All other fields have their
+/// default values. Readers return such objects only on request (OnUnreadable::kMark in cluster_reads.h).
 #ifndef DRIVERUPGRADE_CLUSTER_TYPES_H_
 #define DRIVERUPGRADE_CLUSTER_TYPES_H_
 
@@ -40,7 +40,7 @@ struct Node {
   std::vector<Taint> taints = {};
   /// False if the condition Ready is present and not `True`; a node without that condition counts as ready.
   bool ready = true;
-  /// lastTransitionTime of the condition Ready: the time since when `ready` has its value; nullopt if not known.
+  /// lastTransitionTime of the condition Ready: the time when `ready` last changed; nullopt if it is unknown.
   std::optional<absl::Time> ready_transition_time = {};
   /// Names of the extended resources with a non-zero amount in status.allocatable, sorted.
   std::vector<std::string> extended_resources = {};
@@ -107,7 +107,7 @@ struct Pod {
   /// spec.nodeName; empty until the pod is bound.
   std::string node_name = {};
   /// Node that the required node affinity names (matchFields metadata.name), as the DaemonSet controller sets it. Empty
-  /// once the pod is bound, or if the affinity names no single node.
+  /// once the pod is bound, or if the affinity does not name exactly one node.
   std::string affinity_node_name = {};
   /// Message of the condition PodScheduled while it is False; empty otherwise.
   std::string unscheduled_message = {};
@@ -123,20 +123,21 @@ struct Pod {
   bool has_empty_dir = false;
   std::vector<ContainerStatus> init_container_statuses = {};
   std::vector<ContainerStatus> container_statuses = {};
-  /// Time at which the condition Ready became False, in whole seconds; nullopt if it is True or the time is not known.
+  /// Time at which the condition Ready became False, in whole seconds; nullopt if it is True or the time is unknown.
   std::optional<absl::Time> not_ready_since = {};
   /// Time at which the condition Ready became True, in whole seconds; nullopt if it is not True or the time is unknown.
   std::optional<absl::Time> ready_since = {};
   /// Names of the resources in requests and limits of all kinds of containers; sorted, without duplicates.
   std::vector<std::string> resource_names = {};
-  /// Names of its ResourceClaims, in its namespace; sorted, without duplicates. Includes claims made for the pod: from
-  /// a template (status.resourceClaimStatuses) and for extended resources (status.extendedResourceClaimStatus).
+  /// Names of the pod's ResourceClaims, which are in the pod's namespace; sorted, without duplicates. Includes claims
+  /// made for the pod: from a template (status.resourceClaimStatuses) and for extended resources
+  /// (status.extendedResourceClaimStatus).
   std::vector<std::string> resource_claims = {};
   /// The fields up to `subdomain` are for a PodFilter (snapshot_builder.h). A cache does not keep them for driver pods.
   StringMap annotations = {};
   std::vector<PodVolume> volumes = {};
   std::string scheduler_name = {};
-  /// spec.subdomain. Pods of an indexed Job that have one reach each other by name.
+  /// spec.subdomain. Pods of an indexed Job with a subdomain reach each other by name.
   std::string subdomain = {};
   std::string unreadable = {};
   friend bool operator==(const Pod&, const Pod&) = default;
@@ -160,7 +161,7 @@ bool IsFailing(const Pod& pod, int restart_count_max);
 /// The label controller-revision-hash; empty if absent.
 std::string_view RevisionHash(const Pod& pod);
 
-/// Equal for equal pod templates; 0 if not known. Excluded from comparisons because it follows from the other fields.
+/// Equal for equal pod templates; 0 if unknown. Excluded from comparisons because it follows from the other fields.
 struct TemplateDigest {
   std::uint64_t value = 0;
   friend bool operator==(const TemplateDigest&, const TemplateDigest&) { return true; }
@@ -171,13 +172,13 @@ struct DaemonSet {
   std::string name = {};
   std::string uid = {};
   std::int64_t generation = 0;
-  /// status.observedGeneration: while it lags, the newest ControllerRevision may be the old one.
+  /// status.observedGeneration: while it is behind, the newest ControllerRevision may be the old one.
   std::int64_t observed_generation = 0;
   StringMap labels = {};
   StringMap annotations = {};
   LabelSelector selector = {};
   /// Node selector and required node affinity of the pod template. A node is targeted if one of them selects it. Empty:
-  /// all nodes are targeted. Taints and other conditions that do not follow from labels are ignored.
+  /// all nodes are targeted. Taints, and other conditions that do not depend on labels, are ignored.
   std::vector<LabelSelector> node_selectors = {};
   TemplateDigest template_digest = {};
   /// spec.updateStrategy.type is OnDelete. With RollingUpdate, Kubernetes restarts driver pods on its own.
@@ -242,7 +243,7 @@ struct MaintenanceDrain {
   std::string pod_selector = {};
   /// In whole seconds; zero waits indefinitely.
   absl::Duration timeout = absl::Seconds(300);
-  /// `podEvictionFilters[].byResourceNameRegex`: only pods that request a resource matched by one of them; none: all
+  /// `podEvictionFilters[].byResourceNameRegex`: only pods that request a resource that matches one of them. Empty: all
   /// pods.
   std::vector<std::string> resource_name_filters = {};
   friend bool operator==(const MaintenanceDrain&, const MaintenanceDrain&) = default;
@@ -260,7 +261,7 @@ struct NodeMaintenance {
   std::string node_uid = {};
   /// The requestor that created it; immutable.
   std::string requestor_id = {};
-  /// Further requestors that rely on it; a set.
+  /// Set of further requestors that rely on it.
   std::vector<std::string> additional_requestors = {};
   std::string node_name = {};
   bool cordon = true;

@@ -9,7 +9,7 @@
 ///                                  .unschedulable = true};
 ///     absl::StatusOr<Node> cordoned = cluster->PatchNode(context, cordon);
 ///
-/// Values, copied like any others.
+/// Plain value types.
 #ifndef DRIVERUPGRADE_CLUSTER_WRITES_H_
 #define DRIVERUPGRADE_CLUSTER_WRITES_H_
 
@@ -37,11 +37,10 @@ struct PatchNodeParams {
   /// nullopt removes the key; removing an absent key is not an error.
   std::map<std::string, std::optional<std::string>> labels = {};
   std::map<std::string, std::optional<std::string>> annotations = {};
-  /// spec.unschedulable; nullopt leaves it alone.
+  /// spec.unschedulable; nullopt: unchanged.
   std::optional<bool> unschedulable = {};
   /// spec.taints as a whole, because servers do not merge this list: the taints of the node at `resource_version`, with
-  /// the changes applied. Each taint has a key and an effect, and no two taints share both. nullopt leaves the taints
-  /// alone.
+  /// the changes applied. Each taint has a key and an effect, and no two taints share both. nullopt: unchanged.
   std::optional<std::vector<Taint>> taints = {};
   /// Returns true if the patch changes nothing.
   bool empty() const { return labels.empty() && annotations.empty() && !unschedulable && !taints; }
@@ -63,7 +62,8 @@ struct PatchConfigMapParams {
 };
 
 struct EvictPodParams {
-  /// All fields are required: the UID is sent as a precondition, and another pod of the same name counts as gone.
+  /// All fields are required: the UID is sent as a precondition, and if another pod has the same name, this pod counts
+  /// as deleted.
   PodRef pod = {};
 };
 
@@ -71,7 +71,7 @@ struct DeletePodParams {
   /// Same as in EvictPodParams.
   PodRef pod = {};
   /// True: grace period zero. The server deletes the pod without waiting for its kubelet, even if it is already
-  /// terminating; only finalizers still keep it. False: the pod's own grace period.
+  /// terminating; only finalizers can delay that. False: the pod's own grace period.
   bool force = false;
 };
 
@@ -98,7 +98,7 @@ struct PatchNodeMaintenanceParams {
 struct DeleteNodeMaintenanceParams {
   std::string ns = {};
   std::string name = {};
-  /// Sent as a precondition; another object of the same name counts as gone.
+  /// Sent as a precondition; if another object has the same name, this object counts as deleted.
   std::string uid = {};
 };
 
@@ -153,7 +153,7 @@ struct PatchDeviceTaintRuleParams {
 
 struct DeleteDeviceTaintRuleParams {
   std::string name = {};
-  /// Sent as a precondition; another rule of the same name counts as gone.
+  /// Sent as a precondition; if another rule has the same name, this rule counts as deleted.
   std::string uid = {};
 };
 
@@ -179,7 +179,7 @@ struct EvictionAnswer {
   std::string budget = {};
   /// The server's message, for logs and Events.
   std::string message = {};
-  /// Zero if the server named no time.
+  /// Zero if the server did not specify a time.
   absl::Duration retry_after = absl::ZeroDuration();
   /// The pod exists and is being evicted.
   bool accepted() const { return refusal == Refusal::kNone && !gone; }
@@ -209,14 +209,14 @@ struct RecordEventParams {
   std::string reason = {};
   std::string message = {};
   absl::Time time = absl::UnixEpoch();
-  /// If set, the Event that was recorded at `first_time` with `first_message`, and is otherwise the same, is updated
-  /// with this message, time and count. If it no longer exists, a new Event is written with them.
+  /// If set, the existing Event of the series, recorded at `first_time` with `first_message`, is updated with this
+  /// message, time and count. If it no longer exists, a new Event with these values is created.
   std::optional<EventSeries> series = {};
   friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
 };
 
-/// Returns true if the result of a write proves that the write changed nothing. The proof is its code (contract of
-/// cluster_facade.h), or the mark of a transport that did not send the request (MarkRequestNotSent).
+/// Returns true if the result of a write proves that the write changed nothing. This follows from its code (contract of
+/// cluster_facade.h), or from the mark that a transport sets on a request that it did not send (MarkRequestNotSent).
 bool WasNotApplied(const absl::Status& status);
 
 }  // namespace driverupgrade

@@ -1,7 +1,8 @@
-/// The parts of Dynamic Resource Allocation (`resource.k8s.io/v1`) by which an upgrade isolates devices instead of nodes.
+/// The parts of Dynamic Resource Allocation (`resource.k8s.io/v1`) that an upgrade uses to isolate devices instead of
+/// nodes.
 ///
-/// Defines DeviceTaintRule, ResourceClaim, ResourceSlice and their parts: values, as in cluster_types.h, which also
-/// explains `unreadable`. Fields are named after the Kubernetes fields they hold.
+/// Defines DeviceTaintRule, ResourceClaim, ResourceSlice and their parts: plain value types. See cluster_types.h for
+/// `unreadable`. Fields are named after the Kubernetes fields they hold.
 ///
 ///     const DeviceTaintRule rule{.name = "gpu.nvidia.com-gpu-7", .driver = "gpu.nvidia.com", .pool = "gpu-7"};
 ///
@@ -36,7 +37,7 @@ struct DeviceTaintRule {
   /// Incremented by each change of `spec`; conditions name the generation that they have observed.
   std::int64_t generation = 0;
   StringMap labels = {};
-  /// The Node that owns the rule, so that the rule is deleted with it; both empty if no Node does.
+  /// The Node that owns the rule, so that the rule is deleted with it; both empty if no Node owns it.
   std::string node_name = {};
   std::string node_uid = {};
   /// spec.deviceSelector. An empty field selects everything, so neither may be empty when a rule is created.
@@ -87,7 +88,8 @@ struct ResourceClaim {
   std::vector<AllocatedPool> allocated = {};
   /// status.allocation.allocationTimestamp, in whole seconds; nullopt if nothing is allocated, or before 1.36.
   std::optional<absl::Time> allocation_time = {};
-  /// Users of the claim: a pod is listed from before it is bound until it has finished or was deleted. Sorted by UID.
+  /// Users of the claim. A pod is listed from the time before it is bound until it has finished or is deleted. Sorted
+  /// by UID.
   std::vector<ClaimConsumer> reserved_for = {};
   std::optional<absl::Time> deletion_timestamp = {};
   std::string unreadable = {};
@@ -102,7 +104,7 @@ struct PublishedDevice {
   friend bool operator==(const PublishedDevice&, const PublishedDevice&) = default;
 };
 
-/// A part of the pool of devices that a driver publishes, as a rule one pool for each node.
+/// A part of the pool of devices that a driver publishes; there is usually one pool for each node.
 struct ResourceSlice {
   std::string name = {};
   std::string uid = {};

@@ -33,7 +33,7 @@ struct PodSelection {
   };
   /// Pods to be evicted. Includes terminating pods, regardless of the policy, because the drain waits for them.
   std::vector<const Pod*> evict = {};
-  /// Pods that block the drain, but that the policy does not allow the engine to evict. Any of these fails a drain
+  /// Pods that block the drain and that the policy does not allow the engine to evict. Any of these fails a drain
   /// before it starts.
   std::vector<Blocked> blocked = {};
   /// DaemonSet, static and own pods, which stay.
@@ -50,14 +50,14 @@ struct EvictionRound {
   Gate gate = {};
 };
 
-/// Pods without the driver's skip-drain label. Operators add it to what the policy drains:
+/// Selects pods without the driver's skip-drain label. Operators add it to the policy's selector for drains:
 /// `policy.drain->pod_selector = policy.drain->pod_selector.And(DrainablePods(identity))`.
 LabelSelector DrainablePods(const DriverIdentity& identity);
 
 /// Returns the patch by which `program` cordons the node for its own work, alongside the engines of drivers. It joins
 /// the cordon of an upgrade, and an engine joins the program's: no program lifts a cordon that another one needs. The
-/// name of the program is then in kCordonedByAnnotation, and its state label shows that it is running. Empty if the
-/// program has already cordoned the node, or if an administrator has, because that cordon serves as well.
+/// patch adds the name of the program to kCordonedByAnnotation, and sets its state label to show that it is running.
+/// Empty if the program has already cordoned the node, or if an administrator has, because that cordon is sufficient.
 PatchNodeParams CordonPatch(const Node& node, const DriverIdentity& program);
 
 /// Returns the patch by which `program` removes its name, and the cordon as well unless an upgrade of a driver needs
@@ -73,8 +73,8 @@ class DrainManager {
   /// Applies the filters without a selector, for pods that were selected in another way.
   PodSelection Classify(const std::vector<const Pod*>& pods, bool force, bool delete_empty_dir) const;
 
-  /// Decides which of `pods` (all pods of `view`) to request now, given the earlier attempts. A pod that keeps
-  /// terminating beyond its grace period on a node that is not ready counts as gone.
+  /// Decides which of `pods` (all pods of `view`) to request now, given the earlier attempts. A pod that is still
+  /// terminating after its grace period on a node that is not ready counts as deleted.
   EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
   /// Lists the pods in `pods` that Pace waits for, and the reason why each remains, for an error message:

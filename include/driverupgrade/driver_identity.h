@@ -6,9 +6,9 @@
 ///     gpu->StateLabel();   // "nvidia.com/gpu-driver-upgrade-state"
 ///     gpu->EventReason();  // "GPUDriverUpgrade"
 ///
-/// The keys are a wire format shared with the Go library k8s-operator-libs, except those under "Ours alone", which the
-/// Go library leaves untouched. An immutable value, cheap to copy; thread-safe. Returned references are valid as long
-/// as the identity, or a copy of it, exists.
+/// The keys are a wire format shared with the Go library k8s-operator-libs, except those under "Not in the Go library",
+/// which the Go library leaves untouched. An immutable value, cheap to copy; thread-safe. Returned references are valid
+/// as long as the identity, or a copy of it, exists.
 #ifndef DRIVERUPGRADE_DRIVER_IDENTITY_H_
 #define DRIVERUPGRADE_DRIVER_IDENTITY_H_
 
@@ -29,13 +29,13 @@ inline constexpr std::string_view kCordonedByAnnotation = "driverupgrade/cordone
 class DriverIdentity {
  public:
   /// `domain` is a DNS-1123 subdomain ("nvidia.com"); `driver` starts and ends with a lower-case letter or digit and
-  /// may contain `-`, `_` and `.` inside. Errors: InvalidArgument, including the case that the longest key would exceed
-  /// the 63 characters that Kubernetes allows after the `/`: a driver name has at most 13.
+  /// may contain `-`, `_` and `.` inside. Errors: InvalidArgument, also if the longest key would exceed the 63
+  /// characters that Kubernetes allows after the `/`: a driver name has at most 13.
   [[nodiscard]] static absl::StatusOr<DriverIdentity> Create(std::string_view domain, std::string_view driver);
 
   const std::string& domain() const;
   const std::string& driver() const;
-  /// `<domain>/<driver>`, as used in kCordonedByAnnotation.
+  /// Returns `<domain>/<driver>`, as used in kCordonedByAnnotation.
   const std::string& Name() const;
 
   /// Node label with the state (upgrade_state.h).
@@ -48,9 +48,9 @@ class DriverIdentity {
   const std::string& SafeLoadAnnotation() const;
   /// Node annotation; its presence means that an administrator had cordoned the node before the upgrade.
   const std::string& InitiallyUnschedulableAnnotation() const;
-  /// Node annotation; unix seconds at which the wait for jobs started.
+  /// Node annotation; Unix time in seconds at which the wait for jobs started.
   const std::string& PodCompletionStartAnnotation() const;
-  /// Node annotation; unix seconds at which the wait for validation started.
+  /// Node annotation; Unix time in seconds at which the wait for validation started.
   const std::string& ValidationStartAnnotation() const;
   /// Node annotation; exactly `true` requests an upgrade even if the driver pod is up to date.
   const std::string& UpgradeRequestedAnnotation() const;
@@ -59,8 +59,8 @@ class DriverIdentity {
   /// `GPUDriverUpgrade` for the driver `gpu`.
   const std::string& EventReason() const;
 
-  // Ours alone.
-  /// Node annotation `<state>@<unix seconds>@<target revision>`: the start of the current waiting stage.
+  // Not in the Go library, from here on. Node annotation `<state>@<unix seconds>@<target revision>`: the start of the
+  // current waiting stage.
   const std::string& StageAnnotation() const;
   /// Node annotation: the target revision at which the upgrade of the node failed.
   const std::string& FailedRevisionAnnotation() const;

@@ -1,6 +1,6 @@
 /// Options of three parts of an engine: its requests, its ledger, and requestor mode.
 ///
-/// Defines ExecutorOptions, AdmissionLedgerOptions and RequestorOptions.
+/// Defines ExecutorOptions, AdmissionLedgerOptions and RequestorOptions: plain value types.
 ///
 ///     EngineOptions options{.executor = {.calls_in_flight = 8, .call_timeout = absl::Seconds(10)},
 ///                           .ledger = AdmissionLedgerOptions{.ns = "gpu-operator", .name = "driver-upgrades"}};
@@ -27,19 +27,19 @@ struct ExecutorOptions {
   absl::Duration call_timeout = absl::Seconds(30);
   /// Whether to write Events. They are best effort and off the critical path.
   bool events = true;
-  /// Whether to write the Events in NodePlan::events, each as it is. Needs `events`.
+  /// Whether to write the Events in NodePlan::events, unaggregated. Requires `events`.
   bool transition_events = true;
   /// Whether to write Events for findings, for gates that an administrator must act on, and for refused requests. They
-  /// are limited and aggregated as in client-go. Needs `events`.
+  /// are rate-limited and aggregated as in client-go. Requires `events`.
   bool finding_events = true;
 };
 
-/// The place of the grants, which make the budgets hold even if two replicas believe that they lead, or if a replica
+/// Location of the grants, which guarantee the budgets even if two replicas believe that they lead, or if a replica
 /// crashes with a write in progress (ADR 0005).
 ///
 /// The grants are an entry of a ConfigMap, `<domain>_<driver>`; drivers, and owners of one driver's nodes, may share
 /// one ConfigMap. Its other entries are kept. A deleted ConfigMap is created again with the remembered grants. Deleting
-/// the ConfigMap, or lines of it, while two replicas lead or a write is in progress voids the guarantee for the
+/// the ConfigMap, or lines of it, while two replicas lead or a write is in progress invalidates the guarantee for the
 /// affected nodes.
 struct AdmissionLedgerOptions {
   /// Namespace and name of the ConfigMap. The same for all replicas.
@@ -47,7 +47,7 @@ struct AdmissionLedgerOptions {
   std::string name = {};
   /// Owner of the nodes in these grants, if several engines share a driver's nodes. Each owner has its own entry,
   /// `<domain>_<driver>_<owner>`, and no other driver may be named `<driver>_<owner>`. A DNS subdomain, as used for
-  /// names of Kubernetes objects. Empty: one engine has all nodes.
+  /// names of Kubernetes objects. Empty: one engine upgrades all nodes.
   std::string owner = {};
   /// Maximum number of grants; further nodes wait. A grant takes about 50 bytes; an object can have at most 1 MiB.
   std::size_t grants_max = 5000;
@@ -55,8 +55,8 @@ struct AdmissionLedgerOptions {
 
 /// Requestor mode: NVIDIA's maintenance operator evacuates and releases the nodes; the engine requests this and waits.
 struct RequestorOptions {
-  /// Our id as a requestor: 2 to 63 characters, a domain name. Do not share it with another driver or program: the
-  /// engine treats every claim with this id as its own, and withdraws the claim when the node is done.
+  /// The engine's id as a requestor: 2 to 63 characters, a domain name. Do not share it with another driver or program:
+  /// the engine treats every claim with this id as its own, and withdraws the claim when the node is done.
   std::string id = {};
   /// Namespace of the NodeMaintenances.
   std::string ns = {};

@@ -1,4 +1,4 @@
-/// The reason why a node does not move, and when that may change; also other facts that an administrator should know.
+/// The reason why a node does not move, and when that can change; also other facts that an administrator should know.
 ///
 /// Defines Gate with its GateSubject and GateCount, GateReason, and kGates with the properties of each reason; Finding
 /// and FindingCode.
@@ -6,7 +6,7 @@
 ///     // gpu-017: DisruptionBudget, default/trainer-0: refused by disruption budget trainer
 ///     fmt::print("{}: {}, {}\n", node, ToString(gate.reason), gate.detail);
 ///
-/// Every node that waits has exactly one gate. Values.
+/// Every node that waits has exactly one gate. Plain value types.
 #ifndef DRIVERUPGRADE_GATE_H_
 #define DRIVERUPGRADE_GATE_H_
 
@@ -93,7 +93,7 @@ struct GateTraits {
   /// Reported by a Warning Event on the node. False for gates that resolve in time, are deliberate, concern the whole
   /// fleet, or are reported by a finding.
   bool is_event = false;
-  /// An administrator asked for it.
+  /// True if an administrator requested the wait.
   bool is_wish = false;
   /// The rollout has ended for this node until an administrator or another driver makes a change: the rest of the
   /// rollout does not wait for it.
@@ -201,7 +201,7 @@ struct Gate {
   GateReason reason = GateReason::kUnsettled;
   /// Text that names the budget, pod, driver or deadline. Programs read the other members instead.
   std::string detail = {};
-  /// Nothing changes before this time unless the cluster does: the next attempt, or the deadline of the stage.
+  /// Time of the next attempt, or deadline of the stage. Nothing changes before this time unless the cluster changes.
   std::optional<absl::Time> not_before = std::nullopt;
   /// The node fails at this time if the gate is still closed then. nullopt: this wait has no deadline.
   std::optional<absl::Time> fails_at = std::nullopt;
@@ -243,7 +243,7 @@ enum class FindingCode : std::uint8_t {
 };
 std::string_view ToString(FindingCode code);
 
-/// A fact about the cluster that an administrator should know, and that stops at most the node that it concerns:
+/// A fact about the cluster that an administrator should know. It holds back at most the node that it concerns:
 ///
 ///     for (const Finding& finding : plan.findings) log.Warn(ToString(finding.code), finding.message);
 struct Finding {

@@ -8,7 +8,7 @@
 ///     MetricsSnapshot now = metrics->Snapshot();
 ///     fmt::print("{} of {} nodes done\n", now.nodes.done, now.nodes.total);
 ///
-/// No metric is about a single node, so their number does not grow with the cluster. For Prometheus, see
+/// No metric is about a single node, so the number of metrics does not grow with the cluster. For Prometheus, see
 /// prometheus/metrics_collector.h. Counters start at 0 with the observer.
 #ifndef DRIVERUPGRADE_METRICS_SNAPSHOT_H_
 #define DRIVERUPGRADE_METRICS_SNAPSHOT_H_
@@ -82,7 +82,7 @@ struct MetricsSnapshot {
   std::map<absl::StatusCode, std::uint64_t> node_errors = {};
   /// Node errors with 409: another client had changed the node.
   std::uint64_t conflicts = 0;
-  /// Node errors, without conflicts, after which it is not known whether the write was applied (WasNotApplied).
+  /// Node errors, without conflicts, after which it is unknown whether the write was applied (WasNotApplied).
   std::uint64_t unknown_outcomes = 0;
 
   /// Duration of passes in seconds, including failed passes.
@@ -95,7 +95,7 @@ struct MetricsSnapshot {
   bool failing = false;
   /// Time at which a node last entered a state; before that, the time of the first pass; nullopt before the first pass.
   std::optional<absl::Time> last_progress = std::nullopt;
-  /// Whether this replica leads. An observer does not know: nullopt, unless the embedder sets it, for instance from
+  /// Whether this replica leads. An observer does not know: nullopt, unless the embedder sets it, for example from
   /// ControllerStatus::leading.
   std::optional<bool> leading = std::nullopt;
 };
@@ -142,7 +142,7 @@ struct RequestFigures {
 ///     RequestFigures now = meter->Snapshot();
 ///
 /// A program with another transport or client calls the meter itself; kubernetes/http_transport.h has a transport that
-/// does so. Values must come from closed sets, never from names of objects, because each new combination is kept
+/// uses one. Values must come from closed sets, never from names of objects, because each new combination is kept
 /// indefinitely. Counters start at 0 with the meter. Thread-safe.
 class RequestMeter {
  public:

@@ -8,8 +8,8 @@
 ///       std::atomic<int> failures = 0;
 ///     };
 ///
-/// OnNodeApplied is called by any of the engine's threads, several at the same time; all others by the thread that
-/// reconciles. They must not block, and must not call the engine.
+/// OnNodeApplied is called by any of the engine's threads, several at the same time; all others are called by the
+/// thread that reconciles. They must not block, and must not call the engine.
 ///
 /// The engine reports passes and its configuration; UpgradeController reports everything that concerns more than one
 /// pass.
@@ -57,14 +57,14 @@ class Observer {
   virtual void OnTrouble(const absl::Status& trouble);
   /// Called when this replica starts or stops leading. Never called without an election.
   virtual void OnLeading(bool leads);
-  /// Called when no node can move any longer without an administrator, after at least one node has moved.
+  /// Called when no node can move any longer without action by an administrator, after at least one node has moved.
   virtual void OnRolloutOver(const Tally& totals);
   /// Reports findings about the configuration, which are not part of a plan: PassOutcome::configuration. Called once
   /// when the finding appears, and for NothingIsEvicted again when another rollout starts.
   virtual void OnFinding(const Finding& finding);
 };
 
-/// Forwards everything to each of `observers`, in their order. Null ones are skipped.
+/// Forwards every call to each of `observers`, in their order. Null pointers are skipped.
 std::shared_ptr<Observer> MakeObserverGroup(std::vector<std::shared_ptr<Observer>> observers);
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError };

@@ -28,8 +28,8 @@
 
 namespace driverupgrade {
 
-/// Counts of nodes. Each is a sum over a predicate, so that adding and subtracting one node's share keeps them exact.
-/// Never negative.
+/// Counts of nodes. Each is a sum over a predicate, so a count stays exact if the contribution of one node is
+/// subtracted and added again. Never negative.
 struct Tally {
   int total = 0;        ///< Nodes in the snapshot: the base of percentages.
   int pending = 0;      ///< In upgrade-required.
@@ -41,7 +41,7 @@ struct Tally {
   /// Unschedulable, not ready, about to be cordoned or to leave the cluster, or with a driver pod that cannot be
   /// scheduled.
   int unavailable = 0;
-  /// Failed nodes by FailureClass, as far as they have one.
+  /// Failed nodes by FailureClass. Nodes without a class do not count.
   std::array<int, kAllFailureClasses.size()> failed_by_class = {};
   /// Nodes by UpgradeState. A node with an unknown state label counts only in `total` and `in_progress`.
   std::array<int, kAllUpgradeStates.size()> by_state = {};
@@ -60,7 +60,7 @@ struct UpgradeBudget {
   /// nullopt: no limit.
   std::optional<int> parallel_max = std::nullopt;
   int parallel_used = 0;
-  /// A limit on the same slots that other engines share; nullopt: none.
+  /// A limit on slots that other engines share; nullopt: none.
   std::optional<SharedSlots> shared = std::nullopt;
   std::optional<int> unavailable_max = std::nullopt;
   int unavailable = 0;
@@ -137,7 +137,7 @@ struct NodeGate {
   friend bool operator==(const NodeGate&, const NodeGate&) = default;
 };
 
-/// The data that a pass has read about one node.
+/// Data that a pass has read about one node.
 struct NodeReading {
   std::string uid = {};
   std::string resource_version = {};
@@ -146,7 +146,7 @@ struct NodeReading {
   friend bool operator==(const NodeReading&, const NodeReading&) = default;
 };
 
-/// One stage of a rollout. Nodes that an administrator has excluded are not counted.
+/// One stage of a rollout. Nodes that an administrator has excluded do not count.
 struct RolloutStageStatus {
   std::string name = {};
   /// Number of nodes that the stage waits for.
@@ -162,8 +162,8 @@ struct RolloutStageStatus {
   friend bool operator==(const RolloutStageStatus&, const RolloutStageStatus&) = default;
 };
 
-/// Number of interruptions of gangs (RolloutPolicy::gangs) in the rest of a rollout, as far as the pods of the waiting
-/// nodes are known.
+/// Number of interruptions of gangs (RolloutPolicy::gangs) in the rest of a rollout, based on the known pods of the
+/// waiting nodes.
 struct RolloutGangs {
   /// Number of gangs with pods on waiting nodes. Every order of the nodes interrupts each of them at least once.
   int gangs = 0;
@@ -198,7 +198,7 @@ struct RolloutStatus {
   /// The reason why no node starts at this time of the week; nullopt: nodes may start.
   std::optional<Gate> closed = std::nullopt;
   /// Mode of the rollback to this revision, which the fleet has completed before; nullopt: it is not a rollback, or no
-  /// node has to go back.
+  /// node needs it.
   std::optional<Rollback> rollback = std::nullopt;
   /// nullopt: the policy ignores gangs.
   std::optional<RolloutGangs> gangs = std::nullopt;
@@ -214,7 +214,8 @@ struct Plan {
   /// Waiting nodes, sorted by name; each once. Unless `gates_complete`: only those whose gate is new, or has changed
   /// since the previous plan.
   std::vector<NodeGate> gates = {};
-  /// True if `gates` lists every waiting node. Step always sets it; a planner that judges only changed nodes need not.
+  /// True if `gates` lists every waiting node. Step always sets it; a planner that judges only changed nodes may set it
+  /// to false.
   bool gates_complete = true;
   /// Unless `gates_complete`: nodes, sorted by name, that no longer have a gate or no longer exist.
   std::vector<std::string> ungated = {};
@@ -242,12 +243,13 @@ struct NodeOutcome {
   std::string node = {};
   /// The first failure, after which the rest of the plan was cancelled. A refused eviction is not a failure.
   absl::Status status = absl::OkStatus();
-  /// The patch was acknowledged.
+  /// True if the patch was acknowledged.
   bool patched = false;
   int evictions_accepted = 0;
   int evictions_refused = 0;
   int pods_deleted = 0;
-  /// Number of gangs (RolloutPolicy::gangs) that these evictions and deletions were the first of their unit to interrupt.
+  /// Number of gangs (RolloutPolicy::gangs) that these evictions and deletions interrupted, without gangs that another
+  /// node of the unit had already interrupted.
   int gangs_interrupted = 0;
   /// The patched node; nullptr without a patch.
   std::shared_ptr<const Node> node_after = nullptr;
@@ -279,7 +281,7 @@ struct NodeStatus {
 
 /// The status of a rollout for pages and reports, as of the engine's last finished pass (UpgradeEngine::Status).
 struct FleetStatus {
-  /// Settings of the policy: whether it upgrades, and whether it is paused.
+  /// Settings of the policy: whether it upgrades nodes, and whether it is paused.
   bool auto_upgrade = false;
   bool paused = false;
   /// Counts before the pass.
@@ -293,7 +295,7 @@ struct FleetStatus {
 };
 
 /// Returns true if there is nothing to do, and each waiting node waits for an administrator. Needs a plan with all
-/// gates, like that of UpgradeEngine::Everything.
+/// gates, such as the one from UpgradeEngine::Everything.
 bool IsOver(const Plan& everything);
 
 /// Returns one line of text, for logs and tests:

@@ -20,8 +20,8 @@
 
 namespace driverupgrade {
 
-/// The combined state of all driver pods of one node: a node with two driver pods is out of date until the old pod no
-/// longer exists.
+/// The combined state of all driver pods of one node: a node with an old and a new driver pod is out of date until the
+/// old pod no longer exists.
 struct DriverPods {
   bool none = true;
   /// It is unknown whether one of the pods is up to date; `why_unknown` contains the reason.
@@ -59,12 +59,12 @@ class PodManager {
   std::vector<const Pod*> AwaitedPods(const std::vector<Pod>& pods, const WaitForCompletionPolicy& policy) const;
 
   /// Selects the pods that use the driver, by the operator's filter or the policy's selector, and applies the drain's
-  /// filters. DaemonSet and static pods are left alone with a finding.
+  /// filters. DaemonSet and static pods stay, with a finding.
   PodSelection SelectForDeletion(const NodeView& view, const PodDeletionPolicy& policy,
                                  const DrainManager& drains) const;
 };
 
-/// Returns the revision of `daemon_set` whose pods carry `hash`, or nullptr.
+/// Returns the revision of `daemon_set` whose pods have `hash`, or nullptr.
 const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions,
                                        std::string_view hash);
 

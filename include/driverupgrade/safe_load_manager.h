@@ -2,8 +2,8 @@
 ///
 /// Defines SafeLoadManager.
 ///
-/// The init container of the driver pod sets the safe-load annotation on its node and blocks until it is removed. The
-/// upgrade evacuates the node and then removes the annotation.
+/// The init container of the driver pod sets the safe-load annotation on its node and blocks until the annotation is
+/// removed. The upgrade evacuates the node and then removes the annotation.
 ///
 ///     SafeLoadManager safe_load(identity);
 ///     if (safe_load.IsWaiting(node)) cluster.PatchNode(context, safe_load.Unblocking(node));
@@ -33,7 +33,7 @@ class SafeLoadManager {
   /// sure that the node is evacuated.
   PatchNodeParams Unblocking(const Node& node) const;
 
-  /// Same, for marks that the library has decoded.
+  /// Same, for marks that are already decoded.
   static bool IsWaiting(const internal::NodeMarks& marks);
   static void Unblock(internal::NodeMarks& marks);
 

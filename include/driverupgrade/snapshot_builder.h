@@ -34,16 +34,16 @@ class AttemptLog;
 
 /// Returns true if a pod uses the driver and must leave the node before the driver is replaced. Every field of the pod
 /// is set: resources of all containers, claims, volumes, annotations, owners. May do I/O within the context. Called
-/// once for each version of a pod (UID and resourceVersion), on a separate thread. An error, an exception or an overrun
-/// of SnapshotOptions::hook_timeout is a finding and holds the node back (gate Hook).
+/// once for each version of a pod (UID and resourceVersion), on a separate thread. An error, an exception or a call
+/// longer than SnapshotOptions::hook_timeout is reported as a finding, and the node waits (gate Hook).
 using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context, const Pod& pod)>;
 
 /// Returns true if an out-of-date driver pod can be replaced without evacuating the node, because the driver that it
 /// loads stays the same. `running` is the revision from which `pod` was created, `wanted` the newest. Compare these
 /// two, not the DaemonSet, whose template may have changed since. Called for nodes that need an upgrade, once for each
-/// version of the pod and each newest revision. NotFound: the template of one of the revisions is not known; a finding,
-/// and the node is upgraded in full. Any other error or an exception is a finding and holds the node back (gate Hook).
-/// SameTemplate is a ready-made predicate:
+/// version of the pod and each newest revision. NotFound: the template of one of the revisions is unknown. This is
+/// reported as a finding, and the node is upgraded in full. Any other error or an exception is reported as a finding,
+/// and the node waits (gate Hook). SameTemplate is a ready-made predicate:
 ///
 ///     options.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
 ///                               const ControllerRevision& wanted) { return SameTemplate(running, wanted); };
@@ -70,15 +70,15 @@ struct SnapshotOptions {
   std::string ns = {};
   /// Selects the driver's DaemonSets and their pods; both carry these labels. Must not be empty.
   LabelSelector driver_labels = {};
-  /// Null: the operator has no filter, and no pod counts as using the driver.
+  /// Null: no pod counts as using the driver.
   PodFilter uses_driver = nullptr;
   /// Null: every replacement evacuates the node.
   RestartOnlyPredicate restart_only = nullptr;
-  /// Limit for one call of these functions, in real time; afterwards its stop token is triggered, and its result is
-  /// ignored.
+  /// Limit for one call of these functions, in real time; after that, a stop is requested through its stop token, and
+  /// its result is ignored.
   absl::Duration hook_timeout = absl::Seconds(10);
-  /// The nodes that this engine upgrades; the default is all. Several engines may thus share a driver's nodes, each
-  /// with its own policy. A node that stops matching stays unchanged until it matches another engine.
+  /// The nodes that this engine upgrades (default: all). Several engines may thus share a driver's nodes, each with its
+  /// own policy. A node that stops matching stays unchanged until it matches another engine.
   LabelSelector node_selector = {};
   /// The DRA drivers (`gpu.nvidia.com`) whose DeviceTaintRules, ResourceClaims and ResourceSlices are read; empty:
   /// none.
@@ -88,8 +88,8 @@ struct SnapshotOptions {
 class SnapshotBuilder {
  public:
   /// `cluster` is not null. `requestor`: same as in StateMachineOptions. `attempts` belongs to the engine and must
-  /// outlive the builder: its requests without a clear response are part of the snapshots, and each read drops the
-  /// settled ones. Null: no requests.
+  /// outlive the builder: its requests with an unknown outcome are part of the snapshots, and each read drops the
+  /// requests whose outcome has become known. Null: no requests.
   SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options,
                   const std::optional<RequestorOptions>& requestor = std::nullopt,
                   internal::AttemptLog* attempts = nullptr);

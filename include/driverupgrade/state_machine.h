@@ -6,8 +6,8 @@
 ///     Plan plan = machine.Step(snapshot, policy, now);
 ///
 /// Step judges every node on its own, by the NodeRules of the policy, and then admits waiting nodes within its
-/// AdmissionLimits. Everything is a const function of its arguments: no facade, clock, lock, log, random number or
-/// environment. Immutable; thread-safe.
+/// AdmissionLimits. Everything is a const function of its arguments: it uses no facade, clock, lock, log, random number
+/// or environment variable. Immutable; thread-safe.
 ///
 /// docs/state-machine.md lists the transitions. They are the transitions of the Go library, with the deviations in
 /// docs/compatibility.md.
@@ -33,7 +33,7 @@ struct Verdict;
 
 /// Options that the embedding operator sets once, in contrast to the administrator's UpgradePolicy.
 struct StateMachineOptions {
-  /// Pods that prove a new driver, in any namespace, on the same node; nullopt: no validation.
+  /// Pods that validate a new driver, in any namespace, on the same node; nullopt: no validation.
   std::optional<LabelSelector> validation_selector = std::nullopt;
   /// Treatment of these pods if they became ready before the new driver pod. With kRestart the operator needs the
   /// permission to delete pods in their namespaces.
@@ -49,9 +49,9 @@ struct StateMachineOptions {
   std::string own_node = {};
 };
 
-/// Returns the next step to withdraw a claim on a NodeMaintenance: deletes the requestor's own object, or leaves
-/// another requestor's. nullopt: there is nothing to do, or the object is already being deleted. `requestor` is valid.
-/// The engine does this for its own claims; use it for requestors that no longer exist.
+/// Returns the next step to withdraw a claim on a NodeMaintenance: deletes the requestor's own object, or removes the
+/// requestor from another requestor's object. nullopt: there is nothing to do, or the object is already being deleted.
+/// `requestor` is valid. The engine does this for its own claims; use it for requestors that no longer exist.
 std::optional<MaintenanceCall> ReleaseClaim(const NodeMaintenance& object, const RequestorOptions& requestor,
                                             absl::Time now);
 

@@ -2,7 +2,7 @@
 ///
 ///     const Taint reserved{.key = "team", .value = "research", .effect = "NoSchedule"};
 ///
-/// A value, copied like any other.
+/// A plain value type.
 #ifndef DRIVERUPGRADE_TAINT_H_
 #define DRIVERUPGRADE_TAINT_H_
 

@@ -44,7 +44,7 @@ class RolloutOver;
 }  // namespace internal
 
 struct LeaderElectionOptions {
-  /// Namespace and name of the Lease. One for each set of replicas of which only one may act.
+  /// Namespace and name of the Lease. Each set of replicas of which only one may act has its own Lease.
   std::string ns = {};
   std::string name = {};
   /// Unique to this process, even among earlier processes: `<host name>_<uuid>` as in controller-runtime.
@@ -79,7 +79,7 @@ struct LeaderElectionOptions {
 ///   default). The absolute times do not matter: expiry is measured from when this replica saw the record change, and a
 ///   leader's time from before it sent its last acknowledged renewal;
 /// - clocks do not jump by much between two readings, or jump at most once while a lease expires. A leader that sees
-///   its clock set back stops leading until it has renewed. A candidate counts at most retry_period x 2.2 between two
+///   its clock set back stops leading until it has renewed. A candidate counts at most 2.2 x retry_period between two
 ///   readings, which with the defaults is less than the time between renew_deadline and lease_duration;
 /// - the Lease is not deleted manually. Replicas that have seen it wait until it would have expired; a new one does
 ///   not;
@@ -93,7 +93,7 @@ class LeaderElection {
                                                                               LeaderElectionOptions options);
 
   /// Makes one attempt to acquire or to renew if one is due (at most three calls, each bounded by half the renew
-  /// deadline) and returns when to call again. Earlier calls cost nothing; later ones delay a take-over, or end this
+  /// deadline) and returns when to call again. Earlier calls cost nothing; later ones delay a takeover, or end this
   /// replica's leadership.
   absl::Time Step(const CallContext& context);
 
@@ -124,11 +124,11 @@ class LeaderElection {
 
  private:
   struct State {
-    // The Lease as last seen in the cluster; nullopt: not seen yet.
+    // The Lease when it was last read; nullopt: not read yet.
     std::optional<Lease> record = std::nullopt;
-    // It existed when it was last read.
+    // True if it existed when it was last read.
     bool exists = false;
-    // Minimum time for which it has not changed.
+    // Time for which it is known not to have changed.
     absl::Duration watched = absl::ZeroDuration();
     // The last reading of the clock, and how often the clock had been set back.
     absl::Time looked_at = absl::InfinitePast();
@@ -149,13 +149,13 @@ class LeaderElection {
   };
 
   LeaderElection(std::shared_ptr<ClusterFacade> cluster, LeaderElectionOptions options);
-  // These need the mutex.
+  // The caller must hold the mutex.
   absl::Time Look() const;
   bool MayTake() const;
   absl::Duration Expiry() const;
   absl::Duration Wait(absl::Time now) const;
   void Annotate(Lease& lease) const;
-  // These make calls, without it.
+  // These make calls to the cluster. The caller must not hold the mutex.
   absl::Status Attempt(const CallContext& context);
   absl::Status Read(const CallContext& context);
   absl::Status Write(const CallContext& context);
@@ -204,13 +204,13 @@ class UpgradeController {
   UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache, ControllerOptions options);
   ~UpgradeController();
 
-  /// Nothing is done before the first call. A new policy is tried immediately, even if the last pass failed.
+  /// Nothing is done before the first call. A new policy takes effect immediately, even if the last pass failed.
   void SetPolicy(UpgradePolicy policy);
-  /// Something unknown to the cache has changed.
+  /// Reports a change that the cache does not know.
   void Notify();
 
-  /// Does the work that is due: an attempt to lead, a pass. Returns when to call again, unless Notify comes first;
-  /// `now` means immediately.
+  /// Does the work that is due: an attempt to lead, a pass. Returns when to call again, unless Notify is called
+  /// earlier; the current time means immediately.
   absl::Time Step(const CallContext& context);
   /// Waits in real time until `until`, as Step returned it, until a relevant Notify, or until a stop is requested.
   void Wait(absl::Time until, const std::stop_token& stop);

@@ -54,8 +54,8 @@ struct EngineOptions {
   std::shared_ptr<WatchCache> cache = nullptr;
   /// With a cache: number of changed or due nodes that one pass judges. It judges none while the requests of twice as
   /// many nodes are in progress. The next pass, immediately or with the next response, judges the rest; until then no
-  /// node starts (Plan::finished). Callers that wait for the end of a pass, for a stop or a new policy, thus wait only
-  /// briefly. >= 1.
+  /// node starts (Plan::finished). The limit keeps passes short for callers that wait for the end of a pass, to stop or
+  /// to set a new policy. At least 1.
   int nodes_per_pass = 1000;
   /// The ledger that grants a node's slot before the node starts, so that the budgets hold even if two replicas believe
   /// that they lead, or if one crashes (ADR 0005). All replicas must use the same ledger, or none; nullopt: none.
@@ -84,10 +84,10 @@ struct ReconcileResult {
   /// node whose pods were read is judged before and after.
   std::uint64_t judged = 0;
   /// Settings that have no effect although all nodes are fine: NoDaemonSet, NothingIsEvicted. Not in `plan.findings`,
-  /// because they do not come from reading the cluster's nodes; Observer::OnFinding reports each once.
+  /// because they are not about nodes; Observer::OnFinding reports each once.
   std::vector<Finding> configuration = {};
-  /// Call again at this time even if nothing changes: now, if the results of some actions are not judged yet; otherwise
-  /// at a deadline or a retry. nullopt: only when the cluster or the policy changes.
+  /// Call again at this time even if nothing changes: immediately, if the results of some actions have not been judged
+  /// yet; otherwise at a deadline or a retry. nullopt: only when the cluster or the policy changes.
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
@@ -122,7 +122,7 @@ class UpgradeEngine {
   /// answered; it must not call the engine. Null: no callback. Without a cache it is never called.
   void OnChange(std::function<void()> on_change);
 
-  /// The observer of the options; null without one.
+  /// The observer of the options; null if the options have no observer.
   const std::shared_ptr<Observer>& observer() const;
 
   /// Call it before resuming passes after a break, or after another replica has made them: deadlines that expired in

@@ -18,7 +18,7 @@
 
 namespace driverupgrade {
 
-/// Sorted in the order in which an upgrade passes them; kDone and kFailed end it.
+/// Sorted in the order in which an upgrade passes through them; kDone and kFailed end it.
 enum class UpgradeState : std::uint8_t {
   kUnknown,                  ///< No label, or an empty one: not processed yet.
   kUpgradeRequired,          ///< Waits for a slot.
@@ -97,7 +97,8 @@ static_assert(kUpgradeStates.size() == static_cast<std::size_t>(UpgradeState::kF
 std::string_view ToLabelValue(UpgradeState state);
 /// Returns the label value, or `unknown` for kUnknown, for messages.
 std::string_view ToString(UpgradeState state);
-/// Returns nullopt for an unknown value: such a node is managed, holds a slot and is left alone with a finding.
+/// Returns nullopt for an unknown value: such a node counts as managed and holds a slot, but is left unchanged, with a
+/// finding.
 std::optional<UpgradeState> ParseUpgradeState(std::string_view label_value);
 /// Returns true if an upgrade has started on the node and not completed successfully: every state except kUnknown,
 /// kUpgradeRequired and kDone. A failed node is in progress.

@@ -1,4 +1,4 @@
-/// Decides whether the pods that prove a new driver have done so.
+/// Decides whether the validation pods have confirmed that a new driver works.
 ///
 /// Defines ValidationManager, Validation, EarlyValidation and its texts.
 ///
@@ -21,7 +21,8 @@
 
 namespace driverupgrade {
 
-/// Treatment of a validation pod that became ready before the new driver pod. It has only proved the old driver.
+/// Treatment of a validation pod that became ready before the new driver pod. Such a pod has validated only the old
+/// driver.
 enum class EarlyValidation : std::uint8_t {
   kAsk,      ///< The node waits until the pod is ready again, and its gate asks an administrator to restart the pod.
   kRestart,  ///< The engine deletes the pod if it has a controller, which replaces it; otherwise the same as kAsk.
@@ -48,8 +49,8 @@ class ValidationManager {
   explicit ValidationManager(LabelSelector selector, EarlyValidation early = EarlyValidation::kAsk)
       : selector_(std::move(selector)), early_(early) {}
   /// `pods`: all pods of one node, of any namespace; they must outlive the result. `driver_ready_since`: time at which
-  /// the newest of the node's driver pods became ready; nullopt if it is not known, and then no pod is early. A pod
-  /// whose own time is not known is not early either.
+  /// the newest of the node's driver pods became ready; nullopt if it is unknown; then no pod is early. A pod whose own
+  /// time is unknown is not early either.
   Validation Evaluate(const std::vector<Pod>& pods,
                       std::optional<absl::Time> driver_ready_since = std::nullopt) const;
 

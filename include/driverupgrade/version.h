@@ -2,7 +2,7 @@
 /// shared object name changes with it. The label and annotation keys (driver_identity.h) are a wire format and are
 /// covered by the same promise.
 ///
-/// Defines DRIVERUPGRADE_VERSION_STRING and its three parts. The build reads the version from here.
+/// Defines DRIVERUPGRADE_VERSION_STRING and its three parts. The build reads the version from this file.
 ///
 ///     static_assert(DRIVERUPGRADE_VERSION_MAJOR == 0);
 #ifndef DRIVERUPGRADE_VERSION_H_

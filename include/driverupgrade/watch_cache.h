@@ -9,11 +9,11 @@
 /// It watches nodes, NodeMaintenances, the driver's DaemonSets, and their revisions and pods. One more watch covers all
 /// pods of the cluster; the cache keeps only pods on nodes for which a subscriber requested them. If a scope names DRA
 /// drivers, it watches the cluster's DeviceTaintRules, ResourceClaims and ResourceSlices, and keeps those of these
-/// drivers; claims are stored packed, too. A broken watch resumes where it stopped. If it cannot resume, the cache
-/// lists the objects again and compares. Objects are immutable and shared, except for pods of the cluster: because
-/// there are very many of them, they are stored in a packed form and unpacked on each request. An object that cannot be
-/// read is marked (OnUnreadable::kMark) until a watch or a list delivers it whole. While one pod of a node cannot be
-/// read, the node's pods count as unknown.
+/// drivers; claims are also stored in a packed form. A broken watch resumes where it stopped. If it cannot resume, the
+/// cache lists the objects again and compares them with the stored objects. Objects are immutable and shared, except
+/// for pods of the cluster: because there are very many of them, they are stored in a packed form and unpacked on each
+/// request. An object that cannot be read is marked (OnUnreadable::kMark) until a watch or a list delivers it whole.
+/// While one pod of a node cannot be read, the node's pods count as unknown.
 ///
 /// Thread-safe. Shares ownership of `cluster`, and has a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_
@@ -61,7 +61,7 @@ struct WatchCacheOptions {
   std::vector<DriverScope> drivers = {};
   /// The server ends a watch after one to two times this duration.
   absl::Duration watch_timeout = absl::Minutes(5);
-  /// Pause after a watch has failed; doubles up to `retry_max` while it keeps failing, with a jitter of a tenth.
+  /// Pause after a watch has failed; doubles up to `retry_max` while it keeps failing, with a jitter of 10 %.
   absl::Duration retry_first = absl::Milliseconds(800);
   absl::Duration retry_max = absl::Seconds(30);
   /// Null: SystemClock().
@@ -103,37 +103,38 @@ class WatchCache final {
   /// OK, or the reason why a watch has been failing for at least `patience`, and since when: the cached data may be
   /// old.
   absl::Status Health(absl::Duration patience = absl::Minutes(1)) const;
-  /// Number of restarts of watches, over all collections; contains every reason.
+  /// Number of restarts of watches over all collections, by reason. Contains every reason.
   std::map<WatchRestart, std::uint64_t> Restarts() const;
-  /// Index of a scope in the options; nullopt if it is missing.
+  /// Index of a scope in the options; nullopt if the options do not contain it.
   std::optional<std::size_t> Find(const DriverScope& driver) const;
 
-  /// `on_change` is called, on a watch's thread, when `Take(driver)` has become non-empty, and when the cache has
-  /// become Synced; it must not block or call the cache. Null: no callback. Returns when no earlier callback is running
-  /// any longer.
+  /// `on_change` is called on a watch's thread when `Take(driver)` would return changes, and when the cache has become
+  /// Synced; it must not block or call the cache. Null: no callback. Returns when no earlier callback is running any
+  /// longer.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
-  /// The changes since the last call; everything at first.
+  /// Returns the changes since the last call; the first call reports everything.
   CacheChanges Take(std::size_t driver);
   /// Another engine takes over: the next Take reports everything, and the interest of the previous engine is dropped.
   void Attach(std::size_t driver);
 
-  /// nullptr: the node does not exist.
+  /// Returns nullptr if the node does not exist.
   std::shared_ptr<const Node> FindNode(const std::string& name) const;
-  /// Pods of the driver on the node; without a node if `node` is empty.
+  /// Returns the pods of the driver on the node; if `node` is empty, the pods without a node.
   std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const;
   std::vector<DaemonSet> DaemonSets(std::size_t driver) const;
   std::vector<ControllerRevision> Revisions(std::size_t driver) const;
-  /// NodeMaintenances for the node, sorted by name; if `node` is empty, those whose node is not known. nullopt if the
-  /// driver has no maintenance namespace, they have not been read yet, or an unreadable one may be the node's.
+  /// Returns the NodeMaintenances for the node, sorted by name; if `node` is empty, the objects whose node is unknown.
+  /// nullopt if the driver has no maintenance namespace, they have not been read yet, or an unreadable one may be the
+  /// node's.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
-  /// DRA objects for the node's devices, of the drivers of the scope. Errors: NotFound if the cluster does not serve
-  /// claims or slices. Unavailable if one has not been read yet, or if the scope names no drivers. DataLoss if an
-  /// object that may be the node's cannot be read.
+  /// Returns the DRA objects for the node's devices that belong to the drivers of the scope. Errors: NotFound if the
+  /// cluster does not serve claims or slices. Unavailable if one has not been read yet, or if the scope names no
+  /// drivers. DataLoss if an object that may be the node's cannot be read.
   [[nodiscard]] absl::StatusOr<NodeDevices> Devices(std::size_t driver, const std::string& node) const;
   /// Returns false if the ResourceClaim has not been read since it was allocated: a pod that names it may hold devices.
   /// Also false if the claims cannot be read at all, except by a cluster that does not serve them.
   bool KnowsClaim(const std::string& ns, const std::string& name) const;
-  /// Objects of DRA that cannot be read, and may belong to any node.
+  /// Returns findings about DRA objects that cannot be read, and may belong to any node.
   std::vector<Finding> DeviceFindings(std::size_t driver) const;
   /// All pods on the node, if they are known: read since its cordon was last seen to change, and followed since.
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;

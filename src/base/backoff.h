@@ -1,4 +1,4 @@
-// Pauses that grow, and differ from one object to the next without a random number.
+// Computes pauses that grow, and that differ between objects without a random number.
 #ifndef DRIVERUPGRADE_SRC_BASE_BACKOFF_H_
 #define DRIVERUPGRADE_SRC_BASE_BACKOFF_H_
 
@@ -10,7 +10,7 @@
 
 namespace driverupgrade::internal {
 
-// FNV-1a: the same on every platform, unlike std::hash.
+// FNV-1a hash: the same on every platform, unlike std::hash.
 inline std::uint64_t Hash(std::string_view text, std::uint64_t seed) {
   std::uint64_t hash = 14695981039346656037ULL ^ seed;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;

@@ -15,8 +15,8 @@
 #if defined(__SSE2__)
 #define RAPIDJSON_SSE2
 #endif
-// Enabled in every build: a failed assertion is an access that was not checked before, and is our defect, regardless of
-// the input. Execution after it would be undefined, and nothing here throws.
+// Enabled in every build. A failed assertion means that this library did not check an access, whatever the input was.
+// Continuing would be undefined behavior, and this code does not throw.
 #define RAPIDJSON_ASSERT(condition) ((condition) ? static_cast<void>(0) : std::abort())
 
 #include <rapidjson/document.h>

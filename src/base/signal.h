@@ -11,7 +11,7 @@ namespace driverupgrade::internal {
 // Thread-safe.
 class Signal {
  public:
-  // Sets the listener; null removes it. Returns when no earlier listener is running any longer.
+  // Sets the listener; null removes it. Returns once no earlier listener is running.
   void Listen(std::function<void()> listener) {
     const std::lock_guard lock(mutex_);
     listener_ = std::move(listener);

@@ -1,4 +1,4 @@
-// Helpers for Status that packaged abseil lacks.
+// Helpers for Status that the packaged abseil does not provide.
 #ifndef DRIVERUPGRADE_SRC_BASE_STATUS_MACROS_H_
 #define DRIVERUPGRADE_SRC_BASE_STATUS_MACROS_H_
 
@@ -9,7 +9,7 @@
 
 namespace driverupgrade::internal {
 
-/// Debian's absl::string_view is a type of its own, which fmt and std::string do not take.
+/// Debian's absl::string_view is a separate type, which fmt and std::string do not accept.
 inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }
@@ -24,8 +24,8 @@ inline std::string_view Message(const absl::Status& status) {
     }                                                                                     \
   } while (false)
 
-/// `DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, cluster.GetNode(context, {.name = name}));`
-/// Needs braces around it after `if`; a comma in the declaration needs parentheses, so name the type first.
+/// `DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, cluster.GetNode(context, {.name = name}));` Use braces around it
+/// after `if`. The declaration must not contain a comma: give such a type a name first.
 #define DRIVERUPGRADE_ASSIGN_OR_RETURN(declaration, expression) \
   DRIVERUPGRADE_ASSIGN_OR_RETURN_IMPL(DRIVERUPGRADE_CONCAT(driverupgrade_result_, __LINE__), declaration, expression)
 

@@ -1,4 +1,4 @@
-// Threads that work off a queue.
+// Runs queued tasks in threads.
 #ifndef DRIVERUPGRADE_SRC_BASE_WORKER_POOL_H_
 #define DRIVERUPGRADE_SRC_BASE_WORKER_POOL_H_
 
@@ -20,7 +20,7 @@ class WorkerPool {
   // With `threads` below 2, tasks run in the thread that submits them, one at a time and deterministically. With a
   // runner, the runner runs the tasks.
   explicit WorkerPool(int threads, std::shared_ptr<TaskRunner> runner = nullptr);
-  // Waits for the tasks that have started; drops the others.
+  // Waits for the running tasks; drops the others.
   ~WorkerPool();
 
   void Submit(std::function<void()> task);

@@ -34,7 +34,7 @@ struct du_engine {
   PolicyDefaults defaults;
   bool spares_skipped_pods;
   HostEngine engine;
-  // The policy that was passed last, and its text: it changes far less often than it is applied.
+  // The last policy and its text. Kept because a policy changes far less often than it is applied.
   std::string policy_text = {};
   UpgradePolicy policy = {};
   std::vector<std::string> warnings = {};

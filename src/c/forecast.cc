@@ -1,4 +1,4 @@
-// Predicts rollouts. These functions of the C interface are not in every build of it (scripts/build-wasm.sh).
+// Predicts rollouts. Not every build of the C interface contains these functions (scripts/build-wasm.sh).
 #include "c/guard.h"
 #include "driverupgrade/c/driverupgrade.h"
 #include "whatif/preflight/preflight_request.h"

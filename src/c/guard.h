@@ -1,4 +1,4 @@
-// The boundary of the C interface: turns what a function returns or throws into a code and a text.
+// The boundary of the C interface: converts the result or the exception of a function to a code and a text.
 #ifndef DRIVERUPGRADE_SRC_C_GUARD_H_
 #define DRIVERUPGRADE_SRC_C_GUARD_H_
 

@@ -12,7 +12,8 @@ namespace {
 constexpr absl::Duration kAcceptedEvictionRepeats = absl::Seconds(30);
 constexpr absl::Duration kRefusedEvictionFirst = absl::Seconds(5);
 constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
-// Applies however long a server asks to wait: it may be mistaken, or the response may not come from it.
+// Upper limit for the wait that a server requests: the server may be mistaken, or the response may not come from the
+// server.
 constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
 // A patch refused at an old version is refused again until a newer version is read. This delay is for a 409 sent by
@@ -30,13 +31,15 @@ bool TouchesTheSame(const std::map<std::string, std::optional<std::string>>& a,
   });
 }
 
-// Compares two patches of one node at one version. Ignores times in annotations, because budgets do not use them.
+// Returns whether two patches of one node at one version have the same effect. Ignores times in annotations, because
+// budgets do not use them.
 bool HaveOneEffect(const PatchNodeParams& a, const PatchNodeParams& b) {
   return a.labels == b.labels && a.unschedulable == b.unschedulable && a.taints == b.taints &&
          TouchesTheSame(a.annotations, b.annotations);
 }
 
-// Keeps two of the patches that have one effect: a clear refusal removes one, and an unclear one before it must stay.
+// Keeps at most two patches with the same effect: a clear refusal removes one, and an earlier one with an unknown
+// outcome must stay.
 void AddPossible(const PatchNodeParams& patch, std::vector<PatchNodeParams>& possible) {
   const auto is_same = [&](const PatchNodeParams& other) { return HaveOneEffect(patch, other); };
   if (std::count_if(possible.begin(), possible.end(), is_same) > 1) {
@@ -45,8 +48,8 @@ void AddPossible(const PatchNodeParams& patch, std::vector<PatchNodeParams>& pos
   possible.push_back(patch);
 }
 
-// The value that the last patch which touched the label gave it: nullptr if there is no such patch, nullopt if it
-// removed the label.
+// Returns the value of the label in the last patch that changed it: nullptr if there is no such patch, nullopt if the
+// patch removed the label.
 const std::optional<std::string>* WrittenTo(const std::string& label, const PatchAttempt& attempt) {
   for (auto patch = attempt.possible.rbegin(); patch != attempt.possible.rend(); ++patch) {
     if (const auto written = patch->labels.find(label); written != patch->labels.end()) return &written->second;
@@ -54,11 +57,11 @@ const std::optional<std::string>* WrittenTo(const std::string& label, const Patc
   return nullptr;
 }
 
-// The delay until the same call about the object that was read may be made again.
+// Returns the delay until the same call for the object that was read may be repeated.
 template <typename Call>
 absl::Time NextCallDue(const ObjectAttempt<Call>& attempt, const Call& call) {
   if (!attempt.outcome) return absl::InfiniteFuture();
-  // A newer object was read since, so this is a different call, regardless of the outcome of the last one.
+  // A newer object has been read since, so this is a different call, regardless of the outcome of the last call.
   if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
   const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
   return attempt.answered_at + Spread(delay, call.object.name, attempt.count);
@@ -100,7 +103,7 @@ bool IsOlderVersion(std::string_view a, std::string_view b) {
 
 bool IsSettled(const PatchAttempt& attempt, const Node& node) {
   if (!attempt.outcome) return false;
-  // A clear refusal of the last try does not settle an unclear one before it at the same version.
+  // A clear refusal of the last attempt does not settle an earlier attempt with an unknown outcome at the same version.
   return IsNewerVersion(node.resource_version, attempt.based_on) || attempt.possible.empty();
 }
 

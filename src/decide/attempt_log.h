@@ -4,13 +4,13 @@
 //     ...  // send it
 //     log.PatchAnswered(node.uid, Outcome::kApplied, /*message=*/"", clock.Now());
 //
-// - An object with an unanswered request gets no new one.
-// - A node whose patch was answered by 409, or not clearly, counts at both its old and its new state until a newer
-//   version is read: the patch may have been applied. Until then the patch is repeated after 1 s, doubling to 30 s.
-//   After a 409 the first delay is 15 s, because the next patch will most likely be refused as well.
+// - While a request for an object is unanswered, no further request is sent for it.
+// - If the response to a patch is 409, or its outcome is unknown, the patch may have been applied. The node then counts
+//   in its old and in its new state until a newer version is read. Until then the patch is repeated after 1 s, doubling
+//   to 30 s. After a 409 the first delay is 15 s, because the next patch will most likely be refused as well.
 // - An accepted eviction is not repeated for 30 s. A refused one is due after max(Retry-After, 5 s doubling to 40 s),
 //   varied by up to 10 % by a hash, so that evictions spread without a random number.
-// Losing the log (a crash) costs repeated requests, never a broken rule. A value; not thread-safe.
+// Losing the log in a crash leads to repeated requests, but never to a violated rule. A value type; not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ATTEMPT_LOG_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ATTEMPT_LOG_H_
 
@@ -70,12 +70,13 @@ class AttemptLog {
   void DevicesOver(const std::string& node_uid);
   // Forgets what a read has settled: finished patches, and pods that are not in `live_pods` if it is set.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
-  // A pass has started: what is read from now on was read at `now` or later.
+  // A pass has started: data read from now on counts as read at `now`.
   void PassBegan(absl::Time now) { now_ = now; }
-  // Notes whether a node that was read carries its state label `key`. The label is lost if the node carried it before,
-  // or was sent it, or if it is missing from a node whose upgrade `is_in_progress`. To be called before NodeRead.
+  // Notes whether a node that was read has its state label `key`. A missing label counts as lost if the node had it
+  // before, if a patch with it was sent, or if the upgrade of the node `is_in_progress`. Must be called before
+  // NodeRead.
   void StateLabelRead(const Node& node, const std::string& key, bool is_in_progress);
-  // The engine removes the labels on its own: a label that is missing is not lost.
+  // Notes that the engine itself removes the labels: a missing label then does not count as lost.
   void LabelsRemoved() { labelled_.clear(); }
   // The clock has been set back to `now`: nothing has happened later than that.
   void SetBack(absl::Time now);
@@ -86,9 +87,9 @@ class AttemptLog {
   }
   // Forgets nodes that no longer exist.
   void KeepOnly(const std::set<std::string>& node_uids);
-  // Nodes of which something is known.
+  // Number of nodes with entries.
   std::size_t size() const { return nodes_.size(); }
-  // Empty if there is nothing about the node.
+  // Returns the attempts for the node; empty if no attempt is known.
   NodeAttempts ForNode(const std::string& node_uid) const;
 
  private:

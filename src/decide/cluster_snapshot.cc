@@ -10,7 +10,7 @@ namespace driverupgrade {
 
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity) {
   auto shared = std::make_shared<NodeView>(std::move(view));
-  // This must come last: the marks refer to texts of the node, which must no longer move.
+  // This must come last: the marks refer to texts of the node, which must not move afterwards.
   shared->marks.decoded_ = std::make_shared<const internal::MarksOfDriver>(*shared, identity);
   return shared;
 }
@@ -35,7 +35,7 @@ int RestartsUnready(const Pod& pod) {
 
 }  // namespace
 
-// A driver pod that is terminating is about to be replaced, Ready or not.
+// A terminating driver pod is about to be replaced, whether it is Ready or not.
 bool DriverRuns(const NodeView& view) {
   return !view.driver_pods.empty() && std::all_of(view.driver_pods.begin(), view.driver_pods.end(), [](const Pod& pod) {
     return IsReady(pod) && !pod.deletion_timestamp;

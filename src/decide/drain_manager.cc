@@ -13,9 +13,10 @@ namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kPodsInText = 5;
-// Usual size of a gate's text. It is reserved up front, because each pass writes a gate for every node that drains.
+// Usual size of a gate's text. It is reserved in advance, because each pass writes a gate for every node that is being
+// drained.
 constexpr std::size_t kDetailSize = 96;
-// How long a terminating pod may outlast its grace period on a node that is ready.
+// Time for which a pod may be terminating beyond its grace period on a ready node.
 constexpr absl::Duration kStuckAfter = absl::Minutes(1);
 
 const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
@@ -23,7 +24,7 @@ const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
   return found == view.attempts.pods.end() ? nullptr : &found->second;
 }
 
-// Returns the reason, by the last response if it counts, why a pod is still there.
+// Returns the reason why a pod still exists, from the last response if it is relevant.
 Refusal RefusalOf(const Pod& pod, const PodAttempt* attempt) {
   return pod.deletion_timestamp || attempt == nullptr || !attempt->outcome ? Refusal::kNone : attempt->refusal;
 }
@@ -40,12 +41,12 @@ GateReason ReasonFor(Refusal refusal) {
   return GateReason::kPodsTerminating;
 }
 
-// Names the finalizers that hold a terminating pod, because the administrator must remove them.
+// Appends the finalizers that keep a terminating pod, because an administrator must remove them.
 void AppendFinalizers(const Pod& pod, std::string& text) {
   if (!pod.finalizers.empty()) absl::StrAppend(&text, ", held by finalizer ", absl::StrJoin(pod.finalizers, ", "));
 }
 
-// Appends what delays one pod, for the gate and for the failure text.
+// Appends the reason why one pod is delayed, for the gate and for the failure text.
 void AppendHoldup(const Pod& pod, const PodAttempt* attempt, std::string& text) {
   switch (RefusalOf(pod, attempt)) {
     case Refusal::kDisruptionBudget:
@@ -73,13 +74,13 @@ int Rank(GateReason reason) {
   return static_cast<int>(std::find(kForemost.begin(), kForemost.end(), reason) - kForemost.begin());
 }
 
-// Answers that only an eviction gets; a deletion that fails has Refusal::kOther.
+// Only an eviction can have these results; a failed deletion has Refusal::kOther.
 bool IsRefusedEviction(const PodAttempt& attempt) {
   return attempt.outcome && attempt.refusal != Refusal::kNone && attempt.refusal != Refusal::kOther;
 }
 
-// Returns when the kubelet of a node that is not ready will no longer report the end of a terminating pod (dep-F11).
-// The timestamp is cut to a whole second.
+// Returns the time from which the kubelet of a node that is not ready will no longer report the end of a terminating
+// pod (dep-F11). The timestamp is truncated to whole seconds.
 absl::Time LostAt(const Pod& pod) { return *pod.deletion_timestamp + absl::Seconds(1); }
 
 bool IsLost(const Pod& pod, const Node& node, absl::Time now) {
@@ -125,7 +126,7 @@ bool DrainManager::IsOwn(const Pod& pod) const {
   return own_pod_ && pod.ref.ns == own_pod_->ns && pod.ref.name == own_pod_->name;
 }
 
-// The order of the filters is drain-D10's: the first that keeps a pod decides.
+// The order of the filters follows drain-D10: the first filter that keeps a pod decides.
 void DrainManager::Sort(const Pod& pod, bool force, bool delete_empty_dir, PodSelection& selection) const {
   const bool finished = IsFinished(pod);
   // Another client has deleted a terminating pod already, so nothing is left that the policy could protect.
@@ -150,7 +151,7 @@ PodSelection DrainManager::Classify(const std::vector<const Pod*>& pods, bool fo
 LabelSelector DrainablePods(const DriverIdentity& identity) {
   absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(
       {{.key = identity.SkipDrainPodLabel(), .op = LabelSelector::Operator::kNotIn, .values = {"true"}}});
-  // An identity's keys are valid labels. If one were not, no pod could be spared, so none is drained.
+  // The keys of an identity are valid labels. If a key were not valid, no pod could be excluded, so no pod is drained.
   return selector.ok() ? *std::move(selector) : LabelSelector::Nothing();
 }
 

@@ -1,5 +1,5 @@
 // Selects the nodes that an Advance judges again: changed nodes, nodes whose wake time has passed and, during a sweep,
-// all nodes part by part.
+// all nodes in parts.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 
@@ -28,9 +28,9 @@ class DueNodes {
 
   // Returns all due nodes in `acting`, and at most `most` of the other nodes that are due or deleted.
   Names Take(absl::Time now, std::size_t most, const PlannedNodes& nodes, const Names& acting);
-  // Whether the last Take has left any nodes, or more have become due since.
+  // Returns true if the last Take left some nodes, or if more nodes have become due since.
   bool IsAny() const { return any_woken_ || !changed_.empty() || sweep_; }
-  // Returns when the next node is due by its time.
+  // Returns the time at which the next node is due.
   std::optional<absl::Time> wake_at() const;
 
  private:

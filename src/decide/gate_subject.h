@@ -1,4 +1,4 @@
-// Objects as the subjects of gates.
+// Creates the subjects of gates from objects.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_GATE_SUBJECT_H_
 #define DRIVERUPGRADE_SRC_DECIDE_GATE_SUBJECT_H_
 

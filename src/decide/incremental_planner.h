@@ -1,4 +1,5 @@
-// Makes the decisions of StateMachine::Step incrementally: it is notified of changes and judges only these again.
+// Makes the decisions of StateMachine::Step incrementally: it is notified of changes, and judges only the changed nodes
+// again.
 //
 // Defines IncrementalPlanner, PlanUpdate and PublishedPlan.
 //
@@ -52,18 +53,20 @@ struct PlanUpdate {
   std::vector<std::string> ungated = {};
 };
 
-// Limits on the work of one Advance, in addition to judging the nodes for which it planned something the last time.
+// Limits on the work of one Advance. Nodes for which the last Advance planned something are always judged, beyond these
+// limits.
 struct AdvanceLimits {
-  // Nodes that are judged because they have changed or are due. If others are left, the plan is not finished.
+  // Maximum number of nodes that are judged because they have changed or are due. If more nodes are due, the plan is
+  // not finished.
   std::size_t judged = std::numeric_limits<std::size_t>::max();
-  // Gates of nodes that wait for a slot. The next Advances report the remaining gates.
+  // Maximum number of reported gates of nodes that wait for a slot. The next Advances report the remaining gates.
   std::size_t told = std::numeric_limits<std::size_t>::max();
   // false: the planner has not been given all views yet, so the plan is not finished.
   bool has_all_views = true;
 };
 
-// All that Step would report, as of one Advance. Immutable and independent of its planner: any thread may read it
-// without waiting for the planner.
+// Everything that Step would report, as of one Advance. Immutable and independent of its planner: any thread may read
+// it without waiting for the planner.
 class PublishedPlan {
  public:
   struct Parts;
@@ -71,7 +74,7 @@ class PublishedPlan {
   ~PublishedPlan();
 
   // Returns why the node waits, with its place in the queue if it waits for a slot; nullopt if it does not wait or is
-  // unknown. Examines all nodes if it waits for a slot.
+  // unknown. Examines all nodes if the node waits for a slot.
   [[nodiscard]] std::optional<Gate> Explain(const std::string& node) const;
   // For status pages and tests. O(N log N).
   [[nodiscard]] Plan Full() const;
@@ -84,8 +87,8 @@ class PublishedPlan {
   struct Placed {
     // Not null.
     const JudgedNode* node = nullptr;
-    // Place in the queue, from 1; 0 if it does not wait for a slot, or if there is a rollout, whose gates have the
-    // places.
+    // Place in the queue, from 1; 0 if it does not wait for a slot, or if there is a rollout, because its gates contain
+    // the places.
     int place = 0;
   };
   std::vector<Placed> ByName() const;
@@ -101,41 +104,42 @@ class IncrementalPlanner {
   explicit IncrementalPlanner(StateMachine machine);
   ~IncrementalPlanner();
 
-  // From now on plans have the annotation that shows the gate of a node (DriverIdentity::WaitingForAnnotation). Step
+  // From now on, plans set the annotation that shows the gate of a node (DriverIdentity::WaitingForAnnotation). Step
   // plans only its removal, because it does not know since when a node has had its gate.
   void ShowWaits();
-  // NodeRules that differ make every node be judged again; AdmissionLimits that differ, no node. The exception is a
-  // pause that starts or ends while waits are shown: it makes every node be judged again.
+  // If the NodeRules differ, every node is judged again. If only the AdmissionLimits differ, no node is judged again,
+  // unless a pause starts or ends while waits are shown.
   void SetPolicy(const UpgradePolicy& policy);
-  // `driver` is not null. If the DaemonSets differ, every node is judged again.
-  // `findings` are what was found wrong while reading.
+  // `driver` is not null. If the DaemonSets differ, every node is judged again. `findings`: the problems found while
+  // reading.
   void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
-  // See ClusterSnapshot::active_since. A different time makes every node be judged again: a deadline that had passed
-  // may lie ahead again.
+  // See ClusterSnapshot::active_since. If the time differs, every node is judged again, because an expired deadline may
+  // be in the future again.
   void SetActiveSince(absl::Time active_since);
   // See ClusterSnapshot::grants. The nodes whose grants differ are judged again.
   void SetGrants(const Grants& grants);
-  // The ledger's room for grants, which Step does not know; nullopt, the default, means no ledger. No node is judged
-  // again.
+  // Sets the maximum number of grants in the ledger, which Step does not know; nullopt, the default, means no ledger.
+  // No node is judged again.
   void SetGrantsMax(std::optional<std::size_t> grants_max);
   // See ClusterSnapshot::shared_slots. No node is judged again.
   void SetSharedSlots(const std::optional<SharedSlots>& shared);
   // See ClusterSnapshot::rollout. No node is judged again.
   void SetRollout(const RolloutFacts& rollout);
 
-  // The node is new, or its view may have changed. `view` is not null; its node's name is the key.
+  // Adds a node, or replaces its view. `view` is not null; the name of its node is the key.
   void Update(std::shared_ptr<const NodeView> view);
-  // The pods of the node are no longer followed, so the next judgement must not use the pods in the node's view. The
-  // last verdict, which did not request pods, remains valid. Does nothing if the node is unknown.
+  // Notes that the pods of the node are no longer followed, so the next judgement must not use the pods in the node's
+  // view. The last verdict, which did not request pods, remains valid. Does nothing if the node is unknown.
   void ForgetPods(const std::string& node);
-  // The node was deleted. Does nothing if it is unknown.
+  // Removes a deleted node. Does nothing if the node is unknown.
   void Remove(const std::string& node);
 
   // Judges the nodes that have changed, those whose wake_at has passed, and those for which the last Advance planned
   // something. Undone work is planned again, as Step would. Then admits.
   //
-  // Cost: O((judged + admitted + told) log N), where *told* is the number of gates returned, regardless of N. A
-  // rollout adds the costs that rollout_round.h states. If the time goes back, every node is judged again.
+  // Cost: O((judged + admitted + told) log N), where *told* is the number of gates returned, regardless of N. A rollout
+  // adds the costs that rollout_round.h describes. If `now` is earlier than at the last call, every node is judged
+  // again.
   //
   // A plan that is not finished (Plan::finished) admits no node and reports nothing about nodes that wait for a slot:
   // both would be based on verdicts that no longer apply.
@@ -149,8 +153,8 @@ class IncrementalPlanner {
   // nodes, because it shares its data with the plans before and after it.
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
-  // The gate that the last Advance reported for the node reached no recipient. The next Advance that judges the node
-  // reports the gate that it has then.
+  // Notes that the gate that the last Advance reported for the node reached no recipient. The next Advance that judges
+  // the node reports the gate that it has then.
   void NotTold(const std::string& node);
 
   // See Plan::pod_interest; as of the last Advance.
@@ -159,13 +163,14 @@ class IncrementalPlanner {
   // Returns a node of each unit of gangs that is not cordoned yet (RolloutRound::uncordoned_units), as of the last
   // finished Advance.
   const std::map<std::string, std::string>& uncordoned_units() const;
-  // Returns nodes whose start is granted and whose unit is not known (RolloutRound::of_unknown_units), as of the same.
+  // Returns the nodes whose start is granted and whose unit is unknown (RolloutRound::of_unknown_units), as of the last
+  // finished Advance.
   const std::set<std::string>& of_unknown_units() const;
 
-  // Whether the last finished Advance ran a round of a rollout.
+  // Returns true if the last finished Advance ran a round of a rollout.
   bool has_round() const;
 
-  // How often nodes have been judged since the start.
+  // Returns the number of judgements since the start.
   std::uint64_t judgements() const;
 
  private:

@@ -63,16 +63,16 @@ class IncrementalPlanner::Impl {
   void AdmitNodes(Names& touched);
   void AdmitByRollout(const Sums& sums, Names& touched);
   void JoinInterests();
-  // Adds a node's verdict to the sums and sets below, or takes it, if there is one, out of them.
+  // Adds a node's verdict to the sums and sets below, or removes it, if there is one.
   void Enlist(const std::string& name, PlannedNode& node, std::shared_ptr<const JudgedNode> judged);
   void Withdraw(const std::string& name, const PlannedNode& node);
-  // The grant or the node of that UID was added or removed.
+  // Called when the grant or the node with that UID was added or removed.
   void Locate(const std::string& uid);
-  // The first of the nodes of that UID.
+  // Returns the first node with that UID.
   std::set<std::pair<std::string, std::string>>::const_iterator FirstOf(const std::string& uid) const {
     return names_.lower_bound({uid, ""});
   }
-  // Returns the gate to report of a node, without its place in the queue; nullopt if the node does not wait.
+  // Returns the gate to report for a node, without its place in the queue; nullopt if the node does not wait.
   std::optional<ToldGate> GateToTell(const std::string& name, const PlannedNode& node) const;
   static bool IsTold(const PlannedNode& node, const ToldGate& gate);
   void PostponeTelling(std::size_t told, Names& touched);

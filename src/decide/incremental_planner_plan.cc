@@ -65,7 +65,7 @@ void IncrementalPlanner::Impl::PostponeTelling(std::size_t told, Names& touched)
   for (; told > 0 && !untold_.empty(); --told) {
     auto name = untold_.extract(untold_.begin());
     const auto found = nodes_.find(name.value());
-    // Another node of that name: its gate is reported once it is judged.
+    // A different node has this name now: its gate is reported once it is judged.
     const bool is_new = found != nodes_.end() && found->second.judged == nullptr;
     if (!is_new) touched.insert(std::move(name));
   }

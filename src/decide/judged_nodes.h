@@ -1,5 +1,5 @@
-// The verdicts on all nodes, in pieces that copies share. A copy costs the number of pieces, and a change after it the
-// number of nodes in a piece, however many nodes there are in total.
+// The verdicts on all nodes, in pieces that copies share. The cost of a copy is proportional to the number of pieces,
+// and the cost of a change after it to the number of nodes in a piece.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_
 
@@ -31,17 +31,17 @@ class JudgedNodes {
  public:
   JudgedNodes();
 
-  // Replaces the node of that name, if there is one.
+  // Adds the node, or replaces the node with the same name.
   void Put(std::shared_ptr<const JudgedNode> node);
   // Does nothing if there is no such node.
   void Remove(std::string_view name);
 
   // Returns nullptr if there is no such node.
   const JudgedNode* Find(std::string_view name) const;
-  // In no order.
+  // Visits the nodes in any order.
   void ForEach(const std::function<void(const JudgedNode&)>& look) const;
 
-  // Returns the present content. Not const: the pieces are shared from here on.
+  // Returns a copy of the current content. Not const, because it marks the pieces as shared.
   JudgedNodes Share();
 
  private:

@@ -22,7 +22,7 @@ const Condition* FindCondition(const NodeMaintenance& object, std::string_view t
   return nullptr;
 }
 
-// "Infinite" is zero there (§4.1), and a limit below one second must not become that.
+// In a NodeMaintenance, zero means "infinite" (§4.1), and a limit below one second must not become infinite.
 absl::Duration WholeSeconds(absl::Duration timeout) {
   if (timeout == absl::InfiniteDuration()) return absl::ZeroDuration();
   return std::max(absl::Ceil(timeout, absl::Seconds(1)), absl::Seconds(1));
@@ -88,7 +88,7 @@ std::vector<const NodeMaintenance*> MaintenanceRequestor::ClaimsOn(const NodeVie
   return claims;
 }
 
-// The condition is one for all requestors of the object, so its message names the one that set it.
+// All requestors of the object share one condition, so its message names the requestor that set it.
 bool MaintenanceRequestor::FailedByUs(const Condition& condition) const {
   return condition.type == kRequestorFailed && condition.status == "True" &&
          condition.message.starts_with(options_.id + ":");

@@ -1,11 +1,11 @@
-// Requestor mode: NVIDIA's maintenance operator evacuates nodes and returns them to service at our request, and we
-// wait.
+// Requestor mode: NVIDIA's maintenance operator evacuates nodes and returns them to service at the engine's request,
+// and the engine waits.
 //
 //     MaintenanceRequestor requestor({.id = "nvidia.gpu-operator", .ns = "maintenance"});
 //     MaintenanceStatus status = requestor.Assess(view);
 //     if (status.phase == MaintenancePhase::kAbsent) call = requestor.Request(view.node, rules, std::nullopt);
 //
-// Each node has one NodeMaintenance, `<prefix>-<node>`, which requestors of the same prefix share: the first creates
+// Each node has one NodeMaintenance, `<prefix>-<node>`, which requestors with the same prefix share: the first creates
 // it, the others add themselves to it, and each withdraws its own claim. A pure decider that Step consults; the calls
 // it returns are made by PlanExecutor. Thread-safe.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_MAINTENANCE_REQUESTOR_H_
@@ -25,7 +25,7 @@
 
 namespace driverupgrade::internal {
 
-// The phase of a node's maintenance from our point of view.
+// The phase of a node's maintenance from the point of view of this requestor.
 enum class MaintenancePhase : std::uint8_t {
   kUnread,   // The objects could not be read; there may be some.
   kAbsent,   // No object: to be created.
@@ -40,7 +40,7 @@ struct MaintenanceStatus {
   MaintenancePhase phase = MaintenancePhase::kUnread;
   // Text for users.
   std::string detail = {};
-  // The object in the view; nullptr if there is no object.
+  // The object in the view; nullptr if it does not exist.
   const NodeMaintenance* object = nullptr;
 };
 
@@ -58,11 +58,12 @@ class MaintenanceRequestor {
                           const std::optional<PodDeletionPolicy>& deletion) const;
   // Adds us to the object of another requestor.
   MaintenanceCall Join(const NodeMaintenance& object) const;
-  // Sets or withdraws the condition RequestorFailed; nullopt if it already is so, or belongs to another requestor.
+  // Sets or withdraws the condition RequestorFailed; nullopt if nothing has to change, or if the condition belongs to
+  // another requestor.
   std::optional<MaintenanceCall> ReportFailure(const NodeMaintenance& object, absl::Time now) const;
   std::optional<MaintenanceCall> WithdrawFailure(const NodeMaintenance& object, absl::Time now) const;
-  // Returns the next step of withdrawing our claim: deletes our own object, or leaves another requestor's. nullopt:
-  // there is nothing to do, or the object is being deleted already.
+  // Returns the next step of withdrawing our claim: deletes our own object, or removes us from another requestor's
+  // object. nullopt: there is nothing to do, or the object is already being deleted.
   std::optional<MaintenanceCall> Release(const NodeMaintenance& object, absl::Time now) const;
 
   // Whether we created the object or are on it, under any name.

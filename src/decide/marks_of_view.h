@@ -1,4 +1,4 @@
-// The parts of a view that are decoded once, when it is made: the marks on its node, and the data of its driver pods
+// The parts of a view that are decoded once, when it is made: the marks on its node, and the data about its driver pods
 // that a judgement needs.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_
 #define DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_
@@ -32,8 +32,8 @@ struct DriverPodMarks {
 };
 
 // The driver pods in the order of NodeView::driver_pods. In a large fleet a judgement mostly waits for memory, and a
-// Pod is spread over a dozen blocks of it. The data needed of a node's only pod is therefore stored here, and its texts
-// in one further block.
+// Pod is spread over a dozen memory blocks. If a node has only one driver pod, the required data is therefore stored
+// here, and its texts in one further block.
 class DriverPodsMarks {
  public:
   explicit DriverPodsMarks(const std::vector<Pod>& pods);
@@ -63,8 +63,8 @@ struct MarksOfDriver {
   DriverPodsMarks pods;
 };
 
-// The marks that ShareView has decoded for `identity`. The marks of a view made by hand are decoded here. The view must
-// outlive them.
+// The marks that ShareView has decoded for `identity`. The marks of a view that was created by hand are decoded here.
+// The view must outlive them.
 class MarksOfView {
  public:
   MarksOfView(const NodeView& view, const DriverIdentity& identity);
@@ -75,7 +75,7 @@ class MarksOfView {
   // Corrects the state of a node without a label after its driver pods were assessed.
   void SetUnlabelled(UpgradeState state);
 
-  // nullptr: the view was made by hand.
+  // Returns nullptr if the view was created by hand.
   static const MarksOfDriver* Decoded(const NodeView& view) { return view.marks.decoded_.get(); }
 
  private:
@@ -100,13 +100,13 @@ class DriverPodsOfView {
 Tally TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIdentity& identity,
                    const NodeRules& rules);
 
-// A driver pod of the node that is not Ready, or that waits for the node, which has no other; nullptr without such a
-// pod.
+// Returns a driver pod of the node that is not Ready, or that waits to be scheduled to a node without another driver
+// pod; nullptr if there is no such pod.
 const Pod* UnreadyDriverPod(const NodeView& view);
 // Whether the node is unavailable apart from its upgrade and its cordon: not Ready, about to leave, or without a driver
 // pod because Kubernetes cannot schedule it.
 bool IsOutOfUse(const NodeView& view, const NodeRules& rules);
-// An item of UpgradeBudget::unavailable_nodes: `gpu-7 (NotReady)`. The node counts as unavailable.
+// Returns an item of UpgradeBudget::unavailable_nodes: `gpu-7 (NotReady)`. The node must count as unavailable.
 std::string UnavailableNode(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
 inline constexpr std::size_t kUnavailableNamed = 5;
 

@@ -36,7 +36,7 @@ struct PlannedNode {
   std::uint64_t judgement = 0;
   // Its place in the rollout (RolloutPlanner).
   std::size_t member = 0;
-  // Unit as whose part it starts (RolloutNode::unit).
+  // The unit with which it starts (RolloutNode::unit).
   std::string unit = {};
   ShownWait shown_wait = {};
 };

@@ -13,7 +13,7 @@
 namespace driverupgrade {
 namespace {
 
-// Searches linearly: a driver has few DaemonSets, and a lookup in the map would need to create a string.
+// Searches linearly, because a driver has few DaemonSets, and a lookup in the map would have to create a string.
 const DriverDaemonSet* OwnerOf(const internal::DriverPodMarks& marks, const DriverFacts& driver) {
   const auto found = std::find_if(driver.daemon_sets.begin(), driver.daemon_sets.end(),
                                   [&](const auto& daemon_set) { return marks.owner_uid == daemon_set.first; });
@@ -22,7 +22,7 @@ const DriverDaemonSet* OwnerOf(const internal::DriverPodMarks& marks, const Driv
 
 enum class Revision { kCurrent, kOld, kOrphan, kUnknown };
 
-// Whether one driver pod has the revision it should have (§5.1, R13, R14).
+// Compares the revision of one driver pod with its target revision (§5.1, R13, R14).
 Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const DriverFacts& driver,
                     DriverPods& result) {
   const auto unknown = [&](FindingCode code, std::string why) {
@@ -51,7 +51,8 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
   return marks.revision == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
 }
 
-// Returns the label's value. Very old objects have no label and carry the hash in their name (R4, R13). Empty: neither.
+// Returns the label's value. Very old objects have no label, and their name contains the hash (R4, R13). Empty if there
+// is neither.
 std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_set) {
   const auto label = revision.labels.find("controller-revision-hash");
   if (label != revision.labels.end() && !label->second.empty()) return label->second;
@@ -60,8 +61,8 @@ std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_s
 }
 
 // Returns the revisions with the highest number. If revisions with the DaemonSet's own template are known, only these
-// count. Numbers alone can be wrong. A controller that has not seen a revision yet gives its number, or a lower one, to
-// the next (kubernetes#80698).
+// count. Numbers alone can be wrong. A controller that has not seen a revision yet may assign its number, or a lower
+// number, to the next one (kubernetes#80698).
 std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
                                               const std::vector<ControllerRevision>& revisions) {
   const auto rank = [&](const ControllerRevision& revision) {
@@ -78,8 +79,8 @@ std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
   return newest;
 }
 
-// Whether the deletion of the pod was accepted. The watch may report it later, and a rollback may want its revision
-// again.
+// Returns true if the deletion of the pod was accepted. The watch may report it later, and its revision may be the
+// target again after a rollback.
 bool WasDeleted(const NodeView& view, const Pod& pod) {
   const auto attempt = view.attempts.pods.find(pod.ref.uid);
   return attempt != view.attempts.pods.end() && attempt->second.outcome == Outcome::kApplied;
@@ -152,7 +153,7 @@ DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<Co
     result.why_unknown = internal::CannotBeRead("DaemonSet", daemon_set);
     return result;
   }
-  // One whose owner cannot be read either may be the newest of any DaemonSet.
+  // A revision whose owner is also unreadable may be the newest revision of any DaemonSet.
   const auto unreadable = std::find_if(revisions.begin(), revisions.end(), [&](const ControllerRevision& revision) {
     return internal::IsUnreadable(revision) && (revision.owner_uid.empty() || revision.owner_uid == daemon_set.uid);
   });

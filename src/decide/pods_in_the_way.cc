@@ -37,7 +37,7 @@ std::optional<std::vector<const Pod*>> PodsInTheWay(const NodeView& view, const 
   if (const auto& jobs = rules.wait_for_completion; jobs && !jobs->pod_selector.empty()) {
     for (const Pod* pod : pods.AwaitedPods(*view.pods, *jobs)) in_the_way.Add(pod);
   }
-  // A node whose pods have been deleted is drained only if that could not be done.
+  // After a deletion of pods, a node is drained only if the deletion failed.
   if (const auto deletion = PodDeletion(machine.pod_deletion(), rules)) {
     in_the_way.Add(pods.SelectForDeletion(view, *deletion, drains));
   } else if (rules.drain) {

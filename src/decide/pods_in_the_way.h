@@ -11,9 +11,9 @@
 
 namespace driverupgrade::internal {
 
-// Returns the pods of the node that the policy has an upgrade evict, delete or wait for, each once. Pods that have
-// ended do not count. Pods that the policy forbids evicting count. nullopt: the pods are not known. The result
-// refers to `view`.
+// Returns the pods of the node that an upgrade under this policy evicts, deletes or waits for, each once. Pods that
+// have finished are not included; pods that the policy does not allow the engine to evict are. nullopt: the pods are
+// unknown. The result refers to `view`.
 std::optional<std::vector<const Pod*>> PodsInTheWay(const NodeView& view, const NodeRules& rules,
                                                     const StateMachine& machine);
 

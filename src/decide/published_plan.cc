@@ -15,7 +15,7 @@ namespace {
 // `node` waits for a slot.
 WaitingNode WaitingOf(const JudgedNode& node) { return {.node = node.name, .candidate = *node.verdict.candidate}; }
 
-// Returns the time that the node's marks have for this state; nullopt without such a mark.
+// Returns the time at which the node entered this state according to its marks; nullopt without such a mark.
 std::optional<absl::Time> SinceOf(const NodeMarks& marks, UpgradeState state) {
   const std::optional<Stage>& stage = marks.stage.value();
   if (stage && stage->state == state) return stage->began;
@@ -37,7 +37,7 @@ bool DriverRunsBy(const DriverPodsOfView& pods, std::size_t count) {
   return count > 0;
 }
 
-// Without its gate and its stage.
+// Returns the status of the node without its gate and its stage.
 NodeStatus StatusOf(const JudgedNode& node, const PublishedPlan::Parts& parts) {
   const NodeView& view = *node.view;
   const MarksOfView marks(view, *parts.identity);

@@ -14,7 +14,7 @@ void RolloutPlanner::SetPolicy(const AdmissionLimits& limits) {
   stages_go_by_state_ = text.find(identity_.StateLabel()) != std::string::npos;
 }
 
-// The state label changes with each step of each node, and hardly any stage depends on it.
+// The state label changes with each step of each node, and stages rarely depend on it.
 void RolloutPlanner::LabelsChanged(const Node& before, const Node& after) {
   if (before.labels == after.labels) return;
   if (stages_go_by_state_ || LabelsWithoutState(before, identity_) != LabelsWithoutState(after, identity_)) {

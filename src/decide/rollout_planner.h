@@ -1,5 +1,5 @@
-// Runs the rollout of the policy for an IncrementalPlanner: it keeps the nodes as a rollout sees them, runs the rounds,
-// and remembers the results of the last round.
+// Runs the rollout of the policy for an IncrementalPlanner: it keeps the nodes in the form that rollouts use, runs the
+// rounds, and remembers the results of the last round.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PLANNER_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PLANNER_H_
 
@@ -34,17 +34,17 @@ class RolloutPlanner {
   const RolloutRules* rules() const { return rules_ ? &*rules_ : nullptr; }
   const RolloutFacts& facts() const { return facts_; }
 
-  // Nodes were added or deleted.
+  // Must be called after nodes were added or deleted.
   void NodesChanged() { is_stale_ = true; }
-  // The node, which stays in the same place in memory, may have another view or another verdict.
+  // Must be called if the node may have another view or another verdict. The node must stay at the same address.
   void NodeChanged(PlannedNode& node) { changed_.push_back(&node); }
-  // The node has another view.
+  // Must be called if the node has another view.
   void LabelsChanged(const Node& before, const Node& after);
 
-  // No rollout is applied: the results of the last round are forgotten.
+  // Must be called if no rollout is applied: drops the results of the last round.
   void Skip();
   // Runs a round over `nodes`, all of which have been judged. Adds to `touched` each node that waits for a reason that
-  // the caller does not know of. Returns the nodes that start, in order.
+  // the caller does not know yet. Returns the nodes that start, in order.
   std::vector<NamedNode*> Admit(const RolloutInput& input, PlannedNodes& nodes, const Sums& sums,
                                 std::size_t elsewhere, Names& touched);
 
@@ -57,11 +57,11 @@ class RolloutPlanner {
   // The nodes whose pods the next round must know.
   const Names& interest() const { return interest_; }
 
-  // See RolloutRound; `of_unknown_units` by name.
+  // Same as in RolloutRound, but `of_unknown_units` contains names.
   const std::map<std::string, std::string>& uncordoned_units() const { return uncordoned_units_; }
   const Names& of_unknown_units() const { return of_unknown_units_; }
 
-  // Adds, to each node that starts together with others, those others.
+  // Adds the nodes that start together with the given nodes.
   std::map<std::string, Gate> WithGroups(const std::map<std::string, Gate>& gates) const;
 
  private:
@@ -77,7 +77,7 @@ class RolloutPlanner {
   RolloutFacts facts_ = {};
 
   RolloutMembers members_ = {};
-  bool is_stale_ = true;  // the members are other nodes, or were added under another policy
+  bool is_stale_ = true;  // the set of nodes, or the policy, has changed since the members were added
   std::vector<PlannedNode*> changed_ = {};
   // In the order of the members.
   std::vector<NamedNode*> nodes_ = {};

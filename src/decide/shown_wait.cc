@@ -9,8 +9,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// How long a gate must last until the node shows it. A driver that is compiled or validated takes minutes and is not
-// stuck: its node costs no more requests than any other.
+// Time for which a gate must last before the node shows it.
 constexpr absl::Duration kHeldMin = absl::Minutes(1);
 constexpr absl::Duration kHeldMinOfDriver = absl::Minutes(10);
 
@@ -18,11 +17,11 @@ absl::Duration HeldMin(GateReason reason) {
   return TraitsOf(reason).opener == GateOpener::kDriver ? kHeldMinOfDriver : kHeldMin;
 }
 
-// How long an annotation stays as it is while the node stays in its state.
+// Minimum time between two changes of the annotation while the node stays in its state.
 constexpr absl::Duration kUnchangedMin = absl::Minutes(5);
 
-// Whether nodes often have the gate only briefly: until a patch is answered, or until the pods of the node are read. An
-// engine without a cache reads the pods in each pass.
+// Returns true if nodes often have the gate only briefly: until a patch is answered, or until the pods of the node are
+// read. An engine without a cache reads the pods in each pass.
 bool IsPassing(GateReason reason) { return reason == GateReason::kUnsettled || reason == GateReason::kPodsUnknown; }
 
 }  // namespace

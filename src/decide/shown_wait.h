@@ -1,5 +1,5 @@
-// Remembers since when a node has had its gate, for the annotation that shows the gate
-// (DriverIdentity::WaitingForAnnotation). The node itself shows only since when it is in its state.
+// Remembers the time since which a node has had its gate, for the annotation that shows the gate
+// (DriverIdentity::WaitingForAnnotation). The marks on the node only show when the node entered its state.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_SHOWN_WAIT_H_
 #define DRIVERUPGRADE_SRC_DECIDE_SHOWN_WAIT_H_
 
@@ -14,16 +14,17 @@
 
 namespace driverupgrade::internal {
 
-// A new process starts with an empty memory: it counts the gate from its first judgement, and treats an annotation that
-// it finds as written just then.
+// A new process starts without this data. It assumes that the gate started at its first judgement, and that an existing
+// annotation was written at that time.
 class ShownWait {
  public:
-  // The marks by which the node is judged.
+  // Notes the marks that are used to judge the node.
   void Read(const NodeMarks& marks, absl::Time now);
-  // The node was judged.
+  // Notes the verdict on the node.
   void Judged(const Verdict& verdict, absl::Time now);
 
-  // Returns when the annotation may be changed to `gate`, the present gate in `state`, or be removed without a gate.
+  // Returns the time at which the annotation may be changed to `gate`, the current gate in `state`, or may be removed
+  // if there is no gate.
   absl::Time DueAt(UpgradeState state, const std::optional<Gate>& gate, absl::Time now) const;
 
  private:
@@ -33,9 +34,9 @@ class ShownWait {
   };
 
   UpgradeState state_ = UpgradeState::kUnknown;
-  // The node's gate, apart from gates that it often has for a moment.
+  // The node's gate, except for gates that nodes often have only briefly.
   Held held_ = {};
-  // Such a gate, which does not interrupt the other one.
+  // A gate that nodes often have only briefly. It does not interrupt `held_`.
   Held passing_ = {};
   // The annotation as it was last read.
   std::optional<std::string> text_ = std::nullopt;

@@ -21,7 +21,7 @@
 namespace driverupgrade {
 namespace {
 
-// Makes one transition from the present state.
+// Makes one transition from the current state.
 Progress Advance(Walk& walk) {
   switch (walk.state()) {
     case UpgradeState::kUnknown:
@@ -46,7 +46,7 @@ Progress Advance(Walk& walk) {
 // An upgrade that finishes or fails is reported before another one starts, so a walk does not continue from there.
 bool EndsWalk(UpgradeState state) { return state == UpgradeState::kDone || state == UpgradeState::kFailed; }
 
-// Whether the node may be written to at all; stops the walk with a gate if not.
+// Returns whether the node may be written to; if not, stops the walk with a gate.
 bool MayAct(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
   if (internal::IsUnreadable(walk.view.node)) {
@@ -93,7 +93,7 @@ void NoteDriverPods(Walk& walk) {
   }
   if (walk.verdict.tally.not_ready == 0) return;
   const Pod& pod = *internal::UnreadyDriverPod(walk.view);
-  // An unreadable or unbound pod has a finding of its own.
+  // An unreadable or unbound pod has its own finding.
   if (!pod.unreadable.empty() || pod.node_name.empty() || IsStarting(pod)) return;
   walk.Note(FindingCode::kDriverPodNotReady,
             fmt::format("the node is done, but {}; remove the cause, and restart the pod with the annotation {}=true",
@@ -110,7 +110,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   // A failed node without a slot does not take one when it recovers: it returns to service immediately (I1).
   const bool holds_no_slot = !in.policy.failed_hold_slots || internal::IsGivenBack(walk.before(), in.identity);
   const bool recovers = holds_no_slot && walk.state() == UpgradeState::kFailed;
-  // Without a label, a state that leaves no other mark would be entered again and again.
+  // Without a label, a state that leaves no other mark would be entered repeatedly.
   const bool is_resumed = !walk.before().HasLabel() && (IsInProgress(walk.state()) || view.attempts.label_loss);
   const bool acts = MayAct(walk);
   if (acts) NoteForeignCordon(walk);
@@ -158,16 +158,16 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
                 .resource_version = view.node.resource_version,
                 .from = marks->State().value_or(UpgradeState::kUnknown),
                 .reason = "the NodeMaintenance is released"};
-  if (internal::IsUnreadable(view.node)) return plan;  // our marks on it cannot be seen
+  if (internal::IsUnreadable(view.node)) return plan;  // our marks on it cannot be read
   if (options_.requestor) {
-    if (!view.maintenances) return plan;  // a claim that cannot be seen must not be forgotten
+    if (!view.maintenances) return plan;  // a claim that was not read must not be forgotten
     const internal::MaintenanceRequestor requestor(*options_.requestor);
     for (const NodeMaintenance* object : requestor.ClaimsOn(view)) {
       if (auto call = requestor.Release(*object, now)) plan.maintenance.push_back(*std::move(call));
     }
     if (!plan.maintenance.empty()) return plan;
   }
-  // The mark shows that there are rules, so it goes last.
+  // The mark shows that rules exist, so it is removed last.
   plan.devices = internal::ReleaseAtOnce(view, identity_);
   if (!plan.devices.empty()) return plan;
   if (plan.from != UpgradeState::kUnknown) plan.path = {UpgradeState::kUnknown};

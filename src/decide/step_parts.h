@@ -12,8 +12,8 @@
 namespace driverupgrade::internal {
 
 // A verdict in the form in which code that judges many nodes stores it. Most nodes only wait. Because it allocates a
-// plan only if there is one, it is a fifth as large as a Verdict. In a large fleet the time of a pass depends mostly on
-// how much is written. The tally, if needed, must be stored separately.
+// plan only if necessary, its size is a fifth of the size of a Verdict. In a large fleet the duration of a pass depends
+// mostly on the amount of memory that is written. The tally, if needed, must be stored separately.
 struct KeptVerdict {
   std::unique_ptr<NodePlan> plan = nullptr;  // nullptr: there is nothing to do
   UpgradeState from = UpgradeState::kUnknown;
@@ -35,7 +35,7 @@ KeptVerdict CopyOf(const KeptVerdict& verdict);
 // Cancels what was planned for a node: it waits for `gate` and stays where it is.
 void Withhold(const Gate& gate, KeptVerdict& verdict);
 
-// Adds the verdict on `node` to all but the totals, the budget and the readings of `plan`.
+// Adds the verdict on `node` to all members of `plan` except for the totals, the budget and the readings.
 void AddVerdict(const std::string& node, KeptVerdict&& verdict, Plan& plan);
 
 }  // namespace driverupgrade::internal

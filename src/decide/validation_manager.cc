@@ -35,7 +35,7 @@ Validation ValidationManager::Evaluate(const std::vector<Pod>& pods,
   std::string not_ready;
   std::string not_proved;
   Validation result;
-  // Both times are of one kubelet, in whole seconds.
+  // Both times were written by the same kubelet, in whole seconds.
   const auto is_early = [&](const Pod& pod) {
     return early_ != EarlyValidation::kCount && driver_ready_since && pod.ready_since &&
            *pod.ready_since < *driver_ready_since;

@@ -15,21 +15,23 @@ namespace internal {
 
 // The needs of a waiting node that the limits check. The name of the node is kept separately.
 struct Candidate {
-  // Needs a slot of maxParallel. An administrator's cordoned node needs none while such nodes proceed.
+  // Needs a slot of maxParallel. A node that an administrator has cordoned needs no slot while the policy allows such
+  // nodes to proceed.
   bool needs_slot = true;
-  // Needs fewer nodes than maxUnavailable to be unavailable. A node that is cordoned already does not.
+  // Can start only while fewer nodes than maxUnavailable are unavailable. Not needed by a node that is already
+  // cordoned.
   bool needs_headroom = true;
-  // It will be one more unavailable node. A node that is not ready is counted already.
+  // True if the node adds to the unavailable nodes. A node that is not ready is already counted.
   bool takes_headroom = true;
   // The operator runs on this node, so it goes last.
   bool own_node = false;
-  // It has a grant for the version that was read: it goes first, and its share is counted already. Judge does not know
+  // It has a grant for the version that was read: it goes first, and its share is already counted. Judge does not know
   // the grants; the planners set this field.
   bool has_grant = false;
   friend auto operator<=>(const Candidate&, const Candidate&) = default;
 };
 
-// The judgement on one node, made on its own.
+// The verdict on one node, independent of the other nodes.
 struct Verdict {
   // Empty (no patch, no pods) if there is nothing to do.
   NodePlan plan = {};
@@ -41,8 +43,8 @@ struct Verdict {
   std::vector<Finding> findings = {};
   // The verdict depends on the node's pods.
   bool pod_interest = false;
-  // When the verdict can change although the cluster does not. If nothing is planned, it is the same at any time
-  // before.
+  // Time at which the verdict can change even if the cluster does not. Before that time, a verdict without planned
+  // actions stays the same.
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 

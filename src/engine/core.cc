@@ -17,7 +17,7 @@ namespace {
 
 absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
-  // Without a record, two replicas that both lead would each use a stage of their own.
+  // Without a record, two replicas that both lead could be in different stages.
   if (policy.rollout && !has_ledger) {
     return absl::FailedPreconditionError(
         "policy: rollout: the engine has no ledger (option `ledger`, EngineOptions::ledger), where the record of a "
@@ -37,8 +37,8 @@ absl::Status CheckReadable(const NodeView& view, bool requestor) {
   return absl::OkStatus();
 }
 
-// Returns how long the evictions of a node wait for the cordons of the nodes that started with it. The node still has half of the time for
-// its drain afterwards.
+// Returns the time for which the evictions of a node wait for the cordons of the nodes that started with it. This
+// leaves the node half of its time for the drain.
 absl::Duration HoldMax(const UpgradePolicy& policy) {
   absl::Duration most = absl::Minutes(2);
   if (policy.drain) most = std::min(most, policy.drain->timeout / 2);
@@ -71,7 +71,8 @@ absl::StatusOr<CorePass> Core::Apply(const Part& part, const UpgradePolicy& poli
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
   NoteTime(now);
   DRIVERUPGRADE_RETURN_IF_ERROR(NoteChanges());
-  // A list of nodes may have shown that the cluster was restored from a backup. Then everything else has to be read again first.
+  // A list of nodes may have shown that the cluster was restored from a backup. Then everything else must be read again
+  // first.
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
   DRIVERUPGRADE_ASSIGN_OR_RETURN(LedgerSteps* const ledger, LedgerFor(part.owner));
   Pool& pool = PoolFor(part);
@@ -182,8 +183,8 @@ bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) 
   return retry == reads_.end() || retry->second.failures == 0;
 }
 
-// Whether pods of any gang may be on the node, because its pods are not known. A node whose pods cannot be read again and again
-// does not hold up the others.
+// Returns true if pods of a gang may be on the node, because its pods are unknown. A node whose pods repeatedly cannot
+// be read does not delay the other nodes.
 bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   constexpr int kFailuresMax = 5;
   if (pool.guests.contains(node) || under_way_.Contains(node) || objects_.KnowsPodsOn(node)) return false;
@@ -191,8 +192,9 @@ bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   return retry == reads_.end() || retry->second.failures < kFailuresMax;
 }
 
-// Nodes that start together wait until the pods of all of them have been read, or some would start without the others. After a
-// failed list, a node continues with everything that needs no pods. A gang may have pods on any node.
+// Nodes that start together wait until the pods of all of them have been read, because otherwise some would start
+// without the others. After a failed list, a node continues with everything that needs no pods. A gang may have pods on
+// any node.
 void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
   const bool all_wait = for_gangs && std::any_of(pool.interest.begin(), pool.interest.end(),
                                                  [&](const std::string& node) { return MayHaveGangs(pool, node); });
@@ -210,8 +212,8 @@ void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool 
   WithholdNodes(pool.planner, unread, plan);
 }
 
-// No pod of a unit is evicted before all of its nodes are cordoned. Otherwise the pod's controller may start it again on a node of
-// the unit. A node that cannot be cordoned does not hold up the others for longer than HoldMax.
+// No pod of a unit is evicted before all of its nodes are cordoned. Otherwise the pod's controller may start it again
+// on a node of the unit. A node that cannot be cordoned does not delay the others for longer than HoldMax.
 void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
   const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
   const bool knows_grants = !UsesLedger(pool) || pool.ledger->IsKnown();
@@ -241,7 +243,7 @@ std::string Core::UnitOf(const std::string& node) const {
   return MarksOfView(*view->second, machine_.identity())->unit.value().value_or("");
 }
 
-// ----- what may begin
+// ----- what may start
 
 // A node gets no further requests until all of its requests are answered, and its gate is reported later. A node whose pods are
 // being read may need fewer patches once they are known.
@@ -266,7 +268,7 @@ bool Core::Settle(CorePass& pass, absl::Time now) {
   return ledger.Next() != nullptr;
 }
 
-// arch-A12: what starts a node is sent only once its grant is stored.
+// arch-A12: a request that starts a node is sent only after the node's grant is stored.
 void Core::Withhold(CorePass& pass, absl::Time now) {
   if (!UsesLedger(*pass.pool) || !pass.plan.finished) return;
   WithholdNodes(pass.pool->planner, pass.withheld, pass.plan);
@@ -387,7 +389,7 @@ absl::StatusOr<Plan> Core::Release(const Names& nodes, absl::Time now) {
     if (!release.empty() && !under_way_.Contains(name)) plan.nodes.push_back(std::move(release));
   }
   log_.LabelsRemoved();
-  // Without this the caller would take itself for finished.
+  // Without this, the caller would assume that it has finished.
   if (plan.nodes.empty() && under_way_.size() == 0 && !unread.ok()) return unread;
   return plan;
 }

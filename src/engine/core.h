@@ -1,12 +1,13 @@
-// Core decides everything that an engine does, and does nothing itself. It has no I/O, thread, lock or clock: objects and
-// answers come in as values; requests, reads and Events go out as values. Its drivers are UpgradeEngine, which has a facade and
-// threads, and HostEngine, which passes documents to a host of another language.
+// Core decides everything that an engine does, and does nothing itself. It has no I/O, thread, lock or clock. Objects
+// and responses are passed in as values; requests, reads and Events are returned as values. It is driven by
+// UpgradeEngine, which has a facade and threads, or by HostEngine, which exchanges documents with a host in another
+// language.
 //
-//     core.ledger()->Begin(now);                      // and send what it asks for
+//     core.ledger()->Begin(now); // and send its requests
 //     ...                                             // the objects are read
 //     CorePass pass = *core.Apply(std::nullopt, policy, {}, now);
 //     ...                                             // read pass.wanted_pods, and Apply again
-//     if (core.Settle(pass, now)) ...                 // send what the ledger asks for, and Settle again
+//     if (core.Settle(pass, now)) ...                 // send the ledger's requests, and Settle again
 //     core.Withhold(pass, now);
 //     for (NodeRequests& requests : core.Begin(pass.plan, now)) ...  // send them
 //     NodeOutcome outcome = core.End(requests, now);  // once they are answered
@@ -45,7 +46,7 @@ namespace driverupgrade::internal {
 struct CoreOptions {
   StateMachineOptions machine = {};
   ViewScope scope = {};
-  // Without it, a policy with a rollout is refused.
+  // Without a ledger, a policy with a rollout is refused.
   std::optional<AdmissionLedger> ledger = std::nullopt;
   // See EngineOptions.
   std::size_t nodes_per_pass = std::numeric_limits<int>::max();
@@ -58,27 +59,27 @@ struct DryRun {
   std::optional<std::string> record = std::nullopt;
 };
 
-// Facts of a pass that no object shows.
+// Facts about a pass that do not come from objects.
 struct PassFacts {
   std::optional<SharedSlots> shared_slots = std::nullopt;
-  // The reason why the rollout must not continue; empty if it may.
+  // The reason why the rollout must not continue; empty if it may continue.
   std::string sick = {};
   // A dry run needs no ledger.
   std::optional<DryRun> dry_run = std::nullopt;
 };
 
 struct CorePass {
-  // `nodes` are those whose requests may begin; `gates` those that are new or have changed.
+  // `nodes` contains the nodes whose requests may start; `gates` contains new and changed gates.
   Plan plan = {};
-  // Nodes whose pods have to be read, by lists that begin now or later. The same node is returned again until its pods
-  // are known.
+  // Nodes whose pods must be read, by lists that start now or later. The same node is returned again until its pods are
+  // known.
   std::set<std::string> wanted_pods = {};
-  // Nodes of the plan that the ledger does not let start, and why.
+  // Nodes of the plan that the ledger does not allow to start, with the reason.
   std::map<std::string, Gate> withheld = {};
   Pool* pool = nullptr;
 };
 
-// The status of a pool, and the pool's owner.
+// The status of a pool, and the owner of the pool.
 struct OwnedStatus {
   std::string owner = {};
   FleetStatus status = {};
@@ -97,53 +98,55 @@ class Core {
   // `objects` and `hooks` outlive this object.
   Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& objects, NodeHooks& hooks);
 
-  // Takes the changes of the objects. Errors: as for ObjectSource::Driver.
+  // Processes the changes of the objects. Errors: same as for ObjectSource::Driver.
   absl::Status Look(absl::Time now);
-  // The nodes that are the driver's business, as of the last Look, Apply or Release.
+  // The nodes that the engine manages, as of the last Look, Apply or Release.
   const Managed& managed() const { return managed_; }
-  // The node is examined again, although no object has changed.
+  // Makes the next pass examine the node again, even if no object has changed.
   void LookAt(const std::string& node) { touched_.insert(node); }
-  // Takes how a read of wanted pods has ended. After a failure the node is wanted again, after a pause that begins at `now`.
+  // Accepts the outcome of a read of wanted pods. After a failure, the node is wanted again after a pause that starts
+  // at `now`.
   void PodsRead(const std::string& node, const absl::Status& status, absl::Time now);
 
-  // Makes a pass over the part that `policy` is for. Errors: as for Validate, and for ObjectSource::Ready and Driver. InvalidArgument
-  // for an owner that the ledger does not accept. FailedPrecondition for a rollout without a ledger, and for a second part that would
-  // share the record of another one.
+  // Makes a pass over the part to which `policy` applies. Errors: same as for Validate, and for ObjectSource::Ready and
+  // Driver. InvalidArgument for an owner that the ledger does not accept. FailedPrecondition for a rollout without a
+  // ledger, and for a second part that would share the record of another one.
   absl::StatusOr<CorePass> Apply(const Part& part, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now);
-  // Asks the ledger which nodes of the plan may start. Returns true if it has requests: once they are answered, the same plan, or
-  // a newer one, is settled again.
+  // Queries the ledger for the nodes of the plan that may start. Returns true if it has requests: once they are
+  // answered, the same plan, or a newer one, is settled again.
   bool Settle(CorePass& pass, absl::Time now);
   // The final step of the plan: removes the starts that the ledger has withheld.
   void Withhold(CorePass& pass, absl::Time now);
   // Returns the Events about the findings and gangs of `pass` if its plan is finished; sets its wake-up to the next
   // reminder.
   std::vector<RecordEventParams> EventsOf(CorePass& pass, absl::Time now);
-  // See StateMachine::Release. The plan's wake_at has no meaning. Errors: as for Apply; Unavailable once nothing else is left, if a
-  // node or a claim that may be ours cannot be read.
+  // See StateMachine::Release. The plan's wake_at has no meaning. Errors: same as for Apply; Unavailable once nothing
+  // else is left, if a node or a claim that may be ours cannot be read.
   absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
-  // The passes were interrupted: another process may have made passes in the meantime.
+  // Must be called after passes were interrupted: another process may have made passes in the meantime.
   void Resume();
-  // A pass with autoUpgrade off has begun. It is a break even if the pass cannot read anything.
+  // Must be called when a pass with autoUpgrade off starts. It counts as an interruption even if the pass cannot read
+  // anything.
   void Freeze();
 
-  // Begins with the requests of `plan`. No node of it is in flight.
+  // Starts the requests of `plan`. None of its nodes may have requests in flight.
   std::vector<NodeRequests> Begin(const Plan& plan, absl::Time now);
-  // Ends those of Begin, which have no Next.
+  // Finishes requests from Begin once they have no further Next.
   NodeOutcome End(const NodeRequests& requests, absl::Time now);
   bool InFlight(const std::string& node) const { return under_way_.Contains(node); }
 
   // Returns the ledger of parts without an owner; nullptr: the engine has no ledger.
   LedgerSteps* ledger() { return ledger_options_ ? &ledgers_.at(ledger_options_->owner) : nullptr; }
-  // Returns the ledgers of all owners by name. The engine adds more as it gets to know owners, and removes none.
+  // Returns the ledgers of all owners by name. The engine adds a ledger for each new owner, and removes none.
   std::map<std::string, LedgerSteps>& ledgers() { return ledgers_; }
   AttemptLog& log() { return log_; }
   const StateMachine& machine() const { return machine_; }
   bool SeesDaemonSet() const { return !driver_.facts->daemon_sets.empty(); }
   std::set<std::string> PodInterest() const;
-  // How often a node has been judged since the beginning.
+  // Returns the number of judgements since the start.
   std::uint64_t judgements() const;
 
-  // Returns the plan of the pool that has all nodes: see IncrementalPlanner::Publish.
+  // Returns the plan of the pool that contains all nodes: see IncrementalPlanner::Publish.
   std::shared_ptr<const PublishedPlan> Publish();
   // nullopt if the node does not wait, or is unknown.
   std::optional<Gate> Explain(const std::string& node) const;
@@ -155,7 +158,7 @@ class Core {
   std::vector<OwnedRollout> Rollouts() const;
 
  private:
-  // Describes a failure about a node, and when to try again.
+  // A failure about a node, and the time of the next attempt.
   struct Retry {
     int failures = 0;
     std::optional<absl::Time> due = std::nullopt;  // nullopt: it is being tried
@@ -165,12 +168,12 @@ class Core {
 
   // ----- nodes (core_nodes.cc)
   void NoteTime(absl::Time now);
-  // Errors: as for ObjectSource::Driver.
+  // Errors: same as for ObjectSource::Driver.
   absl::Status NoteChanges();
   absl::Status ReadDriver();
   void TouchManaged();
   void TouchDue(Retries& retries);
-  // Examines nodes that may have changed, in turn, and leaves to the next pass those that exceed the limit.
+  // Examines nodes that may have changed, in turn. Nodes beyond the limit are left to the next pass.
   void RefreshTouched();
   void Refresh(const std::string& node);
   void ShowTo(const std::string& node);
@@ -182,9 +185,10 @@ class Core {
 
   // ----- pools (core_pools.cc)
   Pool& PoolFor(const Part& part);
-  // Returns the ledger with the entry of the owner; nullptr: the engine has no ledger. Errors: as for AdmissionLedger::Create.
+  // Returns the ledger with the entry of the owner; nullptr: the engine has no ledger. Errors: same as for
+  // AdmissionLedger::Create.
   absl::StatusOr<LedgerSteps*> LedgerFor(const std::string& owner);
-  // Makes `nodes` those of the pool.
+  // Sets the nodes of the pool to `nodes`.
   void Assign(Pool& pool, const Names& nodes);
   void Move(const std::string& node, Pool& pool);
   void SetGuests(Pool& pool);
@@ -195,20 +199,22 @@ class Core {
   void FollowPods(Pool& pool, const Plan& plan);
   bool WantsPodsOf(const std::string& node) const;
   std::set<std::string> WantedPods(const Pool& pool) const;
-  // Whether the pods of the node are on their way: nothing is done there until they are known, or cannot be read.
+  // Returns true while the pods of the node are being read: nothing is done on the node until they are known, or until
+  // the read fails.
   bool MayHaveGangs(const Pool& pool, const std::string& node) const;
   bool Awaits(const std::string& node, const std::set<std::string>& wanted) const;
   void AddFindings(const Pool& pool, Plan& plan) const;
   void LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan);
   void WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan);
   void WithholdEvictions(Pool& pool, Plan& plan, absl::Time now);
-  // Returns the unit as whose part the node has started (RolloutPolicy::gangs); empty: none.
+  // Returns the unit with which the node has started (RolloutPolicy::gangs); empty: none.
   std::string UnitOf(const std::string& node) const;
   // Notes the gangs that the plan may interrupt, before it is carried out.
   void NoteInterruptions(const NodePlan& plan);
   // Forgets units and nodes that are no longer in progress.
   void ForgetInterruptions(Pool& pool) const;
-  // A ledger has the record of one rollout, so one pool uses it. Errors: FailedPrecondition if `pool` is another one.
+  // A ledger contains the record of one rollout, so only one pool may use it. Errors: FailedPrecondition if `pool` is a
+  // different one.
   absl::Status CheckLedgerPool(const Pool& pool) const;
   bool UsesLedger(const Pool& pool) const {
     return pool.ledger != nullptr && (!pool.nodes.empty() || pools_.size() == 1);
@@ -233,7 +239,7 @@ class Core {
   Managed managed_;
   std::map<std::string, std::vector<Finding>> findings_;  // by node
   std::set<std::string>
-      written_;  // nodes whose requests have begun or are answered, or whose pods were read, since the last pass
+      written_;  // nodes whose requests were started or answered, or whose pods were read, since the last pass
   std::set<std::string> touched_;
   std::string touched_at_;  // the last that was taken, so that nodes that change often do not keep others waiting
   Retries reads_;           // only nodes whose pods are wanted
@@ -241,7 +247,7 @@ class Core {
 
   std::vector<std::unique_ptr<Pool>> pools_;
   std::map<std::string, Pool*> pool_of_;  // by node
-  std::map<std::string, Pool*> left_;     // by node that has left it with its driver pod, and may return
+  std::map<std::string, Pool*> left_;     // pools that nodes left with their driver pods, by node; a node may return
   absl::Time now_ = absl::InfinitePast();
 };
 

@@ -17,7 +17,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// How soon what has failed about a node is tried again.
+// Pause before a failed action for a node is retried.
 constexpr absl::Duration kRetryFirst = absl::Seconds(5);
 constexpr absl::Duration kRetryMax = absl::Minutes(1);
 
@@ -43,7 +43,7 @@ absl::Status Core::NoteChanges() {
   CacheChanges changes = objects_.Take();
   touched_.merge(changes.nodes);
   driver_stale_ |= changes.driver;
-  // After this, as after a restart, only the nodes show which of our requests were carried out.
+  // From now on, as after a restart, only the nodes show which of our requests were carried out.
   if (changes.set_back) {
     log_.KeepOnly({});
     for (auto& [owner, ledger] : ledgers_) ledger.Forget(now_);

@@ -1,4 +1,4 @@
-// Members of Core that assign nodes to pools, and report on them.
+// Members of Core that assign nodes to pools, and report on pools.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -16,8 +16,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns true also if the state cannot be understood. A node without a label is in progress if its marks and its driver
-// pods show so.
+// Returns true also if the state cannot be understood. A node without a label is in progress if its marks and its
+// driver pods show this.
 bool IsUnderWay(const NodeView& view, const DriverIdentity& identity) {
   const std::optional<UpgradeState> state = MarksOfView(view, identity)->State();
   return !state || IsInProgress(*state);
@@ -27,7 +27,8 @@ bool HasLabel(const NodeView& view, const DriverIdentity& identity) { return Mar
 
 }  // namespace
 
-// The pool of the owner. Without one: the pool that these nodes are in, or were in when they had their driver pods.
+// Returns the pool of the owner. Without an owner: the pool that contains these nodes, or contained them while they had
+// driver pods.
 Pool& Core::PoolFor(const Part& part) {
   for (const auto& pool : pools_) {
     const bool is_same = part.owner.empty() ? !part.nodes && pool->has_all : pool->owner == part.owner;
@@ -83,7 +84,7 @@ void Core::Move(const std::string& node, Pool& pool) {
 }
 
 void Core::Assign(Pool& pool, const Names& nodes) {
-  // ShowTo gives it the nodes that are new.
+  // ShowTo passes the new nodes to it.
   if (!nodes && pools_.size() == 1 && !pool.nodes.empty()) return;
   for (const auto& [name, view] : managed_) {
     const auto owner = pool_of_.find(name);
@@ -95,7 +96,8 @@ void Core::Assign(Pool& pool, const Names& nodes) {
     pool.nodes.erase(name);
     pool_of_.erase(name);
     pool.guests.insert(name);
-    // Should the others lose theirs when it has its own again, the names of this one would make a second pool of the same.
+    // If this node regains its driver pod while the others lose theirs, its name alone would otherwise create a second
+    // pool for the same part.
     left_[name] = &pool;
   }
   std::erase_if(pools_, [&](const auto& other) {

@@ -1,4 +1,4 @@
-// The nodes of one policy: several policies may share the nodes of a driver among them (ADR 0016).
+// The nodes of one policy: the nodes of a driver may be divided among several policies (ADR 0016).
 #ifndef DRIVERUPGRADE_SRC_ENGINE_POOL_H_
 #define DRIVERUPGRADE_SRC_ENGINE_POOL_H_
 
@@ -17,10 +17,10 @@
 
 namespace driverupgrade::internal {
 
-// Names the nodes that a policy is for.
+// The nodes to which a policy applies.
 struct Part {
   std::optional<std::set<std::string>> nodes = std::nullopt;  // nullopt: all
-  // Name of the custom resource with the policy, if several share the driver's nodes: its rollout has a record of its own.
+  // Name of the custom resource with the policy, if several share the driver's nodes: its rollout has its own record.
   // Empty: the part is recognized by its nodes.
   std::string owner = {};
 };
@@ -40,20 +40,20 @@ struct Pool {
   std::string owner = {};
   // nullptr: the engine has no ledger. Pools of different owners have different ones.
   LedgerSteps* ledger = nullptr;
-  // Whether it has every managed node that no other pool has.
+  // Whether it contains every managed node that is not in another pool.
   bool has_all = false;
   std::set<std::string> nodes = {};
-  // Nodes in progress that no caller names. Their driver pod is missing, so that their pool is unknown, or they were in this pool
-  // before. They count, and wait.
+  // Nodes in progress that no caller names. Either their driver pod is missing, so that their pool is unknown, or they
+  // were in this pool before. They count against the budgets, and wait.
   std::set<std::string> guests = {};
   // Whether the policy of the last pass takes account of gangs.
   bool has_gangs = false;
-  // Since when evictions wait for the cordons of other nodes, by node, and for how long they do.
+  // Times since which evictions wait for the cordons of other nodes, by node, and the limit of this wait.
   std::map<std::string, absl::Time> held_since = {};
   absl::Duration hold_max = absl::ZeroDuration();
   // The nodes whose pods it needs.
   std::set<std::string> interest = {};
-  // Since when it has been applied with autoUpgrade on, without a break.
+  // Time since which the policy has been applied with autoUpgrade on, without interruption.
   std::optional<absl::Time> active_since = std::nullopt;
   // The same while the policy has a rollout; otherwise InfiniteFuture.
   absl::Time rollout_since = absl::InfiniteFuture();

@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Writes milliseconds since 1970, rounded up, so that a caller that returns at that time is not too early.
+// Writes milliseconds since 1970, rounded up, so that a caller that calls again at that time is not too early.
 void TimeMember(std::string_view key, std::optional<absl::Time> time, JsonWriter& writer) {
   if (time && *time < absl::InfiniteFuture()) {
     const absl::Duration since = absl::Ceil(*time - absl::UnixEpoch(), absl::Milliseconds(1));

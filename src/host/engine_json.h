@@ -1,4 +1,4 @@
-// Writes the results of an engine as documents: docs/c-api.md lists their members.
+// Writes the results of an engine as documents. docs/c-api.md lists their members.
 #ifndef DRIVERUPGRADE_SRC_HOST_ENGINE_JSON_H_
 #define DRIVERUPGRADE_SRC_HOST_ENGINE_JSON_H_
 
@@ -14,7 +14,7 @@ namespace driverupgrade::internal {
 std::string FormatReading(const std::vector<ManagedNode>& nodes, const std::vector<HostQuestion>& questions);
 std::string FormatPass(const HostPass& pass);
 // Returns "{}" for nullptr. Errors: the errors of EncodeRequestTarget. `metadata_only`: the metadata of the objects in
-// the response are enough.
+// the response is sufficient.
 absl::StatusOr<std::string> FormatRequest(const HttpRequest* request, bool metadata_only);
 std::string FormatSettled(const Settled& settled);
 std::string FormatExplanation(const std::string& node, const std::optional<Gate>& gate);

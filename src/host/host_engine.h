@@ -43,7 +43,7 @@ struct HostPass {
   std::set<std::string> pod_interest = {};
   // Warnings about the policy (see Warnings).
   std::vector<std::string> warnings = {};
-  // See Core::Rollouts; of all pools, for a report.
+  // The rollouts of all pools, for a report: see Core::Rollouts.
   std::vector<OwnedRollout> rollouts = {};
   // The ledger has requests, which Next(kLedger) returns.
   bool ledger_begins = false;
@@ -86,9 +86,9 @@ class HostEngine {
 
   // `node` may be kLedger. nullptr: there are no more requests, or none was started.
   const HttpRequest* Next(const std::string& node, absl::Time now);
-  // Returns whether the ledger's request is a list of nodes, of which the metadata are enough.
+  // Returns whether the ledger's request is a list of nodes for which the metadata is sufficient.
   bool LedgerAsksForMetadata() const { return ledger_ && ledger_->AsksForMetadata(); }
-  // Takes the response to the request that Next has returned. Returns whether there may be another request. Errors:
+  // Accepts the response to the request that Next has returned. Returns whether there may be another request. Errors:
   // FailedPrecondition if there is no such request.
   absl::StatusOr<bool> Answer(const std::string& node, const absl::StatusOr<HttpResponse>& response, absl::Time now);
   Settled Settle();
@@ -96,8 +96,8 @@ class HostEngine {
   std::optional<Gate> Explain(const std::string& node) const { return core_.Explain(node); }
   // Returns the plans of all pools together.
   HostPass Everything() const { return {.plan = core_.Everything(), .rollouts = core_.Rollouts()}; }
-  // Returns the document of the rollout (docs/rollout.schema.json). `facts`: what only the host knows; the rest is
-  // filled in.
+  // Returns the document of the rollout (docs/rollout.schema.json). `facts`: the data that only the host knows; all
+  // other members are filled in.
   std::string Rollout(RolloutReport facts, absl::Time now);
 
  private:

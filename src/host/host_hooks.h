@@ -1,4 +1,4 @@
-// The results of a host's own callbacks, which the host passes in.
+// The results of the host's callbacks, which the host passes in.
 #ifndef DRIVERUPGRADE_SRC_HOST_HOST_HOOKS_H_
 #define DRIVERUPGRADE_SRC_HOST_HOST_HOOKS_H_
 
@@ -26,7 +26,7 @@ struct HostQuestion {
   std::string node = {};
   PodRef pod = {};
   std::string pod_version = {};
-  // Names of ControllerRevisions: the question is about these two, even if the DaemonSet has changed by now.
+  // Names of ControllerRevisions: the question is about these two, even if the DaemonSet has changed since.
   std::string running = {};
   std::string wanted = {};
 };
@@ -43,11 +43,11 @@ class HostHooks final : public NodeHooks {
   // Questions that the new view does not repeat are dropped, together with their answers.
   void Begin(const std::string& node) override;
   void Forget(const std::string& node) override;
-  // Returns true for errors of the pod filter, because the host puts its answers with the pods, and while a question is
-  // open.
+  // Returns true for errors of the pod filter, because the host passes its answers together with the pods. Also returns
+  // true while a question is open.
   bool WillTell(const NodeView& view) const override { return view.restart_only_error.empty() || Asks(view.node.name); }
   absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
-  // Returns each answer only once: the caller keeps it. Errors: Unavailable until the host has answered.
+  // Returns each answer only once: the caller must keep it. Errors: Unavailable until the host has answered.
   absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
                                    const ControllerRevision& wanted) override;
 

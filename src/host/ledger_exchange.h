@@ -16,9 +16,10 @@
 
 namespace driverupgrade::internal {
 
-// Neither sends nor waits. Gives one request at a time, so that the change of one ledger is not a conflict for another.
+// Neither sends nor waits. Returns one request at a time, so that the change of one ledger does not conflict with the
+// change of another.
 //
-//     if (exchange.Announce()) ...;  // the host is told once that there are requests
+//     if (exchange.Announce()) ...; // notifies the host once that there are requests
 //     while (const HttpRequest* request = exchange.Next(encoder, now)) exchange.Answer(Send(*request), now);
 class LedgerExchange {
  public:
@@ -27,15 +28,15 @@ class LedgerExchange {
   // `ledgers` outlives this object, and may get more members.
   explicit LedgerExchange(Ledgers& ledgers) : ledgers_(ledgers) {}
 
-  // Returns true if there is a request, and the host does not know that yet.
+  // Returns true if there is a request, and the host has not been notified yet.
   bool Announce();
   bool IsPending() const { return FindPending() != nullptr; }
   // Returns the request to send, the same one until it is answered; nullptr if there is nothing to send.
   const HttpRequest* Next(const RestEncoder& encoder, absl::Time now);
   bool IsAsked() const { return asked_.has_value(); }
-  // Returns whether the request is a list of nodes, of which the metadata are enough.
+  // Returns whether the request is a list of nodes for which the metadata is sufficient.
   bool AsksForMetadata() const { return asked_ && std::holds_alternative<ListNodesParams>(asked_->request); }
-  // To Next(), which has been called and returned a request.
+  // Accepts the response to the request that Next() has returned.
   void Answer(const absl::StatusOr<HttpResponse>& response, absl::Time now);
 
  private:

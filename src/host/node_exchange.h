@@ -22,7 +22,7 @@ inline constexpr int kNotSent = -2;   // the request was certainly not sent
 // `retry_after_seconds`: 0 or less without such a header.
 absl::StatusOr<HttpResponse> ResponseOf(int status, int retry_after_seconds, std::string body);
 
-// Neither sends nor waits. NodeRequests decides which request follows which response, as for the threaded executor.
+// Neither sends nor waits. NodeRequests decides which request follows a response, as for the threaded executor.
 //
 //     while (const HttpRequest* request = exchange.Next(now)) exchange.Answer(Send(*request), now);
 //     under_way.End(exchange.requests(), log);
@@ -35,7 +35,7 @@ class NodeExchange {
   // counts as its time of sending.
   const HttpRequest* Next(absl::Time now);
   bool IsAsked() const { return asked_.has_value(); }
-  // Takes the response to the request that Next has returned.
+  // Accepts the response to the request that Next has returned.
   void Answer(const absl::StatusOr<HttpResponse>& response, absl::Time now);
 
   const NodeRequests& requests() const { return requests_; }

@@ -29,7 +29,7 @@ absl::StatusOr<ListPage<T>> Page(std::string_view list) {
   return page;
 }
 
-// The store takes nodes and objects of DRA for all drivers, and the other kinds for one.
+// The store accepts nodes and DRA objects for all drivers, and the other kinds for one driver.
 void Take(ObjectStore& store, ListPage<Node>& page) { store.NodesListed(page.items, page.resource_version); }
 template <typename T>
 void Take(ObjectStore& store, ListPage<T>& page) {
@@ -90,7 +90,7 @@ absl::Status PutListOf(ObjectStore& store, std::string_view list) {
 template <typename T>
 absl::Status PutLineOf(ObjectStore& store, std::string_view line) {
   using Type = typename WatchEvent<T>::Type;
-  // The single object would be mistaken for the complete list of its kind.
+  // A single object would be mistaken for the complete list of its kind.
   if (!IsListed<T>(store)) return absl::InvalidArgumentError("line: a list of its kind is needed first");
   absl::StatusOr<WatchEvent<T>> event = ParseWatchEvent<T>(line, OnUnreadable::kMark);
   if (!event.ok()) return Named("line", event.status());
@@ -105,7 +105,7 @@ absl::Status PutLineOf(ObjectStore& store, std::string_view line) {
   return absl::OkStatus();
 }
 
-// Calls `put` with the type that objects of the kind have here.
+// Calls `put` with the C++ type of objects of the kind.
 template <typename F>
 absl::Status ForTypeOf(ObjectKind kind, F put) {
   switch (kind) {

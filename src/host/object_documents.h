@@ -28,9 +28,9 @@ enum class ObjectKind {
 // The number in the store of the one driver that a host has.
 inline constexpr std::size_t kHostDriver = 0;
 
-// Takes a list of all objects of the kind. For a kind of DRA, a Status with code 404 is also accepted, by which a
-// server reports that it does not serve the kind. Errors: InvalidArgument if the text is not such a list or more pages
-// follow; the store is then unchanged.
+// Takes a list of all objects of the kind. For a kind of DRA, a Status with code 404 is also accepted: a server returns
+// it if it does not serve the kind. Errors: InvalidArgument if the text is not such a list or more pages follow; the
+// store is then unchanged.
 absl::Status PutList(ObjectStore& store, ObjectKind kind, std::string_view list);
 
 // Takes a line of the watch that follows the list. Errors: InvalidArgument if the text is not such a line, if the watch

@@ -150,7 +150,7 @@ class AccessReview::Impl {
     const std::lock_guard lock(mutex_);
     const Answer& answer = answers_.Use(std::string(token));
     const absl::Time now = clock_->Now();
-    // If the clock is set back, an answer must not be kept longer.
+    // If the clock is set back, a result must not be kept longer.
     const bool counts = now < answer.until && now >= answer.until - kRemembered;
     return counts ? std::optional(answer.status) : std::nullopt;
   }

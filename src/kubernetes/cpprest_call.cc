@@ -79,7 +79,8 @@ void CpprestCall::Start(web::http::client::http_client client, web::http::http_r
   request.set_response_stream(concurrency::streams::ostream(
       concurrency::streams::streambuf<std::uint8_t>(std::make_shared<CpprestBody>(self))));
   // The library calls it when the header block has been written, and again for the body. It writes a request a second
-  // time if the server has closed an idle connection; a failure to connect then proves nothing, hence this flag.
+  // time if the server has closed an idle connection; a failure to connect is then inconclusive, so this flag is
+  // needed.
   request.set_progress_handler([self](web::http::message_direction::direction direction, utility::size64_t) {
     if (direction != web::http::message_direction::upload) return;
     const std::lock_guard<std::mutex> lock(self->mutex_);
@@ -93,7 +94,7 @@ void CpprestCall::Start(web::http::client::http_client client, web::http::http_r
             self->OnHead(response);
             return response.content_ready();
           })
-          // Last in every case: a task whose exception is never observed ends the process.
+          // Always comes last: a task whose exception is never observed ends the process.
           .then([self](pplx::task<web::http::http_response> whole) {
             try {
               whole.get();
@@ -208,7 +209,7 @@ void CpprestCall::Abandon() {
   piece_ = {};
   lock.unlock();
   if (lent) {
-    // The library waits for us, and nothing runs on the connection: the library will close it on its own thread.
+    // The library waits for this call, and the connection is idle: the library will close it on its own thread.
     returned.set_exception(std::make_exception_ptr(std::runtime_error("abandoned")));
   } else {
     boost::asio::post(Pool(), [self = shared_from_this()] { self->cancel_.cancel(); });

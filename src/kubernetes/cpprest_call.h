@@ -26,12 +26,12 @@ namespace driverupgrade {
 
 // The reason why an exchange ended without a complete response, as reported by the library.
 struct CpprestFailure {
-  // A value of errno, of asio, of netdb or of OpenSSL: the library does not report which.
+  // An error code of errno, asio, netdb or OpenSSL: the library does not report which.
   int code = 0;
   std::string text = {};
 };
 
-// Shared by its caller and the pool; the last owner destroys it. The caller's functions are for one thread.
+// Shared by its caller and the pool; the last owner destroys it. The caller must use it from one thread.
 class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -69,9 +69,9 @@ class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
   bool overflowed() const { return overflowed_; }
   const CpprestFailure& failure() const { return failure_; }
   std::string& body() { return body_; }
-  // A request was completely written to some connection: the server may have seen it.
+  // Returns true if a request was completely written to a connection: the server may have seen it.
   bool sent() const;
-  // The pool has started the call; before that, Abandon prevents it.
+  // Returns true if the pool has started the call; before that, Abandon prevents it.
   bool started() const;
 
  private:

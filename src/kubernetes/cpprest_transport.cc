@@ -46,7 +46,7 @@ absl::Status StartPool(bool accept_foreign_pool) {
       "a request crashes (start it with one thread and set CpprestPool::kForeign, or create a transport first)");
 }
 
-// However its owner ends, the pool does not keep waiting for a lent piece.
+// Abandons the call when its owner returns or throws, so that the pool does not keep waiting for a lent piece.
 class AbandonAtEnd {
  public:
   explicit AbandonAtEnd(CpprestCall& call) : call_(call) {}
@@ -105,7 +105,7 @@ absl::StatusOr<web::http::http_request> CpprestTransport::Prepare(const HttpRequ
   for (const auto& [name, value] : request.headers) headers.add(name, value);
   headers.add("Accept", "application/json");
   headers.add("User-Agent", setup().options.user_agent);
-  // The library takes SNI and the name to verify from here. The value must not have a port then.
+  // The library takes SNI and the name to verify from this header, which must then not contain a port.
   if (setup().tls != nullptr && setup().tls->peer_name() != setup().url.host)
     headers.add("Host", setup().tls->peer_name());
   if (!token.empty()) headers.add("Authorization", "Bearer " + token.Reveal());
@@ -119,8 +119,8 @@ absl::StatusOr<HttpResponse> CpprestTransport::Finish(const HttpRequest& request
                                   setup().tls == nullptr ? std::string() : setup().tls->LastRefusal());
   }
   if (HeaderSize(call.head()) > setup().options.header_size_max) return errors().HeadersTooLong(request);
-  // The library treats it as the final response, and would pass the real response to the next request on the
-  // connection.
+  // The library treats an interim response as the final response, and would pass the real response to the next request
+  // on the connection.
   if (call.head().status < 200) {
     DropConnections();
     return absl::UnavailableError(fmt::format("{}: an interim response, {}, that was not requested",

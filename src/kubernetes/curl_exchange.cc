@@ -251,7 +251,7 @@ bool CurlExchange::Guard(F call) {
   }
 }
 
-// Checked between two pieces: a server that is always ready would keep Loop from checking the clock.
+// Checked between two pieces, because Loop never checks the clock while the server always has data.
 bool CurlExchange::MayGoOn(const Times& times) {
   if (Steady::now() < times.deadline) return true;
   aborted_ = End::kTimedOut;

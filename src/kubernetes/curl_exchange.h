@@ -33,7 +33,8 @@ using CurlList = std::unique_ptr<curl_slist, FreeCurlList>;
 // Adds `line` to `list`; throws bad_alloc.
 void Append(CurlList& list, const std::string& line);
 
-// The state of one call at a time, and the connection that it leaves behind. It can be reused after any end.
+// The state of one call at a time, and the connection that the call leaves open. It can be reused, however the call
+// ended.
 struct CurlHandle {
   std::unique_ptr<CURLM, FreeCurlMulti> multi = {};
   std::unique_ptr<CURL, FreeCurlEasy> easy = {};  // Destroyed first: it may refer to a connection of `multi`.
@@ -72,7 +73,7 @@ class CurlExchange {
 
   HttpResponse& head() { return head_; }
   bool has_head() const { return head_done_; }
-  // Some connection was about to send the request: from then on the server may have seen it.
+  // Returns true if a connection has been about to send the request: the server may have seen it.
   bool sent() const { return sent_; }
   // For kFailed: the library's code and message, and errno.
   CURLcode code() const { return code_; }

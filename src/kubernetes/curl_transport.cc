@@ -120,7 +120,8 @@ class CurlTransport final : public GuardedTransport {
 
 absl::Status CurlTransport::Failure(const HttpRequest& request, const CurlExchange& exchange) const {
   const CURLcode code = exchange.code();
-  // The library's code for a header that exceeds its limit. Real lack of memory is excluded: it allocates too little.
+  // The library's code for a header that exceeds its limit. It cannot be a real lack of memory, because the library
+  // allocates too little.
   if (exchange.sent() && !exchange.has_head() && code == CURLE_OUT_OF_MEMORY) return errors().HeadersTooLong(request);
   return StatusOfCurlFailure(errors().Subject(request),
                              {.code = code,

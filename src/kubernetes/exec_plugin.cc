@@ -10,7 +10,7 @@
 namespace driverupgrade {
 namespace {
 
-// The text of an error must not contain the plugin's output, which the parser's text may do.
+// The text of an error must not contain the plugin's output, and the parser's text may contain it.
 absl::Status NotUnderstood() { return absl::InvalidArgumentError("its output is not an ExecCredential"); }
 
 absl::StatusOr<std::string> Run(const ExecPlugin& plugin, absl::Duration timeout, std::stop_token stop) {

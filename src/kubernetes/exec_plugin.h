@@ -17,8 +17,8 @@ struct ExecCredential {
   absl::Time expires = absl::InfiniteFuture();
 };
 
-// Parses the output of a plugin of that version. Errors: InvalidArgument, with a text that repeats nothing of it;
-// Unimplemented for a client certificate.
+// Parses the output of a plugin with that version. Errors: InvalidArgument, with a text that repeats no part of the
+// output; Unimplemented for a client certificate.
 absl::StatusOr<ExecCredential> ParseExecCredential(std::string_view json, std::string_view api_version);
 
 // Runs it with this process's environment and the plugin's own, without a terminal. The plugin and its child processes

@@ -23,8 +23,8 @@ class GuardedTransport : public HttpTransport {
   const TransportErrors& errors() const { return errors_; }
 
  private:
-  // Make one request with the token; they may throw. If the result is a 401, the request was not carried out, and the
-  // sink received nothing.
+  // Make one request with the token. May throw. If the result is a 401, the request was not carried out, and the sink
+  // received nothing.
   virtual absl::StatusOr<HttpResponse> SendOnce(const CallContext& context, const HttpRequest& request,
                                                 const Secret& token) = 0;
   virtual absl::StatusOr<HttpResponse> StreamOnce(const CallContext& context, const HttpRequest& request,

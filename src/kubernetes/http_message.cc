@@ -86,7 +86,7 @@ absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request) {
   if (!std::all_of(request.path.begin(), request.path.end(), MayStandInPath)) {
     return Unsendable(request, "its path has a character that must be percent-encoded");
   }
-  // It becomes a header line.
+  // The content type becomes a header line.
   if (std::any_of(request.content_type.begin(), request.content_type.end(), IsControl)) {
     return Unsendable(request, "its content type has a control character");
   }

@@ -158,7 +158,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Refuses entries that require running a program, or another protocol. Like client-go, we ignore an exec plugin
+  // Rejects entries that require running a program, or another protocol. Like client-go, we ignore an exec plugin
   // alongside a static credential (api-A73).
   absl::Status RefuseUnsupported() const {
     const bool token = user_.Has("token") || user_.Has("tokenFile");

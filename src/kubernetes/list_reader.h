@@ -1,4 +1,4 @@
-// All pages of a list, request by request.
+// Reads all pages of a list, one request at a time.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_LIST_READER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_LIST_READER_H_
 
@@ -35,7 +35,7 @@ class ListReader {
   // Returns the next request; nullptr: the list is complete.
   const RestRequest* Next() const { return next_ ? &*next_ : nullptr; }
 
-  // Adds the response to that request. Errors: the list has failed and ended.
+  // Adds the response to that request. After an error, the list has failed and ended.
   absl::Status Take(const HttpResponse& response) {
     const bool expired = response.status == 410 && page_count_ > 0;
     if (expired && !begun_anew_) {
@@ -54,7 +54,7 @@ class ListReader {
   ListPage<T> Page() && { return std::move(all_); }
 
  private:
-  // Five million objects at 500 a page: a server that continues beyond this must be faulty.
+  // Five million objects with 500 on a page: a server that continues beyond this must be faulty.
   static constexpr int kPageCountMax = 10'000;
 
   absl::Status Add(ListPage<T> page) {

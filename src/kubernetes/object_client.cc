@@ -18,8 +18,8 @@ using internal::RestRequest;
 // Objects per page of a list, same as client-go (api-A9).
 constexpr int kPageSize = 500;
 
-// One object or, with an empty name, the collection. Corresponds to Place and Resource, which are for kinds known in
-// advance.
+// One object or, with an empty name, the collection. Corresponds to Place and Resource, which are used for kinds known
+// in advance.
 class Location {
  public:
   Location(std::string_view verb, const ObjectKind& kind, const ObjectName& name, std::string_view subresource = {})

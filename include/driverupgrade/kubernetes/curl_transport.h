@@ -1,4 +1,4 @@
-/// An HTTP backend on libcurl and OpenSSL.
+/// An HTTP backend based on libcurl and OpenSSL.
 ///
 /// Defines MakeCurlTransport; link driverupgrade::transport_curl.
 ///
@@ -10,7 +10,8 @@
 /// *Differences from cpprest_transport.h.* It has no thread of its own, and no process-wide effect except
 /// curl_global_init: each call does its work on the calling thread. A write is sent once. If the server closes an idle
 /// connection while a request other than GET is in transit, the call fails instead of sending the request again. A name
-/// lookup ends with the call's deadline or stop. IPv6 literals work. A new TLS connection reads no file.
+/// lookup ends at the call's deadline, or when a stop is requested. IPv6 literals work. A new TLS connection reads no
+/// file.
 ///
 /// *Connections.* HTTP/1.1, kept alive, one for each concurrent call. Connections that have been idle for a minute are
 /// closed at the next call, and at most 32 idle ones are kept.

@@ -2,13 +2,13 @@
 ///
 /// Defines
 ///  - HttpVerb, HttpRequest, HttpResponse: the data sent and received;
-///  - RequestWasNotSent, MarkRequestNotSent: whether a failed write can have been applied;
+///  - RequestWasNotSent, MarkRequestNotSent: whether a failed write may have been applied;
 ///  - EncodeRequestTarget: path and query in their wire form, for backends.
 ///
 ///     const HttpRequest request{.path = "/api/v1/nodes", .query = {{"limit", "500"}}};
 ///     absl::StatusOr<std::string> target = EncodeRequestTarget(request);  // "/api/v1/nodes?limit=500"
 ///
-/// http_transport.h sends them. Values, copied like any others; the functions are thread-safe.
+/// http_transport.h sends them. Plain value types; the functions are thread-safe.
 #ifndef DRIVERUPGRADE_KUBERNETES_HTTP_MESSAGE_H_
 #define DRIVERUPGRADE_KUBERNETES_HTTP_MESSAGE_H_
 
@@ -66,11 +66,11 @@ struct HttpResponse {
 /// Returns true if `status` is an error of a transport that proves that the server has not acted on the request.
 /// Examples: the name was not resolved, the connection was refused, the TLS handshake failed, or the deadline had
 /// passed or a stop was requested before the request was started. Such a write may be repeated without reading first.
-/// False for everything else, and for OK.
+/// Returns false for all other errors, and for OK.
 bool RequestWasNotSent(const absl::Status& status);
 
-/// For backends: marks `status` so that RequestWasNotSent is true. The mark is a payload, which copies keep; a caller
-/// that derives a new status must mark it again. No effect on OK.
+/// For backends: marks `status` so that RequestWasNotSent is true. The mark is a payload of the status, which copies
+/// retain; a caller that derives a new status must mark it again. No effect on OK.
 absl::Status MarkRequestNotSent(absl::Status status);
 
 /// For backends: returns `path` and the encoded query, for example "/api/v1/pods?labelSelector=app%3Ddriver". Encodes

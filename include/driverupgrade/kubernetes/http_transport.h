@@ -18,8 +18,8 @@
 /// A transport knows the server, the credentials and TLS, but no Kubernetes objects. It does not retry
 /// (MakeRetryingTransport does) or follow redirects, and interprets only one status code: after a 401 it sends the
 /// request again if a new token is available. If a server echoes a credential, the library's backends replace it with
-/// `[redacted]` (SECURITY.md). A transport is meant to be shared: all methods may be called from many threads at the
-/// same time. It must outlive the calls made on it. See also kube_config.h.
+/// `[redacted]` (SECURITY.md). A transport is meant to be shared: any number of threads may call its methods at the
+/// same time. It must outlive these calls. See also kube_config.h.
 #ifndef DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 
@@ -64,16 +64,16 @@ class LineSink {
 ///  - Cancelled: a stop was requested. The call returns soon after, even if the server is silent.
 ///  - Unavailable: no connection, or it broke before the response was complete.
 ///  - Unauthenticated: one side refused the other's TLS certificate, or there is no usable token. An immediate retry is
-///    useless: wait for a change, or for an administrator.
+///    useless until a credential or a certificate changes.
 ///  - OutOfRange: the body, or a line, exceeds the transport's limit.
 ///  - InvalidArgument: the request cannot be sent as it is, for example because of control characters.
-///  - Internal: a bug in the backend, or an exception from the sink.
-/// An HTTP status is never an error, regardless of its value.
+///  - Internal: a bug in the backend, or an exception from the sink. A response is never an error, regardless of its
+/// HTTP status.
 ///
-/// *May a failed write have been applied?* Unless RequestWasNotSent(status), it may: the connection can break after the
-/// server has acted. The codes Unauthenticated and InvalidArgument from here imply RequestWasNotSent. A backend may
-/// send a request twice if the server closes an idle connection while the request is in transit (cpprestsdk does). A
-/// create that returns 409 may therefore conflict with itself, and every patch should carry a resourceVersion.
+/// *Can a failed write have been applied?* Yes, unless RequestWasNotSent(status) is true: the connection can break
+/// after the server has acted. Of these errors, Unauthenticated and InvalidArgument imply RequestWasNotSent. A backend
+/// may send a request twice if the server closes an idle connection while the request is in transit (cpprestsdk does).
+/// A create that returns 409 may therefore conflict with itself, and every patch should carry a resourceVersion.
 class HttpTransport {
  public:
   virtual ~HttpTransport() = default;
@@ -111,10 +111,11 @@ struct TransportOptions {
   absl::Duration token_refresh = absl::Seconds(50);
   /// Maximum run time of a credential plugin (KubeConfig::exec). Calls wait for it, even beyond their deadlines.
   absl::Duration exec_timeout = absl::Seconds(30);
-  /// Empty: the library's own name and version. Visible ASCII and spaces only.
+  /// Value of the header User-Agent, visible ASCII and spaces only. Empty: the library's name and version.
   std::string user_agent = {};
-  /// Trust the system's certificate authorities if KubeConfig::ca_pem is empty. Otherwise this case is refused: a
-  /// cluster has its own authority, and any other party that can sign for its name would receive the token.
+  /// Trust the system's certificate authorities if KubeConfig::ca_pem is empty. Otherwise such a configuration is
+  /// rejected: a cluster has its own authority, and any other party that can sign a certificate for its name could
+  /// obtain the token.
   bool trust_system_roots = false;
 };
 
@@ -123,8 +124,9 @@ struct TransportOptions {
 //     auto transport = MakeRetryingTransport(MakeRateLimitedTransport(backend, {.requests_per_second = 50, .burst = 100}));
 //     auto cluster = MakeRestCluster(transport);
 //
-// In this order, a retry uses the rate limit like any other request. All are thread-safe if the decorated transport,
-// which must not be null, is, and share its ownership. A call that waits here ends at its deadline or its stop.
+// In this order, a retry uses the rate limit like any other request. The decorated transport must not be null. The
+// decorators share its ownership, and are thread-safe if it is. A waiting call ends at its deadline, or when a stop is
+// requested.
 
 struct RetryOptions {
   /// Maximum number of refusals of one call after which it is retried; same as client-go.
@@ -133,13 +135,13 @@ struct RetryOptions {
   int loss_count_max = 3;
   /// Pause after a lost connection.
   absl::Duration loss_pause = absl::Seconds(1);
-  /// Longest Retry-After of a server that is respected.
+  /// Longest Retry-After of a server that is honored.
   absl::Duration retry_after_max = absl::Seconds(300);
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// Repeats a request if nothing can take effect twice:
+/// Repeats a request if no write can take effect twice:
 ///  - the response is 429 with a Retry-After in whole seconds: the server has refused the request, regardless of its
 ///    verb.
 ///    Evictions are excluded: their 429 is about a disruption budget, and is left to the caller;
@@ -153,15 +155,15 @@ std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTranspo
 struct RateLimit {
   /// Zero or less: no limit, which is the default. A server with API Priority and Fairness limits requests better.
   double requests_per_second = 0;
-  /// Number of requests that may be sent at once after a pause; at least 1.
+  /// Number of requests that may be sent in a burst after a pause; at least 1.
   int burst = 1;
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// A token bucket shared by all callers. Streams are not counted. A request whose turn would come after its deadline
-/// fails immediately with DeadlineExceeded, and a request that is stopped while it waits with Cancelled; both are
-/// marked as not sent.
+/// A token bucket shared by all callers. Streams are not counted. A request that could not be sent before its deadline
+/// fails immediately with DeadlineExceeded. A request that is stopped while it waits fails with Cancelled. Both errors
+/// are marked as not sent.
 std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner, RateLimit limit);
 
 /// Counts and times the requests of a transport:
@@ -169,10 +171,10 @@ std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTran
 ///     auto meter = std::make_shared<RequestMeter>();
 ///     auto cluster = MakeRestCluster(MakeMeteredTransport(*MakeCpprestTransport(config, {}), meter));
 ///
-/// Each request counts once, by verb, resource and code, all from closed sets. Resources are those that RestCluster
-/// knows, and `other`. Codes are HTTP statuses that Kubernetes uses, `1xx` to `5xx` for others of their class,
-/// `invalid`, and the names of absl::StatusCode if there was no response. A watch counts as soon as it is open, and has
-/// no duration. Requests and responses pass through unchanged.
+/// Each request is counted once, by verb, resource and code, all from closed sets. Resources are the ones that
+/// RestCluster uses, and `other`. Codes are HTTP statuses that Kubernetes uses, `1xx` to `5xx` for others of their
+/// class, `invalid`, and the names of absl::StatusCode if there was no response. A watch counts as soon as it is open,
+/// and has no duration. Requests and responses pass through unchanged.
 ///
 /// Shares the ownership of both, which must not be null. `clock`: null for SystemClock().
 std::shared_ptr<HttpTransport> MakeMeteredTransport(std::shared_ptr<HttpTransport> next,

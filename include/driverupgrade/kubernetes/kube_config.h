@@ -55,7 +55,7 @@ struct ExecPlugin {
   /// Looked up in PATH unless it has a "/".
   std::string command = {};
   std::vector<std::string> args = {};
-  /// Set for the program, in addition to this process's environment, which it overrides.
+  /// Variables set for the program. They are added to this process's environment, and take precedence over it.
   std::vector<std::pair<std::string, std::string>> env = {};
 
   friend bool operator==(const ExecPlugin&, const ExecPlugin&) = default;
@@ -68,11 +68,11 @@ struct KubeConfig {
     std::string base_dir = {};
     /// The context to use instead of `current-context`.
     std::string context = {};
-    /// Accept `insecure-skip-tls-verify: true`, which allows anyone on the network to steal the token. Refused
+    /// Accept `insecure-skip-tls-verify: true`, which allows anyone on the network to steal the token. Rejected
     /// otherwise.
     bool allow_insecure = false;
-    /// Accept `exec`, which allows the author of the document to run a program in this process's name. Refused
-    /// otherwise.
+    /// Accept `exec`, which allows the author of the document to run a program with this process's permissions.
+    /// Rejected otherwise.
     bool allow_exec = false;
     /// Name of the document in error texts, for example its file name.
     std::string source = {};
@@ -83,7 +83,7 @@ struct KubeConfig {
     std::string host = {};
     /// The value of KUBERNETES_SERVICE_PORT.
     std::string port = {};
-    /// Holds the files `token`, `ca.crt` and `namespace`.
+    /// Directory of the files `token`, `ca.crt` and `namespace`.
     std::string directory = "/var/run/secrets/kubernetes.io/serviceaccount";
   };
 
@@ -91,14 +91,14 @@ struct KubeConfig {
   std::string server = {};
   /// The only certificate authorities to trust; PEM, one or more. Empty if the document names none.
   std::string ca_pem = {};
-  /// The name that the server's certificate must bear, and that is sent as SNI, if it differs from the host of
+  /// The name that the server's certificate must contain, and that is sent as SNI, if it differs from the host of
   /// `server`.
   std::string tls_server_name = {};
   /// True only if ParseOptions::allow_insecure was set too.
   bool insecure_skip_tls_verify = false;
-  /// Bearer token. Used if `token_file` is empty or has not been readable yet.
+  /// Bearer token. Used if `token_file` is empty or could not be read yet.
   Secret token = {};
-  /// Absolute path, or relative to the current directory. The transport reads the file again from time to time.
+  /// Absolute path, or relative to the current directory. The transport reads the file again periodically.
   std::string token_file = {};
   /// The program that the transport runs for a token when it needs one: before the first request, when the token has
   /// expired, and after a 401. Set only if there is no static credential.
@@ -117,9 +117,9 @@ struct KubeConfig {
 
   /// Reads a kubeconfig document (YAML or JSON) and the certificate files that it names, for one context.
   ///
-  /// Only the chosen context, its cluster and its user are validated. Duplicate keys and names are errors; so are more
-  /// than 1 MiB, nesting deeper than 32, or more than 100,000 nodes, where each use of an alias counts.
-  /// Unknown fields are ignored, as in kubectl. Errors, each "kubeconfig SOURCE: path.in.document: why":
+  /// Only the chosen context, its cluster and its user are validated. Duplicate keys and names are errors; so are
+  /// documents larger than 1 MiB, with nesting deeper than 32, or with more than 100,000 nodes (each use of an alias
+  /// counts). Unknown fields are ignored, as in kubectl. Errors, each "kubeconfig SOURCE: path.in.document: why":
   ///  - InvalidArgument: malformed, incomplete or contradictory; insecure-skip-tls-verify without allow_insecure;
   ///  - NotFound: the named context, cluster or user is not in the document, or a named file does not exist;
   ///  - PermissionDenied: a named file may not be read;
@@ -133,7 +133,7 @@ struct KubeConfig {
   [[nodiscard]] static absl::StatusOr<KubeConfig> LoadFile(const std::string& path, ParseOptions options);
   [[nodiscard]] static absl::StatusOr<KubeConfig> LoadFile(const std::string& path);
 
-  /// The service account of the pod that this process runs in. Unlike client-go, it refuses a missing or empty `ca.crt`
+  /// The service account of the pod that this process runs in. Unlike client-go, it rejects a missing or empty `ca.crt`
   /// instead of trusting the system's authorities. Errors: FailedPrecondition if host or port is empty (not in a
   /// cluster); InvalidArgument for a malformed host, port or file; NotFound and PermissionDenied for the files `token`
   /// and `ca.crt`.

@@ -1,7 +1,7 @@
-/// Access to objects that ClusterFacade (cluster_facade.h) does not know: an operator's own custom resources, other
-/// ConfigMaps, image streams, logs. They are JSON text, for the operator's own JSON library.
+/// Reads and writes objects that ClusterFacade (cluster_facade.h) does not support: an operator's own custom resources,
+/// other ConfigMaps, image streams, logs. They are passed as JSON text, for the operator's own JSON library.
 ///
-/// Defines ObjectKind, ObjectName, ObjectClient, and AccessReview, for objects that only ask a question.
+/// Defines ObjectKind, ObjectName, ObjectClient, and AccessReview, which checks permissions.
 ///
 ///     const ObjectKind kPolicies{.group_version = "nvidia.com/v1", .resource = "clusterpolicies",
 ///                                .namespaced = false};
@@ -79,12 +79,12 @@ class ObjectClient {
   [[nodiscard]] absl::Status WatchOne(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
                                       const WatchParams& params, WatchSink<ApiObject>& sink) const;
 
-  /// `json` is the whole object. AlreadyExists if an object of that name exists.
+  /// `json` is the whole object. AlreadyExists if an object with that name exists.
   [[nodiscard]] absl::StatusOr<ApiObject> Create(const CallContext& context, const ObjectKind& kind,
                                                  const ObjectName& name, std::string json) const;
 
-  /// A JSON merge patch (RFC 7386): objects are merged, null removes. Put `metadata.resourceVersion` into `json` if
-  /// concurrent writes of other clients matter: the result is then Aborted. `subresource`: "status", or empty.
+  /// A JSON merge patch (RFC 7386): objects are merged, null removes. Put `metadata.resourceVersion` into `json` to
+  /// detect concurrent writes of other clients: the result is then Aborted. `subresource`: "status", or empty.
   [[nodiscard]] absl::StatusOr<ApiObject> MergePatch(const CallContext& context, const ObjectKind& kind,
                                                      const ObjectName& name, std::string json,
                                                      std::string_view subresource = {}) const;
@@ -114,11 +114,11 @@ class ObjectClient {
 /// Thread-safe if the transport and the clock are; shares the ownership of both. Example:
 /// tests/unit/wire/access_review_test.cc.
 ///
-/// The owner of the transport's credentials needs `create` on `tokenreviews` (authentication.k8s.io) and on
-/// `subjectaccessreviews` (authorization.k8s.io).
+/// The identity of the transport's credentials needs the permission `create` on `tokenreviews` (authentication.k8s.io)
+/// and on `subjectaccessreviews` (authorization.k8s.io).
 class AccessReview {
  public:
-  /// Time for which the result for a token is remembered. Until then, withdrawn permissions and revoked tokens still
+  /// Time for which the result for a token is remembered. Until it ends, withdrawn permissions and revoked tokens still
   /// work.
   static constexpr absl::Duration kRemembered = absl::Minutes(1);
   /// Maximum number of tokens without a remembered result that are reviewed within a second, so that a client that
@@ -134,7 +134,7 @@ class AccessReview {
   /// requests: a TokenReview, and a SubjectAccessReview. No error text contains the token. Errors:
   ///  - Unauthenticated: the token is not valid.
   ///  - PermissionDenied: the owner may not read the path.
-  ///  - ResourceExhausted: too many tokens are reviewed now.
+  ///  - ResourceExhausted: too many tokens are being reviewed.
   ///  - Unavailable and others: a request failed. Such a result is not remembered.
   [[nodiscard]] absl::Status Check(const CallContext& context, std::string_view token);
 

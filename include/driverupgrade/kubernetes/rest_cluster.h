@@ -28,9 +28,9 @@ struct RestClusterOptions {
   std::string field_manager = "driverupgrade";
 };
 
-/// Supports every Operation. Each call is one request, a list is one request per page, and a watch is its list and one
-/// request that stays open. No retries (see http_transport.h), no cache, no policy. Thread-safe if `transport` is,
-/// which must not be null; shares its ownership.
+/// Supports every Operation. Each call is one request, a list is one request per page, and a watch is a list followed
+/// by one request that stays open. No retries (see http_transport.h), no cache, no policy. Thread-safe if `transport`
+/// is, which must not be null; shares its ownership.
 ///
 /// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or newer).
 /// Objects of DRA are read and written only in resource.k8s.io/v1. Kubernetes serves claims and slices from 1.34 on,
@@ -40,8 +40,8 @@ struct RestClusterOptions {
 ///   without control characters: `patch node gpu-7: 409 Conflict: Operation cannot be fulfilled on ...`.
 /// - Codes follow ClusterFacade. 405, 415 and 501 are Unimplemented and 413 is InvalidArgument, because such requests
 ///   are not applied; a bare 409 to a create is AlreadyExists; other codes below 500 are Unknown. A response that
-///   cannot be understood is Unavailable: a write may have been applied. An error of the transport keeps its code and
-///   its mark (RequestWasNotSent).
+///   cannot be parsed is Unavailable: a write may have been applied. An error of the transport keeps its code and its
+///   mark (RequestWasNotSent).
 /// - If a page of a list has expired (410), the list starts again, once. Any other 410 is Unavailable, except in a
 ///   watch.
 /// - With the selector `LabelSelector::Nothing()`, a list is empty without a request. A watch returns OK
@@ -53,7 +53,7 @@ struct RestClusterOptions {
 ///   `list = false`, one object is read to learn the version. Bookmarks are requested. The timeout is rounded up to
 ///   whole seconds, at least one. An event of an unknown type is skipped. A malformed line is Unavailable, and fails
 ///   again if the watch is restarted at the same version. A line over the transport's limit is OutOfRange from the
-/// transport. In this case, too, start again with a list. The transport must allow a stream to be silent
+/// transport. In both cases, start again with a list. The transport must allow a stream to be silent
 ///   for longer than the timeout. WatchParams::ns may be empty for every kind.
 /// - UpdateLease: one PUT of the fields of Lease. All other data of the object (labels, annotations, owners) is
 ///   removed, so update only your own objects. The server's response for a deleted object is Aborted, not NotFound.
@@ -67,9 +67,9 @@ struct RestClusterOptions {
 std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> transport,
                                                RestClusterOptions options = {});
 
-/// Returns how long the server asked the client to wait before another attempt, from a failure that RestCluster
-/// returned: the larger of the `Retry-After` header and the body's `retryAfterSeconds`, at most 300 s. Zero if the
-/// server named no time. Copies of the status keep it; a new status made from its text does not.
+/// Returns the time that the server asked the client to wait before another attempt, taken from an error of
+/// RestCluster: the larger of the `Retry-After` header and the body's `retryAfterSeconds`, at most 300 s. Zero if the
+/// server did not specify a time. Copies of the status keep it; a new status made from its text does not.
 absl::Duration RetryAfter(const absl::Status& status);
 
 }  // namespace driverupgrade

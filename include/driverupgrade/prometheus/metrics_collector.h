@@ -29,7 +29,7 @@ namespace driverupgrade {
 /// knows.
 using MetricsSource = std::function<MetricsSnapshot()>;
 
-/// A metric that is repeated under a name used by existing dashboards. It has no labels.
+/// A metric that is also exported under a name used by existing dashboards. It has no labels.
 struct MetricAlias {
   enum class Value : std::uint8_t {
     kAutoUpgrade,  ///< 1 or 0.
@@ -50,13 +50,13 @@ struct MetricAlias {
   std::string driver = {};
 };
 /// The metrics of NVIDIA's GPU Operator: `gpu_operator_nodes_upgrades_*`, `gpu_operator_reconciliation_*`, and the
-/// switch under both its names, in the documentation and in the program. Unlike there, failed nodes do not count as in
-/// progress.
+/// switch `autoUpgrade` under both its names: the one in NVIDIA's documentation and the one in its program. Unlike in
+/// the GPU Operator, failed nodes do not count as in progress.
 std::vector<MetricAlias> GpuOperatorAliases(const std::string& driver);
 
 struct MetricsOptions {
   std::vector<MetricAlias> aliases = {};
-  /// Sources of process-wide metrics: RequestMeter::Snapshot and WatchCache::Restarts. Null: not shown.
+  /// Sources of process-wide metrics: RequestMeter::Snapshot and WatchCache::Restarts. Null: not exported.
   std::function<RequestFigures()> requests = nullptr;
   std::function<std::map<WatchRestart, std::uint64_t>()> watch_restarts = nullptr;
 };
@@ -82,7 +82,7 @@ class MetricsCollector {
  public:
   explicit MetricsCollector(std::vector<MetricsSource> sources, MetricsOptions options = {});
 
-  /// Queries every source once.
+  /// Returns all metrics; queries every source once.
   std::vector<MetricFamily> Collect() const;
   /// Same, as the page that a scrape returns.
   std::string Text() const;

@@ -1,4 +1,5 @@
-/// The operator-specific part of a service: the source of its policies, and its work besides upgrading the driver.
+/// The operator-specific part of a service: it provides the policies, and does the operator's work other than driver
+/// upgrades.
 ///
 /// Defines EngineSpec, EngineProgress, EngineOptionsOf, Director and Doorbell.
 ///
@@ -38,7 +39,7 @@
 
 namespace driverupgrade {
 
-/// Target and policy of one engine.
+/// The scope and the policy of one engine.
 struct EngineSpec {
   /// Owner of these nodes, if several engines share a driver's nodes: a DNS subdomain, for example the name of the
   /// custom resource with the policy. It appears in log lines, and names the engine's entry of the ledger. Empty: there
@@ -60,7 +61,7 @@ struct EngineSpec {
 /// Progress of an engine as of its last pass.
 struct EngineProgress {
   Tally totals = {};
-  /// Number of pending nodes that an administrator has excluded, for example by the skip label. Counted only while no
+  /// Number of pending nodes that an administrator has excluded, for example with the skip label. Counted only while no
   /// other node is in progress.
   int left_out = 0;
   /// Too many nodes have failed for another one to start.
@@ -78,8 +79,8 @@ class Director {
   virtual ~Director() = default;
 
   /// Returns the engines that should run; nullopt: not known yet. Called at each step of the service, so it must return
-  /// quickly: a director that receives news rings the service's bell. A change of policies alone keeps the engines and
-  /// their memory; any other change creates all engines again.
+  /// quickly: a director that learns of a change rings the service's bell. If only policies change, the engines and
+  /// their state are kept. Any other change creates all engines again.
   virtual std::optional<std::vector<EngineSpec>> Wanted() = 0;
 
   /// Called when engines have been created again, with the errors of the engines that could not be created, by name;
@@ -121,14 +122,14 @@ class Director {
 ///     watch.OnChange([bell] { bell->Ring(); });
 ///     while (!stop.stop_requested()) bell->Wait(Turn(), *clock, stop);
 ///
-/// Thread-safe; one thread waits. A ring while no thread waits is not lost: the next wait returns immediately. Threads that
-/// ring share the bell with the loop, so neither has to outlive the other.
+/// Thread-safe; one thread waits. A ring while no thread waits is not lost: the next wait returns immediately. Threads
+/// that ring share the bell with the loop, so neither must outlive the other.
 class Doorbell {
  public:
   /// Wakes the waiting thread, or the next one that waits.
   void Ring();
 
-  /// Waits in real time until `until` by `clock`, a ring or a stop. Returns early after a minute.
+  /// Waits in real time until the time `until` on `clock`, a ring or a stop request. Returns early after a minute.
   void Wait(absl::Time until, const Clock& clock, const std::stop_token& stop);
 
  private:

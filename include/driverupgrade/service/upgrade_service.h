@@ -12,8 +12,8 @@
 ///     return (*service)->Run({.stop = stop});  // until a stop is requested
 ///
 /// One cache follows the cluster for all engines, one election covers all of them, and one thread steps them. Each
-/// engine has its own policy, its own entry of the ledger, and its share of a limit over all engines. The whole
-/// program: examples/service; step by step: docs/write-your-operator.md.
+/// engine has its own policy, its own entry of the ledger, and its share of a limit over all engines. A complete
+/// program: examples/service. An explanation of each step: docs/write-your-operator.md.
 ///
 /// Run is a loop around Step, which never waits; a program with its own loop calls Step, Wait and Stop. Run, Step,
 /// Wait, Stop and End must be called by one thread; the rest by any. Between the first Step and Stop the service owns
@@ -63,8 +63,8 @@ namespace driverupgrade {
 ///      "policyResource": "example.com/v1/fpgas/fpga:spec.upgradePolicy",  // EngineSpec
 ///      "rolloutPort": 8443}                      // ServiceOptions::rollout_secure_address
 ///
-/// A requestor or a policy resource that differs between engines is left out. While no engine runs, the last report stays.
-/// Neither annotation is secret: every client that may read Leases reads them.
+/// A requestor or a policy resource that differs between engines is left out. While no engine runs, the last report
+/// stays. Neither annotation is secret: every client that may read Leases can read them.
 ///
 ///     options.reported = {.resources = {"example.com/fpga"}};
 struct ReportedOptions {
@@ -79,9 +79,9 @@ struct ReportedOptions {
 /// Key of the annotation with the reported options: `<domain>/<driver>-driver-upgrade.options`.
 inline std::string OptionsAnnotation(const DriverIdentity& identity) { return identity.KeyPrefix() + ".options"; }
 
-/// Returns OK if the owner of the bearer token may read the page of the rollout. The token is empty if the reader sent
-/// none. Called by several threads at the same time, for each request. Errors: Unauthenticated (the reader gets 401),
-/// PermissionDenied (403), ResourceExhausted (429), all others (503).
+/// Returns OK if the owner of the bearer token may read the page of the rollout. The token is empty if the reader did
+/// not send one. Called by several threads at the same time, for each request. Errors: Unauthenticated (the reader gets
+/// 401), PermissionDenied (403), ResourceExhausted (429), all others (503).
 using ReaderCheck = std::function<absl::Status(const std::string& token)>;
 
 struct ServiceOptions {
@@ -90,11 +90,11 @@ struct ServiceOptions {
   /// the driver, the operator's own pod, the ledger, the clock. Labels, node selector and policy come from the
   /// director's specs; the cache comes from the service.
   EngineOptions engine = {};
-  /// Passes are made only while this replica holds the Lease. Without its own clock it uses that of `engine`. nullopt:
-  /// there is only one replica.
+  /// Passes are made only while this replica holds the Lease. Without its own clock it uses the clock of `engine`.
+  /// nullopt: there is only one replica.
   std::optional<LeaderElectionOptions> election = std::nullopt;
-  /// Nodes in progress at the same time over all engines; nullopt: no limit beyond their own. An engine may keep its
-  /// slots, and take the slots that the limit leaves; engines take them in the order of the director's specs.
+  /// Nodes in progress at the same time over all engines; nullopt: no limit beyond their own. An engine keeps the slots
+  /// that it has. Free slots go to the engines in the order of the director's specs.
   std::optional<int> parallel_total = std::nullopt;
   /// Further scopes for the cache to follow, after the engines' own: for Director::Work.
   std::vector<DriverScope> more_scopes = {};
@@ -127,7 +127,7 @@ struct ServiceOptions {
 
 /// The final state of a rollout: nothing more happens unless an administrator acts.
 struct RolloutEnd {
-  /// Number of engines that run; 0: no policy applies.
+  /// Number of running engines; 0: no policy applies.
   int engines = 0;
   /// Number of engines that are wanted, but could not be created.
   int refused = 0;
@@ -135,7 +135,7 @@ struct RolloutEnd {
   int upgrading = 0;
   /// Number of nodes that an administrator has excluded: by the skip label, or by a cordon that the policy respects.
   int left_out = 0;
-  /// Number of nodes of engines whose autoUpgrade is off. It was not checked whether their drivers are the newest.
+  /// Number of nodes of engines whose autoUpgrade is off. It is unknown whether their drivers are up to date.
   int frozen = 0;
   Tally totals = {};
   /// Returns true if every node has the newest driver, except for nodes that an administrator has excluded.
@@ -145,7 +145,7 @@ struct RolloutEnd {
 
 class UpgradeService {
  public:
-  /// Makes no calls to the cluster; the pages are served from now on. `director` must outlive the service. Errors:
+  /// Makes no calls to the cluster. Serves the pages from now on. `director` must outlive the service. Errors:
   /// InvalidArgument for options that cannot work; Unimplemented, naming it, if `cluster` lacks an operation of the
   /// election; Unavailable if the service cannot listen on an address.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<UpgradeService>> Create(std::shared_ptr<ClusterFacade> cluster,
@@ -166,7 +166,7 @@ class UpgradeService {
   /// requested.
   void Wait(absl::Time until, const std::stop_token& stop);
   /// Shuts down cleanly: waits for requests and Events in progress, stops the cache, and releases the Lease, so that
-  /// the next leader need not wait. Step must not be called afterwards.
+  /// the next leader can start immediately. Step must not be called afterwards.
   void Stop();
 
   /// OK while the loop runs: for a liveness probe.

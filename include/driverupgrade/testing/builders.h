@@ -20,7 +20,7 @@
 
 namespace driverupgrade::testing {
 
-/// A ready, schedulable node without labels, unless changed.
+/// Builds a node; by default a ready, schedulable node without labels.
 class NodeBuilder {
  public:
   explicit NodeBuilder(std::string name);
@@ -36,7 +36,7 @@ class NodeBuilder {
   Node node_;
 };
 
-/// A bare pod that is Running with one ready container, unless changed.
+/// Builds a pod; by default a pod without an owner that is Running with one ready container.
 class PodBuilder {
  public:
   PodBuilder(std::string ns, std::string name);
@@ -81,9 +81,9 @@ struct FleetOptions {
   int node_count = 6;
   /// Nodes are named `<prefix>1`, `<prefix>2`, ..., padded so that sorting by name sorts by number.
   std::string node_prefix = "node-";
-  /// Labels of every node. The driver runs on all nodes that carry them.
+  /// Labels of every node. The driver runs on all nodes with these labels.
   StringMap node_labels = {};
-  /// Namespace and name of the driver's DaemonSet; its pods carry `app=<name>`.
+  /// Namespace and name of the driver's DaemonSet; its pods have the label `app=<name>`.
   std::string ns = "driver-system";
   std::string daemon_set = "driver";
   std::string hash = "rev-1";

@@ -11,11 +11,12 @@
 /// Each case has one of three outcomes. *Kept*: the facade did what the name of the case states. *Broken*: it did not.
 /// *Skipped*: the case could not be run, because the facade does not support an operation that it needs, or the world
 /// has no hook for it; the result names which. A write of the facade is read back in every way that the facade
-/// supports. A facade without gets is judged by its lists, and one with both must return the same data from both.
+/// supports. A facade without gets is checked through its lists. A facade with gets and lists must return the same data
+/// from both.
 ///
-/// Needs no test framework. The same cases hold for FakeCluster and for a real API server. The cases of node
-/// maintenances, device taint rules, resource claims and resource slices need a server with these kinds. For a server
-/// without them, add a ForwardingFacade that reports them as not supported. Each case uses names that start with
+/// Needs no test framework. FakeCluster and a real API server pass the same cases. The cases of node maintenances,
+/// device taint rules, resource claims and resource slices need a server with these kinds. For a server without them,
+/// add a ForwardingFacade that reports them as not supported. Each case uses names that start with
 /// ContractWorld::prefix(), and judges only its own objects, so the cluster may contain others. A world is used by one
 /// thread, and by one case or by many. Watches run on a separate thread, and end when they have reported what the case
 /// waits for; a silent watch ends at the deadline of the context. Example:
@@ -45,7 +46,7 @@ class ContractWorld {
   virtual ClusterFacade& facade() = 0;
   /// Context of every call, with enough time for the slowest response.
   virtual CallContext context() = 0;
-  /// Returns a valid start for names of nodes, a different one for each call.
+  /// Returns a valid prefix for names of nodes, a different one for each call.
   virtual std::string prefix() = 0;
   /// Returns an existing namespace without pods and budgets, a different one for each call.
   virtual absl::StatusOr<std::string> MakeNamespace() = 0;

@@ -54,45 +54,45 @@ class FakeCluster final : public ClusterFacade {
 
   // Setup of the cluster. Each call returns the object as stored: an empty UID is filled in.
 
-  /// An existing node of the same name is removed first, with its pods: the node is re-created.
+  /// An existing node with the same name is removed first, together with its pods.
   Node AddNode(Node node);
-  /// An existing pod of the same name is removed first. A pod controlled by a ReplicaSet or StatefulSet registers that
-  /// workload and adds one to its replicas; the UID of the owner is filled in. A Pending pod is bound and started;
-  /// others stay as given.
+  /// An existing pod with the same name is removed first. A pod controlled by a ReplicaSet or StatefulSet registers
+  /// that workload and adds one to its replicas; the UID of the owner is filled in. A Pending pod is bound and started;
+  /// other pods are stored unchanged.
   Pod AddPod(Pod pod, PodBehavior behavior = {});
   DaemonSet AddDaemonSet(DaemonSetSpec spec);
   void AddWorkload(WorkloadSpec spec);
-  /// Replaces an existing budget of the same name.
+  /// Replaces an existing budget with the same name.
   void AddDisruptionBudget(DisruptionBudgetSpec spec);
-  /// Adds an object of another client, in any state; an existing one of the same name is removed first. The operator's
-  /// finalizer keeps it from the state Cordon on, and while it is being deleted. After Cordon, the operator treats the
-  /// node as cordoned by itself, if the object has `cordon`.
+  /// Adds an object of another client, in any state. An existing object with the same name is removed first. From the
+  /// state Cordon on, and while it is being deleted, the object has the operator's finalizer. In states after Cordon,
+  /// the operator assumes that it has cordoned the node itself if the object has `cordon`.
   NodeMaintenance AddNodeMaintenance(NodeMaintenance maintenance);
   /// Adds an unallocated claim, for pods that name it in Pod::resource_claims. The scheduler allocates it with the
-  /// first of them. With the last one, the claim is deallocated, or deleted if a pod owns it.
+  /// first of them. When the last of them is removed, the claim is deallocated, or deleted if a pod owns it.
   ResourceClaim AddResourceClaim(ResourceClaimSpec spec);
   /// Publishes devices like a plugin. `slice` contains the driver, the node and the devices. The pool has the name of
   /// the node and one slice; other devices raise its generation.
   ResourceSlice PublishDevices(ResourceSlice slice);
 
-  // Actions of the administrator. They return false if the object does not exist.
+  // Actions of an administrator. Each call returns false if the object does not exist.
 
   bool Cordon(const std::string& node_name);
   bool Uncordon(const std::string& node_name);
-  /// Any change of labels, annotations and other fields; name and UID stay.
+  /// Changes labels, annotations and other fields. Name and UID stay.
   bool EditNode(const std::string& node_name, const std::function<void(Node&)>& edit);
   bool RemoveNode(const std::string& node_name);
-  /// Sets whether new pods of DaemonSets fit on the node. With a message they stay unbound: it is the scheduler's, in
-  /// Pod::unscheduled_message. Without a message, waiting pods are bound.
+  /// Sets whether new pods of DaemonSets fit on the node. With a message, new pods stay unbound, and
+  /// Pod::unscheduled_message contains the message as the scheduler's. Without a message, waiting pods are bound.
   bool SetNodeFull(const std::string& node_name, const std::string& message);
   bool EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit);
   /// Same as `kubectl delete --force --grace-period=0`.
   bool RemovePod(const std::string& ns, const std::string& name);
-  /// Changes the pod template of a DaemonSet, or changes it back. `template_json`: same as in DaemonSetSpec; empty also
-  /// stands for the earlier template of this hash.
+  /// Changes the pod template of a DaemonSet, to a new or an earlier template. `template_json`: same as in
+  /// DaemonSetSpec; empty also stands for the earlier template of this hash.
   bool SetTemplate(const std::string& ns, const std::string& name, const std::string& hash,
                    const std::string& template_json = {});
-  /// Any change of labels and annotations of a DaemonSet; everything else stays.
+  /// Changes labels and annotations of a DaemonSet; all other changes are dropped.
   bool EditDaemonSet(const std::string& ns, const std::string& name, const std::function<void(DaemonSet&)>& edit);
   /// Deletes a DaemonSet with its ControllerRevisions. Its pods are deleted as well or, if `orphan` is true, lose their
   /// owner.
@@ -100,28 +100,29 @@ class FakeCluster final : public ClusterFacade {
   bool RemoveDisruptionBudget(const std::string& ns, const std::string& name);
   /// From now on, nothing can be created in the namespace, not even evictions. Existing pods stay.
   void TerminateNamespace(const std::string& ns);
-  /// Any change; namespace, name and UID stay.
+  /// Changes the object. Namespace, name and UID stay.
   bool EditNodeMaintenance(const std::string& ns, const std::string& name,
                            const std::function<void(NodeMaintenance&)>& edit);
-  /// Ignores its finalizer: the node is not released.
+  /// Removes the object in spite of its finalizer: the operator does not release the node.
   bool RemoveNodeMaintenance(const std::string& ns, const std::string& name);
-  /// Until this call, NodeMaintenances are not processed. It starts with the existing ones.
+  /// Starts the maintenance operator, which also processes existing NodeMaintenances. Before this call, they are not
+  /// processed.
   void RunMaintenanceOperator(MaintenanceOperatorOptions options = {});
   void StopMaintenanceOperator();
-  /// Same as the kubelet after a plugin has been missing for 30 s.
+  /// Removes published devices, like the kubelet when a plugin has been missing for 30 s.
   bool WithdrawDevices(const std::string& driver, const std::string& node_name);
   /// DeviceTaintRules, Leases and ConfigMaps are created and changed through the facade, by this client or another.
   bool RemoveDeviceTaintRule(const std::string& name);
   bool RemoveLease(const std::string& ns, const std::string& name);
   bool RemoveConfigMap(const std::string& ns, const std::string& name);
 
-  // Problems in the cluster. They return false if the object does not exist.
+  // Simulates problems in the cluster. Each call returns false if the object does not exist.
 
   bool SetNodeReady(const std::string& node_name, bool ready);
   /// Marks every container of the pod as ready or not ready.
   bool SetPodReady(const std::string& ns, const std::string& name, bool ready);
-  /// Applies to phases that have not started yet. A pod that is being deleted, and that its old behavior kept
-  /// indefinitely, is released.
+  /// Applies to phases that have not started yet. A pod that is being deleted, and that would have stayed indefinitely
+  /// under its old behavior, disappears.
   bool SetPodBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
   /// Applies to pods that it creates from now on.
   bool SetDaemonSetBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
@@ -143,46 +144,45 @@ class FakeCluster final : public ClusterFacade {
   /// Runs the actions that are due by the clock. Every other call does so, too.
   void Settle();
 
-  // Faults. Faults for one operation are used up in the order in which they were set. For kEvictPod, ResourceExhausted
+  // Faults. Faults for one operation take effect in the order in which they were set. For kEvictPod, ResourceExhausted
   // becomes the result kThrottled and NotFound kGone, according to the contract of the facade.
 
-  /// The next calls are not applied, and return `status`.
+  /// Makes the next calls fail: they are not applied, and return `status`.
   void FailNext(Operation operation, absl::Status status, int times = 1);
-  /// The next calls are applied, but their results are lost: they return `status`.
+  /// Makes the next calls lose their results: they are applied, but return `status`.
   void FailNextAfterApplying(Operation operation, absl::Status status, int times = 1);
-  /// The next evictions are not applied, and return `answer`.
+  /// Makes the next evictions return `answer` without being applied.
   void AnswerNextEviction(EvictionAnswer answer, int times = 1);
   /// Sets the hooks, each of which may be empty.
   void SetFaultHooks(FaultHook before, FaultHook after);
-  /// An unsupported operation returns Unimplemented.
+  /// Sets whether an operation is supported; an unsupported operation returns Unimplemented.
   void SetSupported(Operation operation, bool supported);
 
   // Watches. FailNext makes a watch fail before it starts; FailNextAfterApplying breaks a watch after it has reported
   // all existing data. A version is too old, and leads to OutOfRange, if commits of that kind have been dropped since.
 
-  /// Drops the history: versions before the current one are too old, even for a watch that is lagging behind.
+  /// Drops the history: versions before the current one are too old, even for a running watch that is behind.
   void CompactLog();
-  /// Every running watch reports a bookmark, after the changes before it.
+  /// Makes every running watch report a bookmark, after all earlier changes.
   void SendBookmarks();
-  /// Ends all running watches with `status` (OK: properly, as after the timeout). Changes that they have not reported
-  /// are lost.
+  /// Ends all running watches with `status` (OK: as after the timeout). The watches do not report remaining changes.
   void BreakWatches(const absl::Status& status);
-  /// Saves the current state, and restores it: versions occur a second time, UIDs do not. All running watches break.
-  /// Changes by RestoreBackup are not observed. False: there is no backup.
+  /// BackUp saves the current state, and RestoreBackup restores it: resource versions are then used a second time, UIDs
+  /// are not. All running watches break. Changes by RestoreBackup are not observed. False: there is no backup.
   void BackUp();
   bool RestoreBackup();
-  /// Until resumed, no watch reports changes or bookmarks, as with an API server that lags behind. Lists work.
+  /// Until resumed, no watch reports changes or bookmarks, as with an API server that is behind. Lists still work.
   void PauseWatches();
   void ResumeWatches();
   /// Runs the actions that are due. Returns once at least `watches` watches run, and every running watch has reported
   /// everything it can and its sink has returned. Must not be called by a sink.
   void AwaitWatchesIdle(int watches = 0);
-  /// The Watch... of that kind without waiting, for tests without threads: reports everything up to now, then a
+  /// Runs the Watch... of that kind without waiting, for tests without threads: reports everything up to now, then a
   /// bookmark, and ends with OK. While paused it reports only the list.
   template <class T>
   [[nodiscard]] absl::Status Poll(const CallContext& context, const WatchParams& params, WatchSink<T>& sink);
 
-  // Inspection, always of the state at the clock's time; sorted by (namespace and) name.
+  // Inspection of the state at the clock's current time; results are sorted by (namespace and) name.
 
   std::optional<Node> node(const std::string& name) const;
   std::vector<Node> nodes() const;
@@ -213,7 +213,7 @@ class FakeCluster final : public ClusterFacade {
   std::int64_t CallCount(Operation operation) const;
   /// The highest resourceVersion assigned so far.
   std::int64_t revision() const;
-  /// Replaces the current observer, which may be an InvariantChecker's. Null: no observer.
+  /// Replaces the current observer, for example one of an InvariantChecker. Null: no observer.
   void SetChangeObserver(ChangeObserver observer);
 
   bool Supports(Operation operation) const override;
@@ -237,7 +237,7 @@ class FakeCluster final : public ClusterFacade {
                                WatchSink<DaemonSet>& sink) override;
   absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
                                         WatchSink<ControllerRevision>& sink) override;
-  /// A NodeMaintenance has no labels here.
+  /// In this model, a NodeMaintenance has no labels.
   absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
                                      WatchSink<NodeMaintenance>& sink) override;
   absl::StatusOr<std::vector<DeviceTaintRule>> ListDeviceTaintRules(const CallContext& context,

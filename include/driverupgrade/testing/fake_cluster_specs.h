@@ -47,8 +47,8 @@ class FakeClock final : public Clock {
   explicit FakeClock(absl::Time start = DefaultStart());
   absl::Time Now() const override;
   /// Advances the clock by `duration` and returns true. If a stop has already been requested, returns false and leaves
-  /// the clock unchanged. Never blocks, so that a loop that sleeps passes virtual hours instantly. Intended for
-  /// one loop: if threads sleep in parallel, their durations add up.
+  /// the clock unchanged. Never blocks, so that a loop that sleeps passes virtual hours instantly. Intended for one
+  /// sleeping thread: if several threads sleep in parallel, their durations add up.
   bool SleepFor(absl::Duration duration, std::stop_token stop) override;
   /// A negative duration sets the clock back.
   void Advance(absl::Duration duration);
@@ -56,8 +56,8 @@ class FakeClock final : public Clock {
   void SetTime(absl::Time time);
   /// Like SetTime, but never sets the clock back. Returns the resulting time.
   absl::Time AdvanceTo(absl::Time time);
-  /// Calls `listener` after every move, on the thread that moved the clock, as long as the result exists. It may read
-  /// the clock, but must not move it, nor use a FakeCluster, which may be in the middle of a step.
+  /// Calls `listener` after every move, on the thread that moved the clock, as long as the result exists. The listener
+  /// may read the clock. It must not move the clock or use a FakeCluster, which may be in the middle of a step.
   [[nodiscard]] std::shared_ptr<const void> OnMove(std::function<void()> listener);
 
  private:
@@ -89,7 +89,7 @@ struct DaemonSetSpec {
   std::string name = {};
   /// Labels of the DaemonSet itself.
   StringMap labels = {};
-  /// The selector, and labels of every pod; empty: `app=<name>`.
+  /// Selector of the DaemonSet, and labels of every pod; empty: `app=<name>`.
   StringMap match_labels = {};
   /// Additional labels of every pod.
   StringMap template_labels = {};
@@ -119,14 +119,14 @@ struct ResourceClaimSpec {
   std::string ns = {};
   std::string name = {};
   DeviceRequest request = {};
-  /// UID of the pod that owns the claim; empty: none does, and pods share it.
+  /// UID of the pod that owns the claim; empty: no pod owns it, and pods share it.
   std::string pod_uid = {};
 };
 
 /// Pods that are replaced when they are deleted: a ReplicaSet, as created by a Deployment, or a StatefulSet.
 struct WorkloadSpec {
-  /// A ReplicaSet replaces a pod, under another name, as soon as its deletion starts. A StatefulSet replaces it when it
-  /// no longer exists, under the same name with another UID.
+  /// A ReplicaSet creates a replacement with another name as soon as the deletion of a pod starts. A StatefulSet
+  /// creates it when the pod no longer exists, with the same name and another UID.
   enum class Kind : std::uint8_t { kReplicaSet, kStatefulSet };
   Kind kind = Kind::kReplicaSet;
   std::string ns = {};
@@ -145,7 +145,7 @@ struct WorkloadSpec {
 };
 
 /// Set either min_available or max_unavailable. The latter is relative to the replicas of the workloads whose pods it
-/// selects: it allows no disruption if it selects only bare pods, or any pods of other controllers.
+/// selects: it allows no disruption if it selects only pods without owners, or any pods of other controllers.
 struct DisruptionBudgetSpec {
   std::string ns = {};
   std::string name = {};
@@ -170,7 +170,7 @@ struct MaintenanceOperatorOptions {
   std::optional<int> parallel = {};
 };
 
-/// The kinds of DRA that the cluster serves, and the way its components handle DeviceTaintRules.
+/// The kinds of DRA that the cluster serves, and how its components handle DeviceTaintRules.
 struct DeviceOptions {
   enum class Served : std::uint8_t {
     kNone,
@@ -178,10 +178,10 @@ struct DeviceOptions {
     kRules,   ///< DeviceTaintRules as well.
   };
   Served served = Served::kRules;
-  /// Time after the taint during which the scheduler still allocates the devices.
+  /// Time for which the scheduler still allocates the devices after they have been tainted.
   absl::Duration late_allocations = absl::ZeroDuration();
-  /// Time until the device-taint-eviction controller has set its condition; nullopt: its gate is off, and it never
-  /// does.
+  /// Time until the device-taint-eviction controller has set its condition; nullopt: the feature gate of the controller
+  /// is off, and it never sets the condition.
   std::optional<absl::Duration> controller_delay = absl::ZeroDuration();
 };
 
@@ -199,11 +199,13 @@ struct FakeClusterOptions {
   absl::Duration crash_backoff_initial = absl::Seconds(10);
   absl::Duration crash_backoff_max = absl::Seconds(300);
   DeviceOptions devices = {};
-  /// The version of the empty cluster; at least 1000. Near a power of ten, versions soon get one more digit.
+  /// The version of the empty cluster; at least 1000. A value near a power of ten soon leads to versions with one more
+  /// digit.
   std::int64_t first_revision = 1000;
   /// Whether journal() is recorded; counters always are.
   bool keep_journal = true;
-  /// Number of commits of each kind that watches can go back; the same number of old object versions is kept in memory.
+  /// Number of commits of each kind that a watch can read from the past; the same number of old object versions is kept
+  /// in memory.
   std::size_t watch_log_size = 100'000;
   /// False: every watch ends with a bookmark when it has reported all existing data, like Poll; a WatchCache then needs
   /// no threads (WatchCache::Turn).
@@ -218,9 +220,9 @@ struct Call {
   std::int64_t number = 0;
   Operation operation = Operation::kGetNode;
   absl::Time time = absl::UnixEpoch();
-  /// `gpu-7` or `team-a/web-1`; for a list, namespace and node, empty if not restricted.
+  /// `gpu-7` or `team-a/web-1`. For a list: namespace and node, empty if the list is not restricted to them.
   std::string object = {};
-  /// All other parameters of the call, as text for a reader.
+  /// All other parameters of the call, as human-readable text.
   std::string parameters = {};
   /// Status that the call returned. A fault can make it differ from what happened.
   absl::StatusCode code = absl::StatusCode::kOk;

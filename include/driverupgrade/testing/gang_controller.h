@@ -1,8 +1,8 @@
 /// Simulates jobs whose pods run only together, on a FakeCluster.
 ///
-/// Defines GangController. It behaves like the controllers of training jobs. If one pod of a gang is lost, it deletes
-/// the others, and creates all of them again once there are nodes for them. Like the scheduler, it avoids nodes with a
-/// taint PreferNoSchedule if there are enough others.
+/// Defines GangController. It behaves like the controllers of training jobs. If one pod of a gang is lost, the
+/// controller deletes the others. It creates all of them again once enough nodes are free. Like the scheduler, it
+/// avoids nodes with a taint PreferNoSchedule if there are enough others.
 ///
 ///     GangController jobs(cluster, /*seed=*/1);
 ///     jobs.Add("train", {PodBuilder("team", "train-0").OnNode("n1").Build(), PodBuilder("team", "train-1").OnNode("n2").Build()});
@@ -11,7 +11,8 @@
 ///     jobs.Step();
 ///     jobs.interruptions("train");
 ///
-/// Call Step whenever the cluster may have changed. Pods that share a node also share the next node. Not thread-safe.
+/// Call Step whenever the cluster may have changed. Pods that share a node are moved to the same new node. Not
+/// thread-safe.
 #ifndef DRIVERUPGRADE_TESTING_GANG_CONTROLLER_H_
 #define DRIVERUPGRADE_TESTING_GANG_CONTROLLER_H_
 
@@ -31,11 +32,11 @@ namespace driverupgrade::testing {
 
 class GangController {
  public:
-  /// `cluster` is not null. The same seed makes the same choices of nodes.
+  /// `cluster` is not null. The same seed leads to the same choices of nodes.
   GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed);
 
-  /// Adds the pods to the cluster. Their nodes must exist. A Job replaces their controllers, so that no other
-  /// controller creates them again. `behavior` also applies to their replacements.
+  /// Adds the pods to the cluster. Their nodes must exist. Their controllers are replaced by a Job, so that no other
+  /// controller creates the pods again. `behavior` also applies to their replacements.
   void Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior = {});
   /// Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes: schedulable, ready, and
   /// without a pod of another gang. Gangs start in the order in which they were interrupted.

@@ -11,10 +11,11 @@
 /// A Violation names its invariant, and docs/testing-your-operator.md explains each. Every commit is checked for
 /// budgets and grants (`I1`), driver restarts under workloads (`I2`), owners of cordons (`I3`), ways of removing pods
 /// (`I4`), preconditions (`I5`), changes of foreign objects (`I6`), legal transitions (`I7`), skip and pause (`I8`),
-/// take-overs of Leases (`I9`), timers that survive a replaced node (`I10`), cost (`I13`), rollouts (`I14`, `I20` to
-/// `I22`), and the number of nodes controlled by engines, even if other clients change the labels (`I19`). A check
-/// costs the same for ten nodes and for ten thousand. On request the checker also judges writes without a Lease (`I9`),
-/// log lines (`I11`), rest (`I12`), one bad node (`L4`), gates (`L5`), totals (`L6`).
+/// takeovers of Leases (`I9`), timers that survive a replaced node (`I10`), cost (`I13`), rollouts (`I14`, `I20` to
+/// `I22`), and the number of nodes controlled by engines, even if other clients change the labels (`I19`). The cost of
+/// a check does not depend on the number of nodes. On request the checker also checks writes without a Lease (`I9`),
+/// log lines (`I11`), writes of an idle engine (`I12`), the delay caused by one bad node (`L4`), gates (`L5`) and
+/// totals (`L6`).
 ///
 /// Not thread-safe: for engines with `calls_in_flight = 1`, on the thread that runs them. It observes the cluster's
 /// changes (FakeCluster::SetChangeObserver) during its lifetime, and must be destroyed before the cluster. Example:
@@ -70,31 +71,32 @@ struct InvariantOptions {
   /// Maximum difference between a clock of an engine and the cluster's clock.
   absl::Duration clock_skew_max = absl::ZeroDuration();
   /// Limit of patches, deletions and evictions in one attempt of a node; three times as many while faults happen.
-  /// Refused evictions and requests for NodeMaintenances do not count. Each pod that leaves, and each change of the
-  /// node by other clients, adds one. 0: not checked.
+  /// Refused evictions and requests for NodeMaintenances do not count. Each pod that leaves the node, and each change
+  /// of the node by other clients, adds one. 0: not checked.
   int writes_per_upgrade_max = 12;
-  /// Whether another driver of this library works on the same nodes. Writes of unguarded clients are then attributed to
+  /// Whether an engine of another driver works on the same nodes. Writes of unguarded clients are then attributed to
   /// it, and a cordon of one driver counts as a cordon of both.
   bool shares_nodes = false;
-  /// Same as in StateMachineOptions: the pods that the gate Validation is about.
+  /// Same as in StateMachineOptions: the pods to which the gate Validation refers.
   LabelSelector validation = {};
 };
 
-/// Returns the invariants of an engine with `options` while `policy` is in effect. Set the remaining fields according
-/// to the test.
+/// Returns the invariants of an engine with `options` while `policy` is in effect. The test must set the remaining
+/// fields.
 InvariantOptions InvariantsOf(const DriverIdentity& identity, const EngineOptions& options, UpgradePolicy policy);
 
-/// The first broken invariant.
+/// The first violation of an invariant.
 struct Violation {
   /// `I3`.
   std::string invariant = {};
-  /// A sentence that names the objects.
+  /// A sentence that names the objects involved.
   std::string text = {};
   absl::Time time = absl::UnixEpoch();
   std::int64_t revision = 0;
 };
 
-/// The sender of writes, and the knowledge by which its requests are judged: the responses it has received.
+/// The sender of writes, and the responses that it has received. Its requests are judged by its knowledge from these
+/// responses.
 struct Writer {
   std::string name = {};
   std::shared_ptr<const UpgradePolicy> policy = {};
@@ -108,11 +110,11 @@ struct Writer {
   std::int64_t pods_followed = 0;
   /// Same for NodeMaintenances.
   std::int64_t maintenances_read = 0;
-  /// The requests that arrive now were sent long ago.
+  /// True if the requests that arrive now were sent long ago.
   bool late = false;
   /// Maximum lead of its clock over the cluster's since its pass started; nullopt: InvariantOptions::clock_skew_max.
   std::optional<absl::Duration> clock_ahead = std::nullopt;
-  /// It releases every node (UpgradeEngine::Release), regardless of the policy.
+  /// True if it releases every node (UpgradeEngine::Release), regardless of the policy.
   bool releases = false;
 };
 
@@ -124,7 +126,7 @@ class InvariantChecker {
   InvariantChecker(const InvariantChecker&) = delete;
   InvariantChecker& operator=(const InvariantChecker&) = delete;
 
-  /// The cluster for the engine to use. Holds a pointer to the checker.
+  /// The cluster that the engine must use. Contains a pointer to the checker.
   class GuardedCluster;
   class Impl;
   std::shared_ptr<GuardedCluster> Guard(std::string name);
@@ -133,42 +135,43 @@ class InvariantChecker {
   /// Sets the policy of requests sent from now on.
   void SetPolicy(const UpgradePolicy& policy);
 
-  /// Changes made as the administrator from now on are another driver's.
+  /// Attributes changes made as the administrator to another driver, from now on.
   void set_rival_acts(bool acts);
-  /// A fault has happened now, so an attempt of a node that is in progress may need three times as many writes.
+  /// Notes a fault: attempts in progress may now need three times as many writes.
   void NoteFault();
-  /// The clocks of engines that lead at the same time are a minute apart now. A timer more than a minute ahead belongs
-  /// to no engine, so each engine restarts the timers of the other. An attempt in progress may need twice as many
-  /// writes.
+  /// Notes that the clocks of engines that lead at the same time are now a minute apart. A timer more than a minute
+  /// ahead belongs to no engine, so each engine restarts the timers of the other. An attempt in progress may need twice
+  /// as many writes.
   void NoteClocksApart();
-  /// Faults happen all the time, or several replicas lead: the same as NoteFault for every attempt.
+  /// Sets whether faults happen all the time, or several replicas lead: has the effect of NoteFault on every attempt.
   void set_disturbed(bool disturbed);
-  /// Checks a write of `replica`, made `since_renewal` after the last acknowledged renewal of its Lease, by its own
-  /// clock.
+  /// Checks a write of `replica` that was made `since_renewal` after the last acknowledged renewal of its Lease, by its
+  /// own clock.
   void CheckLease(const std::string& replica, absl::Duration since_renewal, absl::Duration renew_deadline);
-  /// Checks that it is one line without control characters, regardless of the text on nodes.
+  /// Checks that `line` is one line without control characters, whatever text the nodes contain.
   void CheckLogLine(std::string_view line);
-  /// The numbers of writes at the start and at the end of a period without anything to do.
+  /// Checks the numbers of writes at the start and at the end of an idle period.
   void CheckRest(std::int64_t writes_before, std::int64_t writes_after);
-  /// Times that all nodes but one took: without that node and with one slot less, and with it when it was bad.
+  /// Checks two durations of the upgrade of all nodes except one: `alone`, without that node and with one slot less,
+  /// and `beside_bad_node`, with that node while it is bad.
   void CheckDelay(absl::Duration alone, absl::Duration beside_bad_node);
   static absl::Duration MayTakeBesideBadNode(absl::Duration alone);
-  /// Gates and totals of a replica that has read the current state completely, in a pass in which no call failed.
-  /// `everything`: see UpgradeEngine::Everything.
+  /// Checks gates and totals of a replica that has read the current state completely, in a pass in which no call
+  /// failed. `everything`: see UpgradeEngine::Everything.
   void CheckGates(const GuardedCluster& replica, const Plan& everything);
   void CheckTotals(const Tally& totals);
   /// Version of the last change of anything except Leases and ConfigMaps; and whether the replica has followed the
   /// nodes, and in requestor mode the NodeMaintenances, up to that version.
   std::int64_t revision() const;
   bool KnowsAll(const GuardedCluster& replica) const;
-  /// Returns true if some node carries a state label and is not done.
+  /// Returns true if at least one node has a state label and is not done.
   bool AnyOpen() const;
 
   /// Reports a change of the cluster, for callers with their own ChangeObserver: two checkers of one cluster.
   void See(const Change& change);
-  /// Receives every change, after it has been checked; null: no observer.
+  /// Sets the observer that receives every change after it has been checked; null: no observer.
   void OnChange(ChangeObserver observer);
-  /// Reports from outside, such as those about liveness. Only the first one is kept.
+  /// Adds a violation that the caller has detected, such as a liveness violation. Only the first violation is kept.
   void Fail(std::string invariant, std::string text);
 
   const std::optional<Violation>& violation() const;
@@ -189,30 +192,33 @@ class InvariantChecker {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Forwards every call, and judges it.
+/// Forwards every call, and checks it.
 class InvariantChecker::GuardedCluster final : public ForwardingFacade {
  public:
   GuardedCluster(std::shared_ptr<ClusterFacade> next, Impl& checker, std::string name);
   /// The current state, by which a request sent now can be judged later.
   const Writer& writer() const { return writer_; }
-  /// A patch has been sent, whether or not it arrives: its sender may repeat it, under the limits of that moment.
+  /// Notes that a patch was sent, whether or not it arrives: its sender may repeat it under the limits that apply now.
   void NoteSent(const PatchNodeParams& params);
   void NoteSent(const PatchNodeMaintenanceParams& params);
-  /// The response to the last patch of the node was lost: the sender's knowledge of the node is the same as before.
+  /// Notes that the response to the last patch of the node was lost: the sender's knowledge of the node has not
+  /// changed.
   void NoteAnswerLost(const std::string& node, const Writer& before);
-  /// The response that the sender received, which may differ from the cluster's; nullopt: a response without a reason.
+  /// Notes the response that the sender received, which may differ from the cluster's; nullopt: a response without a
+  /// reason.
   void NoteEvictionAnswer(const EvictPodParams& params, std::optional<Refusal> refusal);
-  /// The sender's last list of nodes has this version.
+  /// Notes that the sender's last list of nodes has this version.
   void NoteOldNodes(std::int64_t revision);
-  /// The sender starts a watch on nodes at this version. It has therefore read the nodes at this version, in a list or
-  /// in the last watch, even if this watch fails or reports nothing.
+  /// Notes that the sender starts a watch on nodes at this version. It has therefore read the nodes at this version, in
+  /// a list or in the last watch, even if this watch fails or reports nothing.
   void NoteNodesRead(std::int64_t revision);
-  /// A pass starts with the current policy. Without this call, every request is judged by the policy at its own time.
+  /// Notes that a pass starts with the current policy. Without this call, every request is judged by the policy at its
+  /// own time.
   void BeginPass();
-  /// The sender's clock is this far ahead of the cluster's now, or behind it: its view of expired times is judged by
-  /// that.
+  /// Notes how far the sender's clock is now ahead of the cluster's clock (negative: behind). Its decisions about
+  /// expired times are judged accordingly.
   void NoteClock(absl::Duration ahead);
-  /// From now on it releases every node.
+  /// Notes that the sender releases every node from now on.
   void BeginRelease();
   /// Runs `send` on behalf of a sender with the knowledge in `writer`: for requests that were decided earlier.
   void As(Writer writer, const std::function<void()>& send);
@@ -243,7 +249,7 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
 
   Impl& checker_;
   Writer writer_;
-  // It follows a watch on nodes, and uses a list only once it releases them.
+  // True if it follows a watch on nodes, and uses a list only once it releases them.
   bool follows_nodes_ = false;
 };
 

@@ -120,7 +120,7 @@ struct ApiStatus {
   };
   /// `Success` or `Failure`.
   std::string status = {};
-  /// HTTP status; 0 if absent.
+  /// HTTP status; 0 if it is missing.
   int code = 0;
   /// For example `NotFound`; empty if unknown.
   std::string reason = {};
@@ -160,7 +160,7 @@ struct WatchEvent {
   friend bool operator==(const WatchEvent&, const WatchEvent&) = default;
 };
 
-/// Reads `{"type":...,"object":{...}}`, without its line end.
+/// Reads `{"type":...,"object":{...}}`, without the line terminator.
 ///
 /// `on_unreadable`: same as in ParseList.
 ///

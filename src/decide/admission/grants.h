@@ -1,15 +1,16 @@
-// Decides which nodes are promised a slot, how these grants count against the budgets, and how grants are spelled.
+// Decides which nodes are granted a slot, and how grants count against the budgets. Formats and parses grants.
 //
 //     sums.Add(verdict.tally, ShareOf(grants, view, verdict));                        // of every node
 //     Budgets budgets = sums.AndElsewhere(elsewhere).Against(limits, shared_slots);   // for admission
 //     GrantDecision decision = DecideGrants(grants, readings, admitted_uids, 5000);   // for the ledger
 //
-// A grant allows whichever replica leads to start this node at this version. The start is a patch with that version as
-// its precondition, so it can be applied only while the node is at that version. A grant can therefore be dropped:
+// A grant allows the leading replica, whichever it is, to start this node at this version. The start is a patch with
+// that version as its precondition, so it can be applied only while the node is at that version. A grant can therefore
+// be dropped:
 // - when its node is read at a newer version in a state that holds no slot: no patch that relies on the grant can be
 //   applied any longer, and an upgrade that such a patch may have started has ended;
-// - when a consistent list of the nodes, started after the grant was read, has no node of that UID.
-// Until then it counts, whether the patch was sent, lost, or never made because the replica crashed. Pure.
+// - when a consistent list of the nodes, started after the grant was read, has no node with that UID. Until then it
+//   counts, even if the patch was lost, or was never sent because the replica crashed. Pure.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_GRANTS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_GRANTS_H_
 
@@ -56,7 +57,7 @@ GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& ve
 // The sums over nodes that admission uses.
 struct Sums {
   Tally with = {};       // with each grant that counts
-  Tally without = {};    // with all but the grants of the candidates that go first
+  Tally without = {};    // with all grants except those of the candidates that go first
   std::size_t kept = 0;  // number of grants that count
   void Add(const Tally& node, const GrantShare& share);
   void Subtract(const Tally& node, const GrantShare& share);
@@ -72,7 +73,7 @@ struct GrantDecision {
   Grants grants = {};
   // UIDs of the nodes in `wanted` that may be started, at the version that was read, once `grants` are stored.
   std::vector<std::string> admitted = {};
-  // UIDs of the rest: there are too many grants, or the reading of the node is out of date.
+  // UIDs of the other nodes in `wanted`: there are too many grants, or the data about the node is out of date.
   std::vector<std::string> held_back = {};
   friend bool operator==(const GrantDecision&, const GrantDecision&) = default;
 };
@@ -90,8 +91,8 @@ struct ParsedGrants {
   std::string error = {};
 };
 // Drops no line that might be a grant: the first word of a malformed line is treated as a UID, and its version as lost.
-// Such a grant counts until a list of the nodes shows that there is no such UID, so garbage neither frees a slot in use
-// nor occupies one permanently. Of two grants for one node, the newer counts.
+// Such a grant counts until a list of the nodes shows that there is no such UID, so an invalid line cannot free a used
+// slot, and cannot occupy a slot permanently. Of two grants for one node, the newer counts.
 ParsedGrants ParseGrants(std::string_view text);
 
 }  // namespace driverupgrade

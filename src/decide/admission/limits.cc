@@ -9,14 +9,14 @@
 namespace driverupgrade {
 namespace {
 
-// Tracks how much of a limit is used while nodes are started.
+// Tracks the used part of a limit while nodes are started.
 struct Fill {
   int max = 0;
   int used = 0;
   bool IsFull() const { return used >= max; }
 };
 
-// Code that all limits share. Limits are values.
+// Code that all limits share. Limits are plain value types.
 GateCount CountOf(const Fill& fill) { return {.used = fill.used, .limit = fill.max}; }
 
 template <typename L>
@@ -118,8 +118,8 @@ class MaxUnavailable final : public LimitBase<MaxUnavailable> {
   std::string names_;
 };
 
-// Refuses nodes for which the ledger has no room. Otherwise each pass would judge them as starting and the ledger would
-// hold them back.
+// Refuses nodes for which the ledger has no room. Otherwise each pass would decide to start them, and the ledger would
+// prevent it.
 class LedgerFull final : public LimitBase<LedgerFull> {
  public:
   explicit LedgerFull(const Budgets::LedgerRoom& room) : room_(room) {}

@@ -20,8 +20,8 @@
 
 namespace driverupgrade {
 
-// One reason why a candidate may have to wait, while candidates are admitted one at a time. Equal candidates are
-// refused alike, and a candidate that is refused stays refused until the end of the round.
+// One reason why a candidate may have to wait, while candidates are admitted one at a time. Equal candidates get the
+// same result, and a refused candidate stays refused until the end of the round.
 class Limit {
  public:
   virtual ~Limit() = default;
@@ -35,11 +35,11 @@ class Limit {
 
 // The budgets that the limits use. A candidate that has a grant is counted already, so such candidates are checked
 // against the budget without their own grants. A granted candidate that is refused (the policy shrank, or other nodes
-// became unavailable) still counts in `all`. A patch in flight may yet start it.
+// became unavailable) still counts in `all`. A patch in flight may still start it.
 struct Budgets {
   UpgradeBudget all = {};
   UpgradeBudget granted = {};
-  // How many grants the ledger has room for, and how many it keeps; nullopt without a ledger.
+  // The maximum number of grants in the ledger, and the number that it keeps; nullopt without a ledger.
   struct LedgerRoom {
     std::size_t max = 0;
     std::size_t kept = 0;

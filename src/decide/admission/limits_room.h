@@ -1,5 +1,5 @@
-// The room that the limits of the policy leave for a rollout. They are checked for nodes that start together as one
-// unit.
+// The room that the limits of the policy leave for a rollout. The limits are checked for units of nodes that start
+// together.
 //
 //     LimitsRoom room(Limits::Of(budgets, paused), {.unavailable_max = 3}, candidate_of);
 //     AdmitNodes(rules, view, census, step, start, room);
@@ -18,8 +18,8 @@
 
 namespace driverupgrade::internal {
 
-// Limits for nodes that start together, which they must fit at all; nullopt means no such limit. Also, how much of
-// these limits is used by nodes that will not free their share on their own (RolloutNode::lasts_from).
+// Limits on the size of a unit of nodes that start together; nullopt means no limit. Also the part of each limit that
+// is used by nodes that will not free it on their own (RolloutNode::lasts_from).
 struct RoomOfGroups {
   std::optional<int> unavailable_max = std::nullopt;
   std::optional<std::size_t> grants_max = std::nullopt;

@@ -1,10 +1,10 @@
-// Decides which of the waiting nodes start, and why the others do not.
+// Decides which waiting nodes start, and why the others do not.
 //
 //     queue.Add({.node = "gpu-7", .candidate = candidate});
 //     std::vector<std::string> starting = queue.Admit(Limits::Of(budgets, paused));
 //
-// There is one order: candidates with a grant first, so that no grant lies idle; by node name; the
-// operator's own node last (dep-F14, dep-F19).
+// The order is fixed: candidates with a grant first, so that no grant stays unused; then by node name; the operator's
+// own node last (dep-F14, dep-F19).
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
 
@@ -32,7 +32,7 @@ bool GoesBefore(const WaitingNode& a, const WaitingNode& b);
 // Returns `gate` for a refused node, with its place among the refused nodes, starting at 1.
 Gate AtPlace(const Gate& gate, int place);
 
-// The reasons for which one Admit of a queue refused nodes. It is a value, so it may outlive the queue.
+// The reasons why one call of Admit refused nodes. It is a plain value type, so it may outlive the queue.
 class Refusals {
  public:
   // Returns the gate of a node that was waiting then, without its place in the queue.
@@ -40,7 +40,7 @@ class Refusals {
 
  private:
   friend class AdmissionQueue;
-  // The default is before all other keys.
+  // The default key sorts before all other keys.
   using Key = std::tuple<bool, bool, std::string>;
   struct From {
     Key key = {};
@@ -51,9 +51,9 @@ class Refusals {
   std::map<Candidate, std::vector<From>> kinds_ = {};  // each in order of the keys
 };
 
-// The waiting nodes by kind, where the nodes of a kind are equal candidates. A round takes the first node of the kinds
-// that are still admitted. It ends when no kind is, so it costs O((admitted + told) (kinds + log waiting)). Requires,
-// as Judge ensures, that a node that takes headroom also needs it. Not thread-safe.
+// The waiting nodes by kind; the nodes of a kind are equal candidates. A round always takes the first node of all kinds
+// that are still admitted, and ends when no kind is admitted. It therefore costs O((admitted + told) (kinds + log
+// waiting)). Requires that a node that takes headroom also needs it; Judge ensures this. Not thread-safe.
 class AdmissionQueue {
  public:
   void Add(const WaitingNode& waiting);
@@ -62,8 +62,8 @@ class AdmissionQueue {
 
   // Removes the nodes that may start from the queue, and returns their names in the order of their admission.
   std::vector<std::string> Admit(Limits limits);
-  // Returns the nodes that waited before the last Admit and now wait for a different reason. May include other nodes,
-  // too.
+  // Returns the nodes that waited before the last Admit and now wait for a different reason. May also include other
+  // nodes.
   std::vector<std::string> ChangedRefusals() const;
 
   // The refusals of the last Admit; valid until the next one.

@@ -38,7 +38,8 @@ NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, boo
   const UpgradeState from = verdict.from;
   const bool unsettled = verdict.gate && verdict.gate->reason == GateReason::kUnsettled;
   if (from == UpgradeState::kFailed && !unsettled) {
-    // The node failed at an older revision or will be retried, so it is not a failure of the current rollout.
+    // The node failed at an older revision or will be retried, so it does not count as a failure of the current
+    // rollout.
     const bool is_to_begin = verdict.state == UpgradeState::kUpgradeRequired || is_of_older_revision;
     return is_to_begin ? NodeProgress::kWaiting : NodeProgress::kFailed;
   }
@@ -74,8 +75,8 @@ NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const Drive
   return of_node;
 }
 
-// Returns whether the node failed at a revision that is no longer wanted. The state machine compares driver pods; this
-// function compares the mark, because the node may have no driver pod at the moment.
+// Returns whether the node failed at a revision that is no longer the target. The state machine compares driver pods;
+// this function uses the mark, because the node may have no driver pod at the moment.
 bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   const std::optional<std::string>& failed = marks.failed_revision.value();
   if (!failed || failed->empty() || driver.daemon_sets.empty()) return false;
@@ -84,9 +85,9 @@ bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   });
 }
 
-// Returns since when the node has been unavailable indefinitely. `will_end`: the node's upgrade will finish and make it
-// available again. A node can be not ready while its driver is replaced; it is lost if a driver pod outlives its
-// deletion timestamp by kLostAfter.
+// Returns the time since which the node has been unavailable indefinitely. `will_end`: the node's upgrade will finish
+// and make it available again. A node may be not ready while its driver is replaced. It counts as lost if a driver pod
+// still exists kLostAfter after its deletion timestamp.
 absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end) {
   if (view.node.ready && !view.node.unschedulable && !marks.isolated_devices.present()) return absl::InfiniteFuture();
   if (!will_end) return absl::InfinitePast();
@@ -98,8 +99,8 @@ absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end
   return from;
 }
 
-// Marks a finished node that is out of use. Such a node is not Ready, or its driver pod is not Ready, or the pod is
-// missing although a DaemonSet of the driver selects the node.
+// Marks a finished node that is out of use: the node or its driver pod is not Ready, or the pod is missing although a
+// DaemonSet of the driver selects the node.
 void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
   const Pod* pod = UnreadyDriverPod(view);
   const bool is_wanted = std::any_of(driver.daemon_sets.begin(), driver.daemon_sets.end(),

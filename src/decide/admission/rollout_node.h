@@ -1,4 +1,4 @@
-// Makes the view of a node that its rollout counts.
+// Creates the representation of a node that rollouts use.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_NODE_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_NODE_H_
 

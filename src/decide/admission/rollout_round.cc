@@ -24,7 +24,7 @@ bool WantsAny(const DaemonSet& daemon_set, const std::vector<RolloutNode>& nodes
                      [&](const RolloutNode& node) { return Wants(daemon_set, *node.node); });
 }
 
-// Returns the DaemonSets of the driver that this rollout is about.
+// Returns the DaemonSets of the driver that this rollout covers.
 std::vector<const DriverDaemonSet*> DaemonSetsOf(const DriverFacts& driver, bool shares_driver,
                                                  const std::vector<RolloutNode>& nodes) {
   std::vector<const DriverDaemonSet*> all;
@@ -60,7 +60,7 @@ std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identit
   return approvals;
 }
 
-// Any of the DaemonSets may carry the approval.
+// Any of the DaemonSets may have the approval.
 const DaemonSet& FirstDaemonSet(const DriverFacts& driver) {
   const auto first =
       std::min_element(driver.daemon_sets.begin(), driver.daemon_sets.end(), [](const auto& a, const auto& b) {
@@ -208,7 +208,7 @@ class RolloutRounds {
     }
   }
 
-  // In the order of their names.
+  // Returns them in the order of their names.
   std::vector<std::size_t> PodInterest(const RolloutStep& step) const {
     const bool orders_by_pods = OrdersByPods(policy_);
     const bool has_gangs = GangsStartTogether(policy_);
@@ -266,7 +266,7 @@ class RolloutRounds {
     }
     round.gates = std::move(answers.gates);
     step.record.gang_waits = std::move(answers.gang_waits);
-    // The times at which a waiting node may be allowed to start.
+    // Notes the times at which a waiting node may be allowed to start.
     if (place == 0) return;
     round.wake_at = step.wake_at;
     if (const absl::Time next = std::min({start.until, NextLoss(), NextGangWait(round.gates)});
@@ -311,7 +311,8 @@ class RolloutRounds {
     }
   }
 
-  // Returns how many nodes upgrades can make unavailable at the same time: others may be unavailable indefinitely.
+  // Returns the number of nodes that upgrades can make unavailable at the same time. It excludes nodes that are
+  // unavailable indefinitely.
   std::optional<int> RoomForUnits() const {
     if (!GangsStartTogether(policy_) || !budgets_.all.unavailable_max) return std::nullopt;
     const auto lost = std::count_if(view_.nodes.begin(), view_.nodes.end(),
@@ -328,7 +329,7 @@ class RolloutRounds {
     return gangs;
   }
 
-  // Returns how many nodes are in progress at the same time, without gangs.
+  // Returns the number of nodes that can be in progress at the same time, ignoring gangs.
   std::optional<int> AtOnce() const {
     std::optional<int> most = budgets_.all.parallel_max;
     if (const auto& unavailable = budgets_.all.unavailable_max) {

@@ -45,12 +45,12 @@ struct RolloutInput {
   std::optional<std::size_t> grants_max = std::nullopt;
 };
 
-// The nodes as a rollout sees them, in order of their names. The views must outlive this object, or be replaced first.
+// The nodes of a rollout, in the order of their names. The views must outlive this object, or be replaced first.
 class RolloutMembers {
  public:
   // Adds a node before the first round.
   void Add(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share, const RolloutInput& input);
-  // Notes that a node's view or verdict may differ. The stages stay as they are unless the node is or was left out.
+  // Notes that a node's view or verdict may differ. The stages do not change unless the node is or was left out.
   void Change(std::size_t i, const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
               const RolloutInput& input);
   // Notes that labels changed, so that the next round must assign stages and groups again.
@@ -77,7 +77,7 @@ class RolloutMembers {
     bool holds_slot_without = false;
   };
   static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);
-  // Assigns the stages, and the units of gangs, if need be.
+  // Assigns the stages and the units of gangs if necessary.
   void Settle(const RolloutPolicy& policy, std::optional<int> unavailable_max);
 
   RolloutView view_;
@@ -90,9 +90,9 @@ class RolloutMembers {
 };
 
 struct RolloutDecision {
-  // In the order of RolloutMembers.
+  // Index in RolloutMembers.
   std::size_t index = 0;
-  // In RolloutRound::gates, or RolloutAnswer::kStarts.
+  // Index in RolloutRound::gates, or RolloutAnswer::kStarts.
   int gate = RolloutAnswer::kStarts;
   // Place in the queue, from 1; 0 if the node starts.
   int place = 0;
@@ -105,13 +105,13 @@ struct RolloutRound {
   RolloutStatus status = {};
   UpgradeBudget budget = {};
   std::vector<Finding> findings = {};
-  // Indexes of the nodes whose pods the next round must know. These are the nodes that wait in an order by pods, and
-  // the upgraded nodes of a stage that is not done before chosen pods are ready.
+  // Indexes of the nodes whose pods the next round must know. These are the waiting nodes if the order uses pods, and
+  // the upgraded nodes of a stage that is done only when chosen pods are ready.
   std::vector<std::size_t> pod_interest = {};
-  // A node of each unit that is not cordoned yet, although others may be. No pod of the unit is evicted before all its
-  // nodes are cordoned.
+  // For each unit, one of its nodes that is not cordoned yet. No pod of the unit is evicted before all its nodes are
+  // cordoned.
   std::map<std::string, std::string> uncordoned_units = {};
-  // Nodes that have started according to the ledger, but whose pods, and therefore whose units, are unknown.
+  // Nodes that have started according to the ledger, but whose units are unknown because their pods are.
   std::vector<std::size_t> of_unknown_units = {};
   std::optional<absl::Time> wake_at = std::nullopt;
 };

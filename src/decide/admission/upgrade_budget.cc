@@ -22,8 +22,8 @@ using internal::NodeMarks;
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
 // Returns whether an administrator had cordoned the node and has not uncordoned it during the upgrade. Such a node
-// needs no slot. The patch that cordons a node again makes the cordon ours (dep-F8), and is not a start that would be
-// requested.
+// needs no slot. A patch that cordons the node again makes the engine the owner of the cordon (dep-F8). It is not a
+// start that needs a slot.
 bool IsOutsideSlots(const NodeMarks& marks, const std::optional<UpgradeState>& state) {
   if (!internal::WasInitiallyUnschedulable(marks)) return false;
   return marks.unschedulable || !state || !TraitsOf(*state).holds_cordon;
@@ -35,12 +35,12 @@ bool HoldsSlot(const Node& node, const NodeMarks& marks, const DriverIdentity& i
   if (state == UpgradeState::kFailed && !rules.failed_hold_slots) return false;  // counted apart (dep-F2)
   if (internal::IsGivenBack(marks, identity)) return false;
   if (rules.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(marks, state)) return false;
-  // It only keeps another driver's cordon in place (dep-F8). A node without a cordon does not wait.
+  // The node only waits for another driver to lift its cordon (dep-F8). A node without a cordon does not wait.
   const bool waits = state == UpgradeState::kUncordonRequired && node.unschedulable;
   return !waits || !internal::DriverThatNeedsCordon(node, identity);
 }
 
-// A percentage rounds down: the limit is one of damage. One failure may always happen.
+// A percentage is rounded down, because the limit bounds damage. One failure is always allowed.
 int FailureLimit(const CountOrPercent& limit, int total) {
   if (const Count* count = std::get_if<Count>(&limit)) return count->value;
   const Percent* percent = std::get_if<Percent>(&limit);
@@ -79,13 +79,13 @@ std::string WhyUnavailable(const NodeView& view, const DriverIdentity& identity,
                                                              : "cordoned for an upgrade";
 }
 
-// 100 % never limits: some nodes may be unavailable without a state or a pod to show it.
+// 100 % is not a limit: some nodes may be unavailable without a state or a pod that shows it.
 bool IsLimit(const CountOrPercent& max) {
   const Percent* percent = std::get_if<Percent>(&max);
   return percent == nullptr || percent->value < 100;
 }
 
-// Compared first: a limit far below zero, which Validate refuses, must not overflow.
+// Compared first, so that a very negative limit, which Validate rejects, does not overflow.
 int Left(int limit, int used) { return used < limit ? limit - used : 0; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How many nodes may be in progress and unavailable, and how many are.
+// Computes how many nodes may be in progress or unavailable, and how many are.
 //
 //     Tally tally = TallyOf(view, identity, rules) + TallyOf(other, identity, rules);
 //     UpgradeBudget budget = ComputeBudget(tally, limits);
@@ -15,8 +15,9 @@
 
 namespace driverupgrade::internal {
 
-// One node's share; each count is 0 or 1. A node whose last patch is not settled is counted for `slots` and
-// `unavailable` if it would be at its old state or at any state it may have been patched to.
+// Returns the share of one node; each count is 0 or 1. If the outcome of the node's last patch is unknown, the node
+// counts for `slots` and `unavailable` if it would count in its old state or in any state to which it may have been
+// patched.
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
 // Returns the share of a node that has been sent `patch`: it counts towards `slots` and `unavailable` if it does so in
 // `tally`, or would do so after the patch.

@@ -14,31 +14,31 @@
 
 namespace driverupgrade::internal {
 
-// Whether a pod uses devices of the pool through this claim.
+// Returns true if a pod uses devices of the pool through this claim.
 bool IsHeld(const ResourceClaim& claim, std::string_view device_driver, std::string_view pool);
 // Returns true if the claim uses the devices of the pool only for purposes such as monitoring.
 bool HasAdminAccess(const ResourceClaim& claim, std::string_view device_driver, std::string_view pool);
 
-// UIDs of the pods that hold devices of the node. Empty if its devices are not known.
+// Returns the UIDs of the pods that hold devices of the node; empty if its devices are unknown.
 std::set<std::string> HolderUids(const NodeView& view, const std::vector<std::string>& device_drivers);
 
 // A pod that holds a device of the node and is not among the pods of the node, because it is not bound yet.
 struct UnboundHolder {
   PodRef pod = {};
-  // The claim was allocated after the devices had been tainted.
+  // True if the claim was allocated after the devices had been tainted.
   bool late = false;
 };
-// The pods and devices of the node must be known.
+// Returns these pods. The pods and devices of the node must be known.
 std::vector<UnboundHolder> UnboundHolders(const NodeView& view, const DriverIdentity& identity,
                                           const IsolationPolicy& policy);
 
-// Returns why the node cannot be upgraded by tainting only its devices; empty if it can, as far as its pods are known.
+// Returns why the node cannot be upgraded by tainting only its devices; empty if nothing in the known data prevents it.
 std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& policy);
 
 // Number of devices that are published for the node.
 int DeviceCount(const NodeView& view, const IsolationPolicy& policy);
-// Returns why the devices of the node do not count as published again; empty if they do. There must be `before` devices
-// or more, and all that have a driver version must have the same.
+// Returns why the devices of the node do not count as published again; empty if they do. There must be at least
+// `before` devices, and all devices with a driver version must have the same one.
 std::string WhyNotPublished(const NodeView& view, const IsolationPolicy& policy, int before);
 
 }  // namespace driverupgrade::internal

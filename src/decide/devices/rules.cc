@@ -11,12 +11,12 @@ namespace driverupgrade::internal {
 namespace {
 
 constexpr std::string_view kConditionType = "EvictionInProgress";
-// How long the controller manager may take to notice a change of a rule. It takes a tenth of a second if it processes
-// rules at all.
+// Maximum time that the controller manager may take to notice a change of a rule. It usually takes a tenth of a second
+// if it processes rules at all.
 constexpr absl::Duration kSeenMax = absl::Seconds(30);
-// How long a rule has no effect before it is deleted.
+// Time for which a rule has the effect None before it is deleted.
 constexpr absl::Duration kHarmless = absl::Seconds(5);
-// The taint counts as without effect if more claims than this are allocated after it has settled.
+// The taint is considered ineffective if more claims than this are allocated after it has settled.
 constexpr int kLateMax = 3;
 
 bool IsSeen(const DeviceTaintRule& rule) {
@@ -38,7 +38,7 @@ bool HasDevices(const NodeView& view, std::string_view device_driver) {
                      [&](const ResourceSlice& slice) { return slice.driver == device_driver; });
 }
 
-// When the last change of the effect took place. The clock of the API server may be behind.
+// Returns the time of the last change of the effect. The clock of the API server may be behind.
 absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   const absl::Time added = rule.time_added.value_or(absl::InfinitePast());
   const auto attempt = view.attempts.devices.find(rule.name);
@@ -66,7 +66,7 @@ void WaitFor(std::string detail, absl::Time due, RuleStep& step) {
   step.due = std::min(step.due, due);
 }
 
-// The claims that were allocated although the taint of `rule` had settled.
+// Returns the number of claims that were allocated although the taint of `rule` had settled.
 int LateClaims(const NodeView& view, const DeviceTaintRule& rule, absl::Duration settle) {
   return static_cast<int>(
       std::count_if(view.devices->claims.begin(), view.devices->claims.end(), [&](const ResourceClaim& claim) {
@@ -75,7 +75,7 @@ int LateClaims(const NodeView& view, const DeviceTaintRule& rule, absl::Duration
       }));
 }
 
-// Brings one rule into force; `rule` is nullptr if it does not exist yet.
+// Puts one rule into effect; `rule` is nullptr if it does not exist yet.
 void IsolatePool(const NodeView& view, const std::string& device_driver, const DeviceTaintRule* rule,
                  const DriverIdentity& identity, const IsolationPolicy& policy, absl::Time now, RuleStep& step) {
   if (rule == nullptr) {
@@ -154,7 +154,7 @@ RuleStep ReleaseDevices(const NodeView& view, const DriverIdentity& identity, ab
     const absl::Time harmless = ChangedAt(rule, view) + kHarmless;
     absl::Time due = absl::InfiniteFuture();
     if (rule.deletion_timestamp) {
-      // The object will be deleted soon.
+      // The rule will be deleted soon.
     } else if (rule.effect != DeviceTaintEffect::kNone) {
       step.calls.push_back(SetEffect(rule, DeviceTaintEffect::kNone));
     } else if (now >= harmless) {

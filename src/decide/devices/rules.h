@@ -1,6 +1,6 @@
-// The life cycle of the rules that taint the devices of a node while its driver is replaced. A rule starts with effect
-// None, then gets NoSchedule, and gets None again before it is deleted. The scheduler may miss a change that coincides
-// with a change of the devices. A rule that it fails to forget must be harmless.
+// The life cycle of the rules that taint the devices of a node while its driver is replaced. A rule starts with the
+// effect None, then gets NoSchedule, and gets None again before it is deleted. The reason is that the scheduler may
+// miss a change that coincides with a change of the devices, and a rule that it still remembers must then be harmless.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 
@@ -17,7 +17,7 @@
 
 namespace driverupgrade::internal {
 
-// Describes the next step for the rules of a node.
+// The next step for the rules of a node.
 struct RuleStep {
   // At most one for each rule.
   std::vector<DeviceCall> calls = {};
@@ -25,23 +25,23 @@ struct RuleStep {
   bool done = false;
   // The cause of the wait, unless `done`.
   std::string detail = {};
-  // Time at which the wait may end. Infinite if only a change of an object ends it.
+  // Time at which the wait can end; infinite if only a change of an object can end it.
   absl::Time due = absl::InfiniteFuture();
   // The reason why the taint does not work in this cluster, so that the node must be cordoned; empty if it may work.
   std::string failure = {};
 };
 
-// The rule by which `identity` taints the devices of a DRA driver on the node, with effect None.
+// Returns the rule that taints the devices of a DRA driver on the node for `identity`, with the effect None.
 DeviceTaintRule RuleFor(const Node& node, std::string_view device_driver, const DriverIdentity& identity);
-// Whether the rule has the taint of `identity`.
+// Returns true if the rule has the taint of `identity`.
 bool IsOurs(const DeviceTaintRule& rule, const DriverIdentity& identity);
 
-// Brings the rules of all DRA drivers with devices on the node into force. The devices of the node are known.
+// Puts the rules of all DRA drivers with devices on the node into effect. The devices of the node must be known.
 RuleStep IsolateDevices(const NodeView& view, const DriverIdentity& identity, const IsolationPolicy& policy,
                         absl::Time now);
-// Removes all rules of `identity` on the node. Nothing to do if its devices are not known.
+// Removes all rules of `identity` on the node. Does nothing if the devices of the node are unknown.
 RuleStep ReleaseDevices(const NodeView& view, const DriverIdentity& identity, absl::Time now);
-// The same immediately, without pauses, for an operator that leaves the cluster.
+// Same, but immediately and without pauses, for an operator that is being removed from the cluster.
 std::vector<DeviceCall> ReleaseAtOnce(const NodeView& view, const DriverIdentity& identity);
 
 }  // namespace driverupgrade::internal

@@ -17,7 +17,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Nodes that are always in one stage: a single node, or a group that starts together.
+// Nodes that are always in the same stage: a single node, or a group that starts together.
 struct Unit {
   std::uint64_t hash = 0;
   std::string name = {};
@@ -25,7 +25,7 @@ struct Unit {
   int counted = 0;
 };
 
-// The hash alone leaves names next to each other that differ in their last letters.
+// With the hash alone, names that differ only in their last letters stay next to each other.
 std::uint64_t Scattered(std::string_view name) {
   std::uint64_t bits = Hash(name, 0);
   for (const std::uint64_t factor : {0xff51afd7ed558ccdULL, 0xc4ceb9fe1a85ec53ULL}) {
@@ -34,7 +34,7 @@ std::uint64_t Scattered(std::string_view name) {
   return bits ^ (bits >> 33);
 }
 
-// In an order that does not depend on names, which often reflect the racks.
+// Returns the units in an order that does not follow the names, because names often reflect racks.
 std::vector<Unit> UnitsOf(const std::vector<RolloutNode>& nodes, const RolloutPolicy& policy) {
   const bool together = policy.groups && policy.groups->mode == GroupMode::kTogether;
   std::vector<Unit> units;

@@ -14,9 +14,9 @@
 namespace driverupgrade::internal {
 
 // Returns the index of each node's stage; `policy.stages.size()` for nodes that no stage names. The result depends only
-// on the names and labels of the nodes, and on which nodes are left out. A stage by number or percentage always has the
-// same nodes, and does not count nodes that are left out. With GroupMode::kTogether a group is in one stage: the first
-// that would have one of its nodes.
+// on the names and labels of the nodes, and on which nodes are left out. A stage that is defined by a number or a
+// percentage always has the same nodes, and does not count nodes that are left out. With GroupMode::kTogether all nodes
+// of a group are in one stage: the first stage that would contain one of them.
 std::vector<int> AssignStages(const std::vector<RolloutNode>& nodes, const RolloutPolicy& policy);
 
 }  // namespace driverupgrade::internal

@@ -1,5 +1,5 @@
-// The nodes of a rollout as counts, groups and an order, which are updated when single nodes change. The cost of a
-// round depends on the changed nodes and the waiting nodes, not on all nodes.
+// Counts, groups and the order of the nodes of a rollout, updated when single nodes change. The cost of a round depends
+// on the changed nodes and the waiting nodes, not on all nodes.
 //
 //     RolloutCensus census(policy, nodes, AssignStages(nodes, policy));
 //     census.Change(i, nodes[i], changed);
@@ -34,15 +34,15 @@ struct StageCount {
   int failed = 0;
 };
 
-// Nodes that a stage or a group continues without, because they are not fit to start.
+// Nodes that are not fit to start, so that their stage or group continues without them.
 struct LeftOutNodes {
   int count = 0;
   std::string first = {};  // `n3, NotReady since 2026-11-26T12:00:00Z`
 };
-// `1 of 8 left out: n3, NotReady since 2026-11-26T12:00:00Z`; `others` are not left out. Empty if none is left out.
+// `1 of 8 left out: n3, NotReady since 2026-11-26T12:00:00Z`; `others` are not left out. Empty if no node is left out.
 std::string Describe(const LeftOutNodes& left_out, int others);
 
-// Nodes that are admitted as one: a single node, or all waiting nodes of a group.
+// Nodes that are admitted together: a single node, or all waiting nodes of a group.
 struct WaitingUnit {
   std::string key = {};
   int stage = 0;

@@ -1,4 +1,4 @@
-// The durations of past upgrades in compact form: counts by duration, in steps of a fifth.
+// The durations of past upgrades in compact form: counts by duration, in steps of 20 %.
 //
 //     sketch.Add(absl::Minutes(7));
 //     const absl::Duration takes = sketch.Quantile(95).value_or(expected);
@@ -16,17 +16,17 @@ class DurationSketch {
  public:
   // Fewer samples are not meaningful.
   static constexpr int kSamplesMin = 5;
-  // With more samples than this, old ones count half, so that the sketch follows a driver that gets slower.
+  // With more samples than this, old samples count half, so that the sketch adapts if a driver becomes slower.
   static constexpr int kSamplesMax = 1000;
 
   void Add(absl::Duration took);
-  // Returns a duration that `percent` of the nodes have not exceeded. It is up to a fifth too long, and too short only
-  // if nodes take more than a week. nullopt: there are too few samples.
+  // Returns a duration that `percent` of the nodes have not exceeded. The result can be up to 20 % too long. It is too
+  // short only if nodes take more than a week. nullopt: there are too few samples.
   std::optional<absl::Duration> Quantile(int percent) const;
 
   // The counts by the number of the step, for storage.
   const std::map<int, int>& counts() const { return counts_; }
-  // Ignores entries that make no sense.
+  // Ignores invalid entries.
   static DurationSketch FromCounts(const std::map<int, int>& counts);
 
   friend bool operator==(const DurationSketch&, const DurationSketch&) = default;

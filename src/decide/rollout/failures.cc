@@ -29,13 +29,13 @@ std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
     case StageLimit::kNone:
     case StageLimit::kJobs: break;
   }
-  // Its time limit is the maintenance operator's, and not of this policy.
+  // The time limit is set by the maintenance operator, not by this policy.
   if (facts.failed_in == UpgradeState::kNodeMaintenanceRequired) return FailureClass::kDrainBlocked;
   return std::nullopt;
 }
 
-// A failed node that relies on a cordon has our name in the set, or an administrator's cordon was noted. The class is
-// written for every node that is returned to service.
+// A failed node that relies on a cordon has our name in the cordon set, or a mark for an administrator's cordon. The
+// class is written for every node that is returned to service.
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity) {
   return marks.State() == UpgradeState::kFailed &&
          marks.failure_class.value() == ToString(FailureClass::kDrainBlocked) && !IsIsolated(marks, identity) &&

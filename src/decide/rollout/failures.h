@@ -18,17 +18,17 @@ struct FailureFacts {
   // The state from which the node went to upgrade-failed.
   UpgradeState failed_in = UpgradeState::kUnknown;
   bool node_ready = true;
-  // The image of some container of the driver's pods cannot be pulled.
+  // True if the image of a container of the driver's pods cannot be pulled.
   bool image_pull_fails = false;
 };
-// Returns nullopt for a failure of no class.
+// Returns nullopt for a failure without a class.
 std::optional<FailureClass> ClassOf(const FailureFacts& facts);
 
 // Whether the node failed because it could not be evacuated, and was returned to service with its old driver
 // (OnFailure::kGiveBack).
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity);
 
-// Returns the class of that name, or nullopt if there is no such class.
+// Returns the class with that name, or nullopt if it does not exist.
 std::optional<FailureClass> ParseFailureClass(std::string_view name);
 
 // Describes, for users, the first class that has used up its budget; nullopt if every class has budget left. `total`:

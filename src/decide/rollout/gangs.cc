@@ -13,19 +13,19 @@
 namespace driverupgrade::internal {
 namespace {
 
-// More than a rollout can have; for keys that sort as texts.
+// More nodes than a rollout can have. Used for keys that are compared as texts.
 constexpr std::size_t kNodesMax = 999'999'999;
 constexpr std::string_view kComputeDomainLabel = "resource.nvidia.com/computeDomain";
 
-// Keys that the controllers of gangs write on their pods. If there are two keys, both must be present, and both name
-// the gang.
+// Keys that the controllers of gangs set on their pods. If there are two keys, both must be present, and both name the
+// gang.
 struct GangKey {
   std::string_view kind;
   bool is_label = true;
   std::string_view key;
   std::string_view second = {};
 };
-// The widest first: a pod of a JobSet on Kueue restarts with the JobSet.
+// The widest groups come first: a pod of a JobSet on Kueue restarts with the JobSet.
 constexpr std::array kGangKeys = {
     GangKey{.kind = "JobSet", .key = "jobset.sigs.k8s.io/jobset-name"},
     GangKey{.kind = "TrainingJob", .key = "training.kubeflow.org/job-name"},
@@ -55,7 +55,7 @@ std::string IndexedJobOf(const Pod& pod) {
   return job.empty() || !is_indexed || pod.subdomain.empty() ? "" : fmt::format("Job/{}/{}", pod.ref.ns, job);
 }
 
-// A name for the unit of the gang that no unit in progress has.
+// Returns a name for the unit of the gang that no unit in progress uses.
 std::string Unused(const std::string& gang, std::set<std::string>& used) {
   std::string name = gang;
   for (int number = 2; !used.insert(name).second; ++number) name = fmt::format("{}#{}", gang, number);
@@ -85,7 +85,7 @@ class Units {
  private:
   using Members = std::vector<std::size_t>;
 
-  // A node that has its grant and no patch yet belongs to the unit that was granted with it.
+  // A node that has its grant but no patch yet belongs to the unit with which it was granted.
   void JoinTorn() {
     for (RolloutNode& node : nodes_) {
       if (!node.is_granted_only) continue;
@@ -137,7 +137,7 @@ class Units {
     const std::string unit = Unused(gang, used_);
     std::set<std::string> gangs;
     for (const std::size_t i : members) gangs.insert(nodes_[i].gangs.begin(), nodes_[i].gangs.end());
-    // The fewest interruptions for a node first, then the largest unit.
+    // Units with the fewest interruptions per node come first, then the largest units.
     const std::string turn =
         fmt::format("2{:09}{:09}{}", 1000 * gangs.size() / members.size(), kNodesMax - members.size(), unit);
     for (const std::size_t i : members) {

@@ -1,4 +1,4 @@
-// Relates the nodes of a group when they start.
+// Limits which groups of nodes may start.
 //
 //     GroupLimit limit(*rollout.groups, TallyGroups(view.nodes, *rollout.groups, is_open));
 //     if (std::optional<std::string> why = limit.Refusal(group)) ...   // else limit.Take(group, nodes)
@@ -19,11 +19,12 @@
 
 namespace driverupgrade::internal {
 
-// Returns the groups of the policy, or those of its gangs: they start together, and `by` is empty.
+// Returns the groups of the policy. If the policy has gangs, returns their groups, which start together; `by` is then
+// empty.
 std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy);
-// Returns equal texts for two nodes of one group. A node without the label is in a group of its own.
+// Returns equal texts for two nodes of one group. A node without the label forms its own group.
 std::string GroupOf(const Node& node, const NodeGroups& groups);
-// Returns the same with gangs, too: a node without a unit is in a group of its own.
+// Same, also for gangs: a node without a unit forms its own group.
 std::string GroupOf(const RolloutNode& node, const NodeGroups& groups);
 
 // Counts of a group, without the nodes that are left out.
@@ -36,11 +37,12 @@ struct GroupTally {
   int failed = 0;
   // Adds a node, or removes it if `by` is -1. `is_open`: whether the stage of the node has been reached.
   void Count(const RolloutNode& node, bool is_open, int by);
-  // Some nodes have started, and not all are done: the group has priority over groups that have not started.
+  // Returns true if some nodes have started, and not all are done: such a group has priority over groups that have not
+  // started.
   bool IsBegun() const { return under_way > 0 || failed > 0 || (ended > 0 && waiting > 0); }
 };
 
-// The tallies by the numbers of the groups, which are in order of their names.
+// The tallies by number of the group; the groups are numbered in the order of their names.
 struct GroupTallies {
   // Not null once this is built. Copies share it.
   std::shared_ptr<const std::vector<std::string>> names = nullptr;
@@ -48,14 +50,15 @@ struct GroupTallies {
   // `name` must be one of `names`.
   std::size_t NumberOf(std::string_view name) const;
 };
-// `is_open`: whether the stage of the node of that index has been reached.
+// `is_open`: whether the stage of the node with that index has been reached.
 GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups& groups,
                          const std::function<bool(std::size_t)>& is_open);
 
 class GroupLimit {
  public:
-  // `failed`: a failed node of each group that has one, for the texts. `left_out`: text of each group that continues
-  // without some of its nodes. `not_begun`: why groups that have not started may not start; empty if they may.
+  // `failed`: a failed node of each group that has one, for the texts. `left_out`: a text for each group that continues
+  // without some of its nodes. `not_begun`: the reason why groups that have not started may not start; empty if they
+  // may start.
   GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed = {},
              std::map<std::size_t, std::string> left_out = {}, std::string not_begun = {});
 
@@ -66,13 +69,13 @@ class GroupLimit {
   // Notes that this number of nodes of the group start.
   void Take(std::size_t group, int nodes);
   void Take(const std::string& group, int nodes) { Take(all_.NumberOf(group), nodes); }
-  // Whether nodes of the group are in progress, so that with mode kTogether it has its place in maxParallel.
+  // Returns true if nodes of the group are in progress, so that the group holds a slot with mode kTogether.
   bool IsUnderWay(std::size_t group) const { return all_.tallies[group].under_way > 0; }
   bool IsUnderWay(const std::string& group) const { return IsUnderWay(all_.NumberOf(group)); }
 
  private:
   std::optional<std::string> SecondGroup(std::size_t group) const;
-  // Returns `rack=7`, or the name of a node that is alone.
+  // Returns `rack=7`, or the name of a node that forms its own group.
   std::string Shown(std::size_t group) const;
 
   NodeGroups groups_;

@@ -11,13 +11,13 @@
 
 namespace driverupgrade::internal {
 
-// Causes as text for users. Empty if the node is not sick, or not unwell.
+// The causes, as text for users. Empty if the node is not sick or not unwell, respectively.
 struct NodeHealth {
   std::string sick = {};
   std::string unwell = {};
   friend bool operator==(const NodeHealth&, const NodeHealth&) = default;
 };
-// `conditions` of the node by their types, `pods` on it, and the pods of the driver.
+// Returns the health of a node, based on its `conditions` (by type), the `pods` on it, and its driver pods.
 NodeHealth HealthOf(const StringMap& conditions, const std::vector<Pod>& pods, const std::vector<Pod>& driver_pods,
                     const RolloutHealth& health);
 

@@ -11,19 +11,19 @@
 
 namespace driverupgrade::internal {
 
-// Returns a bit for each of the first 64 RolloutHealth::node_conditions, set if the node has it, regardless of its
-// status.
+// Returns a bit for each of the first 64 RolloutHealth::node_conditions; it is set if the node has the condition,
+// regardless of its status.
 std::uint64_t ConditionsOn(const Node& node, const RolloutHealth& health);
 
 class Matches {
  public:
   Matches() = default;
-  // Counts labels, which stay as they are.
+  // Counts labels, which do not change later.
   Matches(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes);
 
   // Counts conditions and pods. `by`: 1 or -1.
   void Count(const RolloutNode& node, int by);
-  // Returns one sentence for each field that matches nothing; no sentence in a cluster without nodes.
+  // Returns one sentence for each field that matches nothing. Returns no sentences for a cluster without nodes.
   std::vector<std::string> Missing(const RolloutPolicy& policy) const;
 
  private:

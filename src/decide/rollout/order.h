@@ -15,7 +15,7 @@ namespace driverupgrade::internal {
 // Returns a text whose bytes define the order of the nodes. No two nodes have the same text: it ends with the name.
 std::string SortKey(const RolloutNode& node, const std::vector<RolloutOrder>& order);
 
-// Whether the pods of waiting nodes must be known.
+// Returns true if the pods of waiting nodes must be known.
 bool OrdersByPods(const RolloutPolicy& rollout);
 
 }  // namespace driverupgrade::internal

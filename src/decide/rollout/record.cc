@@ -26,7 +26,7 @@ class Reader {
  public:
   explicit Reader(const json::Value& object) : object_(object) {}
 
-  // nullptr: absent or null.
+  // Returns nullptr if the member is missing or null.
   const json::Value* Find(const char* name) const {
     const auto member = object_.FindMember(name);
     return member == object_.MemberEnd() || member->value.IsNull() ? nullptr : &member->value;
@@ -199,7 +199,7 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   if (document.HasParseError()) return Unreadable(fmt::format("no JSON at byte {}", document.GetErrorOffset()));
   if (!document.IsObject()) return Unreadable("it is not an object");
   if (HasDuplicates(document)) return Unreadable("a member occurs twice");
-  // Const, because clang finds the comparison of the others ambiguous.
+  // Const, because clang considers the comparison of non-const documents ambiguous.
   const json::Document& root = document;
   const auto version = root.FindMember("version");
   if (version == root.MemberEnd() || !version->value.IsInt() || version->value.GetInt() != kVersion) {

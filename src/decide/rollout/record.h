@@ -1,5 +1,5 @@
-// The state of a rollout that nodes do not store: the stage that it has reached, since when the stage soaks, a halt,
-// and the durations of nodes. It is one text in a ConfigMap, written by compare-and-set.
+// The state of a rollout that is not stored on nodes: the stage that it has reached, the start of the stage's soak, a
+// halt, and the durations of nodes. It is one text in a ConfigMap, written by compare-and-set.
 //
 //     const ParsedRecord read = ParseRecord(config_map.data["nvidia.com_gpu"]);
 //     if (decision.record != read.record) Store(FormatRecord(decision.record));
@@ -22,16 +22,16 @@
 
 namespace driverupgrade::internal {
 
-// No further node starts until it is lifted.
+// A halt: no further node starts until it is lifted.
 struct Halt {
-  // The stage that had been reached. If the text is empty, the stage could not be read; the stage reached when the halt
-  // is read counts instead.
+  // The stage that had been reached. Empty if the stage could not be read; then the stage that has been reached when
+  // the halt is read is used instead.
   std::string stage = {};
   // Text for users.
   std::string reason = {};
   // RolloutRules::fingerprint of the policy under which the halt occurred; another policy lifts the halt.
   std::string policy = {};
-  // Approvals that have existed since before the halt, and so do not lift it: `<stage>@<revision>`.
+  // Approvals that already existed before the halt, and therefore do not lift it: `<stage>@<revision>`.
   std::set<std::string> seen = {};
   // Target revisions, of all DaemonSets of the driver, when the halt occurred. Another revision lifts the halt when
   // none of these is a target revision any longer.
@@ -42,8 +42,8 @@ struct Halt {
 struct RolloutRecord {
   // The revision that is being rolled out; empty if nothing has been recorded.
   std::string revision = {};
-  // When this revision was recorded first; a whole second. nullopt if the engine that recorded it did not note the
-  // time.
+  // Time at which this revision was first recorded, in whole seconds. nullopt if the engine that recorded it did not
+  // note the time.
   std::optional<absl::Time> began = std::nullopt;
   // RolloutRules::stages_fingerprint: if the stages differ, the rollout starts at the first of them.
   std::string stages = {};
@@ -51,14 +51,15 @@ struct RolloutRecord {
   std::string stage = {};
   // The group that was in progress last, with GroupMode::kOneAtATime; empty: none at this revision.
   std::string group = {};
-  // When the last node of the stage was done; a whole second.
+  // Time at which the last node of the stage was done, in whole seconds.
   std::optional<absl::Time> soak_since = std::nullopt;
   std::optional<Halt> halt = std::nullopt;
   // The last revision at which all nodes were done; empty: unknown.
   std::string completed = {};
-  // Nodes that had failed or were sick when an approval lifted a halt: at this revision they do not halt again.
+  // Nodes that had failed or were sick when an approval lifted a halt: at this revision they do not halt the rollout
+  // again.
   std::set<std::string> waived = {};
-  // Since when gangs may finish before they are interrupted (GangWaits); whole seconds.
+  // Starts of the waits of gangs (GangWaits), in whole seconds.
   std::map<std::string, absl::Time> gang_waits = {};
   // Measured at this revision if the policy has an expected duration, otherwise at all revisions.
   DurationSketch durations = {};
@@ -67,7 +68,7 @@ struct RolloutRecord {
 
 inline constexpr std::size_t kRecordSizeMax = std::size_t{256} << 10;
 
-// One JSON object, in one line.
+// Returns one JSON object, in one line.
 std::string FormatRecord(const RolloutRecord& record);
 
 struct ParsedRecord {
@@ -75,7 +76,7 @@ struct ParsedRecord {
   // Describes the invalid members, for a finding. Empty if all members are valid.
   std::string error = {};
 };
-// nullopt: there is no record. Never fails: see above.
+// Reads a record; nullopt: there is no record. Never fails: see above.
 ParsedRecord ParseRecord(std::optional<std::string_view> text);
 
 }  // namespace driverupgrade::internal

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kStarts = RolloutAnswer::kStarts;
 
-// Decides while nodes are started. Identifies a gate by its number in `gates`.
+// Decides which nodes start. Identifies a gate by its index in `gates`.
 class Admission {
  public:
   Admission(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census, const RolloutStep& step,
@@ -42,7 +42,7 @@ class Admission {
   int Refusal(const WaitingUnit& unit) {
     if (nobody_ != kStarts) return nobody_;
     if (unit.stage > step_.open && !unit.out_of_service) return later_;
-    // It already has its place in its stage and its group.
+    // The unit already has its place in its stage and its group.
     if (unit.admitted_before) return NoRoom(unit);
     if (const int gate = NotByGroup(unit); gate != kStarts) return gate;
     if (const int gate = Say(room_.NeverFits(unit.nodes)); gate != kStarts) return gate;
@@ -72,10 +72,10 @@ class Admission {
     }
   }
 
-  // Whether nodes may start at all, while no node that would free room is in progress or has started.
+  // Returns true if nodes may start in general, but no node that would free room is in progress or has started.
   bool IsIdle() const { return nobody_ == kStarts && !is_any_under_way_; }
 
-  // Returns the refusal of a node that waits for no other stage and for no group.
+  // Returns the refusal of a node that does not wait for another stage or a group.
   int RefusalAlone(const WaitingUnit& unit) {
     const int gate = NotByStage(unit);
     return gate == kStarts ? NoRoom(unit) : gate;
@@ -118,7 +118,7 @@ class Admission {
   }
 
   std::optional<Gate> Nobody(const RolloutView& view, const StartTime& start) const {
-    // No record allows it.
+    // There is no record that allows a start.
     if (!view.revision) return step_.closed;
     if (auto closed = room_.Closed()) return closed;
     if (step_.halted) return step_.halted;
@@ -138,7 +138,7 @@ class Admission {
   }
 
   // The wait of a gang starts once nothing else keeps its nodes from starting. It continues even if something else
-  // keeps them from starting later.
+  // prevents the start later.
   int GangRuns(const WaitingUnit& unit) {
     if (!GangsStartTogether(policy_)) return kStarts;
     std::vector<const RolloutNode*> nodes;
@@ -149,7 +149,7 @@ class Admission {
         before == gang_waits_.end() ? absl::FromUnixSeconds(absl::ToUnixSeconds(now_)) : before->second;
     const std::optional<absl::Time> end = GangWaitEnds(*policy_.gangs, nodes, began);
     if (!end) return kStarts;
-    // It remains until the unit has started, because the start may be withheld.
+    // The entry remains until the unit has started, because the start may be withheld.
     gang_waits_.emplace(key, began);
     if (*end <= now_) return kStarts;
     Gate gate{.reason = GateReason::kGangRuns,
@@ -199,8 +199,8 @@ class Admission {
   std::array<Answer, RolloutRoom::kKinds> by_kind_;
 };
 
-// Starts one node that an earlier upgrade left cordoned. Such a node uses its part of maxUnavailable while it waits. If
-// no node is in progress, the nodes that it waits for, of its group or of another one, may be waiting for that part.
+// Starts one node that an earlier upgrade left cordoned. Such a node counts against maxUnavailable while it waits. If
+// no node is in progress, the nodes that it waits for may in turn be waiting for this part of maxUnavailable.
 void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, Admission& admission,
                           RolloutAnswers& answers) {
   for (RolloutAnswer& answer : answers.nodes) {

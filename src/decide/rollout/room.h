@@ -19,20 +19,20 @@
 
 namespace driverupgrade::internal {
 
-// The limits of the policy for nodes that start as one, while nodes are started.
+// The limits of the policy for nodes that start together, updated while nodes are started.
 class RolloutRoom {
  public:
   virtual ~RolloutRoom() = default;
   // Returns why no node can start as long as this object lives; nullopt if the limits do not prevent it.
   virtual std::optional<Gate> Closed() const = 0;
-  // Returns a number below kKinds, or nullopt if the node is of no kind. Between two calls of Take, single nodes of one
-  // kind are refused alike.
+  // Returns a number below kKinds, or nullopt if the node has no kind. Between two calls of Take, all single nodes of
+  // one kind get the same result.
   virtual std::optional<std::size_t> KindOf(std::size_t /*node*/) const { return std::nullopt; }
   static constexpr std::size_t kKinds = 16;
   // Returns why the nodes can never start, however few other nodes are in progress.
   virtual std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const = 0;
-  // Whether the nodes may all start once the nodes in progress that will free room have finished, if no other node
-  // starts first.
+  // Returns true if all these nodes may start once the nodes in progress that will free room have finished, if no other
+  // node starts first.
   virtual bool FitsLater(const std::vector<std::size_t>& nodes) const = 0;
   // Returns why the nodes may not all start now; nullopt if they may. `nodes`: indexes in the view. With
   // GroupMode::kTogether a group takes one slot. If it has already started, it has the slot: `takes_slot` is false.
@@ -55,10 +55,10 @@ struct RolloutAnswers {
   GangWaits gang_waits = {};  // waits of the step's record that have not ended, and new waits
 };
 
-// Decides on the nodes with `may_start`, in the order of admission: the rest of a group that has started goes first. If
-// a group finds no room because other nodes are in progress, it reserves the room that they will free. Behind such a
+// Decides about the nodes with `may_start`, in the order of admission: the rest of a group that has started goes first.
+// If a group finds no room because other nodes are in progress, it reserves the room that they will free. Behind such a
 // group, only the rest of groups that have started may start. If no node is in progress and none starts, one node that
-// is out of service starts alone. `census`: of the nodes of the view.
+// is out of service starts alone. `census`: the census of the nodes in the view.
 RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census,
                           const RolloutStep& step, const StartTime& start, absl::Time now, RolloutRoom& room);
 

@@ -17,13 +17,13 @@
 namespace driverupgrade::internal {
 namespace {
 
-// More would not fit the record; the rest may halt again.
+// More nodes would not fit into the record. The remaining nodes can halt the rollout again.
 constexpr std::size_t kWaivedMax = 1000;
-// A clock of another replica that is further ahead is wrong.
+// If the clock of another replica is further ahead, it is wrong.
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 
-// The next release must compute the same value for the same policy, regardless of the fields that it adds. Otherwise
-// its installation would lift halts and start rollouts again.
+// The next release must compute the same value for the same policy, even if it adds fields. Otherwise its installation
+// would lift halts and start rollouts again.
 std::string Fingerprint(const RolloutSections& sections) {
   return fmt::format("{:016x}", Hash(FormatRolloutSections(sections, /*only_set=*/true), 0));
 }
@@ -65,7 +65,7 @@ std::set<std::string> ParseApprovals(std::string_view text) {
   return approvals;
 }
 
-// Rounds up, because rounding down would cut the soak short.
+// Rounds up, because rounding down would shorten the soak.
 absl::Time NextSecond(absl::Time now) {
   return absl::FromUnixSeconds(absl::ToUnixSeconds(now + absl::Seconds(1) - absl::Nanoseconds(1)));
 }
@@ -93,7 +93,7 @@ class Advance {
     Tally();
     if (!record().halt) NoteHalt();
     if (record().halt) {
-      // Observations of the nodes from before the halt do not count afterwards.
+      // Observations of the nodes before the halt do not count after it.
       record().soak_since.reset();
       step_.closed = Halted(*record().halt);
     } else {
@@ -117,14 +117,14 @@ class Advance {
   // Starts again if the revision or the stages differ.
   void Adopt() {
     if (record().revision != *view_.revision) {
-      // A halt in a record that has lost its revision may be of this one.
+      // A halt in a record that has lost its revision may belong to this revision.
       if (!record().revision.empty() && !IsHaltedRevisionWanted()) record().halt.reset();
       record().revision = *view_.revision;
       record().began = NextSecond(now_);
       record().stages.clear();
       record().group.clear();
       record().waived.clear();
-      // One slow revision would keep the nodes of all later ones out of the windows.
+      // One slow revision would keep the nodes of all later revisions out of the windows.
       if (policy_.expected_node_duration) record().durations = {};
     }
     if (record().stages != rules_.stages_fingerprint) {
@@ -145,7 +145,7 @@ class Advance {
   }
 
   // The combined revision of a driver with several DaemonSets changes when one of them is added or deleted, and its
-  // nodes may still be on their way to the halted revision.
+  // nodes may still be upgrading to the halted revision.
   bool IsHaltedRevisionWanted() {
     if (!record().halt) return false;
     const std::set<std::string> wanted = WantedRevisions();
@@ -210,7 +210,7 @@ class Advance {
     return !step_.record.group.empty() && GroupOf(view_.nodes[i], *policy_.groups) == step_.record.group;
   }
 
-  // Whether it matters that the node is in use: its stage is open or soaks, or its group was the last.
+  // Returns true if it matters whether the node is in use: its stage is open or soaks, or its group was the last one.
   bool IsWatched(std::size_t i) {
     const int stage = census_.stages()[i];
     return (stage == this->stage() && stage < Last()) || IsOfLastGroup(i);
@@ -225,7 +225,7 @@ class Advance {
     return fmt::format("{}, for more than {}", node.unwell, absl::FormatDuration(UnwellMax(policy_)));
   }
 
-  // Names a node of the last group that keeps other groups from starting; empty without such a node.
+  // Names a node of the last group that prevents other groups from starting; empty without such a node.
   std::string WhyNoOtherGroup() {
     for (const std::size_t i : census_.troubled()) {
       const RolloutNode& node = view_.nodes[i];
@@ -237,15 +237,15 @@ class Advance {
 
   void WakeAt(absl::Time time) { step_.wake_at = std::min(time, step_.wake_at.value_or(absl::InfiniteFuture())); }
 
-  // Whether a node is waiting or in progress. Once all have finished, a halt would stop no node and only alert an
-  // administrator.
+  // Returns true if a node is waiting or in progress. Once all nodes have finished, a halt would stop no node, and
+  // would only alert an administrator.
   bool IsAnybodyToCome() const {
     const std::vector<StageCount>& counts = census_.counts();
     return std::any_of(counts.begin(), counts.end(),
                        [](const StageCount& stage) { return stage.done + stage.failed < stage.nodes; });
   }
 
-  // With a failed node the revision is not proven, so a return to it must pass the stages again.
+  // While a node has failed, the revision is not confirmed to work, so a rollback to it must pass the stages again.
   void NoteCompleted() {
     const std::vector<StageCount>& counts = census_.counts();
     const auto is_over = [](const StageCount& stage) { return stage.done == stage.nodes; };
@@ -283,13 +283,14 @@ class Advance {
                          .revisions = WantedRevisions()};
   }
 
-  // Whether the next stage may start. If not, sets the reason.
+  // Returns whether the next stage may start. If not, sets the reason.
   bool PassesStage() {
     const RolloutStage& stage = policy_.stages[static_cast<std::size_t>(this->stage())];
     const StageTally& tally = tallies_[static_cast<std::size_t>(this->stage())];
     if (tally.nodes == 0 || tally.ended < tally.nodes || tally.failed > FailuresTolerated(stage, tally.nodes)) {
       record().soak_since.reset();
-      // A stage without nodes, for example because of a mistyped label, would let the next stage start untested.
+      // If a stage without nodes, for example because of a mistyped label, counted as passed, the next stage would
+      // start untested.
       const std::string left_out = tally.left_out.empty() ? "" : "; " + tally.left_out;
       step_.closed = {
           .reason = GateReason::kStage,

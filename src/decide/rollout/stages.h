@@ -1,4 +1,4 @@
-// Advances a rollout through its stages (assign_stages.h): which are open, and the record to store.
+// Advances a rollout through its stages (assign_stages.h): decides which stages are open, and updates the record.
 //
 //     const std::vector<int> stages = AssignStages(view.nodes, rules.policy);
 //     const RolloutStep step = AdvanceRollout(stored, view, RolloutCensus(rules.policy, view.nodes, stages), rules, now);
@@ -22,11 +22,11 @@
 
 namespace driverupgrade::internal {
 
-// Data that is derived from a policy once.
+// Data derived from a policy, computed only once.
 struct RolloutRules {
   RolloutPolicy policy = {};
-  // Two policies have the same `fingerprint` if an edit from one to the other lifts no halt: they differ in times and
-  // in the order only. They have the same `stages_fingerprint` if their stages select the same nodes.
+  // Two policies have the same `fingerprint` if a change from one to the other does not lift a halt: they differ only
+  // in times and in the order. They have the same `stages_fingerprint` if their stages select the same nodes.
   std::string fingerprint = {};
   std::string stages_fingerprint = {};
   // The `fingerprint` of earlier releases, which covers the whole section.
@@ -47,16 +47,18 @@ struct RolloutStep {
   // Text that names an unwell node of the last group, with GroupMode::kOneAtATime: no other group starts. Empty if all
   // nodes are healthy.
   std::string last_group = {};
-  // The fleet has completed this revision before.
+  // True if the fleet has completed this revision before.
   bool returns = false;
-  // When the result changes although the cluster does not.
+  // Time at which the result changes even if the cluster does not.
   std::optional<absl::Time> wake_at = std::nullopt;
   friend bool operator==(const RolloutStep&, const RolloutStep&) = default;
 };
-// Returns how long a node takes: the measured duration, or else the duration that the policy expects. For StartTimeAt.
+// Returns the duration of a node's upgrade: the measured duration, or else the duration that the policy expects. For
+// StartTimeAt.
 absl::Duration NodeTakes(const RolloutRecord& record, const RolloutPolicy& policy);
 
-// `stored`: the record as read, whichever replica wrote it. `census`: of the nodes of the view.
+// `stored`: the record that was read, regardless of the replica that wrote it. `census`: the census of the nodes in the
+// view.
 RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const RolloutCensus& census,
                            const RolloutRules& rules, absl::Time now);
 

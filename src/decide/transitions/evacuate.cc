@@ -1,4 +1,4 @@
-// cordon-required, wait-for-jobs-required, pod-deletion-required and drain-required: getting workloads off the node.
+// cordon-required, wait-for-jobs-required, pod-deletion-required and drain-required: workloads leave the node.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -22,14 +22,14 @@ std::string Names(const std::vector<PodSelection::Blocked>& pods) {
   return text;
 }
 
-// The drain is announced once, when its state is entered.
+// The Event about the drain is recorded once, when its state is entered.
 Progress EnterDrain(Walk& walk, std::string reason) {
   walk.Enter(UpgradeState::kDrainRequired, std::move(reason));
   if (walk.in.policy.drain) walk.Event(false, "Scheduling drain of the node");
   return Progress::kMoved;
 }
 
-// T25, T26: pod deletion cannot do it, so a drain is tried, if the policy has one.
+// T25, T26: the deletion of pods failed, so a drain is tried if the policy has one.
 Progress FallBackToDrain(Walk& walk, OnFailure on_failure, std::string why) {
   if (!walk.in.policy.drain) {
     return walk.FailEvacuation(on_failure, "Failed to delete workload pods on the node for the driver upgrade",
@@ -41,8 +41,7 @@ Progress FallBackToDrain(Walk& walk, OnFailure on_failure, std::string why) {
   return EnterDrain(walk, std::move(why));
 }
 
-// Whether pods were deleted, as far as this process remembers: after a restart it does not know about earlier
-// deletions.
+// Returns true if this process has deleted pods. It does not know about deletions before its last restart.
 bool DeletedAny(const NodeView& view) {
   return std::any_of(view.attempts.pods.begin(), view.attempts.pods.end(),
                      [](const auto& pod) { return pod.second.outcome == Outcome::kApplied; });
@@ -87,7 +86,7 @@ Progress LeaveWaitForJobs(Walk& walk) {
   return walk.Enter(UpgradeState::kPodDeletionRequired, "the jobs have ended");
 }
 
-// T21-T28: pod-deletion-required -> pod-restart-required, or -> drain-required | upgrade-failed if it cannot be done.
+// T21-T28: pod-deletion-required -> pod-restart-required, or -> drain-required | upgrade-failed if the deletion fails.
 Progress LeavePodDeletion(Walk& walk) {
   walk.HoldCordon();
   const std::optional<PodDeletionPolicy> policy = PodDeletion(walk.in);

@@ -1,4 +1,4 @@
-// uncordon-required: returning the node to service.
+// uncordon-required: the node returns to service.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -11,18 +11,18 @@
 namespace driverupgrade {
 namespace {
 
-// Whether the node's cordon belongs to an upgrade and only we rely on it (dep-F7). `now` is `read` plus everything
-// learned since about the initial state.
+// Returns true if the node's cordon belongs to an upgrade and only we rely on it (dep-F7). `now` is `read` with all
+// later findings about the initial state.
 bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMarks& read, const NodeMarks& now) {
-  // If its devices are isolated, another client has cordoned the node.
+  // If its devices are isolated, another client must have cordoned the node.
   if (read.isolated_devices.present()) return false;
   if (internal::WasInitiallyUnschedulable(now) || !internal::LiveCordonNames(node, identity.Name()).empty())
     return false;
-  // In requestor mode the maintenance operator lifts its own cordon; ours is one that we put in its place (H13).
+  // In requestor mode the maintenance operator lifts its own cordon; ours is one that replaced it (H13).
   if (now.requestor_mode.present()) return internal::IsInCordonSet(read, identity);
   const std::optional<UpgradeState> state = read.State();
-  // The Go library keeps no set: a cordon on a node that is in progress and was schedulable before is its own, and
-  // ours. Without a label only our name shows whose cordon it is.
+  // The Go library does not write the cordon set. If a node in progress was schedulable before, its cordon is therefore
+  // from an upgrade, and counts as ours. Without a label, only our name shows the owner of the cordon.
   if (state && IsInProgress(*state) && (read.HasLabel() || internal::IsInCordonSet(read, identity))) return true;
   const internal::Cordon cordon = internal::ReadCordon(node, identity);
   return cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival_lifts;
@@ -46,7 +46,7 @@ void RemoveOurAnnotations(NodeMarks& marks) {
   marks.requestor_mode.Remove();
 }
 
-// A node that was read as schedulable carries no cordon but one of this very walk.
+// If the node was schedulable when it was read, its only cordon can be one that this walk has planned.
 bool LiftsCordon(const Walk& walk) {
   return walk.view.node.unschedulable && IsOursToLift(walk.view.node, walk.in.identity, walk.before(), walk.after());
 }
@@ -66,7 +66,7 @@ Progress RestartAgain(Walk& walk) {
 }
 
 // Returns whether another driver pod must be replaced. While the node waited for another driver, another node may have
-// taken its slot (dep-F8). If our name is missing from a cordon, the next upgrade would mistake it for an
+// taken its slot (dep-F8). If our name is missing from a cordon, the next upgrade would mistake the cordon for an
 // administrator's.
 bool NeedsAdmission(const Walk& walk) {
   if (!walk.driver.out_of_date || walk.InRequestorMode()) return false;
@@ -120,7 +120,7 @@ bool ReleaseUnwanted(Walk& walk) {
 }
 
 Progress EnterDone(Walk& walk, std::string reason) {
-  // Without the annotation of requestor mode, too: another client may have removed it.
+  // Also without the annotation of requestor mode, because another client may have removed it.
   if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
   if (const auto waits = WaitForOtherDriver(walk)) return *waits;
   if (const auto releasing = ReleaseRules(walk)) return *releasing;
@@ -129,7 +129,7 @@ Progress EnterDone(Walk& walk, std::string reason) {
   return walk.Enter(UpgradeState::kDone, std::move(reason));
 }
 
-// T48: an administrator's cordon is not ours to lift, so there is nothing to wait for but the maintenance operator, or the
+// T48: the engine must not lift an administrator's cordon, so the node waits only for the maintenance operator, or for the
 // removal of device taint rules: the present state would renew them.
 Progress FinishUpgrade(Walk& walk, std::string reason) {
   if (!walk.driver.ready) return RestartAgain(walk);
@@ -144,7 +144,7 @@ Progress FinishUpgrade(Walk& walk, std::string reason) {
 }
 
 // T49, T50 with dep-F8 and dep-F13: uncordon-required -> upgrade-done; -> pod-restart-required | upgrade-required if
-// the driver is not proved, even if another client set the label.
+// the driver is not confirmed to work, even if another client set the label.
 Progress LeaveUncordon(Walk& walk) {
   const bool is_left_alone = walk.InRequestorMode() && !walk.requestor;
   if (!walk.driver.ready && !is_left_alone) {

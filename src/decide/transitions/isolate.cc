@@ -16,7 +16,8 @@
 namespace driverupgrade {
 namespace {
 
-// How long the devices must remain unchanged after the driver has become ready: a plugin publishes in several steps.
+// Time for which the devices must remain unchanged after the driver has become ready, because a plugin publishes
+// devices in several steps.
 constexpr absl::Duration kPublishing = absl::Seconds(5);
 
 // Plans the calls that are due. Returns when the next call is due, and replaces `detail` by the response to a failed
@@ -50,7 +51,8 @@ void CordonBecause(Walk& walk, const std::string& why) {
   walk.CordonInstead();
 }
 
-// Whether the lists of the devices have failed for a reason that may pass. False if the cluster lacks these kinds.
+// Returns true if the lists of the devices have failed for a temporary reason, and false if the cluster does not serve
+// these kinds.
 bool MayBeKnownSoon(const NodeView& view) {
   return !view.devices && !view.devices_status.ok() && !absl::IsNotFound(view.devices_status);
 }
@@ -71,7 +73,7 @@ std::string WhyEvictedInVain(const Walk& walk) {
   return "";
 }
 
-// Pods of other schedulers are seen only now, when the pods of the node have been read.
+// Pods of other schedulers are known only from here on, because the pods of the node have been read.
 std::optional<Progress> CheckBeforeEvictions(Walk& walk) {
   if (walk.ReadPods() == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
   if (const std::string why = internal::WhyNotDevices(walk.view, walk.in.policy.isolation); !why.empty()) {

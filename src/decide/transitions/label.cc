@@ -6,8 +6,8 @@
 namespace driverupgrade {
 
 // Finds the state of a node that has neither a label nor a timer. With our claim on a NodeMaintenance the node waits
-// for the maintenance operator, unless its driver is proved already. If no driver pod must be replaced, the node was
-// evacuated, and continues at the restart.
+// for the maintenance operator, unless its driver is already confirmed to work. If no driver pod must be replaced, the
+// node was evacuated, and continues at the restart.
 void Walk::Resume() {
   if (before().HasLabel()) return;
   const bool is_claimed =
@@ -32,15 +32,15 @@ void Walk::NoteLabelLoss() {
   WakeAt(internal::LabelLossEnds(*loss));
 }
 
-// Whether the plan does nothing that would be missed except for writing the state label.
+// Returns true if the only necessary action of the plan is to write the state label.
 bool Walk::OnlyWritesLabel() const {
   const NodePlan& plan = verdict.plan;
   return plan.patch && plan.patch->annotations.empty() && !plan.patch->unschedulable && plan.remove.empty() &&
          plan.maintenance.empty() && !plan.confirm && !admitted;
 }
 
-// A label that is missing is written together with the patch that is needed anyway, or alone. Alone it waits for a
-// while if another client has removed it.
+// Writes a missing label together with a patch that is needed anyway, or in a separate patch. If another client has
+// removed the label, the separate patch is delayed.
 void Walk::PaceLabel() {
   NodePlan& plan = verdict.plan;
   const std::optional<LabelLoss>& loss = view.attempts.label_loss;

@@ -35,7 +35,7 @@ Progress WaitUnread(Walk& walk, std::string detail) {
   return walk.Wait(GateReason::kMaintenance, std::move(detail), NextRead(walk.in.now));
 }
 
-// Another requestor still works on the node under our object, which is being deleted (M10).
+// Another requestor still uses our object, which is being deleted, to work on the node (M10).
 std::optional<std::string> WaitsForOthers(const NodeMaintenance& object) {
   if (object.additional_requestors.empty()) return std::nullopt;
   return fmt::format("NodeMaintenance {} is kept by {}", object.ToString(), object.additional_requestors.front());
@@ -51,7 +51,7 @@ Progress RequestMaintenance(Walk& walk) {
 }
 
 // T34-T36: node-maintenance-required -> pod-restart-required; -> upgrade-required if the mode was switched off before
-// there was an object. A missing object is created in this state (arch-A12).
+// an object existed. A missing object is created in this state (arch-A12).
 Progress LeaveNodeMaintenance(Walk& walk) {
   if (!walk.requestor) {
     walk.Note(FindingCode::kUnhandledState,
@@ -65,7 +65,8 @@ Progress LeaveNodeMaintenance(Walk& walk) {
   switch (status.phase) {
     case MaintenancePhase::kUnread: return WaitUnread(walk, std::move(status.detail));
     case MaintenancePhase::kAbsent:
-      // One of our claims under another name would keep the node busy, and this upgrade would wait indefinitely (§4.3).
+      // A claim of ours on an object with another name would occupy the node, and this upgrade would wait indefinitely
+      // (§4.3).
       if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
       if (!walk.in.options.requestor->enabled) {
         return walk.Enter(UpgradeState::kUpgradeRequired, "requestor mode is off");
@@ -114,7 +115,7 @@ bool ClaimsMaintenance(const Walk& walk) {
 
 std::optional<Progress> ReleaseMaintenance(Walk& walk) {
   if (!walk.requestor) {
-    // In other states the mode has ended and only its annotation was left behind; the next patch removes it.
+    // In other states the mode has ended and only its annotation is left; the next patch removes it.
     if (!walk.InRequestorMode() || !IsInProgress(walk.state())) return std::nullopt;
     walk.Note(FindingCode::kUnhandledState,
               "the node is in requestor mode, but the operator is not configured as a requestor");

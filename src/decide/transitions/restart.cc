@@ -1,4 +1,4 @@
-// pod-restart-required and upgrade-failed: replacing the driver pod, and handling a node on which that failed.
+// pod-restart-required and upgrade-failed: the driver pod is replaced; handles nodes on which this failed.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kRetryBackoffMax = absl::Hours(24);
 
-// Whether the node is free of the pods that the policy protects, and if not, what must be done about them.
+// Whether pods that the policy protects are still on the node, and what must be done about them.
 struct Evacuation {
   enum class Status { kDone, kEvicting, kUnread, kStuck };
   Status status = Status::kDone;
@@ -36,8 +36,8 @@ Evacuation Stuck(Gate gate, OnFailure on_failure) {
   return {.status = Evacuation::Status::kStuck, .on_failure = on_failure, .stuck = std::move(gate)};
 }
 
-// The maintenance operator spares itself, and so do we if it works for us: it must still return the node to service
-// (§4.1).
+// The maintenance operator does not evict itself. The engine does not evict it either while it handles the node,
+// because it must still return the node to service (§4.1).
 bool IsMaintenanceOperator(const Pod& pod) {
   const auto component = pod.labels.find("app.kubernetes.io/component");
   return component != pod.labels.end() && component->second == "maintenance-operator-controller-manager";
@@ -50,8 +50,8 @@ OnFailure OnFailureOf(const JudgeContext& in) {
   return deletion ? deletion->on_failure : OnFailure::kFail;
 }
 
-// Evicts the pods that must be gone before the driver is touched, as the policy that brought the node here requires.
-// This is pod deletion, or the drain that it fell back to (T25).
+// Evicts the pods that must leave before the driver is changed, according to the policy under which the node was
+// evacuated. This is pod deletion, or the drain that it fell back to (T25).
 Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   if (!EvacuationTimeout(walk.in)) return {};
   const std::vector<Pod>* pods = walk.KnownPods();
@@ -96,9 +96,9 @@ Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   return result;
 }
 
-// Whether the pods arrived after the node was evacuated, so that its deadline was not meant for them. False once one of
-// them has been requested to leave, and false if all have outlasted their grace period: otherwise a pod that never
-// leaves would hold the node indefinitely.
+// Returns true if the pods arrived after the node was evacuated, so that its deadline does not apply to them. False
+// once the eviction of one of them has been requested, and false if all are terminating beyond their grace period:
+// otherwise a pod that never leaves would block the node indefinitely.
 bool AreNewcomers(const Walk& walk, const std::vector<const Pod*>& pods) {
   const auto tried = [&](const Pod* pod) { return walk.view.attempts.pods.contains(pod->ref.uid); };
   const auto overstays = [&](const Pod* pod) {
@@ -111,15 +111,15 @@ bool AnyStays(const std::vector<const Pod*>& pods) {
   return std::any_of(pods.begin(), pods.end(), [](const Pod* pod) { return !pod->deletion_timestamp; });
 }
 
-// Evicts pods that came to the node after it was evacuated, under the evacuation's deadline (dep-F8). The deadline runs
-// from their arrival, not from a restart that may have started long before.
+// Evicts pods that arrived on the node after it was evacuated, with the timeout of the evacuation (dep-F8). The timeout
+// starts with their arrival, not with a restart that may have started long before.
 Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   const absl::Duration timeout = *EvacuationTimeout(walk.in);
   if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());
   absl::Time deadline = walk.Deadline(timeout);
   const bool evicting = evacuation.status == Evacuation::Status::kEvicting;
-  // The time of pods whose eviction is requested in this very pass starts now. The exception is an engine that has only
-  // just become active, because it may have requested their eviction before it was restarted.
+  // The time of pods whose eviction is requested in this pass starts now. The exception is an engine that has only just
+  // become active, because it may have requested their eviction before it was restarted.
   const bool asked_now = walk.in.now > walk.in.active_since && AnyStays(evacuation.pods);
   if (evicting && AreNewcomers(walk, evacuation.pods) && (asked_now || walk.Expired(deadline))) {
     walk.RestartStage(timeout);
@@ -139,8 +139,8 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   return walk.Wait(std::move(evacuation.stuck), std::min(deadline, NextRead(walk.in.now)));
 }
 
-// Returns the driver pod that the node waits for: one to replace, one that terminates, or one that is not ready.
-// nullptr: no such pod.
+// Returns the driver pod that the node waits for: a pod that must be replaced, that is terminating, or that is not
+// ready. nullptr: no such pod.
 const Pod* PodInQuestion(const DriverPods& driver) {
   if (!driver.to_restart.empty()) return driver.to_restart.front();
   return driver.terminating != nullptr ? driver.terminating : driver.not_ready;
@@ -162,8 +162,8 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
 
 bool IsToBeEvacuated(const Walk& walk) { return !walk.RestartsOnly() && EvacuationTimeout(walk.in); }
 
-// Plans the deletions that are due, one for each pod until it is answered. Sets `detail` to the response to a failed
-// deletion, and returns when the next deletion is due.
+// Plans the deletions that are due; a deletion is not repeated while it is unanswered. Sets `detail` to the response to
+// a failed deletion, and returns when the next deletion is due.
 absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::string& detail) {
   absl::Time due = absl::InfiniteFuture();
   for (const Pod* pod : pods) {
@@ -185,7 +185,8 @@ absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::stri
 std::pair<std::string, absl::Time> DeleteDriverPods(Walk& walk) {
   std::string detail = fmt::format("{} is to be replaced", walk.driver.to_restart.front()->ref.ToString());
   const absl::Time due = DeletePods(walk, walk.driver.to_restart, detail);
-  // A deletion has no precondition on the node, which must still be cordoned and, where pods count as lost, not ready.
+  // A deletion has no precondition on the node, which must still be cordoned. If pods count as lost, it must also still
+  // be not ready.
   if (IsToBeEvacuated(walk) && !walk.verdict.plan.remove.empty()) walk.ConfirmNode();
   return {std::move(detail), due};
 }
@@ -239,7 +240,7 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   return std::nullopt;
 }
 
-// Returns when the newest of the driver pods became ready, for the pods that must prove it.
+// Returns the time at which the newest of the driver pods became ready, for the validation pods.
 std::optional<absl::Time> DriverReadySince(const NodeView& view) {
   std::optional<absl::Time> since;
   for (const Pod& pod : view.driver_pods) since = std::max(since, pod.ready_since);
@@ -253,7 +254,7 @@ std::string StartError(const Walk& walk) {
   for (const auto* statuses : {&pod.init_container_statuses, &pod.container_statuses}) {
     for (const ContainerStatus& status : *statuses) {
       if (status.start_error.empty()) continue;
-      // The reasons of one image alternate with each attempt, and each text would be an Event of its own.
+      // The reasons for one image alternate with each attempt, and each text would cause a separate Event.
       if (status.image_pull_fails) {
         return fmt::format("container {}: {} cannot be pulled", status.name,
                            status.image.empty() ? "its image" : "the image " + status.image);
@@ -264,8 +265,8 @@ std::string StartError(const Walk& walk) {
   return {};
 }
 
-// Returns which container of the driver pod has been restarted repeatedly; empty if there is no such container. Omits
-// the count, which would make each restart a new text.
+// Returns the container of the driver pod that has been restarted repeatedly, as text; empty if there is no such
+// container. Omits the count, because the text would then change with each restart.
 std::string Crashing(const Walk& walk) {
   constexpr int kRestartsMin = 3;
   if (walk.driver.not_ready == nullptr) return {};
@@ -279,7 +280,7 @@ std::string Crashing(const Walk& walk) {
   return {};
 }
 
-// Reports such a pod, and returns why the driver pod `name` is not ready.
+// Reports a crashing driver pod, and returns why the driver pod `name` is not ready.
 std::string WhyNotReady(Walk& walk, std::string_view name) {
   const std::string error = StartError(walk);
   if (error.empty()) return fmt::format("{} is not ready", name);
@@ -312,7 +313,7 @@ void RestartOnEntry(Walk& walk) {
 Progress LeavePodRestart(Walk& walk) {
   walk.HoldCordon();
   const DriverPods& driver = walk.driver;
-  // The mark compares other revisions; if the target returns, this pod must still be compared with it.
+  // The mark is about other revisions; if the target is set back, this pod must still be compared with it.
   if (!driver.wanted_revision.empty() && !walk.RestartsOnly()) {
     walk.Remove(&NodeMarks::restart_only);
   }
@@ -371,7 +372,8 @@ Progress LeaveFailed(Walk& walk) {
     walk.Remove(&NodeMarks::failures);
     return RequireUpgrade(walk, fmt::format("revision {} is new", wanted));
   }
-  // A node that the Go library failed carries neither mark: as far as we know, it failed just now, at this revision.
+  // If the Go library set a node to upgrade-failed, the node has neither mark: the engine assumes that it failed just
+  // now, at this revision.
   if (!wanted.empty()) walk.Write(&NodeMarks::failed_revision, wanted);
   if (walk.PastFailures().count == 0) {
     if (const std::optional<std::string_view> text = walk.after().failures.text()) {
@@ -390,7 +392,8 @@ Progress LeaveFailed(Walk& walk) {
   if (const auto stopped = UnblockSafeLoadOfFailed(walk)) return *stopped;
   if (!walk.driver.ready) return RetryOrWait(walk, WhyNotReady(walk, "the driver pod"));
   if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "the driver recovered");
-  // A node that failed validation would fail it repeatedly: it returns to service when its validation pods are ready.
+  // A retry of a node that failed validation would fail repeatedly, so the node returns to service when its validation
+  // pods are ready.
   const std::vector<Pod>* pods = walk.ReadPods();
   if (pods == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
   Validation validation = Validate(walk, *pods);

@@ -1,4 +1,4 @@
-// unknown, upgrade-done and upgrade-required: whether a node needs an upgrade, and whether it may start.
+// unknown, upgrade-done and upgrade-required: decides whether a node needs an upgrade, and whether it may start.
 #include <optional>
 #include <utility>
 
@@ -29,12 +29,13 @@ void NoteInitialState(Walk& walk, const internal::Cordon& cordon) {
   }
 }
 
-// The request turns into "restart the pod with this UID", so that it restarts exactly one pod (dep-F17). So does a
-// retry by label of a node whose driver pod is up to date but failing: nothing else would ever replace it.
+// The request turns into "restart the pod with this UID", so that it restarts exactly one pod (dep-F17). The same
+// applies to a retry by label of a node whose driver pod is up to date but failing, because nothing else would ever
+// replace the pod.
 void NoteRequestedRestart(Walk& walk) {
   const bool requested = walk.Remove(&NodeMarks::upgrade_requested);
   if (!requested && walk.driver.failing == nullptr) return;
-  if (!walk.driver.to_restart.empty()) return;  // some pod is replaced anyway
+  if (!walk.driver.to_restart.empty()) return;  // a pod is replaced anyway
   const Pod* restart = walk.driver.failing;
   for (const Pod& pod : walk.view.driver_pods) {
     if (restart == nullptr && !pod.deletion_timestamp) restart = &pod;
@@ -53,7 +54,7 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const bool available = cordon.kind == internal::CordonKind::kNone;
   const bool out_of_use = internal::IsOutOfUse(walk.view, walk.in.policy);
   const bool admitted_before = available && !out_of_use && own.unavailable > 0;
-  // The request is to repair the very node that is not Ready: it must not wait for its own recovery.
+  // The request is to repair this node, which is not Ready: the repair must not wait for the node's own recovery.
   const bool is_repair = !walk.view.node.ready && walk.after().upgrade_requested.value();
   return {
       .needs_slot = !outside && own.slots == 0,
@@ -63,7 +64,7 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   };
 }
 
-// The maintenance operator has budgets of its own (T10).
+// The maintenance operator has its own budgets (T10).
 Candidate RequestorCandidate(const Walk& walk) {
   return {.needs_slot = false,
           .needs_headroom = false,
@@ -71,7 +72,8 @@ Candidate RequestorCandidate(const Walk& walk) {
           .own_node = walk.view.node.name == walk.in.options.own_node};
 }
 
-// Whether a patch that started the upgrade may have been applied: such a node continues like any node in progress.
+// Returns true if a patch that started the upgrade may have been applied: such a node continues like any node in
+// progress.
 bool MayHaveStarted(const Walk& walk) {
   return walk.read_state() == UpgradeState::kUpgradeRequired && walk.verdict.tally.slots > 0;
 }
@@ -83,7 +85,7 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   if (std::string why = internal::WhyLeaving(node); !why.empty()) {
     return Gate{.reason = GateReason::kNodeLeaves, .detail = std::move(why)};
   }
-  // The driver may be the reason why the node failed, and another attempt or another revision repairs it.
+  // The driver may be the cause of the failure, which another attempt or another revision can then repair.
   const bool has_started =
       internal::IsIsolated(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
   if (std::string why = internal::WhyNotReady(node);
@@ -110,15 +112,15 @@ Progress RestartOnly(Walk& walk) {
   return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod needs only a restart");
 }
 
-// Whether the marks or claims on the node show that an upgrade of it was interrupted.
+// Returns true if the marks or claims on the node show that its upgrade was interrupted.
 bool WasInterrupted(const Walk& walk) {
   const NodeMarks& marks = walk.after();
   return internal::IsIsolated(marks, walk.in.identity) || walk.InRequestorMode() || ClaimsMaintenance(walk) ||
          (marks.unschedulable && internal::WasInitiallyUnschedulable(marks));
 }
 
-// Keeps a node without a label from upgrade-done until its driver is proved, if an upgrade of it was interrupted.
-// nullopt: the driver is proved, or no upgrade was interrupted.
+// If an upgrade of the node was interrupted, keeps a node without a label from entering upgrade-done until its driver
+// is confirmed to work. nullopt: the driver is confirmed to work, or no upgrade was interrupted.
 std::optional<Progress> WaitForProof(Walk& walk) {
   if (walk.driver.none || !WasInterrupted(walk)) return std::nullopt;
   if (const Pod* terminating = walk.driver.terminating) {
@@ -126,7 +128,8 @@ std::optional<Progress> WaitForProof(Walk& walk) {
                       .detail = fmt::format("{} is terminating", terminating->ref.ToString()),
                       .subject = PodSubject(terminating->ref)});
   }
-  // An orphaned pod that is Ready proves the driver as well: it alone is not a reason for an upgrade (T2).
+  // An orphaned pod that is Ready also confirms that the driver works: the pod alone is not a reason for an upgrade
+  // (T2).
   if (const Pod* unready = internal::UnreadyDriverPod(walk.view)) {
     return walk.Wait({.reason = GateReason::kDriverPodNotReady,
                       .detail = fmt::format("{} is not ready", unready->ref.ToString()),
@@ -201,7 +204,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // requestor mode was switched off (H16)
     walk.Remove(&NodeMarks::requestor_mode);
   }
-  // The maintenance operator cordons the nodes that we have claimed, whether or not the annotation was lost.
+  // The maintenance operator cordons the nodes that we have claimed, even if the annotation was lost.
   const bool evacuated_for_us = walk.InRequestorMode() || ClaimsMaintenance(walk);
   if (cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
       !evacuated_for_us) {

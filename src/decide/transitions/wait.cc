@@ -9,8 +9,8 @@
 namespace driverupgrade {
 namespace {
 
-// How long a node is not annotated after a patch of it was refused. The server may refuse this very annotation, and
-// each refusal delays the patches that the upgrade needs.
+// Time for which a node is not annotated after a patch of it was refused. The server may have refused the patch because
+// of this annotation, and each refusal delays the patches that the upgrade needs.
 constexpr absl::Duration kAfterRefusal = absl::Minutes(5);
 
 absl::Time RefusalEnds(const NodeView& view) {
@@ -25,8 +25,9 @@ bool Walk::HasPatch() const {
   return verdict.plan.patch || (edited_ && !PatchBetween(view.node, before(), *edited_, in.identity).empty());
 }
 
-// Enter and Release remove the annotation. A node that waits for a slot is patched only once it starts. A node in
-// progress always has a gate, so the annotation is removed here only from nodes on which an earlier upgrade left it.
+// Enter and Release remove the annotation. A node that waits for a slot is patched only when it starts. A node in
+// progress always has a gate, so this function removes the annotation only from nodes on which an earlier upgrade left
+// it.
 void Walk::ShowWait(const internal::ShownWait& wait) {
   if (!verdict.plan.path.empty() || state_ == UpgradeState::kUpgradeRequired) return;
   const std::optional<Gate> gate = IsInProgress(state_) ? verdict.gate : std::nullopt;

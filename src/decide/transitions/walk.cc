@@ -12,13 +12,14 @@
 namespace driverupgrade {
 namespace {
 
-// A timer further ahead than this was not written by a sane clock (dep-F4).
+// A timer further in the future than this was written by a wrong clock (dep-F4).
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
-// Interval between attempts to read what could not be read.
+// Interval between attempts to read data after a failure.
 constexpr absl::Duration kReadRetry = absl::Seconds(5);
-// No deadline fails a node before the engine has been active for that long (dep-F4).
+// No node fails by a deadline before the engine has been active for this time (dep-F4).
 constexpr absl::Duration kActiveMin = absl::Seconds(60);
-// A larger number on the node is not ours and is reduced to this one, which can still be incremented.
+// A larger number on the node was not written by the engine. It is reduced to this number, which can still be
+// incremented.
 constexpr int kFailuresCounted = 1'000'000;
 
 // Returns the time as a mark can store it.
@@ -103,7 +104,7 @@ void Walk::SetRestartsOnly() {
         {.compared = fmt::format("{}", fmt::join(compared, ",")), .target = driver.wanted_revision});
 }
 
-// A pod of yet another revision has not been compared with the target: its template arrived while the last pod was
+// A pod with a third revision has not been compared with the target: its template arrived while the previous pod was
 // absent.
 bool Walk::RestartsOnly() const {
   const std::optional<internal::RestartOnly>& mark = after().restart_only.value();
@@ -146,9 +147,9 @@ std::optional<FailureClass> ClassOfFailure(UpgradeState state, const NodeView& v
 }
 
 Progress Walk::Fail(std::string_view what, std::string why) {
-  // A Warning before the transition, so that the Events read in the order of cause and effect.
+  // The Warning comes before the transition, so that the Events are in the order of cause and effect.
   std::string cause = fmt::format("{}, {}", what, why);
-  // The whole text is in the Event.
+  // The Event contains the whole text.
   Write(&NodeMarks::failure_cause, std::string(internal::CutUtf8(cause, internal::kMarkTextMax)));
   Event(true, std::move(cause));
   const std::string revision = TargetRevision();
@@ -163,7 +164,7 @@ Progress Walk::Fail(std::string_view what, std::string why) {
   return Progress::kMoved;
 }
 
-// A driver that waits to be loaded, or whose pod is being deleted, is no longer the one that the workloads know.
+// A driver that waits to be loaded, or whose pod is being deleted, no longer counts as the old driver.
 bool Walk::RunsOldDriver() const {
   return !driver.none && !driver.to_restart.empty() && driver.terminating == nullptr && !AwaitsSafeLoad();
 }
@@ -258,7 +259,8 @@ absl::Time Walk::StageBegan(absl::Duration timeout) {
   return WholeSecond(in.now);
 }
 
-// The Go library's timer of the stage, unless it is unusable or has run out before we ever saw it.
+// Returns the Go library's timer of the stage, unless it is invalid or had already expired when the engine first saw
+// it.
 std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
   std::optional<absl::Time> began;
   if (state_ == UpgradeState::kWaitForJobsRequired) began = after().pod_completion_start.value();
@@ -267,7 +269,7 @@ std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
   return began;
 }
 
-// While the revision is unknown, the upgrade in progress still has the revision that its stage names as its target.
+// While the revision is unknown, the target of the upgrade in progress is still the revision in the stage annotation.
 std::string Walk::TargetRevision() const {
   if (!driver.wanted_revision.empty()) return driver.wanted_revision;
   const std::optional<internal::Stage>& stage = before().stage.value();
@@ -294,7 +296,7 @@ void Walk::DropStage() {
   Remove(&NodeMarks::validation_start);
 }
 
-// Returns nullopt if the present state has no deadline, so that it needs no timer.
+// Returns nullopt if the current state has no deadline, so that it needs no timer.
 std::optional<absl::Duration> Walk::StageTimeout() const {
   const auto finite = [](absl::Duration timeout) {
     return timeout == absl::InfiniteDuration() ? std::nullopt : std::optional(timeout);
@@ -327,8 +329,8 @@ void Walk::CordonInstead() {
 }
 
 const std::vector<Pod>* Walk::KnownPods() {
-  // A list from before the cordon proves nothing, because the node took new pods until then. If its devices are
-  // isolated, the claims show which pods matter.
+  // A list from before the cordon is useless, because the node accepted new pods until then. If its devices are
+  // isolated, the claims show the relevant pods.
   return view.node.unschedulable || IsolatesDevices() ? ReadPods() : nullptr;
 }
 
@@ -343,10 +345,10 @@ Progress Walk::WaitForPods(absl::Time deadline) {
 }
 
 // Updates the set of drivers that rely on the node's cordon after this patch (dep-F7). It consists of the other drivers
-// whose upgrades are in progress and, from cordon-required on, of us. While we wait for a slot, our name stays if it
-// was there. It also replaces names that have become stale, because no other driver would ever lift that cordon. The
-// maintenance operator lifts its own cordon. In requestor mode our name is therefore set only on a cordon that we made
-// after the operator's had been lifted too early (H13).
+// whose upgrades are in progress and, from cordon-required on, of us. While the node waits for a slot, our name stays
+// if it is already in the set. Our name also replaces stale names, because no other driver would ever lift that cordon.
+// The maintenance operator lifts its own cordon. In requestor mode our name is therefore added only for a cordon that
+// the engine set because the operator's cordon had been lifted too early (H13).
 void Walk::UpdateCordonSet() {
   std::set<std::string> names = internal::LiveCordonNames(view.node, in.identity.Name());
   bool ours = after().unschedulable && !internal::WasInitiallyUnschedulable(after());
@@ -360,7 +362,7 @@ void Walk::UpdateCordonSet() {
     ours = false;
   }
   if (ours) names.insert(in.identity.Name());
-  // If another client removed the label, the name alone would mean that the node has been admitted.
+  // If another client then removed the label, the name alone would mean that the node has been admitted.
   if (ours && entered_ && state_ == UpgradeState::kUpgradeRequired) WriteStage(in.now);
   internal::SetCordonNames(std::move(names), Edit());
 }
@@ -369,8 +371,8 @@ bool Walk::AwaitsUpgrade() const {
   return state_ == UpgradeState::kUpgradeRequired || (IsInProgress(state_) && state_ != UpgradeState::kFailed);
 }
 
-// The taint comes with patches that are sent anyway. A node with the skip label keeps its driver, so that gangs on it
-// are safe.
+// The taint is set in patches that are sent anyway. A node with the skip label keeps its driver, so gangs on it are
+// safe.
 void Walk::Steer() {
   const bool steers =
       in.policy.steer_gangs && AwaitsUpgrade() && !after().skip_upgrade.value() && internal::CanWriteTaints(view.node);

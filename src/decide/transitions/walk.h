@@ -1,4 +1,4 @@
-// One node's way through the states within one pass (arch-A4).
+// The path of one node through the states within one pass (arch-A4).
 #ifndef DRIVERUPGRADE_SRC_DECIDE_TRANSITIONS_WALK_H_
 #define DRIVERUPGRADE_SRC_DECIDE_TRANSITIONS_WALK_H_
 
@@ -56,15 +56,15 @@ using internal::NodeMarks;
 // Whether a transition function entered another state, so that the next one may continue from there.
 enum class Progress { kMoved, kStopped };
 
-// Whether a node may leave upgrade-required, and as part of which unit (StateMachine::Judge).
+// Whether a node may leave upgrade-required, and the unit with which it starts (StateMachine::Judge).
 struct Admission {
   bool admitted = false;
   std::string_view unit = {};
 };
 
-// Carries a node from state to state. It works on a copy of the node's marks, which is made on the first write because
-// most nodes only wait. The patch is the final difference from the node, so nothing is written twice and nothing is
-// written that is there already (defect-D31).
+// Moves a node from state to state. It works on a copy of the node's marks, which is created on the first write because
+// most nodes only wait. The patch is the final difference from the node, so it never writes a value twice or a value
+// that the node already has (defect-D31).
 class Walk {
  public:
   // `judged` is a new Verdict, which the walk fills in until it is finished.
@@ -104,24 +104,24 @@ class Walk {
 
   // Enters `next`; timers of the stage that is left are dropped.
   Progress Enter(UpgradeState next, std::string reason);
-  // Leaves the states, after our marks were removed.
+  // Leaves the states after our marks have been removed.
   void Release(std::string reason);
   // Enters upgrade-failed with a Warning event `what`, `why`.
   Progress Fail(std::string_view what, std::string why);
   // The same for a node that could not be evacuated. With OnFailure::kGiveBack, and if the old driver was not touched,
   // the node returns to service.
   Progress FailEvacuation(OnFailure on_failure, std::string_view what, std::string why);
-  // Sends the evictions that are due and waits for the rest, up to `deadline`. `fails_at`: when the node fails because
-  // of it.
+  // Sends the evictions that are due and waits for the rest, up to `deadline`. `fails_at`: the time at which the node
+  // then fails.
   Progress Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at = absl::InfiniteFuture());
-  // Whether the policy has pods deleted that are left at `deadline`, and no pod is stuck although it was deleted.
+  // Returns true if the policy deletes pods that are left at `deadline`, and no pod is stuck in spite of a deletion.
   bool DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, absl::Time deadline) const;
   // Deletes pods whose eviction is overdue, and waits until they no longer exist.
   Progress DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, EvictionRound round,
                          absl::Time deadline);
   // Stops for this pass, with the reason that users see.
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
-  // The same for a gate with a subject; its own time does not count.
+  // Same for a gate with a subject; the time in the gate is ignored.
   Progress Wait(Gate gate, absl::Time not_before = absl::InfiniteFuture());
   // Notes that the verdict may change at `time`, unless that is never.
   void WakeAt(absl::Time time);
@@ -131,8 +131,8 @@ class Walk {
   void Note(FindingCode code, std::string message);
   void Event(bool warning, std::string message);
 
-  // When the present stage fails, for a stage limited to `timeout`: `began + timeout`, but not before the engine has
-  // been active for min(timeout, 60 s) (dep-F4). Writes or repairs the stage's timer if necessary.
+  // Returns the time at which the current stage fails if it is limited to `timeout`: `began + timeout`, but not before
+  // the engine has been active for min(timeout, 60 s) (dep-F4). Writes or repairs the stage's timer if necessary.
   absl::Time Deadline(absl::Duration timeout);
   bool Expired(absl::Time deadline) const { return in.now >= deadline; }
 
@@ -140,8 +140,8 @@ class Walk {
   Failures PastFailures() const;
   void WriteFailures(const Failures& failures);
 
-  // Makes sure that the node is cordoned, by us if no other client did (T11, dep-F8), unless its devices are isolated
-  // instead.
+  // Ensures that the node is cordoned, by the engine if no other client has cordoned it (T11, dep-F8), unless its
+  // devices are isolated instead.
   void HoldCordon();
   // Whether the devices of the node are isolated, and not the node.
   bool IsolatesDevices() const { return after().isolated_devices.present(); }
@@ -149,13 +149,13 @@ class Walk {
   void CordonInstead();
   // Returns the node's pods if they have been read since it was cordoned, otherwise nullptr; requests them (arch-A11).
   const std::vector<Pod>* KnownPods();
-  // The same if a cordon does not matter.
+  // Same, but also if the node is not cordoned.
   const std::vector<Pod>* ReadPods();
   // Waits for a list of the node's pods that failed or has not been made yet, up to `deadline`.
   Progress WaitForPods(absl::Time deadline);
   // Makes the plan depend on the node as it was read: the node is patched first, even if nothing changes.
   void ConfirmNode() { verdict.plan.patch.emplace(); }
-  // Restarts the present stage now, if it has a limit, or if `timeout`, the limit of what it waits for, is finite.
+  // Restarts the current stage now if it has a limit, or if `timeout`, the limit of the wait, is finite.
   void RestartStage(absl::Duration timeout);
   // Judges the driver pods again, after the annotation that names a pod to restart has changed.
   void AssessDriver();
@@ -164,16 +164,17 @@ class Walk {
   bool InRequestorMode() const { return after().requestor_mode.present(); }
   // Whether the driver waits until the node is evacuated: its init container has set the annotation (T39, T43).
   bool AwaitsSafeLoad() const { return SafeLoadManager::IsWaiting(after()); }
-  // Text for the gate of a node without a bound driver pod. `until`: the ending if no cause is known.
+  // Returns the text for the gate of a node without a bound driver pod. `until`: the end of the text if no cause is
+  // known.
   std::string WhyNoDriverPod(std::string_view until = "") const;
-  // Allows the present driver pods to be restarted without an evacuation, as long as the target stays (T8).
+  // Allows the current driver pods to be restarted without an evacuation until the target changes (T8).
   void SetRestartsOnly();
-  // Whether both the target and the pods to restart are of the revisions that were compared (T8).
+  // Returns true if the target and the pods to restart have the revisions that were compared (T8).
   bool RestartsOnly() const;
 
   // Ends the walk and completes its plan: the patch, the joined cordon, the last timers, and a label that another
-  // client has removed. `acts`: the node may be written to. `shown_wait`: for the annotation that shows the node's
-  // gate; nullptr: it stays as it is.
+  // client has removed. `acts`: whether the node may be written to. `shown_wait`: for the annotation that shows the
+  // node's gate; nullptr: the annotation is not changed.
   void Finish(bool acts, const internal::ShownWait* shown_wait);
 
  private:
@@ -201,12 +202,12 @@ class Walk {
   bool entered_ = false;  // `state_` was entered in this walk
 };
 
-// Same as StateMachine::Judge, into `judged`, a new Verdict: it has 1.2 kB, and is not moved for each node.
-// `shown_wait`: see Walk::Finish.
+// Same as StateMachine::Judge, but stores the result in `judged`, a new Verdict. A Verdict has 1.2 kB, and should not
+// be moved for each node. `shown_wait`: see Walk::Finish.
 void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& admission,
                const internal::ShownWait* shown_wait, Verdict& judged);
 
-// Returns the timeout of the evacuation that the policy prescribes (pod deletion or drain); nullopt without an
+// Returns the timeout of the evacuation that the policy prescribes (pod deletion or drain); nullopt if it prescribes no
 // evacuation.
 std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 
@@ -218,8 +219,8 @@ std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
 // Returns nullopt for InfiniteFuture.
 std::optional<absl::Time> Finite(absl::Time time);
 
-// Returns the next full 5 s, when reading is retried. The retry is not due 5 s from now, because then the verdict would
-// change every moment, and if nodes are judged often, the retry would never happen.
+// Returns the time of the next retry of a read: the next multiple of 5 s. If it were 5 s from now, the verdict would
+// change all the time, and the retry would never happen if nodes are judged often.
 absl::Time NextRead(absl::Time now);
 
 // The transition functions, one for each state; src/decide/transitions/{start,evacuate,restart,finish}.cc.
@@ -243,20 +244,20 @@ Progress RequestMaintenance(Walk& walk);
 // Returns the next step of releasing the node's NodeMaintenances; stops the walk while one of our claims is left.
 // nullopt: there is no claim.
 std::optional<Progress> ReleaseMaintenance(Walk& walk);
-// Whether we claim a NodeMaintenance of the node, as far as they have been read.
+// Returns true if we claim a NodeMaintenance of the node among those that have been read.
 bool ClaimsMaintenance(const Walk& walk);
 // Reports to the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
-// Removes our name from a failed node in requestor mode whose cordon another client has lifted. The node's next cordon
-// is the maintenance operator's, and other drivers would mistake it for our cordon.
+// Removes our name from a failed node in requestor mode whose cordon another client has lifted. The next cordon of the
+// node will be the maintenance operator's, and other drivers would mistake it for ours.
 void ForgetLiftedCordon(Walk& walk);
 
 // Decides whether a starting node's devices are isolated instead of the node (transitions/isolate.cc).
 void ChooseScope(Walk& walk);
 // Returns why the node may not start: the policy isolates only devices, and the node's devices cannot be isolated, or
-// are not known yet. Empty if it may.
+// are still unknown. Empty if it may.
 std::string WhyUnfitForDevices(const Walk& walk);
-// Isolates the devices of a node in progress, before the node continues. nullopt: they are isolated, or the node is.
+// Isolates the devices of a node in progress, before the node continues. nullopt: the devices or the node are isolated.
 std::optional<Progress> HoldDevices(Walk& walk);
 // Returns true if this walk must not evict pods or touch the driver yet: it entered its state from one in which the rules
 // are not held, so HoldDevices has to run first.
@@ -268,34 +269,34 @@ std::optional<Progress> ReleaseRules(Walk& walk);
 // Waits for claims of pods on the node that are not read yet. Then waits for pods that hold a device and are not bound
 // yet, and evicts the late ones. nullopt: there are none.
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
-// Returns why the driver is not proved although its pod is ready: its devices are not published again. Empty if they
-// are. `due`: when to check again.
+// Returns why the driver is not confirmed to work although its pod is ready: its devices have not been published again.
+// Empty if they have. `due`: when to check again.
 std::string WhyDevicesMissing(const Walk& walk, absl::Time& due);
 
-// Whether the validation pods among `pods` prove the node's driver.
+// Returns whether the validation pods among `pods` have validated the node's driver.
 Validation Validate(const Walk& walk, const std::vector<Pod>& pods);
-// Replaces validation pods that have proved the old driver only. Returns when the next deletion is due.
+// Replaces validation pods that have validated only the old driver. Returns when the next deletion is due.
 absl::Time RestartEarly(Walk& walk, Validation& validation);
 
 // Returns a node that enters upgrade-failed with its old driver to service. Lifts a cordon that only our upgrade relies
 // on, and marks the node so that it holds no slot (internal::IsGivenBack).
 void ReturnToService(Walk& walk);
-// Removes from `after` all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9);
-// both are as the node was read. Returns what was done, as text for users.
+// Removes from `after` everything that our upgrade wrote to `node`, and lifts a cordon that no other driver relies on
+// (dep-F9); the decision is based on the node as it was read. Returns what was done, as text for users.
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
-// Releases a node with our cordon on which no DaemonSet of the driver needs a pod. Returns whether it does.
+// Releases a node with our cordon if no DaemonSet of the driver needs a pod there. Returns whether it did so.
 bool ReleaseUnwanted(Walk& walk);
-// Notes on a node in progress without a label that its cordon is not ours, if it does not carry our name.
+// Notes on a node in progress without a label that its cordon is not ours, if the cordon set does not contain our name.
 void NoteForeignCordon(Walk& walk);
-// The patch that turns `from` into `to`, which are marks of `node`.
+// Returns the patch that changes the marks of `node` from `from` to `to`.
 PatchNodeParams PatchBetween(const Node& node, const NodeMarks& from, const NodeMarks& to,
                              const DriverIdentity& identity);
-// Enters upgrade-required, noting whose cordon the node carries (dep-F7).
+// Enters upgrade-required, and notes the owner of the node's cordon (dep-F7).
 Progress RequireUpgrade(Walk& walk, std::string reason);
 // Enters upgrade-done and returns the node to service. Waits instead while we claim a NodeMaintenance of the node, or
 // another driver relies on the cordon that would be lifted.
 Progress EnterDone(Walk& walk, std::string reason);
-// The way out of pod-restart-required, validation-required and upgrade-failed when the driver is proved (T48).
+// Leaves pod-restart-required, validation-required or upgrade-failed once the driver is confirmed to work (T48).
 Progress FinishUpgrade(Walk& walk, std::string reason);
 
 }  // namespace driverupgrade

@@ -9,7 +9,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Time for which a gate must last before the node shows it.
+// Time for which a gate must last before the node shows it. It is longer for gates that the driver opens: compiling or
+// validating a driver takes minutes, and a node that is not stuck must not cost additional requests.
 constexpr absl::Duration kHeldMin = absl::Minutes(1);
 constexpr absl::Duration kHeldMinOfDriver = absl::Minutes(10);
 

@@ -73,7 +73,7 @@ std::set<std::string> SpellingsOfToken(const Secret& token) {
   return Spellings(token.Reveal().size() < kTokenSizeMin ? "Bearer " + token.Reveal() : token.Reveal());
 }
 
-// Returns the lines of its Base64, from which every copy of the key is made, however the lines are joined.
+// Returns the lines of the key's Base64 text. Every copy of the key consists of them, however they are joined.
 std::set<std::string> LinesOfKey(const Secret& pem) {
   std::set<std::string> lines;
   std::string_view rest = pem.Reveal();
@@ -132,7 +132,7 @@ void Redactor::Remember(const Secret& token) {
   if (tokens_.size() > kTokenCountMax) tokens_.pop_back();
   auto known = std::make_shared<Needles>(key_needles_);
   for (const Token& each : tokens_) known->insert(known->end(), each.needles.begin(), each.needles.end());
-  // One secret may be a prefix of another, whose remainder would stay.
+  // If one secret is a prefix of another, the remainder of the longer one would stay.
   std::stable_sort(known->begin(), known->end(), [](const auto& a, const auto& b) { return a->size() > b->size(); });
   known_ = std::move(known);
 }

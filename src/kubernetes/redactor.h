@@ -25,12 +25,12 @@ class Redactor {
  public:
   static constexpr std::string_view kStruck = "[redacted]";
 
-  // `client_key_pem`: may be empty. The key is never sent to a server, but its lines are removed all the same.
+  // `client_key_pem`: may be empty. The key is never sent to a server, but its lines are removed anyway.
   explicit Redactor(const Secret& client_key_pem);
   ~Redactor();
 
-  // `token`, which may be empty, is about to be sent. The last eight tokens are remembered: a stream may still echo the
-  // token with which it was opened after others have followed.
+  // Must be called before `token`, which may be empty, is sent. The last eight tokens are remembered, because a stream
+  // may echo the token with which it was opened after newer tokens are in use.
   void Remember(const Secret& token);
 
   // Returns `text` without the secrets; nullopt if it contains none.

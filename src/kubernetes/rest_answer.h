@@ -27,7 +27,7 @@ absl::StatusOr<T> DecodeObject(const RestRequest& request, const HttpResponse& r
   return object;
 }
 
-// Same for a request that changes an object of one UID and version.
+// Same for a request that changes an object with a specific UID and version.
 template <typename T>
 absl::StatusOr<T> DecodeChange(const RestRequest& request, const HttpResponse& response) {
   absl::StatusOr<T> object = DecodeObject<T>(request, response);

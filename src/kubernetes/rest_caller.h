@@ -37,7 +37,7 @@ class RestCaller {
     return response;
   }
 
-  // All pages as one, with the version at which they were read.
+  // Returns all pages as one, with the version at which they were read.
   template <typename T>
   absl::StatusOr<ListPage<T>> List(const CallContext& context, RestRequest first, OnUnreadable on_unreadable) const {
     ListReader<T> reader(std::move(first), page_size_, on_unreadable);
@@ -48,13 +48,14 @@ class RestCaller {
     return std::move(reader).Page();
   }
 
-  // A list if `params` wants one, then the changes since. `collection` asks for the objects that `params` selects.
+  // Runs a list if `params` requests one, then follows the changes. `collection` requests the objects that `params`
+  // selects.
   template <typename T>
   absl::Status Watch(const CallContext& context, const RestRequest& collection, const WatchParams& params,
                      WatchSink<T>& sink) const;
 
  private:
-  // The objects that exist when a watch starts, and the version to continue from, which is not empty.
+  // Returns the objects that exist when a watch starts, and the version to continue from, which is not empty.
   template <typename T>
   absl::StatusOr<ListPage<T>> Begin(const CallContext& context, RestRequest collection,
                                     const WatchParams& params) const;

@@ -155,7 +155,7 @@ class RestCluster final : public ClusterFacade {
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override {
     if (params.series) {
       absl::Status patched = Call(context, internal::PatchEventParams{params});
-      // Events are kept for an hour or so, and the first of the series may never have been written.
+      // Servers keep Events for about an hour, and the first Event of the series may never have been written.
       if (!absl::IsNotFound(patched)) return patched;
     }
     return Call(context, internal::CreateEventParams{params});

@@ -20,7 +20,7 @@ constexpr std::size_t kMessageBytesMax = 1024;
 constexpr std::size_t kPlainBodyBytesMax = 200;
 constexpr char kRetryAfterUrl[] = "driverupgrade.dev/retry-after-seconds";
 
-// The error body, or one derived from the code (api-A3).
+// Returns the error body, or one derived from the HTTP status (api-A3).
 ApiStatus BodyOf(const HttpResponse& response) {
   ApiStatus body = ParseApiStatus(response.body).value_or(ApiStatus{.message = std::string()});
   const int header = ParseRetryAfter(response.Header("Retry-After").value_or("")).value_or(0);
@@ -106,7 +106,7 @@ std::string BudgetName(std::string_view text) {
   return EscapeForText(text.substr(0, text.find(' ')), kPlainBodyBytesMax);
 }
 
-// The message of the registry (E16), and of the storage.
+// The first message comes from the registry (E16), the second from the storage.
 bool IsUidConflict(int http_status, const ApiStatus& body) {
   return http_status == 409 && (body.message.find("UID in the precondition") != std::string::npos ||
                                 body.message.find("UID in precondition") != std::string::npos);
@@ -118,7 +118,7 @@ bool IsSeveralBudgets(const HttpResponse& response) {
 }
 
 // 403 because `disruptionsAllowed` is negative or too many disruptions are in progress: the error is about the budget
-// object, not about us (E11, E12).
+// object, not about missing permissions (E11, E12).
 bool IsBudgetForbidden(const HttpResponse& response, const ApiStatus& body) {
   return response.status == 403 && body.details_group == "policy" && body.details_kind == "poddisruptionbudget";
 }

@@ -26,7 +26,8 @@ absl::Status WatchFailureOf(std::string_view attempted, const ApiStatus& error);
 // Returns `status` of a transport, prefixed with the attempted operation. Keeps the code and the payloads.
 absl::Status TransportFailure(std::string_view attempted, const absl::Status& status);
 
-// Returns how long the server asked to wait, from a failure of the functions above; zero if it named no time.
+// Returns the time that the server asked the client to wait, from a failure of the functions above; zero if the server
+// did not specify a time.
 absl::Duration RetryAfterOf(const absl::Status& status);
 
 // Returns the error for a success whose body has an unexpected format.

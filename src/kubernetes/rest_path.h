@@ -15,7 +15,7 @@ namespace driverupgrade::internal {
 
 using Query = std::vector<std::pair<std::string, std::string>>;
 
-// A kind of objects.
+// A kind of object.
 struct Resource {
   // "/apis/apps/v1".
   std::string_view group;

@@ -20,8 +20,8 @@ struct RestRequest {
   HttpRequest http = {};
 };
 
-// Parameters for operations that take an object itself, and for the two requests of RecordEvent. The referenced objects
-// must outlive them.
+// Parameters for operations whose argument is an object, and for the two requests of RecordEvent. The referenced
+// objects must outlive them.
 struct CreateLeaseParams {
   const Lease& lease;
 };
@@ -31,7 +31,7 @@ struct UpdateLeaseParams {
 struct CreateConfigMapParams {
   const ConfigMap& config_map;
 };
-// An Event that has a series.
+// An Event of a series.
 struct PatchEventParams {
   const RecordEventParams& event;
 };
@@ -51,7 +51,7 @@ Selection SelectionOf(const ListResourceClaimsParams& params);
 Selection SelectionOf(const ListResourceSlicesParams& params);
 Selection SelectionOf(const Resource& resource, const WatchParams& params);
 
-// `verb` is "list" or "watch". Returns the request of the whole collection, without a limit and without the watch
+// `verb` is "list" or "watch". Returns the request for the whole collection, without a limit and without the watch
 // parameters. Errors: InvalidArgument, marked as not sent; same for all functions below.
 absl::StatusOr<RestRequest> EncodeCollection(std::string_view verb, const Selection& selection);
 

@@ -9,7 +9,7 @@
 
 namespace driverupgrade {
 
-// No header of a server makes a caller wait for longer.
+// Upper limit for the wait that a server can request.
 inline constexpr int kRetryAfterSecondsMax = 300;
 
 // Whole seconds, at most kRetryAfterSecondsMax; the date form is ignored, same as in client-go (api-A30), and so is any

@@ -8,7 +8,7 @@
 namespace driverupgrade {
 namespace {
 
-// Whether the caller has seen anything of a stream.
+// Records whether the caller has received any part of a stream.
 class WitnessSink : public LineSink {
  public:
   explicit WitnessSink(LineSink& sink) : sink_(sink) {}
@@ -86,7 +86,7 @@ class RetryingTransport : public HttpTransport {
   }
 
  private:
-  // Waits for the pause, if there is one and waiting makes sense.
+  // Waits for the pause, if there is one and the call can still succeed after it.
   bool MayRepeat(const CallContext& context, const std::optional<absl::Duration>& pause) {
     if (!pause.has_value() || options_.clock->Now() + *pause >= context.deadline) return false;
     return options_.clock->SleepFor(*pause, context.stop) && !context.stop.stop_requested();

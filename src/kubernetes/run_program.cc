@@ -106,7 +106,7 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
-// Returns the reason to stop waiting for it; OK to continue.
+// Returns the reason to stop waiting for the program; OK to continue.
 absl::Status Patience(const ProgramParams& params, Steady::time_point until) {
   if (params.stop.stop_requested()) return absl::CancelledError("stop requested");
   if (Steady::now() < until) return absl::OkStatus();
@@ -126,7 +126,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Returns its wait status; 0 if other code has reaped it. Errors: same as Patience.
+  // Returns the wait status of the child; 0 if other code has reaped it. Errors: same as Patience.
   absl::StatusOr<int> Wait(const ProgramParams& params, Steady::time_point until) {
     while (true) {
       int status = 0;

@@ -22,10 +22,11 @@ struct ProgramParams {
   std::stop_token stop = {};
 };
 
-// Returns its output, once it has exited with code 0, or with a code that another part of this process has collected.
-// Its standard input is empty, its standard error is discarded, and it inherits no other open file of this process. It
-// leads its own process group, which is killed after the timeout, if the output is too long, or if a stop is requested.
-// Errors: NotFound, PermissionDenied, DeadlineExceeded, Cancelled, OutOfRange, Unavailable (it failed).
+// Returns the output of the program once it has exited with code 0, or with a code that another part of this process
+// has collected. Its standard input is empty, its standard error is discarded, and it inherits no other open file of
+// this process. It leads its own process group, which is killed after the timeout, if the output is too long, or if a
+// stop is requested. Errors: NotFound, PermissionDenied, DeadlineExceeded, Cancelled, OutOfRange, Unavailable (it
+// failed).
 absl::StatusOr<std::string> RunProgram(const ProgramParams& params);
 
 }  // namespace driverupgrade

@@ -38,14 +38,13 @@ class TlsMaterial {
   // Returns one context with all these settings, for a backend whose connections share it. The caller frees it.
   SSL_CTX* ShareContext() const;
 
-  // The name or address that the server's certificate must bear.
+  // The name or address that the server's certificate must contain.
   const std::string& peer_name() const { return peer_name_; }
   bool peer_is_address() const { return peer_is_address_; }
   bool verifies() const { return verifies_; }
 
   // Returns why the last certificate was refused, for example "certificate has expired (depth 0)"; empty without a
-  // refusal. All connections use one server and one configuration, so the last reason is as good as the reason of a
-  // specific connection.
+  // refusal. All connections use one server and one configuration, so the last reason applies to all connections.
   std::string LastRefusal() const;
 
  private:

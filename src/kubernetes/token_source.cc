@@ -79,7 +79,7 @@ bool TokenSource::Renew(const Secret& refused, Now now, const std::stop_token& s
   if (!IsRenewable() || (renewed_at_.has_value() && now - *renewed_at_ < std::chrono::seconds(1))) return false;
   renewed_at_ = now;
   const bool read = ReadAgain(now, stop).ok();
-  // For a slow program, the pause of one second starts when it ends.
+  // For a slow program, the pause of one second starts when the program ends.
   if (exec_.has_value()) renewed_at_ = std::max(now, ended_at_);
   return read && !(token_ == refused);
 }
@@ -93,8 +93,8 @@ absl::Status TokenSource::ReadAgain(Now now, const std::stop_token& stop) {
   return absl::OkStatus();
 }
 
-// Without an expiry time, a token is valid until it is refused. A failure is repeated after the refresh time of a file,
-// counted from the end of the run, so that a program that hangs does not delay every call.
+// Without an expiry time, a token is valid until it is refused. After a failure, the next run starts after the refresh
+// time of a file, counted from the end of the failed run, so that a program that hangs does not delay every call.
 absl::Status TokenSource::RunPlugin(Now now, const std::stop_token& stop) {
   const Now began = std::chrono::steady_clock::now();
   absl::StatusOr<ExecCredential> credential = RunExecPlugin(*exec_, exec_timeout_, stop);

@@ -1,4 +1,4 @@
-// The bearer token of a transport, kept fresh. Private to src/kubernetes; shared by the backends.
+// Provides the current bearer token of a transport. Private to src/kubernetes; shared by the backends.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_TOKEN_SOURCE_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_TOKEN_SOURCE_H_
 
@@ -32,8 +32,8 @@ class TokenSource {
   // `token_refresh` without another run; Cancelled.
   absl::StatusOr<Secret> Get(Now now, const std::stop_token& stop = {});
 
-  // The server returned 401 for `refused`: returns true if there is another token now. Reads the file for it, or runs
-  // the plugin, but not more than once a second (api-A66).
+  // Must be called after the server returned 401 for `refused`: returns true if a different token is available now. To
+  // get one, it reads the file or runs the plugin, at most once a second (api-A66).
   bool Renew(const Secret& refused, Now now, const std::stop_token& stop = {});
 
  private:

@@ -40,7 +40,7 @@ class TransportErrors {
   absl::Status BodyTooLong(const HttpRequest& request) const;
   absl::Status LineTooLong(const HttpRequest& request) const;
   absl::Status HeadersTooLong(const HttpRequest& request) const;
-  // OK if the sink has ended the stream properly.
+  // OK if the sink has ended the stream without an error.
   absl::Status SinkEnded(const HttpRequest& request, GuardedSink::End end) const;
 
  private:

@@ -36,7 +36,7 @@ class WatchLines final : public LineSink {
     return true;
   }
 
-  // The reason why a line ended the stream; OK if none did.
+  // The reason why a line ended the stream; OK if no line did.
   const absl::Status& status() const { return status_; }
 
  private:

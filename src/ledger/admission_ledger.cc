@@ -40,7 +40,7 @@ absl::StatusOr<AdmissionLedger> AdmissionLedger::Create(const DriverIdentity& id
 
 AdmissionLedger::AdmissionLedger(std::string key, AdmissionLedgerOptions options)
     : key_(std::move(key)),
-      // No domain begins with `_`, so this key cannot be a key of grants.
+      // No domain starts with `_`, so this key cannot be a key of grants.
       record_key_(fmt::format("_rollout_{}", key_)),
       options_(std::move(options)) {}
 

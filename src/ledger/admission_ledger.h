@@ -1,7 +1,7 @@
-// Keeps budgets although two replicas believe that they lead, or one crashes with a write in progress (ADR 0005). Sends
-// nothing: its requests are values.
+// Ensures that budgets hold even if two replicas believe that they lead, or if one crashes with a write in progress
+// (ADR 0005). Sends nothing: it returns its requests as values.
 //
-// admission/grants.h has the decisions and their reasons.
+// The decisions, and the reasons for them, are in admission/grants.h.
 //
 //     auto ledger = AdmissionLedger::Create(identity, {.ns = "gpu-operator", .name = "driver-upgrades"});
 //     // Each pass of the engine:
@@ -16,21 +16,23 @@
 // - Read() comes before the list of nodes, because a node may have been created and granted since an older list. If it
 //   fails, the pass continues, but admits no node.
 // - Every node with a grant must be among the readings as long as the node exists, with or without a driver pod or a
-//   label of the driver: for the ledger, a missing node is deleted. Plan::readings has the nodes that matter.
+//   label of the driver: the ledger assumes that a missing node was deleted. Plan::readings contains the relevant
+//   nodes.
 // - For the budgets, each node's share is WithGrant(internal::TallyOf(...)) if Counts(ledger.grants(), reading).
-//   Candidates for which IsCurrent(...) go first: Candidate::has_grant. StateMachine::Step does so by
+//   Candidates for which IsCurrent(...) go first: Candidate::has_grant. StateMachine::Step does both, using
 //   ClusterSnapshot::grants. Candidates that request neither a slot nor headroom need no grant (dep-F14):
 //   NodePlan::needs_grant.
 // - A node's plan that starts it is sent only if the node is among `admitted`, so only after the compare-and-set
 //   succeeded, and its patch has the granted version as precondition: Granted(uid) == plan.resource_version. The plan
-//   of any other admitted node is dropped for this pass, its pod calls and Events included (arch-A12).
+//   of any other admitted node is dropped for this pass, including its pod calls and Events (arch-A12).
 // - After a conflict of the patch (409) the node is read at a newer version and requests a grant again: Settle renews
 //   the grant.
 // - Settle is called in every pass, even without a candidate: it releases grants that are no longer needed. It makes a
 //   request only for a change.
 //
-// A rollout's record (ADR 0013) is one more entry of the same ConfigMap: a replica that grants a start has shown that
-// no other replica has changed the record since it was read. Confirm shows the same without a change.
+// A rollout's record (ADR 0013) is another entry of the same ConfigMap. When a replica stores a grant, the
+// compare-and-set shows that no other replica has changed the record since it was read. Confirm shows this without a
+// change.
 //
 // Not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_LEDGER_ADMISSION_LEDGER_H_
@@ -60,8 +62,8 @@ class AdmissionLedger {
 
   // The functions below start a request if one is needed. They must not be called while a request is unanswered.
 
-  // Reads the ConfigMap if it is not known from our own last request: at first use, after a conflict, and after a lost
-  // response. Settle detects changes by other clients. A missing ConfigMap counts as an empty one.
+  // Reads the ConfigMap if its content is not known from the last request: at first use, after a conflict, and after a
+  // lost response. Settle detects changes by other clients. A missing ConfigMap counts as an empty one.
   void Read();
 
   // Releases, renews and adds grants as DecideGrants decides, and stores `record` if it is given, by at most one
@@ -79,29 +81,29 @@ class AdmissionLedger {
   const internal::LedgerRequest* Next() const { return asked_ ? &asked_->request : nullptr; }
   // Returns whether Next is a request of Read.
   bool IsRead() const { return asked_ && asked_->purpose == Purpose::kRead; }
-  // Takes the response to Next, and returns its error if it has one. Errors: Aborted if another client has changed the
-  // ConfigMap since it was read; FailedPrecondition if Next is nullptr. After any error no node may start in this pass.
-  // The next Read finds a grant that was stored nevertheless, and it counts.
+  // Accepts the response to Next, and returns its error, if any. Errors: Aborted if another client has changed the
+  // ConfigMap since it was read; FailedPrecondition if Next is nullptr. After any error, no node may start in this
+  // pass. If a grant was stored in spite of the error, the next Read finds it, and it counts.
   [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
 
-  // Takes the ConfigMap as another ledger of this process has just read or stored it. If our own entries are unchanged,
-  // our next request is for that version, so that the other ledger's change is not a conflict. Next must not have been
-  // sent yet.
+  // Accepts the ConfigMap that another ledger of this process has just read or stored. If the entries of this ledger
+  // are unchanged, its next request is based on that version, so that the other ledger's change does not cause a
+  // conflict. Next must not have been sent yet.
   void Saw(const ConfigMap& config_map);
 
-  // Drops everything, because the cluster was restored from a backup. The next Read reads; the response to a request in
-  // progress is ignored.
+  // Drops all data, because the cluster was restored from a backup. The next Read reads the ConfigMap; the response to
+  // a request in progress is ignored.
   void Forget();
 
-  // Whether grants() is all that we know of. False before the first Read, and after each sign that another client may
-  // have changed the ConfigMap, until it is read again.
+  // Returns true if grants() is complete. False before the first Read. Also false after each sign that another client
+  // may have changed the ConfigMap, until it is read again.
   bool IsKnown() const { return known_; }
   // The grants that were read or stored last.
   const Grants& grants() const { return grants_; }
   // The record of the rollout that was read or stored last; nullopt if the ConfigMap contains no record.
   const std::optional<std::string>& record() const { return record_; }
   const AdmissionLedgerOptions& options() const { return options_; }
-  // The version of the node at which it may be started; nullopt if it may not.
+  // Returns the version of the node at which it may be started; nullopt if it may not be started.
   std::optional<std::string> Granted(const std::string& node_uid) const;
   // Describes invalid lines of the ConfigMap, for a finding. Empty if all lines are valid.
   const std::string& error() const { return error_; }
@@ -119,7 +121,7 @@ class AdmissionLedger {
 
   AdmissionLedger(std::string key, AdmissionLedgerOptions options);
   GetConfigMapParams Get() const { return {.ns = options_.ns, .name = options_.name}; }
-  // Returns whether the entry is stored like this; an empty text means that there is no entry.
+  // Returns whether the stored entry has this text; an empty text means that there is no entry.
   bool Has(const std::string& key, const std::string& text) const;
   internal::LedgerRequest StoreRequest(std::map<std::string, std::string> entries) const;
   absl::Status TakeRead(const absl::StatusOr<ConfigMap>& found);
@@ -131,7 +133,7 @@ class AdmissionLedger {
   AdmissionLedgerOptions options_;
   std::optional<Asked> asked_ = std::nullopt;
   bool known_ = false;
-  // nullopt if it does not exist.
+  // The stored ConfigMap; nullopt if it does not exist.
   std::optional<ConfigMap> stored_ = std::nullopt;
   Grants grants_ = {};
   std::optional<std::string> record_ = std::nullopt;

@@ -12,9 +12,9 @@ namespace {
 
 constexpr absl::Duration kLedgerRetryFirst = absl::Seconds(1);
 constexpr absl::Duration kLedgerRetryMax = absl::Seconds(30);
-// Between two lists of all nodes, which are requested for grants whose nodes the cache has never had.
+// Time between two lists of all nodes. They are requested for grants whose nodes the cache has never contained.
 constexpr absl::Duration kLooksApart = absl::Minutes(1);
-// A response that shows the record to be current serves a plan that is made within this time.
+// If a response shows that the record is current, it can be used for a plan within this time.
 constexpr absl::Duration kConfirmedFor = absl::Seconds(30);
 
 bool Fails(const NodePlan& node) { return !node.path.empty() && node.path.back() == UpgradeState::kFailed; }
@@ -29,7 +29,7 @@ bool Starts(const NodePlan& node) {
 }
 
 void LedgerSteps::Begin(absl::Time now) {
-  // A clock that was set back does not make us wait for longer.
+  // A clock that was set back must not extend the wait.
   next_look_ = std::min(next_look_, now + kLooksApart);
   retry_at_ = std::min(retry_at_, now + kLedgerRetryMax);
   if (IsPending() || now < retry_at_) return;
@@ -50,8 +50,8 @@ void LedgerSteps::Forget(absl::Time now) {
   Begin(now);
 }
 
-// Until the cluster is restored from a backup, a UID never returns, and a cache never goes back to a time before a node
-// that it has had. A node that it no longer has was therefore deleted.
+// Unless the cluster is restored from a backup, a UID is never used again, and the data in a cache never becomes older.
+// A node that the cache no longer contains was therefore deleted.
 void LedgerSteps::NodeSeen(const std::string& name, const Node* node) {
   if (node != nullptr && node->uid.empty()) return;  // it cannot be read, and may still be the one that was seen
   const auto known = uids_.find(name);
@@ -94,11 +94,12 @@ void LedgerSteps::LookForUnseen(absl::Time now) {
   looked_for_ = std::move(unseen);
 }
 
-// The grants were known before the list started, so it has every node that has a grant, unless the node was deleted.
+// The grants were known before the list started, so the list contains every node with a grant, unless the node was
+// deleted.
 void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes) {
   if (!looked_for_) return;
   std::set<std::string> unseen = *std::exchange(looked_for_, std::nullopt);
-  if (std::exchange(look_is_stale_, false) || !of_all_nodes.ok()) return;  // they count until the next look
+  if (std::exchange(look_is_stale_, false) || !of_all_nodes.ok()) return;  // they count until the next list
   // A UID that cannot be read may be that of any grant.
   if (std::find(of_all_nodes->begin(), of_all_nodes->end(), "") != of_all_nodes->end()) return;
   const std::size_t before = unseen.size();
@@ -107,7 +108,7 @@ void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_al
   gone_.merge(unseen);
 }
 
-// Each list is complete: a node that was missing from the previous list may exist again.
+// Each list is complete, so a node that was missing from the previous list may be in this one.
 void LedgerSteps::NodesListed(const std::vector<std::string>& uids) {
   // A UID that cannot be read may be that of any grant.
   if (std::find(uids.begin(), uids.end(), "") != uids.end()) return;
@@ -173,7 +174,7 @@ const LedgerRequest* LedgerSteps::Next() const {
 void LedgerSteps::Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now) {
   if (!IsPending()) return;
   const std::optional<Storing> storing = std::exchange(storing_, std::nullopt);
-  confirmed_at_.reset();  // after a failure, another record may be read
+  confirmed_at_.reset();  // after a failure, a different record may be read
   const bool was_read = ledger_.IsRead();
   const absl::Status taken = ledger_.Take(answer);
   if (was_read) nonsense_ = ledger_.error();
@@ -224,7 +225,7 @@ void LedgerSteps::Report(Plan& plan, absl::Time now) const {
     wake = std::min(wake, retry_at_);
   }
   if (!nonsense_.empty()) plan.findings.push_back({.code = FindingCode::kLedger, .message = nonsense_});
-  // A stored record may let further nodes start.
+  // A stored record may allow further nodes to start.
   if (record_stored_) wake = std::min(wake, now);
   if (any_unseen_) wake = std::min(wake, next_look_);
   if (wake < absl::InfiniteFuture()) plan.wake_at = wake;

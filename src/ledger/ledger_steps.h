@@ -1,4 +1,4 @@
-// Decides by the ledger which nodes may start, as steps that send nothing (ADR 0005, 0013, 0020).
+// Decides which nodes may start according to the ledger, in steps that send nothing (ADR 0005, 0013, 0020).
 //
 //     steps.Begin(now);                                // before the nodes are read
 //     ...                                              // send Next(), and pass in the response
@@ -38,17 +38,17 @@ class LedgerSteps {
  public:
   explicit LedgerSteps(AdmissionLedger ledger) : ledger_(std::move(ledger)) {}
 
-  // Reads the ledger if it is not known. Until it is, no node starts; all other work continues.
+  // Reads the ledger if its content is unknown. Until it is known, no node starts; all other work continues.
   void Begin(absl::Time now);
   const Grants& grants() const { return ledger_.grants(); }
   std::size_t grants_max() const { return ledger_.options().grants_max; }
-  // Excludes failed upgrades from the measured durations. Takes any plan, finished or not.
+  // Excludes failed upgrades from the measured durations. Accepts any plan, finished or not.
   void NoteFailures(const Plan& plan);
   // The record of the rollout: see RolloutFacts::record.
   const std::optional<std::string>& record() const { return ledger_.record(); }
 
-  // Notes outcomes of nodes, for the durations in the record. `unbroken_since`: since when this process has run passes
-  // under a policy with a rollout without interruption.
+  // Notes outcomes of nodes, for the durations in the record. `unbroken_since`: time since which this process has run
+  // passes without interruption, under a policy with a rollout.
   void NoteOutcomes(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
                     absl::Time now) {
     durations_.Note(outcomes, identity, unbroken_since, now);
@@ -59,23 +59,23 @@ class LedgerSteps {
     return durations_.took();
   }
 
-  // The cluster was restored from a backup, so UIDs and versions may occur again: the ledger is read again. A NodeSeen
-  // for every node follows.
+  // The cluster was restored from a backup, so UIDs and versions may occur again. The ledger is then read again.
+  // NodeSeen must then be called for every node.
   void Forget(absl::Time now);
 
-  // Notes the node that a cache has under this name now; nullptr: no node. Call it for every change.
+  // Notes the node that a cache now contains under this name; nullptr: no node. Call it for every change.
   void NodeSeen(const std::string& name, const Node* node);
-  // Returns the grants to use for planning. `is_managed` returns whether the node of that name concerns the driver. A
-  // grant whose node the cache does not have is among them, because the cache may lag. It is dropped when the cache has
-  // had the node, or when a list shows that there is no such node.
+  // Returns the grants to use for planning. `is_managed` returns whether the node with that name is managed. The result
+  // includes grants whose nodes are not in the cache, because the cache may be behind. Such a grant is dropped once the
+  // cache has contained the node, or when a list shows that the node does not exist.
   Grants Standing(const std::function<bool(const std::string&)>& is_managed, absl::Time now);
-  // Takes a list of all nodes that started after the grants were known: a node that it does not contain was deleted.
+  // Accepts a list of all nodes that started after the grants were known: a node that is missing from it was deleted.
   void NodesListed(const std::vector<std::string>& uids);
 
   // Releases, renews and adds grants, and stores the record of a rollout, by at most one compare-and-set. Returns the
   // nodes of `plan` that must not start now, with their gates. While a request is unanswered, no node starts. With a
-  // rollout, nodes start only after a response has shown that the record is as it was read; each such response serves
-  // one plan.
+  // rollout, nodes start only after a response has shown that the record has not changed since it was read. Each such
+  // response is used for one plan.
   std::map<std::string, Gate> Settle(const Plan& plan, absl::Time now);
   // See AdmissionLedger::IsKnown.
   bool IsKnown() const { return ledger_.IsKnown(); }
@@ -87,7 +87,7 @@ class LedgerSteps {
   // Returns the request to send; nullptr if there is nothing to send. At most one request that concerns the ConfigMap
   // is unanswered. A list of nodes can be in progress at the same time.
   const LedgerRequest* Next() const;
-  // Take a response. Without a request of its kind, they do nothing.
+  // Accept a response. Do nothing if no such request is unanswered.
   void TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes);
   void Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now);
   // See AdmissionLedger::Saw.
@@ -98,7 +98,7 @@ class LedgerSteps {
     std::string name;
     std::string resource_version;
   };
-  // Describes the store in progress.
+  // The write in progress.
   struct Storing {
     bool has_record = false;
     std::size_t told = 0;
@@ -119,7 +119,7 @@ class LedgerSteps {
   int failures_ = 0;
   absl::Time retry_at_ = absl::InfinitePast();
   std::optional<Storing> storing_ = std::nullopt;
-  std::optional<absl::Time> confirmed_at_ = std::nullopt;  // the record; of no plan yet
+  std::optional<absl::Time> confirmed_at_ = std::nullopt;  // the record; not used for a plan yet
   bool record_stored_ = false;  // since the last plan was settled
   NodeDurations durations_;
   std::size_t told_ = 0;  // number of them in the record of the last plan

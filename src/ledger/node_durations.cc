@@ -9,7 +9,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A node that was deleted in the middle is never done.
+// A node that was deleted during its upgrade is never done.
 constexpr absl::Duration kForgotten = absl::Hours(7 * 24);
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Measures how long nodes take, using only this process's own actions: from its patch that took a node out of
-// upgrade-required to its patch after which the node is done. For the record of a rollout (RolloutFacts::took).
+// Measures the durations of upgrades for the record of a rollout (RolloutFacts::took). It uses only this process's own
+// patches: from the patch that moved a node out of upgrade-required to the patch that completed its upgrade.
 #ifndef DRIVERUPGRADE_SRC_LEDGER_NODE_DURATIONS_H_
 #define DRIVERUPGRADE_SRC_LEDGER_NODE_DURATIONS_H_
 
@@ -18,25 +18,26 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class NodeDurations {
  public:
-  // `starts`: the node's next outcome belongs to a plan that takes the node out of upgrade-required.
+  // `starts`: the node's next outcome belongs to a plan that moves the node out of upgrade-required.
   void Planned(const std::string& node, bool starts);
-  // A plan brings the node to upgrade-failed, or finds the node there. This relies on the plan because the response to
-  // its patch may be lost.
+  // Must be called if a plan moves the node to upgrade-failed, or finds it in that state. Uses the plan because the
+  // response to its patch may be lost.
   void Failed(const std::string& node) { began_.erase(node); }
-  // Notes the outcomes of nodes up to `now`. A failed node does not show how long an upgrade takes. Neither does a node
-  // that started before `unbroken_since`: for part of its time another replica led, or all work stood still.
+  // Notes the outcomes of nodes up to `now`. Ignores failed nodes, because they do not show how long an upgrade takes.
+  // Ignores nodes that started before `unbroken_since`, because another replica led for part of that time, or no passes
+  // were made.
   void Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
             absl::Time now);
 
-  // Returns the durations of nodes that have been done since the last durations were stored.
+  // Returns the durations of nodes that were completed since the last durations were stored.
   const std::vector<absl::Duration>& took() const { return took_; }
-  // Notes that the first `count` durations are in the record now.
+  // Notes that the first `count` durations are now in the record.
   void Stored(std::size_t count);
 
  private:
   std::set<std::string> starting_;  // nodes whose start has no outcome yet
   struct Began {
-    std::string uid;  // another node may appear under its name
+    std::string uid;  // another node may be created with its name
     absl::Time at;
   };
   std::map<std::string, Began> began_;  // nodes in progress

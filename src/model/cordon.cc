@@ -9,7 +9,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Whether the cordon set names a driver that has no state yet, or no longer has one.
+// Returns true if the driver `name` has no state yet, or no longer has one.
 bool IsWithoutState(const Node& node, const std::string& name) {
   const std::optional<DriverIdentity> driver = ParseDriverName(name);
   return driver && !HasState(node, *driver);
@@ -20,8 +20,8 @@ bool IsPastCordon(UpgradeState state) {
          state != UpgradeState::kNodeMaintenanceRequired;
 }
 
-// The maintenance operator cordons while the state is still node-maintenance-required, and lifts its cordon while the
-// state is uncordon-required (ADR 0004).
+// The maintenance operator cordons the node while the state is still node-maintenance-required, and lifts its cordon
+// while the state is uncordon-required (ADR 0004).
 bool IsMaintained(const NodeMarks& driver) {
   const std::optional<UpgradeState> state = driver.State();
   return state && IsInProgress(*state) && driver.requestor_mode.present();

@@ -26,22 +26,23 @@ namespace driverupgrade::internal {
 // Parses `<domain>/<driver>`, the form of DriverIdentity::Name; nullopt for a text that cannot be a driver's name.
 std::optional<DriverIdentity> ParseDriverName(std::string_view name);
 
-// A claim on a cordon by a program that does not keep names in that annotation.
+// The mark of a program that needs the cordon but does not write its name to that annotation.
 struct ForeignCordonMark {
-  // Annotation of the node; its presence is the claim.
+  // Annotation of the node; its presence means that the program needs the cordon.
   std::string_view key = {};
   // Name of that program for messages.
   std::string_view owner = {};
 };
-// All known claims. A cordon with one of them, and without names of upgrades in progress, is treated as an
+// All known marks. A cordon with one of them, and without names of upgrades in progress, is treated as an
 // administrator's: it is never lifted.
 inline constexpr std::array kForeignCordonMarks = {
     ForeignCordonMark{"nvidia.com/driver-manager.node-initial-state.unschedulable", "NVIDIA's driver manager"},
 };
-// Returns the owner of the first such claim on the node; nullopt without a claim, or if the node is schedulable.
+// Returns the owner of the first such mark on the node; nullopt without a mark, or if the node is schedulable.
 std::optional<std::string_view> ForeignCordonOwner(const Node& node);
 
-// Returns the names in the annotation, without white space around them; they may be stale, or of no driver.
+// Returns the names in the annotation, without white space around them; they may be stale, or may not be names of
+// drivers.
 std::set<std::string> CordonNames(const Node& node);
 
 // Returns the names of drivers whose upgrade is in progress, without `except`. All others are stale, and the next
@@ -50,7 +51,7 @@ std::set<std::string> CordonNames(const Node& node);
 std::set<std::string> LiveCordonNames(const Node& node, std::string_view except);
 
 // Returns the drivers, without `except`, that have a state label on the node but whose names are not in the annotation.
-// The Go library upgrades such drivers: it does not use the annotation.
+// Such drivers are upgraded by the Go library, which does not use the annotation.
 std::vector<DriverIdentity> DriversWithoutCordonName(const Node& node, std::string_view except);
 
 }  // namespace driverupgrade::internal

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kKeyInfix = "-driver-upgrade";
 constexpr std::string_view kPodCompletionStartSuffix = "-wait-for-pod-completion-start-time";
-// No key is longer than this one, so it sets the limit for all (S10).
+// This is the longest key, so it determines the limit for all keys (S10).
 constexpr std::size_t kDriverSizeMax =
     internal::kLabelNameSizeMax - kKeyInfix.size() - kPodCompletionStartSuffix.size();
 static_assert(kDriverSizeMax == 13);
@@ -35,7 +35,7 @@ std::string EventReasonOf(std::string driver) {
 
 }  // namespace
 
-// Every pass reads several of them for every node.
+// Stored because every pass uses several of them for every node.
 struct DriverIdentity::Keys {
   Keys(std::string_view the_domain, std::string_view the_driver) : domain(the_domain), driver(the_driver) {}
 

@@ -1,4 +1,4 @@
-// Driver pods in the form in which a cache keeps them: one for each node of the fleet, for as long as the engine runs.
+// Driver pods as a cache keeps them: one for each node of the fleet, as long as the engine runs.
 #ifndef DRIVERUPGRADE_SRC_MODEL_DRIVER_POD_H_
 #define DRIVERUPGRADE_SRC_MODEL_DRIVER_POD_H_
 
@@ -6,8 +6,8 @@
 
 namespace driverupgrade::internal {
 
-// Drops the fields that are only for a PodFilter, which is never called with a driver pod: they would take more memory
-// than all other fields.
+// Drops the fields that only a PodFilter needs, because it is never called with a driver pod. They would take more
+// memory than all other fields.
 inline void DropFilterFields(Pod& pod) {
   pod.annotations = {};
   pod.volumes = {};

@@ -1,4 +1,4 @@
-// States of other vendors' operators, which use the same label scheme with states of their own.
+// States of other vendors' operators, which use the same label scheme with their own states.
 #ifndef DRIVERUPGRADE_SRC_MODEL_FOREIGN_STATE_H_
 #define DRIVERUPGRADE_SRC_MODEL_FOREIGN_STATE_H_
 

@@ -85,7 +85,7 @@ void SortUnique(std::vector<std::string>& values) {
   values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
-// One order for one meaning, so that equal selectors compare equal and print alike (S7).
+// Sorts the requirements, so that equivalent selectors compare equal and have the same text (S7).
 void Canonicalize(std::vector<Requirement>& requirements) {
   std::sort(requirements.begin(), requirements.end(), [](const Requirement& a, const Requirement& b) {
     return std::tie(a.key, a.op, a.values) < std::tie(b.key, b.op, b.values);
@@ -342,7 +342,7 @@ bool LabelSelector::Matches(const StringMap& labels) const {
 }
 
 std::string LabelSelector::ToString() const {
-  // The empty query would select everything; this contradiction selects nothing wherever it is sent.
+  // The empty query would select everything. This contradiction selects nothing, and every server accepts it.
   if (nothing_) return "!nothing,nothing";
   std::vector<std::string> parts;
   parts.reserve(requirements_.size());

@@ -23,7 +23,7 @@ bool IsSteering(const Taint& taint, const DriverIdentity& identity) {
   return taint.effect == kSteeringEffect && taint.key == identity.PendingTaint();
 }
 
-// They are two types if abseil was built for C++14.
+// The two types differ if abseil was built for C++14.
 absl::string_view ToAbseil(std::string_view text) { return {text.data(), text.size()}; }
 
 std::optional<Flag> ParseAny(std::string_view) { return Flag{}; }
@@ -33,7 +33,7 @@ std::optional<std::string> ParseText(std::string_view text) { return std::string
 
 std::optional<absl::Time> ParseUnixSeconds(std::string_view text) {
   std::int64_t seconds = 0;
-  // The bound keeps the arithmetic on it far from the ends of absl::Time.
+  // The bound keeps the result of arithmetic within the range of absl::Time.
   if (!absl::SimpleAtoi(ToAbseil(text), &seconds) || seconds < 0 || seconds > (std::int64_t{1} << 40))
     return std::nullopt;
   return absl::FromUnixSeconds(seconds);
@@ -79,7 +79,7 @@ std::set<std::string> ParseNames(std::string_view text) {
   return names;
 }
 
-// The key of a mark, and the parser of its text. This is everything about a mark except how it is written.
+// The key of a mark, and the parser of its text.
 template <typename T>
 struct Row {
   Mark<T> NodeMarks::*mark;
@@ -149,7 +149,7 @@ const std::string* FindText(const StringMap& map, const std::string& key) {
   return found == map.end() ? nullptr : &found->second;
 }
 
-// Returns the state that the timer names, if that makes sense.
+// Returns the state that the timer names, if it is valid.
 std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
   const std::optional<Stage>& stage = marks.stage.value();
   if (!stage || !stage->state) return std::nullopt;
@@ -157,8 +157,8 @@ std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
   return is_timed || *stage->state == UpgradeState::kUpgradeRequired ? stage->state : std::nullopt;
 }
 
-// Whether an upgrade in progress left the marks of a node without a label. A name on a node that is schedulable and
-// whose driver runs is what remains after another engine has finished the upgrade.
+// Returns true if an upgrade in progress left the marks of a node without a label. If the node is schedulable and its
+// driver runs, its name in the cordon set is a leftover: another engine has finished the upgrade.
 bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
   if (marks.isolated_devices.present()) return true;
   if (named) return marks.unschedulable || !driver_runs;
@@ -167,11 +167,11 @@ bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
   return marks.unschedulable && cordoned_by_others && WasAdmitted(marks);
 }
 
-// A stage without a timer is passed again from the cordon on: nothing in it is done twice.
+// The upgrade continues from the cordon: stages without a timer can be repeated safely.
 std::optional<UpgradeState> StateWithoutLabel(const NodeMarks& marks, bool named, bool driver_runs) {
   const std::optional<UpgradeState> timed = StateOfTimer(marks);
   const bool is_interrupted = IsInterrupted(marks, named, driver_runs);
-  // The node has not been admitted: without this mark its name would mean that it has.
+  // The node has not been admitted. Without this mark, its name would mean that it has been admitted.
   if (named && timed == UpgradeState::kUpgradeRequired) return is_interrupted ? timed : std::nullopt;
   if (marks.failed_revision.present()) return UpgradeState::kFailed;
   if (!is_interrupted) return std::nullopt;
@@ -301,7 +301,7 @@ bool HasState(const Node& node, const DriverIdentity& identity) {
 
 bool IsMarked(const Node& node, const DriverIdentity& identity) {
   if (HasState(node, identity) || CordonNames(node).contains(identity.Name())) return true;
-  // An administrator's cordon does not carry our name.
+  // Our name is not set on an administrator's cordon.
   return (node.unschedulable || FindText(node.annotations, identity.IsolatedDevicesAnnotation()) != nullptr) &&
          IsBusy(node, identity);
 }

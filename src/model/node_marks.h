@@ -1,7 +1,7 @@
 // The labels and annotations on a node for the upgrade of one driver, both ours and the Go library's.
 //
-// They are decoded once, when a view is made (ShareView), into NodeMarks, which a walk edits, and encoded when the
-// patch is made. No other code in src/ knows how they are spelled; their keys are DriverIdentity's.
+// They are decoded once into NodeMarks when a view is created (ShareView). A walk edits them, and they are encoded when
+// the patch is created. No other code in src/ depends on their format; DriverIdentity defines their keys.
 #ifndef DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
 #define DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
 
@@ -21,8 +21,8 @@
 
 namespace driverupgrade::internal {
 
-// One label or annotation. Keeps the original text until the mark is written, so a value that is invalid, or that is
-// formatted differently from ours, stays on the node unchanged.
+// One label or annotation. Keeps the original text until the mark is written, so a value that is invalid, or that has a
+// different format, stays unchanged on the node.
 template <typename T>
 class Mark {
  public:
@@ -67,7 +67,7 @@ struct Stage {
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
-// `<count>@<unix seconds>`; how often the upgrade of the node has failed at one revision.
+// `<count>@<unix seconds>`: number of times that the upgrade of the node has failed at one revision.
 struct Failures {
   int count = 0;
   // A whole second.
@@ -84,7 +84,7 @@ struct RestartOnly {
   friend bool operator==(const RestartOnly&, const RestartOnly&) = default;
 };
 
-// DriverIdentity's function of the same name explains each mark.
+// The marks on a node. The function of DriverIdentity with the same name explains each mark.
 struct NodeMarks {
   // The node could not be read, and its state is unknown.
   bool unreadable = false;
@@ -123,31 +123,32 @@ struct NodeMarks {
   // Returns the state that the label names. Without a label the other marks decide: kUnknown if they show no upgrade in
   // progress. nullopt if the label has another value, or if the node could not be read.
   std::optional<UpgradeState> State() const;
-  // Whether the state label is present and not empty. Its value may not make sense.
+  // Returns true if the state label is present and not empty, even if its value is invalid.
   bool HasLabel() const { return state.value() != UpgradeState::kUnknown && state.present(); }
   friend bool operator==(const NodeMarks&, const NodeMarks&) = default;
 };
 
-// Returns the marks of `identity`. They refer to texts of `node`, which must outlive them. `driver_runs`: every driver
-// pod on the node is ready, or nothing is known about its driver pods.
+// Returns the marks of `identity`. They refer to texts of `node`, which must outlive them. `driver_runs`: true if every
+// driver pod on the node is ready, or if its driver pods are unknown.
 NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs = true);
 
-// Returns the taints of the node with or without the one that steers gangs to other nodes. All others stay as they are.
+// Returns the taints of the node with or without the taint that steers gangs to other nodes. All other taints stay
+// unchanged.
 std::vector<Taint> WithSteering(const Node& node, const DriverIdentity& identity, bool steers);
-// Whether all taints of the node are known as a whole, so that they can be written.
+// Returns true if all taints of the node were read completely, so that the list can be written.
 bool CanWriteTaints(const Node& node);
 
-// Removes what upgrades have left on the node, and their cordon. The label that skips the node stays.
+// Removes what upgrades have left on the node, and their cordon. The skip label stays.
 void RemoveMarks(Node& node, const DriverIdentity& identity);
 
 // Whether marks other than the name on the cordon show that an upgrade of the node was admitted.
 bool WasAdmitted(const NodeMarks& marks);
 // Whether the cordon set of the node contains our name.
 bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity);
-// Whether the node or, instead, its devices are isolated from workloads for our upgrade.
+// Returns true if the node, or its devices instead of the node, are isolated from workloads for our upgrade.
 bool IsIsolated(const NodeMarks& marks, const DriverIdentity& identity);
 
-// The changes that turn `from` into `to`, by key; nullopt removes the key.
+// The changes from `from` to `to`, by key; nullopt removes the key.
 struct MarkChanges {
   std::map<std::string, std::optional<std::string>> labels = {};
   std::map<std::string, std::optional<std::string>> annotations = {};
@@ -159,7 +160,7 @@ MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const Dri
 // Size limit, in bytes, of marks that are texts for users.
 inline constexpr std::size_t kMarkTextMax = 256;
 
-// The values as they are written.
+// Return the text of a value.
 std::string Spell(Flag flag);
 std::string Spell(UpgradeState state);
 std::string Spell(absl::Time time);
@@ -178,24 +179,25 @@ bool IsWritten(const Mark<T>& mark, const T& value) {
 
 // Same as NodeMarks::State, without knowledge of the driver pods.
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
-// Whether there is a state label which is not empty, whether or not its value is a state.
+// Returns true if the state label exists and is not empty, even if its value is not a state.
 bool HasState(const Node& node, const DriverIdentity& identity);
-// Returns true if the node has a non-empty state label, or our name on its cordon. It then belongs to us, with or
-// without a driver pod.
+// Returns true if the node has a non-empty state label, or our name on its cordon. The engine then manages the node,
+// with or without a driver pod.
 bool IsMarked(const Node& node, const DriverIdentity& identity);
-// The label's value, whether it is a state or not; empty without a label.
+// Returns the label's value, even if it is not a state; empty without a label.
 std::string StateText(const Node& node, const DriverIdentity& identity);
-// The node's labels except for the state label.
+// Returns the node's labels except for the state label.
 StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity);
-// A label that is not a state, or that could not be read, counts as an upgrade in progress.
+// Returns true if an upgrade is in progress. A label that is not a state, or that could not be read, counts as an
+// upgrade in progress.
 bool IsBusy(const Node& node, const DriverIdentity& identity);
-// The annotation by which an administrator requests an upgrade of a node, for messages.
+// Returns the annotation with which an administrator requests an upgrade of a node, for messages.
 std::string KeyOfRequest(const DriverIdentity& identity);
-// The approvals of a rollout that a DaemonSet of the driver carries; empty without approvals.
+// Returns the approvals of a rollout on a DaemonSet of the driver; empty without approvals.
 std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity);
-// Returns the kubectl command by which a user gives an approval.
+// Returns the kubectl command with which a user approves a stage.
 std::string ApprovalCommand(const DaemonSet& daemon_set, const DriverIdentity& identity, std::string_view approval);
-// Drivers with a state label on the node, by the order of their labels.
+// Returns the drivers with a state label on the node, in the order of their labels.
 std::vector<DriverIdentity> DriversWithLabel(const Node& node);
 
 }  // namespace driverupgrade::internal

@@ -14,7 +14,7 @@ struct LeavingTaint {
   std::string_view owner;
 };
 
-// Each owner removes the node soon after it has added the taint.
+// Each of these programs removes the node soon after it has added the taint.
 constexpr std::array kLeavingTaints = {
     LeavingTaint{"ToBeDeletedByClusterAutoscaler", "the cluster autoscaler"},
     LeavingTaint{"karpenter.sh/disrupted", "Karpenter"},

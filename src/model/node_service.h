@@ -1,4 +1,4 @@
-// Describes the facts of a node, other than its upgrade, that keep it from being used or upgraded now.
+// Describes conditions of a node, other than its upgrade, that currently prevent its use or its upgrade.
 #ifndef DRIVERUPGRADE_SRC_MODEL_NODE_SERVICE_H_
 #define DRIVERUPGRADE_SRC_MODEL_NODE_SERVICE_H_
 
@@ -9,14 +9,16 @@
 
 namespace driverupgrade::internal {
 
-// `2026-11-26T12:00:00Z`. Gates contain times, not ages: the text of a gate must not change while its cause stays.
+// `2026-11-26T12:00:00Z`. Gates contain times, not ages: the text of a gate must not change while its cause stays the
+// same.
 std::string UtcText(absl::Time time);
 
 // `NotReady since 2026-11-26T12:00:00Z`; empty if the node is Ready.
 std::string WhyNotReady(const Node& node);
 
 // Returns why the node is about to leave the cluster: it is being deleted, or a node autoscaler has tainted it for
-// removal. Empty if it stays. An autoscaler that uses another taint needs one more row of the table in node_service.cc.
+// removal. Empty if it stays. To support an autoscaler that uses another taint, add a row to the table in
+// node_service.cc.
 std::string WhyLeaving(const Node& node);
 
 // Returns what OpenShift's Machine Config Operator is doing with the node: it reboots a node whose current config is

@@ -1,4 +1,4 @@
-// The name by which an object of its kind is known: `name`, or `ns/name` if the kind has namespaces.
+// The key of an object among objects of its kind: `name`, or `ns/name` if the kind has namespaces.
 #ifndef DRIVERUPGRADE_SRC_MODEL_OBJECT_KEY_H_
 #define DRIVERUPGRADE_SRC_MODEL_OBJECT_KEY_H_
 

@@ -1,4 +1,4 @@
-// Objects that could not be read (cluster_types.h): detects them, and describes what is wrong with them.
+// Objects that could not be read (cluster_types.h): detects them, and describes the problems in them.
 #ifndef DRIVERUPGRADE_SRC_MODEL_UNREADABLE_H_
 #define DRIVERUPGRADE_SRC_MODEL_UNREADABLE_H_
 
@@ -23,7 +23,7 @@ bool AnyUnreadable(const std::vector<T>& objects) {
   return std::any_of(objects.begin(), objects.end(), IsUnreadable<T>);
 }
 
-// Whether the labels match, or may match: if an unreadable object has no labels, they may not have been readable.
+// Returns true if the labels match, or may match: if an unreadable object has no labels, they may have been unreadable.
 template <typename T>
 bool MayMatch(const LabelSelector& selector, const T& object) {
   return (IsUnreadable(object) && object.labels.empty()) || selector.Matches(object.labels);

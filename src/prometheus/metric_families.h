@@ -1,4 +1,4 @@
-// Collects the content of the page: every metric once, with its help.
+// Collects the content of the page: every metric once, with its help text.
 #ifndef DRIVERUPGRADE_SRC_PROMETHEUS_METRIC_FAMILIES_H_
 #define DRIVERUPGRADE_SRC_PROMETHEUS_METRIC_FAMILIES_H_
 

@@ -13,7 +13,7 @@
 namespace driverupgrade {
 namespace {
 
-// Without limits every node that waits may start.
+// Without limits, every waiting node may start.
 int MayStart(const MetricsSnapshot& figures) {
   const UpgradeBudget& budget = figures.budget;
   if (budget.Halted()) return 0;

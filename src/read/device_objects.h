@@ -26,10 +26,10 @@ inline constexpr std::string_view kAllNodes = "";
 // T is DeviceTaintRule, ResourceClaim or ResourceSlice.
 class DeviceObjects {
  public:
-  // Keeps the objects of these DRA drivers, too. To be called before there are any.
+  // Also keeps the objects of these DRA drivers. Must be called before any object is added.
   void Keep(const std::vector<std::string>& drivers) { drivers_.insert(drivers.begin(), drivers.end()); }
 
-  // Takes a list of all objects of the kind.
+  // Accepts a list of all objects of the kind.
   template <typename T>
   ChangedNodes Listed(const std::vector<T>& objects);
   // Both ignore a change that comes before the first list: a single object must not be mistaken for the complete list
@@ -38,7 +38,7 @@ class DeviceObjects {
   ChangedNodes Changed(const T& object);
   template <typename T>
   ChangedNodes Deleted(const T& object);
-  // The objects of the kind could not be listed: NotFound if the cluster does not serve it.
+  // Notes that the objects of the kind could not be listed; NotFound: the cluster does not serve the kind.
   template <typename T>
   ChangedNodes Failed(const absl::Status& why);
   template <typename T>
@@ -51,7 +51,7 @@ class DeviceObjects {
   // Returns true unless the claim may have devices of these drivers that are not known yet: it has not been read, or was
   // not allocated when it was read.
   bool KnowsClaim(const std::string& ns, const std::string& name) const;
-  // Returns a finding for each object that cannot be read and may be any node's.
+  // Returns a finding for each object that cannot be read and may belong to any node.
   std::vector<Finding> Findings() const;
 
  private:
@@ -61,7 +61,8 @@ class DeviceObjects {
     PackedObjects<T> objects = {};
   };
 
-  // Returns the nodes of an object that is kept, and kAllNodes if it may be any node's. Empty: the object is not kept.
+  // Returns the nodes of an object that is kept, and kAllNodes if it may belong to any node. Empty: the object is not
+  // kept.
   std::set<std::string> NodesOf(const DeviceTaintRule& rule) const;
   std::set<std::string> NodesOf(const ResourceClaim& claim) const;
   std::set<std::string> NodesOf(const ResourceSlice& slice) const;

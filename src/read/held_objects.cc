@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns what the map has under that key; nothing if it lacks the key.
+// Returns the value of the key in the map; an empty value if the key is missing.
 template <typename T>
 std::vector<T> Under(const std::map<std::string, std::vector<T>>& map, const std::string& key) {
   const auto found = map.find(key);
@@ -67,7 +67,7 @@ std::optional<std::vector<NodeMaintenance>> HeldObjects::Maintenances(const std:
   if (!maintenances_) return std::nullopt;
   std::vector<NodeMaintenance> unbound = Under(*maintenances_, "");
   if (node.empty()) return unbound;
-  // It may be of any node.
+  // The unreadable object may belong to any node.
   if (AnyUnreadable(unbound)) return std::nullopt;
   return Under(*maintenances_, node);
 }

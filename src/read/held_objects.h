@@ -39,7 +39,7 @@ class HeldObjects : public ObjectSource {
   void HoldDriverPod(Pod pod);
   // nullopt if the objects could not be listed.
   void HoldMaintenances(std::optional<std::vector<NodeMaintenance>> objects);
-  // Forgets all objects of DRA, and starts to hold those of these drivers. Returns the container that holds them.
+  // Drops all DRA objects, and starts to keep the objects of these drivers. Returns the container for them.
   DeviceObjects& BeginDevices(const std::vector<std::string>& dra_drivers);
 
   std::map<std::string, Node> nodes_;

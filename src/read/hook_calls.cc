@@ -2,7 +2,7 @@
 
 namespace driverupgrade::internal {
 
-// A call that overruns can outlive this object, so it owns everything that it uses.
+// A call that exceeds its time limit can outlive this object, so it owns everything that it uses.
 absl::StatusOr<bool> HookCalls::UsesDriver(const Pod& pod) {
   if (thread_ == HookThread::kCallers) return options_.uses_driver(context_, pod);
   return runner_.Run(context_, "the pod filter",

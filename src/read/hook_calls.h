@@ -1,4 +1,4 @@
-// The callbacks of the embedding operator as hooks.
+// Adapts the callbacks of the embedding operator to NodeHooks.
 #ifndef DRIVERUPGRADE_SRC_READ_HOOK_CALLS_H_
 #define DRIVERUPGRADE_SRC_READ_HOOK_CALLS_H_
 
@@ -28,7 +28,7 @@ class HookCalls final : public NodeHooks {
     Use(context);
     runner_.BeginRound();
   }
-  // For the next calls.
+  // Sets the context of the next calls.
   void Use(const CallContext& context) { context_ = context; }
   absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
   absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,

@@ -18,7 +18,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Limit of the threads that hang in a callback indefinitely; each costs its stack until the process exits.
+// Maximum number of threads that hang in a callback indefinitely. The stack of each stays allocated until the process
+// exits.
 constexpr int kGivenAwayMax = 8;
 
 absl::StatusOr<bool> Guarded(std::string_view what, const HookRunner::Call& call, const CallContext& context) {
@@ -64,7 +65,7 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
     thread_.join();
   }
 
-  // `count`: number of threads that are given away and have not ended.
+  // `count`: number of abandoned threads that have not ended.
   void GiveAway(std::shared_ptr<std::atomic<int>> count) {
     ++*count;
     EndLoop(std::move(count));

@@ -1,5 +1,5 @@
-// Runs the callbacks of the embedding operator where they cannot do any harm: off the caller's thread, for a limited
-// time.
+// Runs the callbacks of the embedding operator on a separate thread and for a limited time, so that they cannot do any
+// harm.
 #ifndef DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_
 #define DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_
 
@@ -14,8 +14,8 @@
 
 namespace driverupgrade::internal {
 
-// Runs one call at a time. A call that overruns keeps its thread until it returns, on its own or because of its stop
-// token. The next call gets a new thread, but the number of threads given away is limited.
+// Runs one call at a time. A call that exceeds its time limit keeps its thread until it returns, on its own or because
+// of its stop token. The next call gets a new thread, but the number of abandoned threads is limited.
 class HookRunner {
  public:
   // `limit` is measured in real time, regardless of the engine's clock, because a callback hangs in real time. `now` is
@@ -23,16 +23,18 @@ class HookRunner {
   explicit HookRunner(absl::Duration limit, std::function<absl::Time()> now = nullptr);
   ~HookRunner();
 
-  // After a call has overrun, or the calls of a round have taken `limit` together, the next ones fail immediately until
-  // a new round starts: a caller with a thousand objects waits only once, and can do other work in the meantime.
+  // After a call has exceeded the limit, or the calls of a round have taken `limit` in total, the next ones fail
+  // immediately until a new round starts: a caller with a thousand objects waits only once, and can do other work in
+  // the meantime.
   void BeginRound() {
     overrun_ = false;
     spent_ = absl::ZeroDuration();
   }
 
   using Call = std::function<absl::StatusOr<bool>(const CallContext& context)>;
-  // `what` is the start of error texts. `call` must own all that it uses, because it may outlive this object. Errors:
-  // the errors of `call`; Internal if it throws; DeadlineExceeded if it overruns; Cancelled with the context.
+  // `what` is the start of error texts. `call` must own everything that it uses, because it may outlive this object.
+  // Errors: the errors of `call`; Internal if it throws; DeadlineExceeded if it exceeds the limit; Cancelled if a stop
+  // is requested.
   absl::StatusOr<bool> Run(const CallContext& context, std::string_view what, Call call);
 
  private:
@@ -42,7 +44,7 @@ class HookRunner {
   bool overrun_ = false;
   absl::Duration spent_ = absl::ZeroDuration();  // in this round
   std::shared_ptr<Worker> worker_;               // nullptr until the first call
-  // Threads that have not ended since their call overran.
+  // Number of abandoned threads that have not ended.
   std::shared_ptr<std::atomic<int>> given_away_;
 };
 

@@ -22,7 +22,7 @@ Finding ListFailed(const absl::Status& status) {
 }  // namespace
 
 absl::Status ListedObjects::List(const CallContext& context, ClusterReader& cluster, const ViewScope& scope) {
-  // Nodes come first: everything read later is at least as new as the cordons seen here.
+  // Nodes are read first, so that everything read later is at least as new as their cordons.
   DRIVERUPGRADE_ASSIGN_OR_RETURN(std::vector<Node> nodes,
                                  cluster.ListNodes(context, {.on_unreadable = OnUnreadable::kMark}));
   const ListPodsParams of_driver{
@@ -73,7 +73,8 @@ void ListedObjects::ListMaintenances(const CallContext& context, ClusterReader& 
   if (!scope.requestor) return HoldMaintenances(std::nullopt);
   absl::StatusOr<std::vector<NodeMaintenance>> objects =
       cluster.ListNodeMaintenances(context, {.ns = scope.requestor->ns, .on_unreadable = OnUnreadable::kMark});
-  // A cluster without this kind contains zero objects of it. The request that creates one will report the reason.
+  // If the cluster does not serve this kind, there are no such objects. The request that creates one will report the
+  // reason.
   if (absl::IsNotFound(objects.status())) objects = std::vector<NodeMaintenance>();
   if (objects.ok()) return HoldMaintenances(*std::move(objects));
   findings_.push_back(ListFailed(objects.status()));

@@ -17,11 +17,11 @@ namespace driverupgrade::internal {
 
 class ListedObjects final : public HeldObjects {
  public:
-  // Lists everything except the pods of nodes, which are forgotten. A failed list of NodeMaintenances, or of a kind of
-  // DRA, is a finding, and they are then not known. Errors: as for the other lists.
+  // Lists everything except the pods of nodes, which are dropped. If a list of NodeMaintenances or of a DRA kind fails,
+  // it is reported as a finding, and these objects are then unknown. Errors: the errors of the other lists.
   absl::Status List(const CallContext& context, ClusterReader& cluster, const ViewScope& scope);
-  // Take the pods of these nodes, by a list for each, or by one list of all pods. Both return how it went; of a node
-  // whose pods could not be read, they stay unknown.
+  // Read the pods of these nodes, with one list for each node or one list of all pods. Both return a status for each
+  // node; if the pods of a node could not be read, they stay unknown.
   std::map<std::string, absl::Status> ListPodsOf(const CallContext& context, ClusterReader& cluster,
                                                  const std::set<std::string>& nodes);
   std::map<std::string, absl::Status> ListAllPods(const CallContext& context, ClusterReader& cluster,

@@ -28,7 +28,8 @@ std::set<std::string> PodUids(const NodeView& view, const std::vector<std::strin
   return uids;
 }
 
-// Takes the node's devices. An object that cannot be read is a finding, and leaves the node's devices unknown.
+// Adds the node's devices. If an object cannot be read, it is reported as a finding, and the node's devices stay
+// unknown.
 void TakeDevices(absl::StatusOr<NodeDevices> devices, NodeView& view, std::vector<Finding>& findings) {
   view.devices_status = devices.status();
   if (!devices.ok()) return;
@@ -97,8 +98,8 @@ DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vect
 NodeViews::NodeViews(DriverIdentity identity, ViewScope scope)
     : identity_(std::move(identity)), scope_(std::move(scope)) {}
 
-// A claim that an upgrade left behind is released although the node has nothing else of the driver (defect-D18).
-// A node that cannot be read may be ours.
+// A claim that an upgrade left behind is released even if nothing else of the driver is on the node (defect-D18). A
+// node that cannot be read may be managed.
 bool NodeViews::IsManaged(const NodeParts& parts) const {
   if (IsUnreadable(parts.node) && parts.node.labels.empty()) return true;
   if (!scope_.node_selector.Matches(parts.node.labels)) return false;
@@ -153,14 +154,14 @@ void NodeViews::AddPods(NodeHooks& hooks, const ObjectSource& objects, std::vect
   view.attempts = log.ForNode(view.node.uid);
 }
 
-// Whether the node may be in progress, although the data read may be older than our writes or earlier reads.
+// Returns true if the node may be in progress: the data may be older than our writes or than earlier reads.
 bool NodeViews::MayBeBusy(const NodeView& view) const {
   const std::optional<PatchAttempt>& patch = view.attempts.patch;
   return IsBusy(view.node, identity_) || (patch && !IsSettled(*patch, view.node)) ||
          IsOlderVersion(view.node.resource_version, view.attempts.read_version);
 }
 
-// A node in progress keeps the pace of its evictions through passes that do not read its pods.
+// If a node is in progress, the pacing of its evictions is kept across passes that do not read its pods.
 void NodeViews::DropOldAttempts(NodeView& view, AttemptLog& log) const {
   if (view.attempts.pods.empty() || MayBeBusy(view)) return;
   const std::set<std::string> live = PodUids(view, scope_.devices);
@@ -229,7 +230,7 @@ void NodeViews::RunFilter(NodeHooks& hooks, NodeView& view, std::vector<Finding>
   }
 }
 
-// T7, T8: calls the predicate for nodes whose upgrade has not started, about each driver pod that is out of date.
+// T7, T8: for nodes whose upgrade has not started, calls the predicate with each driver pod that is out of date.
 void NodeViews::CompareRevisions(NodeHooks& hooks, const DriverParts& driver, NodeView& view,
                                  std::vector<Finding>& findings) {
   if (!scope_.asks_restart_only) return;

@@ -35,17 +35,18 @@ void NoteUnreadable(std::string_view kind, const std::vector<T>& objects, const 
   }
 }
 
-// Data that concerns all nodes of the driver, and the problems found in it.
+// Data about all nodes of the driver, and the problems found in it.
 struct DriverParts {
   std::shared_ptr<const DriverFacts> facts = std::make_shared<const DriverFacts>();
   std::vector<ControllerRevision> revisions = {};
   std::vector<Finding> findings = {};
 };
-// Reports a driver pod that is on a node that does not exist, or waits for one.
+// Returns the finding about a driver pod that is bound to, or waits for, a node that does not exist.
 Finding NodeMissing(const std::string& node, const Pod& pod);
-// The pods of a node could not be read. `status` is not OK; DataLoss means that a single pod cannot be read.
+// Returns the finding that the pods of a node could not be read. `status` is not OK; DataLoss means that a single pod
+// cannot be read.
 Finding PodsNotRead(const std::string& node, const absl::Status& status);
-// `unbound`: driver pods and NodeMaintenances that name no node. Such a pod belongs to no node.
+// `unbound`: driver pods and NodeMaintenances that name no node. Such an object belongs to no node.
 DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
                             const std::vector<Pod>& unbound_pods,
                             const std::vector<NodeMaintenance>& unbound_maintenances);
@@ -57,8 +58,8 @@ struct NodeParts {
   std::optional<absl::StatusOr<NodeDevices>> devices = std::nullopt;  // nullopt: not requested
 };
 
-// The callbacks of the embedding operator: PodFilter and RestartOnlyPredicate (snapshot_builder.h). An error holds the
-// node back until a later call succeeds. NotFound of RestartOnly does not: one of the revisions is unknown.
+// The callbacks of the embedding operator: PodFilter and RestartOnlyPredicate (snapshot_builder.h). After an error, the
+// node waits until a later call succeeds. The exception is NotFound from RestartOnly: one of the revisions is unknown.
 class NodeHooks {
  public:
   virtual ~NodeHooks() = default;
@@ -88,18 +89,18 @@ class NodeViews {
  public:
   NodeViews(DriverIdentity identity, ViewScope scope);
 
-  // Whether the node concerns the driver.
+  // Returns true if the node concerns the driver.
   bool IsManaged(const NodeParts& parts) const;
-  // Returns the view without the node's other pods. Drops from `log` what the node settles.
+  // Returns the view without the node's other pods. Drops the requests from `log` whose outcome the node shows.
   NodeView Make(NodeHooks& hooks, NodeParts parts, const DriverParts& driver, AttemptLog& log,
                 std::vector<Finding>& findings);
-  // Adds all pods on the node, all of which must have been read. Leaves out driver pods. Drops from `log` what the pods
-  // settle.
+  // Adds all pods on the node, all of which must have been read. Leaves out driver pods. Drops the requests from `log`
+  // whose outcome the pods show.
   void AddPods(NodeHooks& hooks, const ObjectSource& objects, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
                std::vector<Finding>& findings);
   // For a node whose pods are unknown: drops the attempts on them unless the node is being upgraded.
   void DropOldAttempts(NodeView& view, AttemptLog& log) const;
-  // Returns the view as it is judged: complete, and decoded.
+  // Returns the view in its final form: complete and decoded.
   std::shared_ptr<const NodeView> Share(NodeView view) const { return ShareView(std::move(view), identity_); }
   // Forgets the results about other nodes.
   void KeepOnly(const std::set<std::string>& nodes);

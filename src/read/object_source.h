@@ -1,4 +1,4 @@
-// The objects that a Core decides by, wherever they are kept.
+// The objects on which a Core bases its decisions, wherever they are stored.
 #ifndef DRIVERUPGRADE_SRC_READ_OBJECT_SOURCE_H_
 #define DRIVERUPGRADE_SRC_READ_OBJECT_SOURCE_H_
 
@@ -25,13 +25,13 @@ class ObjectSource {
  public:
   virtual ~ObjectSource() = default;
 
-  // Returns OK if what is kept shows the cluster as it is or was a moment ago. Errors: Unavailable.
+  // Returns OK if the stored objects show the current or a very recent state of the cluster. Errors: Unavailable.
   virtual absl::Status Ready() const = 0;
   virtual CacheChanges Take() = 0;
   virtual std::optional<Node> FindNode(const std::string& name) const = 0;
   // Returns the driver's pods on the node, or its pods without a node if `node` is empty.
   virtual std::vector<Pod> DriverPods(const std::string& node) const = 0;
-  // Returns nullopt if it is not known which of them are the node's.
+  // Returns nullopt if it is unknown which objects belong to the node.
   virtual std::optional<std::vector<NodeMaintenance>> Maintenances(const std::string& node) const = 0;
   // Called only if the scope names DRA drivers. Errors: see WatchCache::Devices.
   virtual absl::StatusOr<NodeDevices> Devices(const std::string& node) const = 0;
@@ -39,10 +39,10 @@ class ObjectSource {
   virtual bool KnowsClaim(const std::string& ns, const std::string& name) const = 0;
   // Called after Take has reported a change of the driver. After an error, the next pass calls again.
   virtual absl::StatusOr<DriverObjects> Driver() = 0;
-  // Returns failures of reading that concern no single node.
+  // Returns read failures that are not about a single node.
   virtual std::vector<Finding> Findings() const { return {}; }
 
-  // Returns nullopt if the node's pods are not known.
+  // Returns nullopt if the node's pods are unknown.
   virtual std::optional<std::vector<Pod>> PodsOn(const std::string& node) const = 0;
   virtual bool KnowsPodsOn(const std::string& node) const = 0;
   // Returns why the pods of the node could not be read: DataLoss for a pod that cannot be read. OK if no failure is
@@ -50,7 +50,7 @@ class ObjectSource {
   virtual absl::Status PodsStatus(const std::string&) const { return absl::OkStatus(); }
   // Sets the nodes whose pods are kept. Returns nodes that must be examined again.
   virtual std::vector<std::string> SetInterest(const std::set<std::string>& nodes) = 0;
-  // Takes a node from the response to a write.
+  // Accepts a node from the response to a write.
   virtual void NodeWritten(const Node& node) = 0;
 };
 

@@ -12,7 +12,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Names of changed nodes that are kept for a driver which does not take them.
+// Maximum number of names of changed nodes that are kept for a driver that does not take the changes.
 constexpr std::size_t kChangesMax = 20'000;
 
 using driverupgrade::NodeOf;
@@ -34,7 +34,8 @@ void ObjectStore::NoteChange(std::size_t driver, const std::string& node) {
     return;
   }
   if (!changes.everything) changes.nodes.insert(node);
-  // The driver has not taken changes for so long that everything is simpler: a replica that does not lead.
+  // If a driver has not taken changes for a long time, for example on a replica that does not lead, it is simpler to
+  // report everything.
   if (changes.nodes.size() <= kChangesMax) return;
   changes.nodes.clear();
   changes.everything = true;
@@ -94,8 +95,8 @@ void ObjectStore::PutNode(const Node& node, bool listed) {
   const auto found = nodes_->find(node.name);
   const PackedNode* stored = found != nodes_->end() && found->second.uid() == node.uid ? &found->second : nullptr;
   if (stored != nullptr && !IsNewerVersion(node.resource_version, stored->resource_version())) return;
-  // Pods that were read before a cordon was made, or lifted, do not show what came after. A list shows the node as it
-  // is now: a cordon may have been lifted and made again in between.
+  // Pods that were read before a cordon was set or lifted do not show later changes. A list shows only the current
+  // state of the node: a cordon may have been lifted and set again in between.
   const bool voids_pods = listed || stored == nullptr || stored->unschedulable() != node.unschedulable;
   nodes_->insert_or_assign(found, node.name, PackedNode(node));
   if (voids_pods) ForgetPods(node.name);
@@ -109,7 +110,7 @@ void ObjectStore::DropNode(const std::string& name) {
 }
 
 // A list contains everything up to its version. The cluster was restored from a backup if the list is older than an
-// earlier list, or if it lacks a change that it should contain. A stored version that is newer than the list may come
+// earlier list, or if a change that it should contain is missing. A stored version that is newer than the list may come
 // from the response to a write.
 bool ObjectStore::IsSetBack(const std::vector<Node>& nodes, std::string_view at) const {
   if (IsOlderVersion(at, nodes_at_)) return true;
@@ -193,7 +194,7 @@ void ObjectStore::Put(std::size_t driver, T& object) {
   const std::string node = NodeOf(object);
   if (const auto stored = into.objects->find(key); stored != into.objects->end()) {
     if (stored->second == object) return;
-    // Another object of that name, or one that can no longer be read.
+    // Another object with that name, or an object that can no longer be read.
     if (NodeOf(stored->second) != node) Drop<T>(driver, key);
   }
   into.objects->insert_or_assign(key, std::move(object));
@@ -208,7 +209,7 @@ void ObjectStore::Listed(std::size_t driver, std::vector<T> objects) {
   for (const std::string& key : Missing(known.objects, objects)) Drop<T>(driver, key);
   if (!known.objects) {
     known.objects.emplace();
-    // The objects are no longer "not read" but "none".
+    // From now on, the objects are known not to exist.
     if (std::is_same_v<T, NodeMaintenance>) NoteAllNodes(driver);
   }
   for (T& object : objects) Put(driver, object);

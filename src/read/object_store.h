@@ -1,7 +1,7 @@
 // ObjectStore keeps the objects that lists, watches and responses to writes have reported. These are the nodes, the
-// objects of each driver, and all pods of the nodes that a driver is interested in. It records which changes each
-// driver has not taken yet. It does no I/O and has no lock: WatchStore adds one, and the host of the C interface needs
-// none.
+// objects of each driver, and all pods of the nodes in which a driver is interested. It records which changes each
+// driver has not taken yet. It does no I/O and has no lock: WatchStore adds a lock, and the host of the C interface
+// does not need one.
 #ifndef DRIVERUPGRADE_SRC_READ_OBJECT_STORE_H_
 #define DRIVERUPGRADE_SRC_READ_OBJECT_STORE_H_
 
@@ -29,8 +29,8 @@ class ObjectStore {
 
   // ----- nodes
 
-  // Takes a list of all nodes, read at version `at`. Returns true if the list shows that the cluster was restored from
-  // a backup: all nodes known until then are forgotten.
+  // Accepts a list of all nodes, read at version `at`. Returns true if the list shows that the cluster was restored
+  // from a backup; then all nodes known before are dropped.
   bool NodesListed(const std::vector<Node>& nodes, std::string_view at);
   void NodeChanged(const Node& node);
   void NodeDeleted(const Node& node);
@@ -41,7 +41,7 @@ class ObjectStore {
 
   // ----- objects of a driver: DaemonSet, ControllerRevision, Pod (the driver's own) and NodeMaintenance
 
-  // Takes a list of all objects of the kind.
+  // Accepts a list of all objects of the kind.
   template <typename T>
   void Listed(std::size_t driver, std::vector<T> objects);
   // Both ignore a change that comes before the first list: a single object must not be mistaken for the complete list
@@ -64,9 +64,9 @@ class ObjectStore {
   //
   // They are kept once for all drivers.
 
-  // Keeps those of these DRA drivers for the driver. To be called before there are any.
+  // Keeps the objects of these DRA drivers for the driver. Must be called before any object is added.
   void FollowDevices(std::size_t driver, std::vector<std::string> dra_drivers);
-  // `change` takes the objects and returns the nodes whose data it has changed.
+  // `change` modifies the objects and returns the nodes whose data it has changed.
   template <typename F>
   void ChangeDevices(F change) {
     NoteDevices(change(devices_));
@@ -79,17 +79,18 @@ class ObjectStore {
     return devices_.On(node, drivers_[driver].dra_drivers);
   }
   bool KnowsClaim(const std::string& ns, const std::string& name) const { return devices_.KnowsClaim(ns, name); }
-  // Objects of DRA that cannot be read and may be any node's; none if the driver has no interest in them.
+  // Returns findings about DRA objects that cannot be read and may belong to any node; empty if the driver does not use
+  // DRA objects.
   std::vector<Finding> DeviceFindings(std::size_t driver) const;
 
   // ----- all pods of a node
   //
-  // A node's pods are known from a list that was read after the node's cordon last changed. A caller can prove that in
-  // two ways, and each suits only one kind of caller:
+  // A node's pods are known from a list that was read after the node's cordon last changed. There are two ways to
+  // ensure this, for two kinds of callers:
   // - WatchCache draws a ticket before it requests the list. Its lists have no version (ClusterReader::ListPods), and
   //   its watch on all pods reports changes during the call, which must be merged with the list.
   // - A host passes the list's version, because it could mix up tickets (ADR 0016). It has no watch on all pods: a list
-  //   replaces the one before.
+  //   replaces the previous list.
 
   // Sets the nodes whose pods are kept for the driver; the pods of other nodes are forgotten, unless another driver is
   // interested in them. Returns the nodes whose data was dropped.
@@ -98,7 +99,7 @@ class ObjectStore {
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
   bool KnowsPodsOn(const std::string& node) const;
 
-  // The watch on all pods starts, or starts again: what happened in between is not known.
+  // Must be called when the watch on all pods starts, or starts again: changes in between are unknown.
   void PodsBegin();
   // A pod that cannot be read is not kept. The pods of its node are then unknown until they are listed again.
   void PodChanged(const Pod& pod);
@@ -106,16 +107,17 @@ class ObjectStore {
   // Returns a ticket for a list of the node's pods; nullopt if the watch has not started, or no driver is interested.
   // Several lists can be in progress.
   std::optional<int> BeginPodList(const std::string& node);
-  // Returns false if the ticket is void: the watch started again, the cordon changed, or interest ended.
+  // Returns false if the ticket is invalid: the watch started again, the cordon changed, or no driver is interested any
+  // longer.
   bool EndPodList(const std::string& node, int ticket, const std::vector<Pod>& pods);
   void AbandonPodList(const std::string& node, int ticket);
 
-  // Takes a list of the node's pods, read at version `at`, and adds the node to the driver's interest. Returns false if
-  // there is no such node, or if the list is older than the node's cordon, or than the interest in its pods. It also
+  // Accepts a list of the node's pods, read at version `at`, and adds the node to the driver's interest. Returns false
+  // if there is no such node, or if the list is older than the node's cordon, or than the interest in its pods. It also
   // returns false if a pod cannot be read: then the pods are unknown, and WhyNoPods names that pod.
   bool PutPods(std::size_t driver, const std::string& node, std::string_view at, const std::vector<Pod>& pods);
   void PodsFailed(std::size_t driver, const std::string& node, std::string why);
-  // Returns why the last list of the node's pods failed; empty if it did not.
+  // Returns why the last list of the node's pods failed; empty if it succeeded.
   std::string WhyNoPods(const std::string& node) const;
 
   // ----- changes
@@ -123,7 +125,7 @@ class ObjectStore {
   bool HasChanges(std::size_t driver) const { return !drivers_[driver].changes.empty(); }
   // Returns the changes since the last call; the first call returns everything.
   CacheChanges Take(std::size_t driver);
-  // Resets the driver for another engine: the next Take returns everything, and the interest is empty.
+  // Resets the driver for another engine: the next Take returns everything, and the driver is interested in no node.
   void Attach(std::size_t driver);
 
  private:
@@ -140,7 +142,7 @@ class ObjectStore {
     std::set<int> lists = {};            // tickets of the lists in progress
     std::string void_since = {};         // the node's version; a list with a version must not be older
     std::string failure = {};            // error of the last list
-    PackedPods pods = {};                // by far the most of what is stored
+    PackedPods pods = {};                // most of the stored data
     std::set<std::string> deleted = {};  // UIDs, while lists are in progress
     bool IsFollowed() const { return known || !lists.empty(); }
   };
@@ -163,11 +165,11 @@ class ObjectStore {
   void PutNode(const Node& node, bool listed);
   void DropNode(const std::string& name);
 
-  // Empty if there is no such node.
+  // Returns the version of the node; empty if the node does not exist.
   std::string VersionOf(const std::string& node) const;
 
   NodePods& Follow(const std::string& node);
-  // Also adds the node to the driver's interest. Returns nullptr if there is no such node.
+  // Also adds the node to the driver's interest. Returns nullptr if the node does not exist.
   NodePods* FollowFor(std::size_t driver, const std::string& node);
   void ForgetPods(const std::string& node);
   void ForgetPodsAround(const Pod& unreadable);

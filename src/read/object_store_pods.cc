@@ -54,7 +54,8 @@ void ObjectStore::PodsBegin() {
   for (const auto& [node, pods] : pods_) ForgetPods(node);
 }
 
-// If the pod does not show its node, the lists of the nodes will: the server selects by the pod that it has stored.
+// If the node of the pod cannot be read, the lists of the nodes' pods will show it, because the server selects by the
+// stored pod.
 void ObjectStore::ForgetPodsAround(const Pod& unreadable) {
   for (const auto& [node, pods] : pods_) {
     if (unreadable.node_name.empty() || unreadable.node_name == node) ForgetPods(node);

@@ -40,7 +40,7 @@ auto FieldsOf(Is<Taint> auto& taint) {
 auto FieldsOf(Is<Node> auto& node) {
   auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition,
          extended_resources, conditions, unreadable] = node;
-  // First the fields that are read alone.
+  // The fields that are read separately come first.
   return std::tie(uid, version, unschedulable, deletion, taints, ready, ready_transition, labels, annotations,
                   extended_resources, conditions, unreadable);
 }
@@ -49,8 +49,7 @@ auto FieldsOf(Is<Pod> auto& pod) {
          empty_dir, init, containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
          subdomain, unreadable] = pod;
   auto& [ns, name, uid] = ref;
-  // The UID and the version come first, since they are read alone. Neither a pod that could not be read nor an unbound
-  // one is ever packed.
+  // The UID and the version come first, because they are read separately. Unreadable and unbound pods are never packed.
   return std::tie(uid, version, ns, name, labels, owners, phase, deletion, finalizers, mirror, empty_dir, init,
                   containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
                   subdomain);
@@ -71,7 +70,7 @@ auto FieldsOf(Is<PublishedDevice> auto& device) {
   auto& [name, driver_version] = device;
   return std::tie(name, driver_version);
 }
-// The names of the following three come first, since they are read alone.
+// The names of the following three come first, because they are read separately.
 auto FieldsOf(Is<DeviceTaintRule> auto& rule) {
   auto& [name, uid, version, generation, labels, node_name, node_uid, driver, pool, key, value, effect, time_added,
          deletion, conditions, unreadable] = rule;
@@ -96,10 +95,10 @@ concept Number = std::integral<T> || std::is_enum_v<T>;
 
 class Packer {
  public:
-  // Writes from `next` on; only counts the bytes if that is null.
+  // Writes from `next` on; only counts the bytes if `next` is null.
   explicit Packer(char* next) : next_(next) {}
 
-  // Seven bits to a byte, the lowest first; the eighth bit means that more bytes follow.
+  // Seven bits per byte, the lowest first; the eighth bit means that more bytes follow.
   template <Number T>
   void Put(const T& number) {
     auto rest = static_cast<std::uint64_t>(number);
@@ -214,7 +213,7 @@ std::unique_ptr<const char[]> Pack(const T& object) {
   return bytes;
 }
 
-// Returns the pod of that UID, or the pod before which it would be inserted.
+// Returns the pod with that UID, or the pod before which it would be inserted.
 auto Find(auto& pods, std::string_view uid) {
   return std::lower_bound(pods.begin(), pods.end(), uid,
                           [](const PackedPod& pod, std::string_view sought) { return pod.uid() < sought; });

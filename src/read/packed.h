@@ -1,5 +1,5 @@
-// Nodes, pods and objects of DRA in a fraction of their usual memory, for a cache that keeps very many and examines
-// few.
+// Nodes, pods and objects of DRA in a fraction of their usual memory, for a cache that keeps very many objects and
+// examines few of them.
 #ifndef DRIVERUPGRADE_SRC_READ_PACKED_H_
 #define DRIVERUPGRADE_SRC_READ_PACKED_H_
 
@@ -14,7 +14,7 @@
 
 namespace driverupgrade::internal {
 
-// All of a node except its name, which the owner of this object knows. One allocation.
+// All data of a node except its name, which the owner of this object knows. Uses one allocation.
 class PackedNode {
  public:
   explicit PackedNode(const Node& node);
@@ -27,7 +27,7 @@ class PackedNode {
   std::unique_ptr<const char[]> bytes_;
 };
 
-// All of a readable pod except the name of its node, which the owner of this object knows. One allocation.
+// All data of a readable pod except the name of its node, which the owner of this object knows. Uses one allocation.
 class PackedPod {
  public:
   explicit PackedPod(const Pod& pod);
@@ -42,7 +42,7 @@ class PackedPod {
 // The pods of one node.
 class PackedPods {
  public:
-  // Returns false if the pod is already present in this version, or a newer one.
+  // Returns false if the pod is already present in this or a newer version.
   bool Put(const Pod& pod);
   // Returns whether the pod was present.
   bool Erase(std::string_view uid);
@@ -62,7 +62,7 @@ QualifiedName NameOf(const T& object) {
   return {{}, object.name};
 }
 
-// All of an object, whether it could be read or not. One allocation. T is DeviceTaintRule, ResourceClaim or
+// All data of an object, whether it could be read or not. Uses one allocation. T is DeviceTaintRule, ResourceClaim or
 // ResourceSlice.
 template <typename T>
 class PackedObject {

@@ -1,4 +1,4 @@
-// Objects of one kind, packed, which a cache keeps for all nodes and examines for few.
+// Packed objects of one kind, which a cache keeps for all nodes and examines for few of them.
 #ifndef DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 
@@ -15,16 +15,16 @@
 
 namespace driverupgrade::internal {
 
-// T as in PackedObject. A claim takes about 330 bytes.
+// T: see PackedObject. A claim takes about 330 bytes.
 template <typename T>
 class PackedObjects {
  public:
-  // Replaces the object of that name. `nodes`: see On.
+  // Adds the object, or replaces the object with the same name. `nodes`: see On.
   void Put(const T& object, const std::set<std::string>& nodes) {
     const auto stored = objects_.emplace(object).first;
     for (const std::string& node : nodes) by_node_[node].push_back(&*stored);
   }
-  // Forgets the object of that name, which was put with these nodes.
+  // Removes the object with that name, which was put with these nodes.
   void Erase(const T& named, const std::set<std::string>& nodes) {
     const auto found = objects_.find(named);
     if (found == objects_.end()) return;

@@ -13,7 +13,7 @@ namespace {
 namespace rapidjson = driverupgrade_rapidjson;
 using Json = rapidjson::Value;
 
-// Deeper than any pod template. Deeper values count as different, and therefore the node is evacuated.
+// No pod template is this deep. Deeper values count as different, so the node is evacuated.
 constexpr int kDepthMax = 64;
 
 absl::StatusOr<rapidjson::Document> Parse(const ControllerRevision& revision) {
@@ -22,8 +22,8 @@ absl::StatusOr<rapidjson::Document> Parse(const ControllerRevision& revision) {
         fmt::format("ControllerRevision {}/{}: its data are missing", revision.ns, revision.name));
   }
   rapidjson::Document document;
-  // Iterative: the text is as deep as the server lets it be. Not in full precision: RapidJSON 1.1 would read 0e-66 as
-  // 2.6e-85, by undefined behaviour.
+  // Iterative, because the server decides how deep the text is. Not in full precision, because RapidJSON 1.1 would read
+  // 0e-66 as 2.6e-85, due to undefined behavior.
   document.Parse<rapidjson::kParseIterativeFlag>(revision.data.data(), revision.data.size());
   if (document.HasParseError() || !document.IsObject()) {
     return absl::InvalidArgumentError(

@@ -74,7 +74,7 @@ class WatchCache::Impl {
   void Turn(const CallContext& context) {
     for (std::size_t i = 0; i < followers_.size(); ++i) {
       Pause& pause = pauses_[i];
-      // The pause does not become longer because the clock was set back.
+      // A clock that was set back must not extend the pause.
       if (const absl::Time now = options_.clock->Now(); pause.since <= now && now < pause.until) continue;
       pause.until = followers_[i]->Watch(context);
       pause.since = options_.clock->Now();
@@ -252,7 +252,7 @@ class WatchCache::Impl {
   }
 
   // Only a list of nodes shows that the cluster was restored from a backup. All other objects must then be read again
-  // before a pass may use them: they are distrusted before another thread can see a node of the earlier state.
+  // before a pass may use them: they are marked as outdated before another thread can see a node of the earlier state.
   void NodesListed(const std::vector<Node>& nodes, std::string_view at) {
     const bool set_back = store_.Change([&](internal::ObjectStore& store) {
       const bool set_back = store.NodesListed(nodes, at);
@@ -262,7 +262,7 @@ class WatchCache::Impl {
     for (std::size_t i = 1; set_back && i < followers_.size(); ++i) followers_[i]->Restart();
   }
 
-  // Wakes all subscribers that found the cache not ready.
+  // Wakes all subscribers that found that the cache was not synced.
   void TellIfSynced() {
     if (Synced()) store_.WakeAll();
   }

@@ -9,9 +9,9 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A watch that the server has not ended this long after its time is dead (api-A19).
+// If the server has not ended a watch this long after its timeout, the watch is dead (api-A19).
 constexpr absl::Duration kWatchSlack = absl::Seconds(30);
-// A watch that has run this long without an event is quiet, and works.
+// A watch that has run this long without an event counts as working.
 constexpr absl::Duration kQuiet = absl::Seconds(30);
 // A watch that ends sooner, without an error and without an event, does not count as a watch.
 constexpr absl::Duration kShortestWatch = absl::Seconds(1);
@@ -67,7 +67,7 @@ absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
               : absl::IsOutOfRange(ended) ? WatchRestart::kExpired
                                           : WatchRestart::kFailed);
   if (absl::IsOutOfRange(ended) || failures % failures_before_list_ == 0) BeginAnew();
-  // Versions that are too old are normal for watches: the first time, the list starts immediately.
+  // Versions that are too old are normal for watches: after the first such failure, the list starts immediately.
   if (absl::IsOutOfRange(ended) && failures == 1) return now;
   if (failures_before_list_ == kFailuresBeforeListOfNodes) Untrust();
   return now + Spread(Doubled(options_.retry_first, options_.retry_max, failures), name_, failures);
@@ -101,7 +101,8 @@ void WatchFollower::NoteListed() {
   if (first) on_synced_();
 }
 
-// If the cluster lacks the kind, there are no such objects. Once they have been seen, NotFound may be wrong.
+// If the cluster does not serve the kind, there are no such objects. Once the kind has been seen, NotFound may be
+// wrong.
 bool WatchFollower::IsAbsent(const absl::Status& ended) {
   if (!absl::IsNotFound(ended)) return false;
   if (!absent_ && !synced()) absent_ = TakeAsEmpty(ended);

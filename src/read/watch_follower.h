@@ -1,4 +1,5 @@
-// Keeps one watch of a cache going: its position, its health, and the time at which it must restart after it has ended.
+// Keeps one watch of a cache running: tracks its position and its health, and the time at which it must restart after
+// it has ended.
 #ifndef DRIVERUPGRADE_SRC_READ_WATCH_FOLLOWER_H_
 #define DRIVERUPGRADE_SRC_READ_WATCH_FOLLOWER_H_
 
@@ -21,18 +22,19 @@
 
 namespace driverupgrade::internal {
 
-// After this many failures without an event in between, a watch restarts with a list, because the next event may be
-// what breaks it.
+// After this many failures without an event in between, a watch restarts with a list, because the next event may be the
+// cause.
 constexpr int kFailuresBeforeList = 2;
 // While the API server was unavailable, even for a second, the cluster may have been restored to an earlier state. A
-// watch that continues does not notice this, but a list of the nodes shows it (ADR 0007). Until that list nothing is
-// synced: a pass would give away the slots of nodes whose upgrades have not happened.
+// watch that continues does not notice this, but a list of the nodes shows it (ADR 0007). Until that list, the watch
+// does not count as synced: a pass would otherwise reassign the slots of nodes whose upgrades have not happened.
 constexpr int kFailuresBeforeListOfNodes = 1;
 
 class WatchFollower {
  public:
   // `options` must outlive this object. `on_synced` is called when the collection has been read for the first time.
-  // `failures_before_list`: see above; at least 1. With 1, it is not synced from a failure to the list that follows.
+  // `failures_before_list`: see above; at least 1. With 1, it does not count as synced from a failure until the next
+  // list.
   WatchFollower(std::string name, const WatchCacheOptions& options, std::function<void()> on_synced,
                 int failures_before_list = kFailuresBeforeList);
   virtual ~WatchFollower() = default;
@@ -43,14 +45,15 @@ class WatchFollower {
   // other functions below may be called by any thread.
   absl::Time Watch(const CallContext& context);
 
-  // Discards trust in its earlier events, which are of another history: it is not synced before the next list.
+  // Marks its earlier events as outdated, because the history of the cluster has changed: it does not count as synced
+  // until the next list.
   void Distrust();
-  // Does the same, and ends the running watch.
+  // Same, and ends the running watch.
   void Restart();
 
   const std::string& name() const { return name_; }
   bool synced() const;
-  // Returns OK, or why and since when it has been failing, if that is `patience` or longer.
+  // Returns OK, or the reason why it has been failing for at least `patience`, and since when.
   absl::Status Health(absl::Duration patience) const;
   // Returns how often it ended for this reason and had to restart.
   std::uint64_t restarts(WatchRestart reason) const;
@@ -58,11 +61,11 @@ class WatchFollower {
  protected:
   virtual absl::Status Call(const CallContext& context, absl::Duration timeout) = 0;
   virtual void BeginAnew() = 0;
-  // The cluster has no such kind. Returns whether that is equivalent to an empty collection.
+  // Called if the cluster does not serve the kind. Returns whether this is equivalent to an empty collection.
   virtual bool TakeAsEmpty(const absl::Status& absent) = 0;
 
-  // Notes that the data is fresh. The failures remain counted, because a watch that fails after each list must be
-  // patient.
+  // Notes that the data is fresh. The failures remain counted, because a watch that fails after each list must wait
+  // longer each time.
   void NoteListed();
   void NotePresent() { absent_ = false; }
   // Notes an event of the watch, which shows that it works.
@@ -70,9 +73,9 @@ class WatchFollower {
 
  private:
   absl::Time Ended(const absl::Status& ended, absl::Time now);
-  // Makes it not synced before the next list.
+  // Marks it as not synced until the next list.
   void Untrust();
-  // Whether the kind has never existed so far.
+  // Returns true if the kind has never existed so far.
   bool IsAbsent(const absl::Status& ended);
   void Mend();
   int NoteFailure(const absl::Status& status, absl::Time now);
@@ -103,7 +106,7 @@ struct WatchTarget {
   std::function<void(std::vector<T>, std::string_view)> on_list;
   std::function<void(T)> on_change;
   std::function<void(const T&)> on_delete;
-  // Called if the cluster has no such kind. Null: the cluster always has it.
+  // Called if the cluster does not serve the kind. Null: every cluster serves it.
   std::function<void(const absl::Status&)> on_absent = nullptr;
 };
 

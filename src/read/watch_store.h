@@ -29,8 +29,8 @@ class WatchStore {
     return change(store_);
   }
 
-  // Calls `on_change`, which must not block, whenever the driver is woken. When it returns, an earlier `on_change` is
-  // not running any longer.
+  // Calls `on_change`, which must not block, whenever the driver is woken. When it returns, no earlier `on_change` is
+  // running.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   void WakeAll();
   CacheChanges Take(std::size_t driver);
@@ -39,7 +39,7 @@ class WatchStore {
  private:
   struct Subscriber {
     std::function<void()> on_change = nullptr;
-    bool has_changes = true;  // that are not taken yet, so that it need not be woken again
+    bool has_changes = true;  // not taken yet, so the driver need not be woken again
   };
   // Holds the lock while the store is changed, and wakes drivers once the lock is released.
   class Waker {

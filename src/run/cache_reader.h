@@ -1,4 +1,4 @@
-// Objects from a WatchCache: a pass examines only changes (arch-A10).
+// Reads objects from a WatchCache: a pass examines only changes (arch-A10).
 #ifndef DRIVERUPGRADE_SRC_RUN_CACHE_READER_H_
 #define DRIVERUPGRADE_SRC_RUN_CACHE_READER_H_
 
@@ -23,16 +23,16 @@ namespace driverupgrade::internal {
 
 class CacheReader final : public Reader, private ObjectSource {
  public:
-  // `driver`: the place of the driver's scope in the cache's options. `call_timeout`: timeout of the calls for which
-  // the first pass waits. `executor` must outlive this object, but its threads end before. `on_change` is called, from
-  // any thread, when there is new data for the next pass.
+  // `driver`: the index of the driver's scope in the cache's options. `call_timeout`: timeout of the calls for which
+  // the first pass waits. `executor` must outlive this object, but its threads must end before it is destroyed.
+  // `on_change` is called, from any thread, when there is new data for the next pass.
   CacheReader(std::shared_ptr<WatchCache> cache, std::size_t driver, std::shared_ptr<Clock> clock,
               absl::Duration call_timeout, PlanExecutor& executor, std::function<void()> on_change);
   ~CacheReader() override;
 
   ObjectSource& objects() override { return *this; }
   absl::Status Begin(const CallContext& context, LedgerSteps* ledger) override;
-  // Does not wait for them.
+  // Starts to read pods, and does not wait for them.
   void ReadPods(const CallContext& context, const UpgradePolicy& policy, const std::set<std::string>& nodes) override;
   std::map<std::string, absl::Status> TakeRead() override;
 
@@ -76,7 +76,7 @@ class CacheReader final : public Reader, private ObjectSource {
   absl::Status list_status_ = absl::OkStatus();  // the result of the latest list
   std::set<std::string> reading_;                // nodes whose pods are being read
   std::mutex mutex_;
-  std::map<std::string, absl::Status> read_;                               // how it went; guarded by mutex_
+  std::map<std::string, absl::Status> read_;                               // the results; guarded by mutex_
   std::optional<absl::StatusOr<std::vector<ControllerRevision>>> listed_;  // guarded by mutex_
 };
 

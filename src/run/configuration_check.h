@@ -1,4 +1,4 @@
-// Finds problems in the configuration of one engine that are not problems of any node.
+// Finds problems in the configuration of one engine that are not about any node.
 //
 //     std::vector<Finding> wrong = check.Look(policy, pass.SeesDaemonSet());
 //     for (const Finding& finding : check.News(wrong, plan)) observer.OnFinding(finding);
@@ -22,7 +22,7 @@ class ConfigurationCheck {
  public:
   explicit ConfigurationCheck(const EngineOptions& options);
 
-  // Returns NoDaemonSet and NothingIsEvicted, if they apply.
+  // Returns the findings NoDaemonSet and NothingIsEvicted, if they apply.
   std::vector<Finding> Look(const UpgradePolicy& policy, bool sees_daemon_set) const;
   // Returns the findings of `wrong` to report: each one once while it lasts, and NothingIsEvicted again for each
   // further rollout, in the pass that starts it. `plan`: the plan of this pass.
@@ -33,7 +33,7 @@ class ConfigurationCheck {
   const bool evicts_by_itself_;  // evicts whatever the policy contains
   std::set<FindingCode> told_;
   bool rolls_ = false;            // a rollout is in progress
-  bool told_in_rollout_ = false;  // reported that nothing is evicted, in the present rollout or in the previous one
+  bool told_in_rollout_ = false;  // reported that nothing is evicted, in the current rollout or in the previous one
 };
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// Creates engines without threads, for simulations, which have one thread and their own order.
+// Creates engines without threads, for simulations, which run everything in one thread and in their own order.
 #ifndef DRIVERUPGRADE_SRC_RUN_ENGINE_MAKER_H_
 #define DRIVERUPGRADE_SRC_RUN_ENGINE_MAKER_H_
 

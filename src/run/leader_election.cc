@@ -45,7 +45,7 @@ std::uint64_t Hash(std::string_view text, std::uint64_t seed, std::uint64_t coun
 
 absl::Time ToMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
 
-// The record with which `options.identity` holds the lease (api-A59).
+// Returns the record with which `options.identity` holds the Lease (api-A59).
 Lease Held(const std::optional<Lease>& before, bool exists, const LeaderElectionOptions& options, absl::Time now) {
   Lease lease = before.value_or(Lease{});
   if (!before || before->holder != options.identity) {
@@ -66,12 +66,12 @@ std::size_t SizeOf(const StringMap& annotations) {
   return size;
 }
 
-// Responses by which the server, or a webhook, may reject annotations.
+// Returns true for responses with which the server, or a webhook, may reject annotations.
 bool MayBeForAnnotations(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status);
 }
 
-// A lost race is not trouble: the next attempt reads who won, which may have been us.
+// A lost race is not a problem: the next attempt reads who won, which may be this replica.
 absl::Status Trouble(const absl::Status& status) {
   return absl::IsAborted(status) || absl::IsAlreadyExists(status) ? absl::OkStatus() : status;
 }
@@ -131,7 +131,7 @@ absl::Status LeaderElection::Release(const CallContext& context) {
   }
   absl::Status status;
   for (int i = 0; i < kReleaseTries; ++i) {
-    // Reads in any case: a lost response may have made us the holder.
+    // Always reads, because this replica may be the holder after a write whose response was lost.
     status = Read(context);
     {
       const std::lock_guard lock(mutex_);
@@ -184,12 +184,12 @@ absl::Status LeaderElection::Write(const CallContext& context) {
   const absl::Time now = Look();
   state_.renewable = written.ok();
   if (MayBeForAnnotations(written.status())) state_.muted = true;
-  // Without a response the lease may be ours, but nothing relies on that: the next attempt reads it.
+  // Without a response, this replica may hold the Lease, but nothing relies on that: the next attempt reads it.
   DRIVERUPGRADE_RETURN_IF_ERROR(written.status());
   state_.record = *std::move(written);
   state_.exists = true;
   state_.watched = absl::ZeroDuration();
-  // A response that took too long, or an unknown duration, does not make us the leader.
+  // If the response took too long, or an unknown time, this replica does not become the leader.
   const bool leads = now - sent < options_.renew_deadline && setbacks == state_.setbacks;
   if (leads && !state_.leading) {
     ++state_.terms;
@@ -228,7 +228,8 @@ CallContext LeaderElection::Bounded(const CallContext& context) const {
 absl::Time LeaderElection::Look() const {
   const absl::Time now = options_.clock->Now();
   if (now < state_.looked_at) {
-    // The elapsed time is unknown: the time of a leader may be up, and a candidate's may not.
+    // The elapsed time is unknown. A leader must assume that its time has expired, and a candidate that the time has
+    // not expired.
     ++state_.setbacks;
     state_.leading = false;
     state_.due = now;
@@ -240,7 +241,8 @@ absl::Time LeaderElection::Look() const {
   return now;
 }
 
-// Whether the lease as last seen is free, ours or expired. A lease that was deleted still lasts for its full duration.
+// Returns whether the Lease, when last read, was free, ours or expired. A deleted Lease counts as held until its
+// duration has ended.
 bool LeaderElection::MayTake() const {
   if (!state_.record || state_.record->holder.empty() || state_.record->holder == options_.identity) return true;
   return state_.watched >= Expiry();
@@ -254,7 +256,7 @@ absl::Duration LeaderElection::Expiry() const {
 absl::Duration LeaderElection::Wait(absl::Time now) const {
   if (state_.leading) {
     if (state_.renewable) return options_.retry_period;
-    // More often towards the end: without a renewal by then the lease is lost.
+    // More frequent attempts towards the end, because the Lease is lost if it is not renewed by then.
     const absl::Duration left = state_.renewed_at + options_.renew_deadline - now;
     return std::max(std::min(options_.retry_period, left / 2), options_.retry_period / 4);
   }

@@ -35,7 +35,7 @@ bool LedgerSender::Advance(const CallContext& context, LedgerSteps& steps) {
     const LedgerRequest* request = steps.Next();
     if (request == nullptr) break;
     Begin(context, *request);
-    // An executor without threads has made the call by now.
+    // An executor without threads has already made the call.
     has_answer |= Take(steps);
   }
   return has_answer;
@@ -54,7 +54,7 @@ void LedgerSender::Begin(const CallContext& context, const LedgerRequest& reques
   if (!on_answer_) executor_.AwaitAnswers();
 }
 
-// A response may have to wait long for the next pass: its own time determines how long it counts.
+// A response may wait a long time for the next pass, so its validity is measured from its own time.
 LedgerSender::Answer LedgerSender::AnswerTo(const LedgerRequest& request, const CallContext& context) {
   if (const auto* list = std::get_if<ListNodesParams>(&request)) {
     return [uids = UidsOf(cluster_->ListNodes(context, *list))](LedgerSteps& steps) { steps.TakeUids(uids); };

@@ -24,8 +24,8 @@ absl::StatusOr<ConfigMap> Send(ClusterFacade& cluster, const CallContext& contex
 // Advance must be called by the thread that runs the passes.
 class LedgerSender {
  public:
-  // `executor` must outlive this object, but its threads end before. `on_answer` is called from another thread when
-  // there is a response; null: Advance waits for the responses.
+  // `executor` must outlive this object, but its threads must end before this object is destroyed. `on_answer` is
+  // called from another thread when there is a response; null: Advance waits for the responses.
   LedgerSender(std::shared_ptr<ClusterFacade> cluster, std::shared_ptr<Clock> clock, PlanExecutor& executor,
                std::function<void()> on_answer);
 

@@ -1,4 +1,4 @@
-// Whether the pods of many nodes are read by a list for each node, or by one list of all pods.
+// Decides whether the pods of many nodes are read with a list for each node, or with one list of all pods.
 #ifndef DRIVERUPGRADE_SRC_RUN_POD_LISTS_H_
 #define DRIVERUPGRADE_SRC_RUN_POD_LISTS_H_
 

@@ -27,7 +27,7 @@ class Reader {
                         const std::set<std::string>& nodes) = 0;
   // Called after a pass. Objects that the next pass reads again can be dropped.
   virtual void End() {}
-  // Returns how reads have ended since the last call, by node.
+  // Returns the results of the reads that have finished since the last call, by node.
   virtual std::map<std::string, absl::Status> TakeRead() = 0;
 };
 

@@ -14,11 +14,11 @@ namespace driverupgrade::internal {
 
 class RolloutOver {
  public:
-  // Returns true if the rollout has ended according to `plan`, the plan of the next pass, and had not ended before.
+  // Returns true if the rollout has ended according to `plan`, the plan of the current pass, and had not ended before.
   // `everything` returns the plan with all gates, at a cost of O(N log N). It is called only if its result may differ
   // from the last one: a paused rollout, or a rollout between two windows, has passes without any change for days.
   bool Ended(const Plan& plan, const std::function<Plan()>& everything);
-  // A pass has failed, so its results are unknown.
+  // Must be called after a failed pass, because its results are unknown.
   void PassFailed() { is_known_ = false; }
 
  private:

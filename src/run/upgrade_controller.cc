@@ -11,14 +11,14 @@
 namespace driverupgrade {
 namespace {
 
-// Time to release the lease when everything else has ended.
+// Time limit for releasing the Lease when everything else has ended.
 constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
 constexpr char kNotRead[] = "the cache has not read the cluster yet";
 constexpr absl::Duration kLookAtCache = absl::Seconds(1);
 // The loop runs at least this often, because a cache sends no notification when it becomes stale.
 constexpr absl::Duration kWaitMax = absl::Minutes(1);
 
-// Returned while nothing has failed.
+// Returned if the cache has not been read, but no watch has failed.
 absl::Status CacheNotRead() { return absl::FailedPreconditionError(kNotRead); }
 
 }  // namespace
@@ -70,7 +70,7 @@ bool UpgradeController::Lead(const CallContext& context, absl::Time& next) {
     const std::lock_guard lock(mutex_);
     status_.leading = leads;
     if (!leads || term == std::exchange(term_, term)) return leads;
-    // Our own deadlines do not cover the changes of another leader: start with a pass.
+    // Our own deadlines do not reflect the changes made by another leader, so start with a pass.
     due_ = absl::InfinitePast();
   }
   engine_.Resume();
@@ -117,8 +117,7 @@ absl::Time UpgradeController::StepOnce(const CallContext& context) {
     const std::lock_guard lock(mutex_);
     if (!policy_) return election_due;
     if (cache_ != nullptr && !cache_->Synced()) {
-      // This is not a failed pass: the cache reports when it is ready, and a check from time to time shows what hinders
-      // it.
+      // This is not a failed pass: the cache reports when it is ready, and a periodic check shows what prevents it.
       const absl::Status hindrance = cache_->Health(absl::ZeroDuration());
       status_.last_error = hindrance.ok() ? CacheNotRead() : hindrance;
       notified_ = false;
@@ -136,7 +135,7 @@ absl::Time UpgradeController::StepOnce(const CallContext& context) {
 
 absl::Time UpgradeController::Pass(const CallContext& context, const UpgradePolicy& policy, absl::Time now) {
   absl::Time deadline = std::min(context.deadline, now + options_.pass_timeout);
-  // Calls in progress must have ended when another replica may start.
+  // Calls in progress must end before another replica may start.
   if (options_.election) deadline = std::min(deadline, options_.election->LeadsUntil().value_or(now));
   const absl::StatusOr<ReconcileResult> result =
       engine_.Reconcile({.deadline = deadline, .stop = context.stop}, policy);
@@ -176,8 +175,8 @@ void UpgradeController::Stop() {
 
 void UpgradeController::Wait(absl::Time until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  // A notification that arrived since Step checked. It cannot shorten the pause between passes, and does not concern a
-  // follower.
+  // A notification that has arrived since Step checked. It cannot shorten the pause between passes, and a replica that
+  // does not lead ignores it.
   const bool pending = notified_ && status_.leading && policy_;
   if (pending) until = std::min(until, not_before_);
   const absl::Duration pause = std::min(until - clock_->Now(), kWaitMax);

@@ -330,7 +330,8 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Release(const CallContext& 
   ReconcileResult result{.outcomes = Collect()};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_->Build(context));
   for (const Finding& finding : snapshot.findings) {
-    // Claims that cannot be seen are not released; without this error the caller would consider the release finished.
+    // Claims that were not read are not released; without this error the caller would assume that the release has
+    // finished.
     if (finding.code == FindingCode::kReadFailed && finding.node.empty())
       return absl::UnavailableError(finding.message);
   }

@@ -6,7 +6,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// An administrator has excluded the node from the rollout.
+// Returns true if an administrator has excluded the node from the rollout.
 bool IsLeftOut(const NodeGate& node) {
   const GateTraits& gate = TraitsOf(node.gate.reason);
   return gate.is_wish && gate.ends_rollout;
@@ -119,7 +119,7 @@ bool EngineGroup::TellOfOthers(std::size_t i) {
 absl::Time EngineGroup::Step(const CallContext& context) {
   absl::Time next = absl::InfiniteFuture();
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    // The slots that the engines before it have taken or released are known only now.
+    // The slots that the previous engines have taken or released are known only now.
     TellOfOthers(i);
     next = std::min(next, members_[i].controller->Step(context));
   }

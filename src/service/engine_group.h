@@ -6,7 +6,7 @@
 ///     (*group)->Start();
 ///     while (!stop.stop_requested()) bell->Wait((*group)->Step({.stop = stop}), *clock, stop);
 ///
-/// Step, SetPolicies and Quiesce are called by one thread; the rest by any.
+/// Step, SetPolicies and Quiesce must be called by one thread; all other functions may be called by any thread.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_ENGINE_GROUP_H_
 #define DRIVERUPGRADE_SRC_SERVICE_ENGINE_GROUP_H_
 
@@ -45,7 +45,7 @@ struct GroupOptions {
   std::shared_ptr<LeaderElection> election = nullptr;
   std::shared_ptr<Doorbell> bell = nullptr;
   LogSink log = nullptr;
-  /// Null: the rollout is not shown.
+  /// Null: no page shows the rollout.
   std::shared_ptr<RolloutBoard> board = nullptr;
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
@@ -83,9 +83,9 @@ class EngineGroup {
   std::map<std::string, FleetStatus> Statuses() const;
   /// Progress of the engines that have made a pass, by name.
   std::map<std::string, EngineProgress> Progress() const;
-  /// True if no engine has had a failed pass since its last successful one.
+  /// Returns true if no engine has had a failed pass since its last successful one.
   bool AllWell() const;
-  /// nullopt: there is still work to do, now or later.
+  /// Returns nullopt while there is still work to do, now or later.
   std::optional<RolloutEnd> End() const;
   absl::Status Healthy() const;
   absl::Status Ready() const;
@@ -105,7 +105,7 @@ class EngineGroup {
   const EngineSpec& SpecOf(const Member& member) const { return specs_[member.place]; }
   // Returns the limit over all engines from the perspective of member `i`.
   SharedSlots SharedSlotsFor(std::size_t i) const;
-  // Requests a pass of member `i` if the slots that the others leave have changed since its last pass.
+  // Requests a pass of member `i` if the number of slots that the other members leave has changed since its last pass.
   bool TellOfOthers(std::size_t i);
 
   const GroupOptions options_;

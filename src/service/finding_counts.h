@@ -11,7 +11,7 @@
 
 namespace driverupgrade::internal {
 
-// Note is called by one thread, counts by any.
+// Note must be called by one thread; counts may be called by any thread.
 class FindingCounts {
  public:
   // Replaces the findings. Logs the first finding of each code that is new.

@@ -12,7 +12,7 @@ namespace {
 constexpr absl::Duration kLookAgain = absl::Seconds(1);
 constexpr absl::Duration kTryAgain = absl::Seconds(10);
 
-// The first request that failed.
+// Returns the error of the first failed request.
 absl::Status FailureOf(const std::vector<NodeOutcome>& outcomes) {
   for (const NodeOutcome& outcome : outcomes) {
     if (!outcome.status.ok()) return outcome.status;

@@ -5,7 +5,7 @@
 ///     GivingBack giving_back({.identity = gpu, .cluster = cluster, .engine = common, .log = log, .clock = clock});
 ///     absl::Time again = giving_back.Step(context, director.Gone());
 ///
-/// It reads lists, so that the cluster need not be followed for deleted owners. Not thread-safe, except for left().
+/// It reads lists, so no watches are needed for deleted owners. Not thread-safe, except for left().
 #ifndef DRIVERUPGRADE_SRC_SERVICE_GIVING_BACK_H_
 #define DRIVERUPGRADE_SRC_SERVICE_GIVING_BACK_H_
 

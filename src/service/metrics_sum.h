@@ -14,9 +14,9 @@
 
 namespace driverupgrade::internal {
 
-/// Counts are summed; auto_upgrade and paused are set if one of `running` has them; the latest progress counts. A sum
-/// of limits has a limit only if all have one. Engines that no longer run, `ended`, still contribute their counters,
-/// which must not decrease. `none`: the metrics if no engine runs.
+/// Counts are summed; auto_upgrade and paused are set if they are set in one of `running`; the latest progress is used.
+/// A sum of limits is a limit only if every summand is one. Engines that no longer run, `ended`, still contribute their
+/// counters, because counters must not decrease. `none`: the metrics if no engine runs.
 MetricsSnapshot SumFigures(const std::vector<MetricsSnapshot>& running, const std::vector<MetricsSnapshot>& ended,
                            MetricsSnapshot none);
 

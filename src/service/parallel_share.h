@@ -23,7 +23,7 @@ namespace driverupgrade::internal {
 /// administrator had cordoned count. nullopt: the engine has made no pass yet, so the number is unknown.
 using SlotUse = std::optional<int>;
 
-/// Returns the limit from the perspective of engine `i`. If the use of another engine is not known, engine `i` starts
+/// Returns the limit from the perspective of engine `i`. If the use of another engine is unknown, engine `i` starts
 /// nothing, because the nodes that the other engine already has in progress could exceed the limit.
 SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int limit);
 

@@ -1,4 +1,4 @@
-// The data of the page of a rollout: an observer of each engine collects them, and all readers get the same document.
+// The data of the page of a rollout: an observer of each engine collects it, and all readers get the same document.
 //
 //     RolloutBoard board(identity, clock, [this] { return StatusesOfEngines(); });
 //     engine.observer = MakeObserverGroup({metrics, board.ObserverOf("cluster-policy")});
@@ -37,9 +37,9 @@ struct EnginesSeen {
 class RolloutBoard {
  public:
   struct Document {
-    // Without the time.
+    // The document without the time.
     std::shared_ptr<const std::string> text = nullptr;
-    // Differs if the text does.
+    // Tag of the text; it differs if the text differs.
     std::string etag = {};
   };
 

@@ -15,7 +15,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Pause between two checks of a stream, and the number of checks without news after which it sends a sign of life.
+// Pause between two checks of a stream, and the number of checks without changes after which it sends a keep-alive
+// message.
 constexpr std::chrono::milliseconds kLookAgainAfter{500};
 constexpr int kLooksBetweenSigns = 30;
 

@@ -16,9 +16,9 @@ namespace driverupgrade::internal {
 // rollout_page.html.
 extern const char kRolloutPage[];
 
-// Decides about a request before it is served: 401, 403 or 503 with the reason; nullopt: it is served.
+// Checks a request before it is served. Returns 401, 403 or 503 with the reason; nullopt: the request is served.
 using Guard = std::function<std::optional<Page>(const PageRequest&)>;
-// For an address that only this machine reaches: refuses requests for a host name that is not of this machine.
+// For an address that only this machine can reach: refuses requests whose host name is not a name of this machine.
 // Otherwise a website could read the page through its own name (DNS rebinding).
 Guard OnlyThisMachine();
 // For the network: refuses requests whose token `check` does not accept.
@@ -37,7 +37,7 @@ absl::Status AddRolloutPages(const std::string& address, RolloutBoard& board, Pa
 absl::Status AddSecureRolloutPages(const std::string& address, ReaderCheck check, RolloutBoard& board,
                                    PagesByAddress& pages);
 
-// Adds the pages at both addresses of the options, as far as they are set. Errors: same as for the two functions above.
+// Adds the pages at those addresses of the options that are set. Errors: same as for the two functions above.
 absl::Status AddAllRolloutPages(const ServiceOptions& options, RolloutBoard& board, PagesByAddress& pages);
 
 }  // namespace driverupgrade::internal

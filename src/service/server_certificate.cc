@@ -20,7 +20,7 @@ std::unique_ptr<EVP_PKEY, FreeCertificate> MakeKey() {
   return std::unique_ptr<EVP_PKEY, FreeCertificate>(made ? key : nullptr);
 }
 
-// Certificates of one issuer need different serial numbers, and all of these have the same issuer.
+// Certificates of one issuer need different serial numbers, and all these certificates have the same issuer.
 bool SetSerialNumber(X509* certificate) {
   std::uint64_t number = 0;
   return RAND_bytes(reinterpret_cast<unsigned char*>(&number), sizeof(number)) == 1 &&

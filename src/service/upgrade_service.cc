@@ -68,7 +68,7 @@ class UpgradeService::Impl {
       auto election = LeaderElection::Create(cluster_, *options_.election);
       if (!election.ok()) return election.status();
       election_ = *std::move(election);
-      // An earlier leader's report is not ours.
+      // Drops the report of an earlier leader.
       election_->Announce(options_.identity.PolicyAnnotation(), std::nullopt);
       election_->Announce(OptionsAnnotation(options_.identity), std::nullopt);
     }
@@ -153,7 +153,7 @@ class UpgradeService::Impl {
   absl::Time TryToLead(const CallContext& context) {
     const absl::Time next = election_->Step(context);
     const absl::Status status = election_->status();
-    // The engines report it themselves.
+    // If engines run, they report the problem themselves.
     const bool news = !group_ && !status.ok() && status.code() != lead_failure_.code();
     if (news) Warn("cannot take or renew the Lease", status);
     lead_failure_ = status;
@@ -296,7 +296,7 @@ class UpgradeService::Impl {
     for (const auto& [name, observer] : figures_) {
       (now.contains(name) ? running : ended).push_back(observer->Snapshot());
     }
-    // Only the pause of the policies counts.
+    // Only the policies' own pauses count.
     for (const auto& [_, spec] : now) paused = paused || spec->policy.paused;
     MetricsSnapshot sum = internal::SumFigures(running, ended, MetricsObserver(options_.identity).Snapshot());
     sum.paused = paused;

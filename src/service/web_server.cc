@@ -17,7 +17,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// For pages, which are small and have few readers; a stream has a separate thread.
+// Enough for pages, which are small and have few readers. Each stream has a separate thread.
 constexpr std::size_t kThreads = 4;
 
 struct Address {
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<httplib::Server>> MakeServer(bool tls) {
 }  // namespace
 
 bool IsLoopbackHost(const std::string& host) {
-  // Only an address: 127.0.0.1.example.com is a name that anyone can own.
+  // Accepts only addresses: 127.0.0.1.example.com is a name that anyone can register.
   const bool is_ipv4 = host.find_first_not_of("0123456789.") == std::string::npos;
   return host == "localhost" || host == "::1" || (is_ipv4 && host.starts_with("127."));
 }
@@ -93,7 +93,7 @@ class WebServer::Impl {
     server_->new_task_queue = [] { return new httplib::ThreadPool(kThreads + WebServer::kStreamsMax); };
     // Otherwise a client that keeps its connection would occupy a thread.
     server_->set_keep_alive_max_count(1);
-    // The library's default, SO_REUSEPORT, would let two processes listen on one port without noticing.
+    // With the library's default, SO_REUSEPORT, two processes could listen on one port without noticing it.
     server_->set_socket_options([](socket_t socket) {
       const int yes = 1;
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));

@@ -20,7 +20,7 @@ struct PageRequest {
   bool watch = false;
   // The header Host without its port: `localhost`.
   std::string host = {};
-  // The bearer token; empty without one. kReaderTokenHeader takes precedence over Authorization.
+  // The bearer token; empty if there is no token. kReaderTokenHeader takes precedence over Authorization.
   std::string token = {};
   // `?key=`.
   std::string key = {};

@@ -1,4 +1,4 @@
-// Shortens messages to what an Event can carry.
+// Shortens messages to the maximum length in an Event.
 #ifndef DRIVERUPGRADE_SRC_TELL_EVENT_MESSAGE_H_
 #define DRIVERUPGRADE_SRC_TELL_EVENT_MESSAGE_H_
 

@@ -19,13 +19,13 @@ absl::Duration ReminderOf(FindingCode code) {
   return code == FindingCode::kLabelTakenAway ? kLabelReminder : kReminder;
 }
 
-// Whether the finding is only informational: nothing is wrong.
+// Returns true if the finding is only informational.
 bool IsForInformation(FindingCode code) {
   return code == FindingCode::kTimerRestarted || code == FindingCode::kPodLeftAlone ||
          code == FindingCode::kForeignCordon || code == FindingCode::kClaimLeftBehind;
 }
 
-// Whether the last report was so long ago that it must be repeated. Notes the time.
+// Returns true if the last report was so long ago that it must be repeated. Notes the time.
 bool IsDue(absl::Time& told, absl::Time now, absl::Duration reminder = kReminder) {
   if (told > now) told = now;  // the clock was set back
   if (now - told < reminder) return false;
@@ -69,7 +69,7 @@ std::optional<RecordEventParams> FindingEvents::EventOf(const Finding& finding) 
 void FindingEvents::FollowFindings(const Plan& plan, absl::Time now, std::vector<RecordEventParams>& news) {
   std::map<FindingKey, absl::Time> standing;
   for (const Finding& finding : plan.findings) {
-    // The count in the message does not make it news.
+    // If only the count in the message differs, the finding has not changed.
     const bool counts_on = finding.code == FindingCode::kLabelTakenAway;
     FindingKey key(finding.code, finding.node, counts_on ? std::string() : finding.message);
     const auto known = findings_.find(key);
@@ -98,7 +98,7 @@ void FindingEvents::FollowGates(const Plan& plan, absl::Time now, std::vector<Re
     std::string message = Describe(waits);
     if (message != told.message) told = {.message = std::move(message)};
   }
-  // All gates that last, and not only the gates in this plan.
+  // Includes all gates that last, not only the gates in this plan.
   for (auto& [node, told] : gates_) {
     if (IsDue(told.at, now)) {
       news.push_back({.node_name = node, .type = EventType::kWarning, .message = told.message});

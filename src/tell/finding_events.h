@@ -1,4 +1,4 @@
-// The Events about what keeps nodes from moving: findings, and gates that need an administrator.
+// Creates the Events about obstacles: findings, and gates that need an administrator.
 #ifndef DRIVERUPGRADE_SRC_TELL_FINDING_EVENTS_H_
 #define DRIVERUPGRADE_SRC_TELL_FINDING_EVENTS_H_
 
@@ -18,18 +18,18 @@
 
 namespace driverupgrade::internal {
 
-// Decides which findings and gates are news. Not thread-safe.
+// Decides which findings and gates must be reported. Not thread-safe.
 class FindingEvents {
  public:
-  // `own_pod`: the object of Events that concern no single node. They are dropped if it is not set.
+  // `own_pod`: the object of Events that are not about a single node. These Events are dropped if it is not set.
   FindingEvents(const DriverIdentity& identity, std::optional<PodRef> own_pod);
 
-  // Must be called with every plan, in order. Returns the findings and gates that are new or changed, or that last long
-  // after their previous report. `uid_of` returns a node's UID, empty if there is no such node.
+  // Must be called with every plan, in order. Returns Events for the findings and gates that are new or changed, or
+  // whose previous report was long ago. `uid_of` returns a node's UID, empty if there is no such node.
   std::vector<RecordEventParams> Follow(const Plan& plan,
                                         const std::function<std::string(const std::string& node)>& uid_of,
                                         absl::Time now);
-  // Returns when the next finding or gate must be reported again; nullopt if nothing lasts.
+  // Returns the time at which a finding or gate must next be reported again; nullopt if nothing must be reported again.
   std::optional<absl::Time> NextReminder() const;
 
  private:

@@ -23,8 +23,8 @@ class GangEvents {
  public:
   explicit GangEvents(const DriverIdentity& identity) : reason_(identity.EventReason()) {}
 
-  // Takes every plan, in order. Returns one Event for each pod of a gang on a node whose wait is new in it. `view_of`
-  // returns the view of a node; nullptr: the node is unknown.
+  // Must be called with every plan, in order. Returns one Event for each pod of a gang on a node whose wait is new in
+  // the plan. `view_of` returns the view of a node; nullptr: the node is unknown.
   std::vector<RecordEventParams> Follow(const Plan& plan,
                                         const std::function<const NodeView*(const std::string&)>& view_of,
                                         absl::Time now);

@@ -16,19 +16,20 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class GangInterruptions {
  public:
-  // Starts to count again if the rollout is of another revision. Empty: the revision is not known.
+  // Starts to count again if the rollout has a different revision. Empty: the revision is unknown.
   void SetRevision(const std::string& revision);
 
-  // Returns the name under which interruptions by the node count. `unit`: empty if the node has started on its own.
+  // Returns the name under which interruptions by the node are counted. `unit`: empty if the node has started on its
+  // own.
   static std::string CauseOf(const std::string& node, const std::string& unit);
   bool has_causes() const { return !interrupted_by_.empty(); }
-  // Forgets causes that are no longer in progress: a later unit of the same name interrupts its gang again.
+  // Forgets causes that are no longer in progress: a later unit with the same name interrupts its gang again.
   void KeepCauses(const std::set<std::string>& in_progress);
 
-  // The requests of the node's plan start.
+  // Must be called when the requests of the node's plan start.
   void Begin(const NodePlan& plan, const NodeView& view, const std::string& cause);
-  // The requests of Begin were answered, and have stopped the pods with these UIDs. Returns the number of gangs that
-  // the cause had not interrupted before.
+  // Must be called when the requests of Begin were answered, and have stopped the pods with these UIDs. Returns the
+  // number of gangs that the cause had not interrupted before.
   int End(const std::string& node, const std::vector<std::string>& stopped);
 
   // Numbers for RolloutFacts.

@@ -42,7 +42,7 @@ void CarryGates(const Plan& untold, Plan& plan) {
     if (!told.contains(gate.node)) plan.gates.push_back(gate);
   }
   if (untold.gates_complete) {
-    // Together they are complete: the later one changes the earlier one.
+    // Together, the two plans are complete: the later one updates the earlier one.
     plan.gates_complete = true;
     plan.ungated.clear();
   } else {

@@ -14,8 +14,8 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class GateMemory {
  public:
-  // Must be called with every plan, in order. Returns its gates that are new or whose reason has changed: times and
-  // places in the queue change all the time.
+  // Must be called with every plan, in order. Returns its gates that are new or whose reason has changed. Ignores times
+  // and places in the queue, which change all the time.
   std::vector<NodeGate> Follow(const Plan& plan);
   // The number of waiting nodes by reason; 0 for a reason that no longer applies.
   const std::map<GateReason, int>& counts() const { return counts_; }

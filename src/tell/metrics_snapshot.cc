@@ -23,10 +23,10 @@ void Histogram::Add(double value) {
 
 namespace {
 
-// From a pass over nothing to one that runs into its time limit.
+// From a pass without nodes to a pass that exceeds its time limit.
 constexpr std::array kPassBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,  0.25,
                                     0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0, 120.0};
-// From a state that is passed immediately to a day of waiting for a budget.
+// From a state that a node leaves immediately to a day of waiting for a budget.
 constexpr std::array kNodeBounds = {1.0,   2.5,   5.0,    10.0,   30.0,   60.0,    120.0,   300.0,
                                     600.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 43200.0, 86400.0};
 

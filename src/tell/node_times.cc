@@ -18,7 +18,8 @@ NodeTimes::Times NodeTimes::Follow(const NodePlan& plan, absl::Time now) {
   Times times;
   std::optional<absl::Time> began;
   const auto known = nodes_.find(plan.node);
-  // A different node of that name, or a node whose label another client changed, was not seen entering its state.
+  // The observer did not see a different node with that name, or a node whose label another client changed, enter its
+  // state.
   if (known != nodes_.end() && known->second.uid == plan.uid && known->second.state == plan.from) {
     times.in_state = Between(known->second.entered, now);
     began = known->second.upgrade_began;

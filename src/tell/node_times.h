@@ -1,4 +1,4 @@
-// Measures how long nodes were in each state, from the transitions that an observer sees.
+// Measures how long nodes were in each state, based on the transitions that an observer sees.
 #ifndef DRIVERUPGRADE_SRC_TELL_NODE_TIMES_H_
 #define DRIVERUPGRADE_SRC_TELL_NODE_TIMES_H_
 
@@ -24,8 +24,8 @@ class NodeTimes {
   };
   // Notes a patch with a path that was acknowledged. Must be called for each one, in order.
   Times Follow(const NodePlan& plan, absl::Time now);
-  // Limits the memory to `nodes`, the present number of nodes: some of the remembered nodes were deleted without
-  // notice.
+  // Limits the memory to `nodes`, the current number of nodes, because some of the remembered nodes were deleted
+  // without notice.
   void Trim(std::size_t nodes);
   std::size_t size() const { return nodes_.size(); }
 

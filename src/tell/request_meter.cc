@@ -6,7 +6,7 @@
 namespace driverupgrade {
 namespace {
 
-// From a read out of the server's cache to one that runs into its time limit.
+// From a read out of the server's cache to a request that exceeds its time limit.
 constexpr std::array kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0};
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace driverupgrade::testing::internal {
 /// Operations of which the facade must support one.
 using Need = std::vector<Operation>;
 
-/// A case, and the operations that the facade must support for the case to make sense.
+/// A case, and the operations that the facade must support to run it.
 struct NeededCase {
   std::string_view name;
   std::vector<Need> needs;

@@ -38,7 +38,7 @@ class Model {
   void set_now(absl::Time now) { now_ = now; }
   absl::Time now() const { return now_; }
   absl::Time NextEffectTime() const;
-  /// Requires a queued effect.
+  /// There must be a queued effect.
   void RunNextEffect();
   void set_observer(ChangeObserver observer) { observer_ = std::move(observer); }
   std::int64_t revision() const { return revision_; }
@@ -47,7 +47,7 @@ class Model {
     return std::get<ObjectLog<T>>(logs_);
   }
   void CompactLog();
-  /// Restores `backup`, except that names handed out since then stay used.
+  /// Restores `backup`, except that names assigned since then are not used again.
   void SetBackTo(const Model& backup);
 
   Node AddNode(Node node);

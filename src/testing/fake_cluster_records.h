@@ -37,7 +37,7 @@ struct CrashRule {
 struct DaemonSetRecord {
   DaemonSet daemon_set = {};
   DaemonSetSpec spec = {};
-  /// Hash of the template for new pods. Lags behind spec.hash until the controller has observed the template.
+  /// Hash of the template for new pods. Differs from spec.hash until the controller has observed the template.
   std::string observed_hash = {};
   std::vector<CrashRule> crash_rules = {};
   /// Pod templates by hash, as JSON; only templates that were given.

@@ -20,8 +20,8 @@ class Budgets {
  public:
   Budgets(const ClusterObjects& objects, const ClusterFacts& facts);
 
-  // Returns the budgets that may select the pod: a namespace has as many as it has workloads, too many to try each on
-  // each pod.
+  // Returns the budgets that may select the pod: a namespace has as many budgets as workloads, too many to check each
+  // of them for each pod.
   std::vector<const PodDisruptionBudget*> Candidates(const Pod& pod) const;
   // Returns the budgets that select the pod, by name.
   std::vector<const PodDisruptionBudget*> Of(const Pod& pod) const;

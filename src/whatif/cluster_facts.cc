@@ -19,7 +19,7 @@ Quantities QuantitiesAt(const json::Value& value, JsonPath path) {
   const json::Value* found = Find(value, path);
   if (found == nullptr || !found->IsObject()) return quantities;
   for (const auto& member : found->GetObject()) {
-    // An extended resource is often a number in files written by hand.
+    // In manually written files, the amount of an extended resource is often a number.
     quantities[member.name.GetString()] = member.value.IsNumber()
                                               ? member.value.GetDouble()
                                               : (member.value.IsString() ? ParseQuantity(member.value.GetString()) : 0);

@@ -1,4 +1,4 @@
-// Facts about a cluster that decide nothing in an upgrade, but explain and predict one.
+// Facts about a cluster that do not affect the decisions of an upgrade, but help to explain and predict it.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_CLUSTER_FACTS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_CLUSTER_FACTS_H_
 
@@ -36,7 +36,7 @@ struct AssignedPod {
   absl::Time at = absl::InfinitePast();
 };
 
-// A container that waits for something, by its status.
+// A container that is waiting according to its status.
 struct WaitingContainer {
   std::string container = {};
   std::string reason = {};
@@ -54,7 +54,7 @@ struct PodFacts {
   std::vector<std::pair<std::string, std::string>> false_conditions = {};
   Quantities requests = {};
   absl::Time created = absl::InfinitePast();
-  // When its condition Ready became True; InfinitePast if it is not.
+  // Time at which its condition Ready became True; InfinitePast if it is not True.
   absl::Time ready = absl::InfinitePast();
 };
 
@@ -75,7 +75,7 @@ struct ClusterFacts {
   std::map<std::string, PodFacts, std::less<>> pods = {};
   // Allocatable resources, by node.
   std::map<std::string, Quantities, std::less<>> allocatable = {};
-  // How many pods a budget expects, by `namespace/name`.
+  // Number of pods that a budget expects, by `namespace/name`.
   std::map<std::string, std::int64_t, std::less<>> expected_pods = {};
   // unhealthyPodEvictionPolicy is AlwaysAllow, by `namespace/name`.
   std::map<std::string, bool, std::less<>> always_allow_unhealthy = {};
@@ -86,7 +86,7 @@ struct ClusterFacts {
   std::vector<std::string> missing_rights = {};
 };
 
-// Parses a dump. Errors: InvalidArgument with the place of the mistake.
+// Parses a dump. Errors: InvalidArgument with the position of the mistake.
 [[nodiscard]] absl::StatusOr<json::Document> ParseDump(std::string_view dump);
 
 // `dump`: a List. `event_reason`: DriverIdentity::EventReason.
@@ -95,12 +95,12 @@ ClusterFacts FactsOf(const json::Value& dump, std::string_view event_reason);
 // Returns `namespace/name`, or `/name` of an object without a namespace.
 std::string KeyOf(const json::Value& object);
 
-// The key under which the ledger has the record of the rollout.
+// Returns the key under which the ledger stores the record of the rollout.
 std::string RecordKey(const DriverIdentity& identity);
-// Returns the record of the driver's rollout; nullopt if the dump has no ledger with one.
+// Returns the record of the driver's rollout; nullopt if the dump contains no ledger with a record.
 std::optional<std::string> RecordOf(const ClusterFacts& facts, const DriverIdentity& identity);
 
-// "500m" is 0.5, "2Gi" 2147483648; 0 for other texts.
+// Returns 0.5 for "500m" and 2147483648 for "2Gi"; 0 for other texts.
 double ParseQuantity(std::string_view text);
 
 }  // namespace driverupgrade::whatif

@@ -31,12 +31,12 @@ absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& 
 
 // Reads a time zone: its name, and its offsets from UTC.
 absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text);
-// Reads a policy with the time zones of the request's `timeZones`. Without this member the machine's own time zones
-// count.
+// Reads a policy with the time zones of the request's `timeZones`. Without this member, the machine's own time zones
+// are used.
 absl::StatusOr<UpgradePolicy> ParsePolicy(const Document& request, std::string_view text,
                                           const PolicyDefaults& defaults);
 
-// Drains leave pods alone that have the driver's skip-drain label.
+// Excludes pods with the driver's skip-drain label from drains.
 void SpareSkippedPods(const DriverIdentity& identity, UpgradePolicy& policy);
 
 }  // namespace driverupgrade::internal

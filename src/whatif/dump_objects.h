@@ -1,4 +1,4 @@
-// A cluster that is a dump.
+// The objects of a dump.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_DUMP_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_DUMP_OBJECTS_H_
 
@@ -12,9 +12,9 @@
 
 namespace driverupgrade::whatif {
 
-// Pods without a UID, which only dumps written by hand have, get one from their names. A dump is not selected by a
-// server, which knows what it has stored: an object that cannot be read may be of the driver, and an unreadable pod
-// without a node may be on any node.
+// Pods without a UID, which exist only in manually written dumps, get one from their names. The objects of a dump were
+// not selected by a server, so an object that cannot be read may belong to the driver, and an unreadable pod without a
+// node may be on any node.
 class DumpObjects final : public internal::HeldObjects {
  public:
   DumpObjects(ClusterObjects objects, const internal::ViewScope& scope);

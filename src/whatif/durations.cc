@@ -12,7 +12,7 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Fewer pods may be of one bad day.
+// Fewer pods may all be from one bad day.
 constexpr std::size_t kMeasuredMin = 3;
 constexpr absl::Duration kLongest = absl::Hours(23);
 
@@ -71,7 +71,7 @@ std::optional<Measured> MeasureDriverStop(const Situation& situation) {
     const auto restart = std::find_if(node.spans.rbegin(), node.spans.rend(),
                                       [](const Span& span) { return span.state == UpgradeState::kPodRestartRequired; });
     if (pod == created.end() || restart == node.spans.rend()) continue;
-    // A pod from before was not replaced in this state.
+    // An older pod was not replaced in this state.
     const absl::Duration took = pod->second - (history.began + restart->begin);
     if (took >= absl::ZeroDuration() && took <= restart->end - restart->begin) times.push_back(took);
   }
@@ -97,7 +97,7 @@ Durations DurationsOf(const GivenDurations& given, const Situation& situation, s
   take("driver-stop", given.driver_stop, MeasureDriverStop(situation), "median", "driver pods", durations.driver_stop);
   take("pod-start", given.pod_start, MeasureStart(situation, /*of_driver=*/false), "median", "pods",
        durations.pod_start);
-  // Budgets delay pods on some nodes, so the nodes of the quicker quarter show how long pods take to end.
+  // Budgets delay pods on some nodes, so only the fastest quarter of the nodes shows how long pods take to stop.
   take("pod-stop", given.pod_stop,
        MeasureStates(situation, {UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired}, 25),
        "lower quartile", "evacuations", durations.pod_stop);

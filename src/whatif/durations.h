@@ -27,7 +27,7 @@ struct Durations {
   double jitter = 0.2;
 };
 
-// A measured duration, and the number of pods or nodes that it was measured on.
+// A measured duration, and the number of pods or nodes on which the measurement is based.
 struct Measured {
   absl::Duration took = {};
   int count = 0;
@@ -40,11 +40,11 @@ std::optional<Measured> MeasureStart(const Situation& situation, bool of_driver)
 // longest time of each node counts. Returns nullopt if fewer than three nodes left one of the states.
 std::optional<Measured> MeasureStates(const Situation& situation, const std::vector<UpgradeState>& states, int percent);
 
-// Returns the median time that old driver pods took to end: from Events of an upgrade until the creation of the present
-// driver pods. Returns nullopt if fewer than three nodes show it.
+// Returns the median time that old driver pods took to stop: from Events of an upgrade until the creation of the
+// current driver pods. Returns nullopt if fewer than three nodes show it.
 std::optional<Measured> MeasureDriverStop(const Situation& situation);
 
-// Durations that the caller knows; nullopt means that the duration is measured.
+// Durations that the caller knows; nullopt: the duration is measured.
 struct GivenDurations {
   std::optional<absl::Duration> driver_start = std::nullopt;
   std::optional<absl::Duration> driver_stop = std::nullopt;
@@ -55,7 +55,7 @@ struct GivenDurations {
 };
 
 // Adds a text for users to `notes` for each duration that was measured, such as `driver-start 31s: the median of 3
-// pods`. Durations that can be neither measured nor are given have default values.
+// pods`. Durations that are not given and cannot be measured have default values.
 Durations DurationsOf(const GivenDurations& given, const Situation& situation, std::vector<std::string>& notes);
 
 }  // namespace driverupgrade::whatif

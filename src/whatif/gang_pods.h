@@ -1,4 +1,4 @@
-// The jobs of a cluster whose pods only run together.
+// The jobs of a cluster whose pods run only together.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_GANG_PODS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_GANG_PODS_H_
 
@@ -13,8 +13,8 @@
 
 namespace driverupgrade::whatif {
 
-// Returns the running pods of gangs (docs/policy.md#gangs) on these nodes, by gang. Gangs on one node are not among
-// them: they are like any other pods.
+// Returns the running pods of gangs (docs/policy.md#gangs) on these nodes, by gang. Gangs on a single node are left
+// out, because their pods can be treated like any other pods.
 std::map<std::string, std::vector<Pod>> PodsOfGangs(const Situation& situation,
                                                     const std::set<std::string, std::less<>>& nodes);
 

@@ -1,6 +1,6 @@
 #include "whatif/json_view.h"
 
-// clang-format off: after base/rapidjson.h, whose settings it goes by.
+// clang-format off: must come after base/rapidjson.h, because it uses its settings.
 #include <rapidjson/prettywriter.h>
 // clang-format on
 

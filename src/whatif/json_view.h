@@ -16,7 +16,7 @@ namespace json = ::driverupgrade_rapidjson;
 
 using JsonPath = std::initializer_list<const char*>;
 
-// Returns nullptr if there is nothing at `path`. Points into the document, as all results here do.
+// Returns nullptr if there is nothing at `path`. Points into the document, like all results here.
 const json::Value* Find(const json::Value& value, JsonPath path);
 // The elements of the array at `path`.
 json::Value::ConstArray Items(const json::Value& value, JsonPath path);
@@ -27,7 +27,7 @@ absl::Time TimeAt(const json::Value& value, JsonPath path);
 // Without white space.
 std::string Compact(const json::Value& value);
 
-// With two spaces an indent, and a line end.
+// Indented by two spaces, with a line terminator at the end.
 std::string ToPrettyJson(const json::Value& value);
 
 }  // namespace driverupgrade::whatif

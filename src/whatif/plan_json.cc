@@ -8,7 +8,7 @@
 #include "base/rapidjson.h"
 #include "driverupgrade/upgrade_state.h"
 #include "fmt/format.h"
-// clang-format off: after base/rapidjson.h, whose settings it goes by.
+// clang-format off: must come after base/rapidjson.h, because it uses its settings.
 #include <rapidjson/prettywriter.h>
 // clang-format on
 
@@ -144,7 +144,7 @@ class JsonReport {
     writer_.EndObject();
   }
 
-  // Absent without a rollout, so that plans without one are as they were.
+  // Absent without a rollout, so that such plans have the same members as before.
   void Rollout(const RolloutStatus& rollout) {
     Key("rollout");
     writer_.StartObject();
@@ -162,7 +162,7 @@ class JsonReport {
       Member("leftOut", stage.left_out);
       writer_.EndObject();
     });
-    // Absent on the way to a revision that is new.
+    // Absent during a rollout of a new revision.
     if (rollout.rollback) Member("rollback", ToString(*rollout.rollback));
     if (rollout.gangs) Gangs(*rollout.gangs);
     Key("waitsFor");

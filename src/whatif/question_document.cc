@@ -23,7 +23,7 @@ absl::StatusOr<absl::Time> TimeOf(const Document& request, std::string_view memb
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string text, request.Text(member));
   absl::Time time;
   std::string error;
-  // The first character: ParseTime knows infinite times and leading blanks as well.
+  // Checks the first character, because ParseTime also accepts infinite times and leading blanks.
   const bool digit = !text.empty() && text[0] >= '0' && text[0] <= '9';
   if (digit && absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return time;
   return request.Wrong(member, "must be an RFC 3339 time such as 2026-01-02T03:04:05Z");

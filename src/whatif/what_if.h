@@ -35,8 +35,8 @@ struct NodeReport {
   NodePlan plan = {};
   std::optional<Gate> gate = {};
   std::vector<Finding> findings = {};
-  // The reason why its devices cannot be tainted instead of the node, if the policy isolates devices; empty if they
-  // can, as far as is known.
+  // The reason why its devices cannot be tainted instead of the node, if the policy isolates devices; empty if nothing
+  // known prevents it.
   std::string why_not_devices = {};
 };
 
@@ -51,8 +51,8 @@ struct Report {
   std::optional<RolloutStatus> rollout = {};
 };
 
-// Follows the devices of the DRA drivers that the policy isolates, as its operator does. Returns false if it isolates
-// none.
+// Follows the devices of the DRA drivers that the policy isolates, as its operator does. Returns false if the policy
+// isolates no devices.
 bool FollowDevices(Question& question);
 
 [[nodiscard]] absl::StatusOr<Report> Answer(Question question);

@@ -65,7 +65,7 @@ std::vector<AllocatedPool> ReadAllocated(const JsonField& status) {
                      .pool = result.Member("pool").String(),
                      .admin_access = result.Member("adminAccess").Bool()});
   });
-  // The entry with admin access comes first, so that it is the one that is kept.
+  // The entry with admin access comes first, so that it is kept.
   std::sort(pools.begin(), pools.end(), [](const AllocatedPool& a, const AllocatedPool& b) {
     return std::tie(a.driver, a.pool, b.admin_access) < std::tie(b.driver, b.pool, a.admin_access);
   });

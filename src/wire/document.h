@@ -34,7 +34,7 @@ class Document {
   [[nodiscard]] absl::StatusOr<std::int64_t> Integer(std::string_view member) const;
   // Empty if it is absent.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> Texts(std::string_view member) const;
-  // Returns each object of an array; none if it is absent.
+  // Returns each object of an array; an empty list if the member is absent.
   [[nodiscard]] absl::StatusOr<std::vector<Document>> Objects(std::string_view member,
                                                               std::initializer_list<std::string_view> known) const;
   [[nodiscard]] absl::StatusOr<Document> Object(std::string_view member,

@@ -100,7 +100,7 @@ class Keeper {
   bool skips_value_ = false;
 };
 
-// The argument of Document::Populate: an object that sends a document's events.
+// The argument of Document::Populate: an object that generates the events of a document.
 struct Generator {
   char* text;
   WantedMembers wanted;
@@ -140,7 +140,7 @@ std::size_t FindControlCharacter(std::string_view text) {
   for (; text.size() - at >= sizeof(std::uint64_t); at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + at, sizeof(word));
-    // Such a byte becomes zero; a zero byte is found as in strlen.
+    // Such a byte becomes zero, and a zero byte is found as in strlen.
     const std::uint64_t zeroed = (word & (kEach * 0xF8)) ^ (kEach * 0x18);
     if (((zeroed - kEach) & ~zeroed & (kEach * 0x80)) != 0) break;
   }
@@ -232,7 +232,7 @@ absl::Status JsonDocument::Parse(std::string_view text, WantedMembers wanted) {
 JsonField JsonField::Member(std::string_view key) const& {
   const rapidjson::Value* found = nullptr;
   if (Is(rapidjson::kObjectType, "an object")) {
-    // Backwards: the last of equal keys counts.
+    // Searches backwards, because the last of several equal keys counts.
     for (auto it = value_->MemberEnd(); it != value_->MemberBegin() && found == nullptr;) {
       --it;
       if (std::string_view(it->name.GetString(), it->name.GetStringLength()) == key) found = &it->value;

@@ -27,8 +27,8 @@ class JsonDocument {
   JsonDocument(const JsonDocument&) = delete;
   JsonDocument& operator=(const JsonDocument&) = delete;
 
-  // Call it once per object. Only the wanted members of objects are kept, or all if `wanted` is empty; the whole text
-  // is checked in any case. Errors: InvalidArgument, with the byte.
+  // Call it once per object. Only the wanted members of objects are kept, or all members if `wanted` is empty; the
+  // whole text is always checked. Errors: InvalidArgument, with the byte.
   absl::Status Parse(std::string_view text, WantedMembers wanted = {});
   const rapidjson::Value& root() const { return document_; }
 
@@ -37,8 +37,9 @@ class JsonDocument {
   rapidjson::Document document_;
 };
 
-// A place in a document: a value, or its absence. A missing or null value reads as the default. So does a value of the
-// wrong type, which also sets an error. Only the first error is kept, so a reader can check it once at the end.
+// A place in a document: a value, or its absence. A missing or null value reads as the default. A value of the wrong
+// type also reads as the default, and sets an error. Only the first error is kept, so a reader can check it once at the
+// end.
 class JsonField {
  public:
   // `error` stays empty unless an error occurs; it and the document must outlive the field.

@@ -160,7 +160,8 @@ void ReadPodSpec(const JsonField& spec, Pod& pod) {
     resources.Member("requests").ForEachMember(add);
     resources.Member("limits").ForEachMember(add);
   };
-  // The devices of an init container stay allocated to the pod until it ends, and a sidecar is an init container, too.
+  // The devices of an init container stay allocated to the pod until the pod ends, and a sidecar is also an init
+  // container.
   spec.Member("initContainers").ForEachItem(add_resources);
   spec.Member("containers").ForEachItem(add_resources);
   spec.Member("ephemeralContainers").ForEachItem(add_resources);

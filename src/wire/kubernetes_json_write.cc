@@ -93,7 +93,8 @@ std::string MessageOf(const RecordEventParams& params) {
 
 std::string EventName(const RecordEventParams& params) {
   const std::uint64_t hash = ContentHash(params);
-  // The time comes first and is not mixed with the hash, so that names sort by time within the second that lists show.
+  // The time comes first and is not mixed with the hash, so that names sort by time within one second, the resolution
+  // of lists.
   const std::string suffix =
       fmt::format(".{:016x}{:08x}", static_cast<std::uint64_t>(absl::ToUnixNanos(FirstTime(params))),
                   static_cast<std::uint32_t>(hash ^ (hash >> 32)));

@@ -1,4 +1,5 @@
-// The members of Kubernetes objects that are read at all: the others, most of a pod's bytes, are checked but not kept.
+// The members of Kubernetes objects that are read. The other members, which are most of a pod's bytes, are checked but
+// not kept.
 #ifndef DRIVERUPGRADE_SRC_WIRE_WANTED_MEMBERS_H_
 #define DRIVERUPGRADE_SRC_WIRE_WANTED_MEMBERS_H_
 
@@ -10,8 +11,8 @@
 
 namespace driverupgrade::internal {
 
-// Members of an object, or of each object in an array. One without its own members is wanted as a whole. An empty key,
-// which comes last, stands for all unnamed members.
+// Members of an object, or of each object in an array. A member without its own list of members is kept completely. An
+// empty key, which comes last, stands for all unnamed members.
 struct WantedMember {
   std::string_view key;
   const WantedMember* members = nullptr;
@@ -21,7 +22,7 @@ struct WantedMember {
 using WantedMembers = std::span<const WantedMember>;
 
 // The members that ReadObject and ReadIdentity read from an object, a list and a watch event of objects T; empty:
-// everything. Every further member must be added here, or it is never seen.
+// everything. Every additional member must be added here, because it is otherwise never read.
 template <typename T>
 struct Wanted {
   static constexpr WantedMembers Object() { return {}; }

@@ -17,7 +17,7 @@ struct EventLimits {
   // This many different messages about one object, each within `similar_within` of the previous one, become one Event.
   std::size_t similar_max = 10;
   absl::Duration similar_within = absl::Minutes(10);
-  // Events of one type about one object: `burst` at once, and then one every `refill`.
+  // Events of one type about one object: `burst` without delay, and then one every `refill`.
   int burst = 25;
   absl::Duration refill = absl::Minutes(5);
   // Number of objects, and of Events, that are remembered.

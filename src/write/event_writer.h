@@ -32,7 +32,7 @@ class EventWriter {
   // Writes all Events of one node, without limits. They are written in the order of the calls, because a reader of the
   // node's history has only that order: timestamps have whole seconds. Dropped if too many nodes are waiting.
   void Write(const CallContext& context, std::vector<RecordEventParams> events);
-  // Writes Events one at a time, even for several callers: a count must not be overtaken by the next one. Applies
+  // Writes Events one at a time, even for several callers, so that the counts of a series arrive in order. Applies
   // EventCorrelator.
   void WriteLimited(const CallContext& context, std::vector<RecordEventParams> events);
   // Returns when all earlier Events have been written or dropped.

@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A patch without a change: refused if the object differs from the one that was read.
+// A patch without a change: the server refuses it if the object differs from the one that was read.
 PatchNodeMaintenanceParams Unchanged(const NodeMaintenance& object) {
   return {.ns = object.ns, .name = object.name, .uid = object.uid, .resource_version = object.resource_version};
 }

@@ -82,7 +82,7 @@ class NodeRequests {
  public:
   explicit NodeRequests(NodePlan plan);
 
-  // nullptr: all requests have results, or one was not acknowledged and the rest is dropped.
+  // nullptr: all requests have results, or one was not acknowledged and the remaining requests are dropped.
   const NodeRequest* Next() const { return next_ < steps_.size() ? &steps_[next_].request : nullptr; }
   // Accepts the result of Next().
   void Take(NodeAnswer answer, absl::Time sent_at, absl::Time answered_at);
@@ -108,7 +108,7 @@ class NodeRequests {
     NodeRequest request;
   };
 
-  // Each returns an error if it ends the plan.
+  // Each returns an error if the result ends the plan.
   absl::Status TakeAnswer(const Step& step, NodeAnswer answer, absl::Time sent_at, absl::Time answered_at);
   absl::Status Confirmed(absl::Status status, absl::Time now);
   absl::Status Patched(NodeAnswer answer, absl::Time now);

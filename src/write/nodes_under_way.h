@@ -26,7 +26,7 @@ class NodesUnderWay {
   NodeRequests Begin(const NodePlan& plan, AttemptLog& log, absl::Time now);
   bool Contains(const std::string& node) const { return nodes_.contains(node); }
   std::size_t size() const { return nodes_.size(); }
-  // `requests` come from Begin, and are completed.
+  // `requests` must come from Begin, and must be completed.
   NodeOutcome End(const NodeRequests& requests, AttemptLog& log);
 
  private:

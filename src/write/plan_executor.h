@@ -43,7 +43,7 @@ class PlanExecutor {
   std::vector<std::shared_ptr<const NodeRequests>> TakeAnswered();
 
   // Queues `call` as one of the calls in flight. Its context is `context`, bounded by call_timeout from its start. It
-  // is dropped if the executor is destroyed before.
+  // is dropped if the executor is destroyed first.
   void Submit(const CallContext& context, std::function<void(const CallContext&)> call);
 
   // Writes Events about findings, limited as documented at ExecutorOptions::finding_events, if that is on. Does not

@@ -9,8 +9,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Refusals that the server would repeat as long as its state does not change. Excludes a busy or failing server: an
-// Event would add to its load.
+// Returns true for refusals that the server would repeat as long as its state does not change. Excludes errors of a
+// busy or failing server, because an Event would add to its load.
 bool IsRefusedForGood(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
 }

@@ -16,10 +16,10 @@ enum class Severity : std::uint8_t {
 };
 std::string_view ToString(Severity severity);
 
-// One kind of obstacle, with all the objects it is about.
+// One kind of obstacle, with all the objects that it affects.
 struct Obstacle {
   Severity severity = Severity::kWarning;
-  // "BudgetNeverAllows": for scripts.
+  // Code for scripts: "BudgetNeverAllows".
   std::string code = {};
   // Problem and remedy, one sentence each.
   std::string problem = {};

@@ -9,7 +9,7 @@
 
 namespace driverupgrade::whatif {
 
-// Errors first, then by code. An obstacle has at least one object. The question must have the pods of all nodes.
+// Errors first, then by code. An obstacle has at least one object. The question must contain the pods of all nodes.
 std::vector<Obstacle> FindObstacles(const Situation& situation);
 
 }  // namespace driverupgrade::whatif

@@ -18,7 +18,7 @@ namespace {
 
 using enum Severity;
 
-// Rights of an evacuation over one pod.
+// The permissions of an evacuation for one pod.
 struct Eviction {
   bool chosen = false;
   bool force = false;
@@ -52,7 +52,7 @@ class PodSearch {
     const auto deletion = policy_.pod_deletion.value_or(PodDeletionPolicy{});
     const bool uses = (uses_driver && uses_driver({}, pod).value_or(false)) ||
                       (!deletion.pod_selector.empty() && deletion.pod_selector.Matches(pod.labels));
-    // If pod deletion gives up, the drain follows.
+    // If pod deletion fails, the drain follows.
     const bool drained = policy_.drain && policy_.drain->pod_selector.Matches(pod.labels);
     if (drained) {
       return {.chosen = true,
@@ -123,7 +123,7 @@ class PodSearch {
     }
   }
 
-  // Checks the budgets that a drain will meet.
+  // Checks the budgets that a drain will encounter.
   void CheckBudgets() {
     for (const PodDisruptionBudget* budget : met_) {
       const std::string name = fmt::format("{}/{}: {} healthy, {} needed", budget->ns, budget->name,
@@ -169,7 +169,8 @@ class PodSearch {
     return free;
   }
 
-  // Checks whether the pods of the busiest nodes fit on the other nodes. Sums, so a warning: fragments do not show.
+  // Checks whether the pods of the busiest nodes fit on the other nodes. Compares only sums, which do not show
+  // fragmentation, so the result is a warning.
   void CheckCapacity() {
     std::map<std::string, std::vector<std::pair<double, std::string>>> by_resource;
     for (const auto& [node, requests] : evicted_) {

@@ -1,4 +1,5 @@
-// Finds the obstacles of the evacuation of nodes: pods, disruption budgets, and a lack of room on the other nodes.
+// Finds the obstacles of the evacuation of nodes: pods, disruption budgets, and insufficient capacity on the other
+// nodes.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_PODS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_PODS_H_
 

@@ -132,7 +132,7 @@ class RolloutSearch {
       if (finding.code == FindingCode::kSelectsNothing) AddSelectsNothing(finding.message);
     }
     if (!report.rollout) return;
-    // No stage waits for the last stage that has nodes.
+    // No other stage waits for the last stage that has nodes.
     const auto& stages = report.rollout->stages;
     const auto last = std::find_if(stages.rbegin(), stages.rend(), [](const auto& stage) { return stage.nodes > 0; });
     for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
@@ -153,7 +153,7 @@ class RolloutSearch {
   void CheckBegin(const Report& report) {
     std::map<GateReason, std::pair<int, std::string>> gates;
     for (const NodeReport& node : report.nodes) {
-      // A node that is in progress, or is being released, makes room for the others.
+      // A node that is in progress, or is being released, will free capacity for the others.
       if (IsInProgress(node.plan.to()) || IsInProgress(node.plan.from)) return;
       if (!node.gate || HasObstacleOfItsOwn(node.gate->reason)) continue;
       auto& [count, detail] = gates[node.gate->reason];

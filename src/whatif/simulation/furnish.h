@@ -1,4 +1,4 @@
-// Makes the fake cluster of a simulation from the user's own.
+// Creates the fake cluster of a simulation from the user's cluster.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_FURNISH_H_
 #define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_FURNISH_H_
 
@@ -17,7 +17,7 @@ namespace driverupgrade::whatif {
 inline constexpr std::string_view kDriverSet = "simulated-driver";
 inline constexpr std::string_view kLedger = "simulated-ledger";
 
-// Varies durations by a part of themselves, the same for the same seed.
+// Varies durations by a relative deviation, which depends only on the seed.
 struct Jitter {
   double part = 0;
   std::mt19937 random;

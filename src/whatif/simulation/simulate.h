@@ -1,4 +1,4 @@
-// A rollout before it happens: the engine itself, on a fake cluster made of the user's own, in virtual time.
+// Predicts a rollout: runs the engine itself on a fake cluster created from the user's cluster, in virtual time.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATE_H_
 #define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATE_H_
 
@@ -18,7 +18,7 @@
 
 namespace driverupgrade::whatif {
 
-// Reason that a node is not done in the end.
+// The reason why a node is not done at the end.
 struct Blocked {
   // Gate of the node. If the node failed, the gate that it had until then; kFailed if it had no gate.
   GateReason gate = {};
@@ -27,7 +27,7 @@ struct Blocked {
   std::string subject = {};
   // Text of the failure, or the gate's detail.
   std::string why = {};
-  // From when on the gate has had this reason, or when the node failed.
+  // Time since which the gate has had this reason, or time at which the node failed.
   absl::Duration since = {};
 };
 
@@ -52,7 +52,7 @@ struct Rollout {
   int gang_interruptions = 0;
   int gang_interruptions_peak = 0;
   std::int64_t evictions = 0;
-  // Writes of the engine, evictions included.
+  // Number of writes of the engine, including evictions.
   std::int64_t writes = 0;
   // Writes, lists of pods, and the first lists of watches. Watches and Events do not count.
   std::int64_t requests = 0;
@@ -65,7 +65,7 @@ struct Rollout {
 };
 
 // The nodes of the question that have a driver pod, all of them at the old revision and without marks of an upgrade,
-// but with their cordons and skip labels; their other pods, and the budgets. The same seed is the same rollout.
+// but with their cordons and skip labels; their other pods, and the budgets. The same seed produces the same rollout.
 [[nodiscard]] absl::StatusOr<Rollout> SimulateRollout(const Situation& situation, const UpgradePolicy& policy,
                                                       const Durations& durations, std::uint32_t seed);
 

@@ -21,7 +21,7 @@ COUNTS = pathlib.Path(__file__).resolve().parent / "counts.csv"
 ROOT = COUNTS.parents[2]
 RISE = 1.1
 
-# Operation of micro_bench: its additional runs under valgrind, beyond the number of the first execution.
+# Maps each operation of micro_bench to its number of additional runs under valgrind, after the first execution.
 OPERATIONS = {
     "Step/1000": 2,
     "JudgeOneOf/1000": 20,

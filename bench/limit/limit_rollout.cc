@@ -10,13 +10,13 @@
 namespace driverupgrade::bench {
 namespace {
 
-// With more in flight, an API server on two cores does not serve more requests per second, and each connection must be
-// established first.
+// With more calls in flight, an API server on two cores does not serve more requests per second, and each connection
+// must be established first.
 constexpr int kSenders = 8;
 constexpr absl::Duration kEvictionRetry = absl::Milliseconds(200);
 
 // Any engine must record what it has started, so the limit sets a label, too, which costs nothing in addition to the
-// cordon. It is the operator's own label, because deploy/rbac/admission allows it to change no other.
+// cordon. It is the operator's own label, because deploy/rbac/admission does not allow it to change any other.
 constexpr std::string_view kCordon =
     R"({"metadata":{"labels":{"nvidia.com/gpu-driver-upgrade-state":"drain-required"}},"spec":{"unschedulable":true}})";
 constexpr std::string_view kUncordon =
@@ -32,7 +32,7 @@ LimitRollout::LimitRollout(std::shared_ptr<HttpTransport> transport, LimitOption
       senders_(kSenders) {}
 
 absl::Status LimitRollout::Run() {
-  // A server may properly end a watch at any time (api-A15).
+  // A server may end a watch at any time (api-A15).
   while (true) {
     const absl::Status watched =
         cluster_->WatchPods(context_, {.resource_version = version_, .timeout = absl::Hours(1)}, *this);
@@ -157,8 +157,8 @@ void LimitRollout::DeleteDriver(const PodRef& pod) {
   if (const absl::Status deleted = cluster_->DeletePod(context_, {.pod = pod}); !deleted.ok()) Fail(deleted);
 }
 
-// Not by the facade, which requires a precondition: a controller taints the node after it is cordoned, so the second
-// PATCH would find a newer version than the first PATCH produced.
+// Does not use the facade, which requires a precondition: a controller taints the node after it is cordoned, so the
+// second PATCH would find a newer version than the first PATCH produced.
 bool LimitRollout::PatchNode(const std::string& name, std::string_view body) {
   const absl::StatusOr<HttpResponse> answer =
       transport_->Send(context_, {.verb = HttpVerb::kPatch,

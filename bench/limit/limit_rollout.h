@@ -1,9 +1,9 @@
 // The minimum that a cluster allows: the baseline for an upgrade engine.
 //
-// Each node is cordoned, its pods are evicted, its driver pod is deleted, and the node is uncordoned when the new one
+// Each node is cordoned, its pods are evicted, its driver pod is deleted, and the node is uncordoned when the new pod
 // is Ready. This takes two PATCHes, one eviction for each pod, one DELETE, and one watch on the pods for all nodes.
-// There is no policy, no budget, no memory of started work, and no precondition on a node: never use this on a cluster
-// that matters.
+// There is no policy, no budget, no record of started work, and no precondition on a node: never use this on an
+// important cluster.
 #ifndef DRIVERUPGRADE_BENCH_LIMIT_LIMIT_ROLLOUT_H_
 #define DRIVERUPGRADE_BENCH_LIMIT_LIMIT_ROLLOUT_H_
 

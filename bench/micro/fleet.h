@@ -15,7 +15,7 @@
 namespace driverupgrade::bench {
 
 // One in ten nodes is being drained and waits for a pod that its disruption budget protects, half of the nodes wait for
-// a slot, the others are done. Nodes have the labels of a GPU node, pods those of their owners.
+// a slot, the others are done. Nodes have the labels of a GPU node, and pods have the labels of their owners.
 struct MidRollout {
   explicit MidRollout(int nodes);
 

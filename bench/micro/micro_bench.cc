@@ -90,7 +90,7 @@ void ChangePolicy(benchmark::State& state, Judged& judged, const UpgradePolicy& 
                                                     benchmark::Counter::kAvgIterations);
 }
 
-// Pauses and resumes the rollout: half of the nodes change the reason for which they wait.
+// Pauses and resumes the rollout: half of the nodes change the reason why they wait.
 void ChangePaused(benchmark::State& state) {
   Judged judged(static_cast<int>(state.range(0)));
   UpgradePolicy other = judged.rollout.policy;

@@ -1,5 +1,5 @@
-// Upgrades the NVIDIA driver with the Go library, k8s-operator-libs, like its operators, but in a loop almost without
-// pauses, and without a rate limit on its client: the fastest possible use of the library. Flags: same as gpu_operator.
+// Upgrades the NVIDIA driver with the Go library, k8s-operator-libs, like its operators, but in a loop with almost no
+// pauses, and without a client-side rate limit: the fastest possible use of the library. Flags: same as gpu_operator.
 package main
 
 import (

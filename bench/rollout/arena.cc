@@ -35,7 +35,7 @@ bool IsReady(const rapidjson::Value& pod) {
   });
 }
 
-// Final state of a node in both programs. The limit does not touch the label of an upgrade.
+// Final state of a node in both programs. The limit program does not change the label of an upgrade.
 bool IsDone(const e2e::NodeVersion& node) {
   return !node.unschedulable && (node.state.empty() || node.state == "upgrade-done");
 }
@@ -95,7 +95,8 @@ std::chrono::seconds Arena::SettleLimit() const {
   return std::max(kSettleLimit, std::chrono::seconds(nodes() / kSettledNodesPerSecond));
 }
 
-// A rollout leaves the pods on the nodes that were done first, so the next one would have more to evict there.
+// After a rollout, the pods are on the nodes that were done first, so the next rollout would have more pods to evict
+// there.
 void Arena::SpreadWorkload() const {
   const std::set<std::string> old_pods = world_.WorkloadPods();
   const std::string pods = "/api/v1/namespaces/" + world_.workload_ns() + "/pods";
@@ -134,7 +135,7 @@ e2e::Usage Arena::RunToEnd(const Program& program) {
 }
 
 std::optional<absl::Time> Arena::FindEnd(e2e::AuditLog& audit) const {
-  // In the order of the writes, which differs from that of the responses.
+  // In the order of the writes, which differs from the order of the responses.
   std::map<std::uint64_t, const e2e::AuditedRequest*> writes;
   for (const e2e::AuditedRequest& request : audit.Read()) {
     if (request.node.has_value()) writes.emplace(request.node->version, &request);

@@ -28,7 +28,7 @@ struct Run {
   e2e::Usage usage;
 };
 
-// A program that did not finish in its time. The cluster is then in the middle of a rollout.
+// A program that did not finish before its timeout. The cluster is then in the middle of a rollout.
 class NotDone : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

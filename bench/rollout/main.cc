@@ -81,7 +81,7 @@ Run MeasureOne(Arena& arena, const Program& program, const std::string& what) {
   return run;
 }
 
-// Alternates between the programs, so that temporary slowness of the machine affects all of them.
+// Alternates between the programs, so that all of them are affected if the machine is temporarily slow.
 Rollout MeasureRollout(Arena& arena, int nodes, const Task& task, const Options& options) {
   std::vector<Program> programs = {Limit(options.limit, task)};
   for (const std::string& events : options.events) programs.push_back(Operator(options.gpu_operator, task, events));
@@ -113,7 +113,7 @@ std::vector<Rollout> MeasureAll(const Options& options) {
   for (const int nodes : options.nodes) {
     Arena arena(nodes);
     Task task{.parallel = 0, .timeout = std::chrono::minutes(options.timeout_minutes), .folder = folder.path()};
-    // The first rollout in a cluster is slower than all others, and would always be the limit's.
+    // The first rollout in a cluster is slower than all others, and would always belong to the limit program.
     MeasureOne(arena, Limit(options.limit, task), fmt::format("{} nodes, not counted", nodes));
     for (const int parallel : options.parallel) {
       task.parallel = parallel;
@@ -141,8 +141,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
-  // For each connection, of the limit and of gpu_operator, cpprestsdk makes OpenSSL read the files that these name: the
-  // comparison would measure certificates.
+  // For each connection, of the limit and of gpu_operator, cpprestsdk makes OpenSSL read the files that these variables
+  // name: the comparison would measure the reading of certificates.
   for (const char* name : {"SSL_CERT_FILE", "SSL_CERT_DIR"}) unsetenv(name);
   if (options.quick) {
     options.nodes = {50};

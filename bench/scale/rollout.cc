@@ -139,7 +139,7 @@ RolloutFigures MeasureRollout(int nodes, int parallel, int groups) {
   const absl::Time began = absl::Now();
   World world(nodes, groups);
   const UpgradePolicy policy = PolicyFor(parallel, groups);
-  // The first passes find all nodes done.
+  // In the first passes, all nodes are still done.
   while (Pass(world, policy, figures) <= world.clock->Now() || static_cast<int>(world.done.size()) < nodes) {
   }
   figures.judgements = 0;

@@ -69,7 +69,7 @@ struct WireFigures {
   WireCost follow = {};            // the watch reports a change of each of them
   std::size_t resident_bytes = 0;  // with all of it
 };
-// `readers`: lists of pods at a time.
+// `readers`: number of concurrent lists of pods.
 absl::StatusOr<WireFigures> MeasureWire(int nodes, int pods_per_node, int readers);
 
 // A rollout in virtual time by a service whose page is read at the same time.

@@ -236,7 +236,7 @@ absl::StatusOr<std::vector<ControllerRevision>> StoreCluster::ListControllerRevi
   return found;
 }
 
-// Fills in how many evictions the budget allows now.
+// Fills in the number of evictions that the budget currently allows.
 PodDisruptionBudget StoreCluster::Counted(PodDisruptionBudget budget) const {
   const auto is_healthy = [&](const auto& entry) {
     const Pod& pod = entry.second;

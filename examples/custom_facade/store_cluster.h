@@ -23,8 +23,8 @@ class StoreCluster final : public driverupgrade::ClusterFacade {
   /// `clock` must not be null.
   explicit StoreCluster(std::shared_ptr<driverupgrade::Clock> clock);
 
-  // The owner's side. Each call replaces the object with the same name. Nodes and pods are returned as stored, with UID
-  // and version.
+  // For the owner of the fleet. Each call replaces the object with the same name. Nodes and pods are returned as
+  // stored, with UID and version.
 
   driverupgrade::Node PutNode(driverupgrade::Node node);
   driverupgrade::Pod PutPod(driverupgrade::Pod pod);
@@ -41,7 +41,7 @@ class StoreCluster final : public driverupgrade::ClusterFacade {
 
   std::vector<driverupgrade::RecordEventParams> events() const;
 
-  // The seam of the library.
+  // The library's interface.
 
   bool Supports(driverupgrade::Operation operation) const override;
   absl::StatusOr<driverupgrade::Node> GetNode(const driverupgrade::CallContext& context,

@@ -64,7 +64,7 @@ absl::Status WriteTimeline(const std::string& path, const upgradectl::Request& r
   return absl::OkStatus();
 }
 
-// Rolls the driver out and shows the progress. Errors: a pass or a read failed, or the rollout is not done after an
+// Rolls out the driver and shows the progress. Errors: a pass or a read failed, or the rollout is not done after an
 // hour of virtual time.
 absl::Status Run(const Options& options) {
   const auto identity = DriverIdentity::Create("nvidia.com", "gpu");

@@ -17,7 +17,7 @@
 
 namespace demo {
 
-/// Returns what upgradectl would read of the cluster at its current time.
+/// Returns the data that upgradectl would read from the cluster at its current time.
 [[nodiscard]] absl::StatusOr<upgradectl::Request> ReadCluster(driverupgrade::testing::FakeCluster& cluster,
                                                               const driverupgrade::DriverIdentity& identity,
                                                               const driverupgrade::SnapshotOptions& snapshot,

@@ -1,4 +1,4 @@
-// Validates a new driver on one node, by a pod of another DaemonSet that tests it.
+// Validates a new driver on one node with a pod of another DaemonSet that tests the driver.
 #include <cstdio>
 #include <memory>
 #include <optional>

@@ -23,11 +23,13 @@ absl::StatusOr<ServiceOptions> MakeOptions(const Replica& replica) {
   options.engine.snapshot.uses_driver = [](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
     return std::binary_search(pod.resource_names.begin(), pod.resource_names.end(), "example.com/fpga");
   };
-  // The operator does not evict itself, and upgrades its own node last. Events about no node are on this pod.
+  // The operator does not evict itself, and upgrades its own node last. Events that are not about a node are on this
+  // pod.
   options.engine.state_machine.own_pod = {.ns = replica.ns, .name = replica.pod, .uid = replica.pod_uid};
   options.engine.state_machine.own_node = replica.node;
 
-  // One replica works, the others wait. The ledger keeps the policy's limits while one takes over from another.
+  // One replica works, and the others wait. The ledger guarantees the policy's limits when one replica takes over from
+  // another.
   options.election = {.ns = replica.ns, .name = "fpga-driver-upgrade", .identity = replica.identity};
   options.engine.ledger = {.ns = replica.ns, .name = "fpga-driver-upgrade"};
   // The leader reports its options through the Lease, so that upgradectl needs none. It cannot report `uses_driver`.
@@ -66,7 +68,7 @@ void PolicyFile::Take(const std::string& text) {
           .fields = {{"error", std::string(policy.status().message())}}});
     return;
   }
-  // The drain spares pods labelled example.com/fpga-driver-upgrade-drain.skip=true.
+  // The drain does not evict pods labelled example.com/fpga-driver-upgrade-drain.skip=true.
   if (policy->drain) policy->drain->pod_selector = policy->drain->pod_selector.And(DrainablePods(identity_));
   spec.policy = *std::move(policy);
   wanted_ = std::vector{std::move(spec)};

@@ -1,5 +1,5 @@
-// The parts of the operator that are about its driver; main.cc is the process around them.
-// docs/write-your-operator.md explains both.
+// The parts of the operator that are specific to its driver; main.cc contains the process. docs/write-your-operator.md
+// explains both.
 //
 // Defines Replica, MakeOptions and PolicyFile.
 #ifndef DRIVERUPGRADE_EXAMPLES_SERVICE_FPGA_OPERATOR_H_
@@ -26,8 +26,9 @@ struct Replica {
 /// Returns the options of the service. Errors: the driver's name cannot be part of a label.
 absl::StatusOr<driverupgrade::ServiceOptions> MakeOptions(const Replica& replica);
 
-/// Reads the policy from a file, such as a mounted ConfigMap. The service asks at each step, every two seconds at least,
-/// so a change takes effect while the operator runs. The text `uninstall` in place of a policy releases all nodes.
+/// Reads the policy from a file, such as a mounted ConfigMap. The service reads it at each step, at least every two
+/// seconds, so a change takes effect while the operator is running. If the file contains the text `uninstall` instead
+/// of a policy, all nodes are released.
 class PolicyFile final : public driverupgrade::Director {
  public:
   PolicyFile(driverupgrade::DriverIdentity identity, std::string path, driverupgrade::LogSink log);

@@ -29,7 +29,7 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Blocks SIGTERM, by which a kubelet stops a pod, in every thread. One thread waits for it and requests the stop.
+// Blocks SIGTERM, which a kubelet sends to stop a pod, in every thread. One thread waits for it and requests the stop.
 std::stop_token StopOnSignal() {
   sigset_t signals;
   sigemptyset(&signals);

@@ -23,7 +23,7 @@ import (
 
 type pair struct{ ours, theirs any }
 
-// Every name that both packages export. Of types a nil pointer, of the rest the value.
+// Every name that both packages export: a nil pointer for each type, and the value for everything else.
 var served = map[string]pair{
 	"ClusterUpgradeState":              {(*ours.ClusterUpgradeState)(nil), (*theirs.ClusterUpgradeState)(nil)},
 	"ClusterUpgradeStateManager":       {(*ours.ClusterUpgradeStateManager)(nil), (*theirs.ClusterUpgradeStateManager)(nil)},
@@ -93,7 +93,7 @@ var served = map[string]pair{
 	"UpgradeStateWaitForJobsRequired":     {ours.UpgradeStateWaitForJobsRequired, theirs.UpgradeStateWaitForJobsRequired},
 }
 
-// The names that this module leaves out: docs/go.md has them, too.
+// The names that this module leaves out; docs/go.md also lists them.
 var unserved = []string{
 	"CommonUpgradeManagerImpl", "CordonManager", "CordonManagerImpl", "ClusterUpgradeStateManagerImpl", "DrainConfiguration",
 	"DrainManager", "DrainManagerImpl", "ErrNodeMaintenanceUpgradeDisabled", "InplaceNodeStateManagerImpl", "KeyedMutex",
@@ -104,7 +104,7 @@ var unserved = []string{
 	"SafeDriverLoadManagerImpl", "SetDefaultNodeMaintenance", "StringSet", "UnlockFunc", "ValidationManager", "ValidationManagerImpl",
 }
 
-// exported gives the names that the package in folder exports, methods apart.
+// exported returns the names that the package in the directory exports, without methods.
 func exported(t *testing.T, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -177,8 +177,8 @@ func TestSignaturesValuesAndTypesAreTheSame(t *testing.T) {
 	}
 }
 
-// describe spells a type out: its name, and if it is one of the two packages', what of it can be seen from outside. The
-// packages have the same name, so equal types have equal descriptions.
+// describe returns a description of a type: its name and, if it belongs to one of the two packages, its exported parts.
+// The packages have the same name, so equal types have equal descriptions.
 func describe(of reflect.Type) string {
 	text := of.String()
 	if of.Kind() == reflect.Pointer && strings.HasSuffix(of.Elem().PkgPath(), "/pkg/upgrade") {

@@ -6,7 +6,7 @@
 ///         ParseEnvironment({{"NODE_NAME", "gpu-7"}, {"ENABLE_AUTO_DRAIN", "false"}});
 ///     if (parsed.ok()) Use(parsed->settings);
 ///
-/// The names, defaults and meanings match NVIDIA's k8s-driver-manager (upstream-behaviour.md §3.1). Values.
+/// The names, defaults and meanings match NVIDIA's k8s-driver-manager (upstream-behaviour.md §3.1). Plain value types.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_ENVIRONMENT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_ENVIRONMENT_H_
 
@@ -34,13 +34,13 @@ struct Settings {
   /// Applies separately to the eviction of GPU pods and to the full drain.
   absl::Duration drain_timeout = absl::InfiniteDuration();
   bool delete_empty_dir = false;
-  /// Key of one more node label to pause; empty for none.
+  /// Key of an additional node label to pause; empty: none.
   std::string custom_label = {};
   bool gpu_direct_rdma = false;
   bool use_host_mofed = false;
-  /// Replace the loaded driver in any case.
+  /// Always replace the loaded driver.
   bool force_reinstall = false;
-  /// Empty if unknown, and then different from every other digest.
+  /// Empty if unknown; an unknown digest differs from every other digest.
   std::string config_digest = {};
   /// Empty: use the cluster that runs this pod.
   std::string kubeconfig = {};
@@ -58,7 +58,7 @@ const std::vector<Variable>& Variables();
 
 struct ParsedEnvironment {
   Settings settings = {};
-  /// Warnings about values that were accepted although they are not well-formed.
+  /// Warnings about malformed values that were accepted.
   std::vector<std::string> warnings = {};
 };
 

@@ -7,7 +7,7 @@
 ///     absl::Status evicted = evacuation.EvictGpuPods();
 ///
 /// The library (DrainManager, PodManager) decides which pods may be evicted, and when to retry a refused eviction.
-/// DaemonSet and static pods stay. If any other pod must not be evicted, no pod is evicted. Nothing is forced. Not
+/// DaemonSet and static pods stay. If any other pod must not be evicted, no pod is evicted. No deletion is forced. Not
 /// thread-safe.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_EVACUATION_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_EVACUATION_H_

@@ -1,4 +1,4 @@
-/// The driver as the node's operating system knows it: modules, mounts, files.
+/// The driver in the node's operating system: modules, mounts, files.
 ///
 /// Defines HostDriver, UnloadDriver, RemoveRemains and UnloadIfLoaded. LinuxHost (linux_host.h) is the real
 /// implementation.

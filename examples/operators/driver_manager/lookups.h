@@ -4,7 +4,7 @@
 ///
 ///     Parts parts{..., .lookups = MakeLookups(std::make_shared<ObjectClient>(transport))};
 ///
-/// As thread-safe as the client.
+/// Thread-safe if the client is.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_LOOKUPS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_LOOKUPS_H_
 
@@ -15,8 +15,8 @@
 
 namespace driver_manager {
 
-/// A claim holds a GPU if a device of the driver `gpu.nvidia.com` is allocated to it. This includes access for an
-/// administrator, which needs the driver as well.
+/// A claim holds a GPU if a device of the driver `gpu.nvidia.com` is allocated to it. This includes admin access, which
+/// also needs the driver.
 Lookups MakeLookups(std::shared_ptr<const driverupgrade::ObjectClient> objects);
 
 }  // namespace driver_manager

@@ -35,10 +35,10 @@ std::string Resume(std::string_view value);
 driverupgrade::PatchNodeParams PauseOperands(const driverupgrade::Node& node, const std::string& custom_label);
 /// The kubelet plugin must outlive the pods with claims, which cannot terminate without it.
 driverupgrade::PatchNodeParams PauseKubeletPlugin(const driverupgrade::Node& node);
-/// Resumes everything that either of the functions above has ever paused.
+/// Resumes everything that the functions above have paused.
 driverupgrade::PatchNodeParams ResumeAll(const driverupgrade::Node& node, const std::string& custom_label);
 
-/// Returns the values of the label `app` of those operands' pods that must go once their labels are paused.
+/// Returns the values of the label `app` of the operands whose pods must be removed once their labels are paused.
 std::vector<std::string> AwaitedApps(const driverupgrade::Node& node);
 
 /// Returns true if the label exists and has a value.

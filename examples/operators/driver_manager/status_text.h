@@ -9,7 +9,7 @@
 
 namespace driver_manager {
 
-/// Returns a std::string_view, because absl::string_view may be another type.
+/// Returns a std::string_view, because absl::string_view may be a different type.
 inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }

@@ -71,7 +71,7 @@ class Flow {
     return absl::FailedPreconditionError("the host has its own driver: no driver is installed in a container");
   }
 
-  // For example after a reboot: no pod can hold a driver that is not loaded, so nothing is evicted.
+  // For nodes without a loaded driver, for example after a reboot: no pod can use the driver, so nothing is evicted.
   absl::Status PrepareFreshNode() {
     Say("no driver is loaded");
     if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
@@ -139,8 +139,8 @@ class Flow {
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/true);
   }
 
-  // A pod may have started between the check above and the end of the plugin, and would lose its driver while it runs.
-  // The clean-up restarts the plugin, because the pod cannot terminate without it.
+  // A pod may have started between the check above and the end of the plugin, and would lose its driver while it is
+  // running. The clean-up restarts the plugin, because the pod cannot terminate without it.
   absl::Status CheckArrivals() {
     if (!HasKubeletPlugin()) return absl::OkStatus();
     return Evacuation(settings_, parts_, node_).CheckNoClaimHolders(/*with_pending=*/false);
@@ -188,7 +188,7 @@ class Flow {
     return GiveBack(node_);
   }
 
-  // Waits without a limit, because RDMA cannot use the GPU driver before.
+  // Waits without a limit, because RDMA cannot use the GPU driver earlier.
   absl::Status AwaitNetworkDriver() {
     if (!settings_.gpu_direct_rdma || !host_.HasPciDevice(kMellanoxVendor)) return absl::OkStatus();
     while (settings_.use_host_mofed ? !host_.UseCount(kMlx5Module) : !host_.IsNetworkDriverReady()) {

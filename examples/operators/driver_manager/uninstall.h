@@ -6,7 +6,7 @@
 ///         settings, {.cluster = cluster, .host = host, .clock = SystemClock(), .log = log}, stop);
 ///
 /// Follows NVIDIA's k8s-driver-manager (upstream-behaviour.md §3.3 to §3.5), except for the differences in README.md.
-/// May be called again after any interruption. Blocks.
+/// Can be repeated after any interruption. Blocks.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_UNINSTALL_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_UNINSTALL_H_
 
@@ -21,7 +21,7 @@ namespace driver_manager {
 inline constexpr char kPolicyAnnotation[] = "nvidia.com/gpu-driver-upgrade-enabled";
 
 /// Returns OK if the new driver may be installed. After an error or a stop request, it has resumed the operands and
-/// lifted our cordon, as far as the cluster allowed it.
+/// lifted our cordon, as far as possible.
 absl::Status UninstallDriver(const Settings& settings, const Parts& parts, std::stop_token stop);
 
 }  // namespace driver_manager

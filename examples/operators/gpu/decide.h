@@ -23,11 +23,11 @@ struct DriverLabels {
 };
 
 struct Decision {
-  /// If empty, the operator does nothing, and leaves nodes in their state.
+  /// If empty, the operator does nothing, and nodes stay in their state.
   std::vector<driverupgrade::EngineSpec> engines = {};
-  /// Engines that release nodes from an owner that no longer exists. If NVIDIADrivers apply and all are understood,
-  /// these are the nodes without an NVIDIADriver, once each node has the label of its owner. All nodes, if the active
-  /// ClusterPolicy has no driver.
+  /// Engines that release nodes from an owner that no longer exists. If NVIDIADrivers apply and all of them could be
+  /// parsed, these are the nodes without an NVIDIADriver, once each node has the label of its owner. All nodes, if the
+  /// active ClusterPolicy has no driver.
   std::vector<driverupgrade::EngineSpec> gone = {};
   /// Name of the active ClusterPolicy; empty if none is active.
   std::string active = {};

@@ -18,8 +18,8 @@ std::vector<examples::DriverDaemonSet> DriverSets(const ClusterPolicy& policy, c
 /// Returns `nvidia-driver-<name>` for each NVIDIADriver with spec.version, on the nodes that it owns.
 std::vector<examples::DriverDaemonSet> DriverSets(const std::vector<NvidiaDriver>& drivers, const std::string& ns);
 /// Returns the DaemonSet with the operating system of its nodes in the tag of the driver's image:
-/// `550.54.15-ubuntu22.04`. Refuses the DaemonSet if its nodes have several operating systems, or none that is known.
-/// Returns an empty list if the tag needs a system and the nodes have not been read yet (nullopt).
+/// `550.54.15-ubuntu22.04`. Refuses the DaemonSet if its nodes have several operating systems, or no known operating
+/// system. Returns an empty list if the tag needs a system and the nodes have not been read yet (nullopt).
 std::vector<examples::DriverDaemonSet> OnSystems(examples::DriverDaemonSet set,
                                                  const std::optional<std::set<examples::NodeSystem>>& systems);
 

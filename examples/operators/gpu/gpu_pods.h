@@ -10,7 +10,7 @@
 
 namespace gpu_operator {
 
-/// Returns true if the pod requests a GPU (gpu_resources.h) and has not ended.
+/// Returns true if the pod requests a GPU (gpu_resources.h) and has not finished.
 bool UsesGpu(const driverupgrade::Pod& pod);
 
 /// Returns the same resources for the maintenance operator, which identifies pods only by unanchored regular

@@ -17,7 +17,7 @@ using driverupgrade::WatchCache;
 
 constexpr absl::Duration kTryAgain = absl::Seconds(1);
 constexpr absl::Duration kListAgain = absl::Seconds(30);
-// The engines and the Lease get their turn in between.
+// The limit gives the engines and the Lease their turns in between.
 constexpr int kWritesAtOnce = 50;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Keeps the marks on nodes correct that show who upgrades their driver.
+// Keeps the marks correct that show which client upgrades the driver of a node.
 //
 // Defines NodeKeeper.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_NODE_KEEPER_H_
@@ -31,15 +31,15 @@ class NodeKeeper {
              std::shared_ptr<driverupgrade::Clock> clock);
 
   void Wish(NodeWishes wishes);
-  /// `scope` is a scope of the cache for the keeper alone, with the driver pods of NVIDIADrivers. Calls `on_change`
-  /// after news. If `cache` is null, no engine runs, and the nodes are listed once. Returns the time of the next call
-  /// even if nothing changes.
+  /// `scope` is a scope of the cache that only the keeper uses, with the driver pods of NVIDIADrivers. Calls
+  /// `on_change` after changes. If `cache` is null, no engine runs, and the nodes are listed once. Returns the time of
+  /// the next call even if nothing changes.
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache, std::size_t scope,
                   const std::function<void()>& on_change);
 
   /// Names of all nodes in the cache, as of the last Keep.
   const std::set<std::string>& names() const { return names_; }
-  /// Returns true if, after the last Keep, all nodes have the desired marks, as far as this keeper writes them.
+  /// Returns true if, after the last Keep, all nodes have the desired marks among those that this keeper writes.
   bool Settled() const { return settled_; }
   /// Error of the last Keep.
   const absl::Status& status() const { return status_; }

@@ -1,5 +1,5 @@
-// The marks that show a node who upgrades its driver: the owner label, and the annotation that the driver manager reads
-// (upstream-behaviour.md §1.4, §1.9). Pure.
+// The marks on a node that show which client upgrades its driver: the owner label, and the annotation that the driver
+// manager reads (upstream-behaviour.md §1.4, §1.9). Pure.
 //
 // Defines NodeWishes, OwnersOf, Orphaned and MarksPatch.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_NODE_MARKS_H_
@@ -20,15 +20,15 @@ namespace gpu_operator {
 inline constexpr char kOwnerLabel[] = "nvidia.com/gpu-operator.driver.owner";
 /// Node label of GPU feature discovery; `true` if the node has a GPU. Other nodes are not changed.
 inline constexpr char kGpuPresentLabel[] = "nvidia.com/gpu.present";
-/// Node annotation; `true` means that an upgrade controller evacuates the node, so the driver manager does not touch
-/// pods and cordons.
+/// Node annotation; `true` means that an upgrade controller evacuates the node, so the driver manager does not evict
+/// pods or change cordons.
 inline constexpr char kUpgradeEnabledAnnotation[] = "nvidia.com/gpu-driver-upgrade-enabled";
 
 struct NodeWishes {
   /// True if NVIDIADrivers apply: each GPU node gets the label of its owner. Otherwise the labels stay.
   bool by_owners = false;
   std::vector<NvidiaDriver> owners = {};
-  /// If not by owners: the drivers of all nodes are upgraded.
+  /// Used if `by_owners` is false: the drivers of all nodes are upgraded.
   bool upgraded = false;
   friend bool operator==(const NodeWishes&, const NodeWishes&) = default;
 };
@@ -41,7 +41,7 @@ std::vector<std::string> OwnersOf(const driverupgrade::Node& node, const std::ve
 bool Orphaned(const std::vector<driverupgrade::Pod>& driver_pods);
 
 /// Returns the patch that corrects the marks of a GPU node; nullopt if they are correct, or if the node has no GPU. The
-/// owner does not change during a conflict, or while an NVIDIADriver is not understood. An orphaned pod on an owner's
+/// owner does not change during a conflict, or while an NVIDIADriver could not be parsed. An orphaned pod on an owner's
 /// node requests an upgrade, unless an upgrade is in progress or has failed.
 std::optional<driverupgrade::PatchNodeParams> MarksPatch(const driverupgrade::Node& node, bool orphaned,
                                                          const NodeWishes& wishes,

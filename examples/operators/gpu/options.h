@@ -35,7 +35,7 @@ struct Options {
   bool release_deleted = true;
   /// Empty: no validation pods. nullopt: same as NVIDIA's operator if the policy is its custom resource, else none.
   std::optional<std::string> validation_selector = std::nullopt;
-  /// Treatment of validation pods that became ready before the new driver pod did.
+  /// Treatment of validation pods that became ready before the new driver pod.
   driverupgrade::EarlyValidation early_validation = driverupgrade::EarlyValidation::kRestart;
   /// True to write owner labels, and the annotation for driver managers, to nodes; nullopt: only if the policy is a
   /// custom resource.

@@ -30,7 +30,7 @@ Requirements WithoutOwner(const LabelSelector& labels) {
   return requirements;
 }
 
-// FromRequirements accepts requirements that the library made, or that come from a parsed selector.
+// FromRequirements accepts requirements that the library created, or that come from a parsed selector.
 LabelSelector Selector(Requirements requirements) {
   return LabelSelector::FromRequirements(std::move(requirements)).value_or(LabelSelector::Nothing());
 }

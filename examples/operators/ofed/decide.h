@@ -19,12 +19,12 @@ namespace ofed_operator {
 
 struct Decision {
   std::vector<driverupgrade::EngineSpec> engines = {};
-  /// Engines for nodes that no policy with a driver selects. They remove what a deleted policy left there.
+  /// Engines for nodes that no policy with a driver selects. They remove the marks that a deleted policy left there.
   std::vector<driverupgrade::EngineSpec> gone = {};
   /// Policy for the init container's configuration; nullopt if no driver would read it. All owners share one
   /// configuration, so drivers wait for their nodes only if all policies have safeLoad.
   std::optional<driverupgrade::UpgradePolicy> init_config = std::nullopt;
-  /// Owners with a driver; nullopt if unknown, because a policy is not understood.
+  /// Owners with a driver; nullopt if unknown, because a policy could not be parsed.
   std::optional<std::vector<DriverOwner>> owners = std::nullopt;
   /// NicNodePolicies that are refused, with the reason.
   std::map<std::string, absl::Status> refused = {};
@@ -36,8 +36,8 @@ struct Decision {
 /// - Otherwise an engine for each NicNodePolicy with a driver, for the DaemonSets `ds-owner=nnp-<name>`, on the nodes
 ///   that it selects.
 /// A node has only one driver. A NicNodePolicy is refused if the NicClusterPolicy has a driver, or if its name is too
-/// long for the label of its DaemonSet. If no label separates two NicNodePolicies, the later one is refused. Nothing
-/// counts as gone while a policy is not understood. `driver_labels` select the DaemonSets of the NicClusterPolicy.
+/// long for the label of its DaemonSet. If no label separates two NicNodePolicies, the later one is refused. No policy
+/// counts as deleted while one could not be parsed. `driver_labels` select the DaemonSets of the NicClusterPolicy.
 Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> nodes,
                 const driverupgrade::LabelSelector& driver_labels);
 

@@ -19,15 +19,15 @@ inline constexpr char kDriverWaitLabel[] = "network.nvidia.com/operator.mofed.wa
 inline constexpr char kDriverContainer[] = "mofed-container";
 
 /// Returns true if the node must wait for its driver: none of its driver pods has a ready driver container. Terminating
-/// pods do not count. nullopt if the node has no driver pod at all; nothing is known then, and the label stays.
+/// pods do not count. nullopt if the node has no driver pod at all: the state is then unknown, and the label stays.
 std::optional<bool> WaitsForDriver(const std::vector<driverupgrade::Pod>& driver_pods);
 
 /// Node label of node feature discovery: the node has a NIC from NVIDIA.
 inline constexpr char kNicLabel[] = "feature.node.kubernetes.io/pci-15b3.present";
 
 /// Returns the patch that corrects the label; nullopt if the label is correct. Without a driver pod on the node:
-/// - If a policy has a driver (`driver_wanted`), a deleted pod has left the label. It is removed, unless an upgrade is
-///   in progress, which will create the next pod.
+/// - If a policy has a driver (`driver_wanted`), the label was left by a deleted pod. It is removed, unless an upgrade
+///   is in progress, which will create the next pod.
 /// - If no policy has a driver, no plugin waits for one. The label is `false` if the node has a NIC, and is removed
 ///   otherwise.
 std::optional<driverupgrade::PatchNodeParams> WaitLabelPatch(const driverupgrade::Node& node,

@@ -24,7 +24,7 @@ inline constexpr char kFormatLabel[] = "mofed-ds-format-version";
 /// Label on DaemonSets and pods: their owner.
 inline constexpr char kOwnerLabel[] = "ds-owner";
 inline constexpr char kOwner[] = "NicClusterPolicy";
-/// Node annotation with the state, from the time before states were labels.
+/// Node annotation with the state, from earlier versions, which did not use labels for states.
 inline constexpr char kLegacyStateAnnotation[] = "nvidia.com/ofed-upgrade-state";
 
 /// Removes the legacy annotation from each node that has it.
@@ -39,9 +39,8 @@ std::vector<driverupgrade::PatchNodeParams> RequestPatches(const std::vector<dri
                                                            const driverupgrade::DaemonSet& daemon_set,
                                                            const driverupgrade::DriverIdentity& identity);
 
-/// Each step can be repeated: it does only the work that is left. After a failure or a crash in the middle, another Run
-/// completes the work. The order of the last two steps matters: once a DaemonSet is deleted, the nodes that ran its
-/// pods are unknown.
+/// Each step can be repeated: it does only the remaining work. After a failure or a crash, another Run completes the
+/// work. The order of the last two steps matters: once a DaemonSet is deleted, the nodes that ran its pods are unknown.
 class Migration {
  public:
   Migration(std::shared_ptr<driverupgrade::ClusterFacade> cluster,

@@ -135,7 +135,8 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
   return verdicts;
 }
 
-// If nodes lack the driver that the policy requests, it is not ready, regardless of the upgrade of the other nodes.
+// If nodes do not have the driver that the policy requests, the policy is not ready, regardless of the upgrade of the
+// other nodes.
 void OfedDirector::AmendByMaker(ResourceVerdict& verdict) const {
   const absl::Status failure = maker_.Failure(verdict.object.name);
   if (failure.ok() || !verdict.error.ok()) return;
@@ -171,7 +172,7 @@ absl::Status OfedDirector::GiveBackStrays(const CallContext& context) {
 
 absl::Time OfedDirector::Work(const CallContext& context, WatchCache* cache, std::size_t scope) {
   absl::Time next = KeepNodes(context, cache, scope);
-  // Before the report, which contains the result.
+  // Must come before the report, which contains the result.
   next = std::min(next, maker_.Keep(context, [&](const examples::DriverDaemonSet& set) {
     return OnSystems(set, examples::SystemsOf(cache, node_keeper_.names(), set.node_selector));
   }));

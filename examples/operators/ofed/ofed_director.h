@@ -1,5 +1,5 @@
 // The logic of ofed_operator: follows the NicClusterPolicy and the NicNodePolicies, rolls out the driver accordingly,
-// and keeps the rest of the cluster's state about the driver correct.
+// and keeps labels and other objects that depend on the driver correct.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_OFED_DIRECTOR_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_OFED_DIRECTOR_H_
 

@@ -1,4 +1,5 @@
-// NodeMaintenances of NicNodePolicies that were deleted while no operator ran: their requestors no longer exist.
+// NodeMaintenances of NicNodePolicies that were deleted while no operator was running: their requestors no longer
+// exist.
 //
 // Defines StrayRequestors, which is pure, and GiveBackStrayClaims.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_STRAY_CLAIMS_H_

@@ -1,6 +1,7 @@
 /// The state of an OpenShift cluster that affects the installation and the upgrade of the GPU Operator. Plain values.
 ///
-/// Defines Facts and its parts. Collect (collect.h) reads them from a cluster, Examine (preflight.h) judges them.
+/// Defines Facts and its parts. Collect (collect.h) reads them from a cluster, and Examine (preflight.h) evaluates
+/// them.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_FACTS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_FACTS_H_
 
@@ -82,7 +83,7 @@ struct DriverPod {
 };
 
 struct Facts {
-  /// nullopt if the cluster does not have this kind, so it is not OpenShift. All other facts are ignored then.
+  /// nullopt if the cluster does not serve this kind, so it is not OpenShift. All other facts are ignored then.
   std::optional<ClusterVersion> version = {};
   std::optional<ToolkitStream> toolkit = {};
   /// Active ClusterPolicy (upstream-behaviour.md §1.3); nullopt if no policy exists.

@@ -23,8 +23,8 @@ struct Options {
   std::string output = "text";
 };
 
-/// Returns the options, or the exit code if the program must exit after --help, --version, or an error. The text is
-/// already printed then.
+/// Returns the options, or the exit code if the program must exit after --help, --version, or an error. The text has
+/// then already been printed.
 std::variant<Options, int> ParseOptions(int argc, const char* const* argv);
 
 }  // namespace openshift_preflight

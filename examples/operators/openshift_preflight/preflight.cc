@@ -24,7 +24,7 @@ struct Version {
   friend auto operator<=>(const Version&, const Version&) = default;
 };
 
-// Parses the first three numbers; a release candidate or a nightly counts as its release.
+// Parses the first three numbers; a release candidate or a nightly build counts as its release.
 std::optional<Version> ParseVersion(std::string_view text) {
   std::array<int, 3> numbers = {};
   const char* at = text.data();
@@ -52,7 +52,7 @@ bool HasTagBug(const Version& version) {
 constexpr char kEntitle[] = "set up a cluster-wide entitlement";
 constexpr char kSeeStream[] = "oc get -n openshift is/driver-toolkit";
 
-// Off only if the user switched it off: the operator has it on by default since 22.9.
+// Returns false only if the user turned the toolkit off: it is on by default in the operator since 22.9.
 bool IsToolkitWanted(const Facts& facts) { return !facts.policy || facts.policy->operator_uses_toolkit.value_or(true); }
 
 std::string TurnOff(const Facts& facts) {

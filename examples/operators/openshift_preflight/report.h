@@ -1,4 +1,4 @@
-/// Findings for users and for programs.
+/// Formats findings for users and for programs.
 ///
 /// Defines FormatText and FormatJson. Pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_REPORT_H_

@@ -23,7 +23,7 @@ struct ToolkitMessages {
   friend bool operator==(const ToolkitMessages&, const ToolkitMessages&) = default;
 };
 
-/// `log` may come from either container. Its last message counts.
+/// `log` may come from either container. The last message in it is used.
 ToolkitMessages ReadToolkitLog(std::string_view log);
 
 }  // namespace openshift_preflight

@@ -5,7 +5,7 @@
 ///     OneNodeFacade cluster(MakeRestCluster(transport), transport, "gpu-7");
 ///     cluster.WatchNodes(context, {.resource_version = node.resource_version}, sink);  // gpu-7 alone
 ///
-/// Has the thread safety of the wrapped facade.
+/// Thread-safe if the wrapped facade is.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SAFE_LOAD_INIT_ONE_NODE_FACADE_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SAFE_LOAD_INIT_ONE_NODE_FACADE_H_
 
@@ -21,7 +21,7 @@ namespace safe_load_init {
 /// Here, the server selects the node by name. Forwards all other calls.
 class OneNodeFacade final : public driverupgrade::ForwardingFacade {
  public:
-  /// `next` and `transport` must lead to the same cluster, and must not be null.
+  /// `next` and `transport` must be for the same cluster, and must not be null.
   OneNodeFacade(std::shared_ptr<driverupgrade::ClusterFacade> next,
                 std::shared_ptr<driverupgrade::HttpTransport> transport, std::string node_name);
   /// Ignores the label selector of `params`.

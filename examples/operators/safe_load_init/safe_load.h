@@ -31,7 +31,7 @@ inline constexpr int kExitLoad = 0;
 inline constexpr int kExitNotReleased = 1;  // stopped, or the timeout expired
 inline constexpr int kExitUsage = 2;        // the command line, or the config map
 inline constexpr int kExitRefused = 3;      // the cluster refused
-inline constexpr int kExitNodeGone = 4;     // the node was deleted, or another one has its name
+inline constexpr int kExitNodeGone = 4;     // the node was deleted, or another node has its name
 
 /// `safeDriverLoad` of the init container's configuration.
 struct SafeLoadConfig {
@@ -50,7 +50,7 @@ struct SafeLoadOptions {
   std::string configmap_ns = {};
   std::string configmap_name = {};
   std::string configmap_key = "config.json";
-  /// Maximum total wait. Infinite as upstream, because an upgrade may be switched off in the meantime (H25).
+  /// Maximum total wait. Infinite, as in the Go library, because an upgrade may be switched off in the meantime (H25).
   absl::Duration timeout = absl::InfiniteDuration();
   /// Maximum time between two reads of the node. A watch reports changes in between.
   absl::Duration recheck = absl::Seconds(5);

@@ -1,5 +1,5 @@
-/// Waits for an API server that is overloaded, restarting, or not running yet. A program should not exit because of
-/// this.
+/// Waits for an API server that is overloaded, restarting, or not running yet, because a program should not exit for
+/// these reasons.
 ///
 /// Defines AwaitServer.
 ///

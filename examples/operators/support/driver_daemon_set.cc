@@ -170,7 +170,7 @@ void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& 
   writer.Key("hostPID");
   writer.Bool(true);
   WriteMember(writer, "nodeSelector", wish.node_selector);
-  // Writes an empty list, too, because a merge patch without it would keep the existing list.
+  // Also writes an empty list, because a merge patch without it would keep the existing list.
   writer.Key("imagePullSecrets");
   writer.StartArray();
   for (const std::string& secret : wish.pods.pull_secrets) {
@@ -182,7 +182,7 @@ void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& 
   writer.Key("tolerations");
   writer.StartArray();
   // A driver that restarts can make its node not ready for a moment. The DaemonSet controller tolerates only the
-  // NoExecute effects of these taints; a pod could not return because of the other effects.
+  // NoExecute effects of these taints; because of the other effects, a pod could not be scheduled again.
   for (const char* key : {"nvidia.com/gpu", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     writer.StartObject();
     WriteMember(writer, "key", key);

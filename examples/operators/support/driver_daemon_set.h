@@ -140,7 +140,7 @@ struct DriverDaemonSet {
 std::string SpecDigest(const DriverDaemonSet& wish);
 /// Returns the whole object. Its update strategy is OnDelete, and its pods have the digest in DRIVER_CONFIG_DIGEST.
 std::string DaemonSetJson(const DriverDaemonSet& wish);
-/// Returns the merge patch that turns the existing DaemonSet into `wish`.
+/// Returns the merge patch that changes the existing DaemonSet to `wish`.
 std::string ChangeJson(const rapidjson::Value& found, const DriverDaemonSet& wish);
 
 }  // namespace examples

@@ -1,5 +1,5 @@
-/// Creates the driver's DaemonSets that policy resources request, or reports those that another creator has not
-/// created.
+/// Creates the driver's DaemonSets that policy resources request (the wishes), or reports requested DaemonSets that
+/// another creator has not created.
 ///
 /// Defines PlaceDriver, DriverDaemonSets and DriverMaker.
 ///
@@ -26,8 +26,8 @@
 
 namespace examples {
 
-/// Returns the DaemonSets of a wish for the nodes that it selects: images and names depend on the operating systems of
-/// the nodes. Empty if the nodes have not been read yet.
+/// Returns the DaemonSets that a wish requests for the nodes that it selects: images and names depend on the operating
+/// systems of the nodes. Empty if the nodes have not been read yet.
 using PlaceDriver = std::function<std::vector<DriverDaemonSet>(const DriverDaemonSet&)>;
 
 enum class DriverDaemonSets {
@@ -45,10 +45,10 @@ class DriverMaker {
 
   void Wish(std::vector<DriverDaemonSet> wishes);
   /// Creates missing DaemonSets, and patches our DaemonSets whose source has changed. A DaemonSet that is no longer
-  /// wished stays, because workloads use the driver in its pods. Returns the time of the next call: a deleted DaemonSet
-  /// is noticed within half a minute. Calls `place` for each wish; null if the wishes are complete.
-  /// With kLeave it compares the images of wishes with the images of the driver's DaemonSets, ten seconds after the
-  /// wishes have changed, and every half minute while a DaemonSet is missing.
+  /// requested stays, because workloads use the driver in its pods. Returns the time of the next call: a deleted
+  /// DaemonSet is noticed within half a minute. Calls `place` for each wish; null if the wishes are complete. With
+  /// kLeave it compares the images of wishes with the images of the driver's DaemonSets, ten seconds after the wishes
+  /// have changed, and every half minute while a DaemonSet is missing.
   absl::Time Keep(const driverupgrade::CallContext& context, const PlaceDriver& place = nullptr);
   /// Returns why the DaemonSet of that policy resource differs from its wish, as of the last Keep: Unavailable. OK if
   /// it matches, or if the resource requests no DaemonSet.

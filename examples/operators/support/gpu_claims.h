@@ -5,7 +5,7 @@
 ///     absl::StatusOr<ApiObject> claim = examples::ReadClaim(context, objects, {pod.ref.ns, name});
 ///     if (claim.ok()) holds = examples::HoldsGpu(claim->json, examples::AdminAccess::kIgnored);
 ///
-/// The caller decides how to treat a claim that cannot be read. Has the thread safety of the client.
+/// The caller decides how to treat a claim that cannot be read. Thread-safe if the client is.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_GPU_CLAIMS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_GPU_CLAIMS_H_
 
@@ -18,7 +18,7 @@
 
 namespace examples {
 
-/// Treatment of a device that an administrator only inspects: its GPU is not reserved, but its driver is in use.
+/// Treatment of a device that is allocated with admin access: its GPU is not reserved, but its driver is in use.
 enum class AdminAccess : std::uint8_t { kIgnored, kCounts };
 
 /// Returns true if an allocated device in the ResourceClaim's JSON belongs to the driver `gpu.nvidia.com`. Returns an

@@ -60,7 +60,7 @@ struct Connection {
   std::shared_ptr<const driverupgrade::ObjectClient> objects = nullptr;
   /// Decides who may read the page of the rollout over the network. Null if the page is not served there.
   std::shared_ptr<driverupgrade::AccessReview> readers = nullptr;
-  /// Counts all requests, including each retry. Null to count none.
+  /// Counts all requests, including each retry. Null: requests are not counted.
   std::shared_ptr<const driverupgrade::RequestMeter> requests = nullptr;
 };
 

@@ -16,7 +16,7 @@ namespace examples {
 
 /// The arguments as typed.
 struct RequestorArguments {
-  /// nullopt: requestor mode is off. An empty id was typed by the user, and is an error.
+  /// nullopt: requestor mode is off. An empty id was set by the user, and is an error.
   std::optional<std::string> id = {};
   std::string ns = "default";
   std::string name_prefix = "nvidia-operator";

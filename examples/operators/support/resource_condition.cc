@@ -42,7 +42,7 @@ void Put(Writer& writer, const char* key, const std::string& value) {
   writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
 }
 
-// The wanted content of one condition.
+// The target content of one condition.
 struct Saying {
   std::string type;
   std::string status;

@@ -1,4 +1,4 @@
-/// Reports the result on a custom resource: by conditions in its status, and by an Event.
+/// Reports the result on a custom resource: in conditions of its status, and in an Event.
 ///
 /// Defines UpgradeStanding, StandingOf, StateOf, ResourceVerdict, ConditionPatch, IsSaid, WarningEvent and ResourceReporter.
 ///
@@ -27,14 +27,14 @@
 namespace examples {
 
 /// Type of the condition about the policy. True: the operator uses the current policy. False with one of these reasons:
-/// - InvalidPolicy: the policy is invalid, and its last valid version stays in use, or nothing can be done with it.
+/// - InvalidPolicy: the policy is invalid, and its last valid version stays in use, or it cannot be used at all.
 /// - NotInEffect: it is valid, but another policy is used.
 /// - DriverNotMade: its upgrade policy is in effect, but the driver's DaemonSet that it names cannot be created, or
 ///   another operator has not created it.
 inline constexpr char kPolicyValid[] = "UpgradePolicyValid";
 
-/// Type of the condition about the progress of its drivers' upgrade. True: every node has the newest driver, or is left
-/// out at an administrator's request.
+/// Type of the condition about the progress of the upgrade. True: every node has the newest driver, or was excluded by
+/// an administrator.
 inline constexpr char kDriversUpgraded[] = "DriversUpgraded";
 
 struct UpgradeStanding {
@@ -100,8 +100,8 @@ class ResourceReporter {
 
   /// Writes verdicts that the objects do not show yet. Writes at most every ten seconds if another client also writes
   /// the state, or if only the counts of the standing have changed. The counts must have differed for two seconds. A
-  /// reason that alternates with another one is written less and less often, down to once in two minutes. Returns the
-  /// time of the next call, for a refused write or for counts that wait; InfiniteFuture if there is neither. After a
+  /// reason that alternates with another one is written less and less often, at most once in two minutes. Returns the
+  /// time of the next call, for a refused write or for delayed counts; InfiniteFuture if there is neither. After a
   /// conflict, it writes to the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
 

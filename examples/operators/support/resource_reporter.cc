@@ -14,8 +14,8 @@ using driverupgrade::Severity;
 
 constexpr absl::Duration kTryAgain = absl::Seconds(30);
 constexpr absl::Duration kStandingEvery = absl::Seconds(10);
-// A rollout that starts and ends is one alternation. More of them in quick succession come from another client that
-// removes the labels of nodes that are done.
+// A rollout that starts and ends is one alternation. More alternations in quick succession are caused by another client
+// that removes the labels of nodes that are done.
 constexpr int kAlternationsFree = 1;
 constexpr absl::Duration kAlternatesEveryMax = absl::Minutes(2);
 // Counts that change back within this time cause no write, because another client may remove labels as fast as they are
@@ -79,7 +79,7 @@ void ResourceReporter::Follow(const Said& before, Said& said) {
   said.earlier_reason = ReasonOf(before.standing);
 }
 
-// A policy may take effect, or lose its effect, without changing itself.
+// A policy can take effect, or lose its effect, without being changed.
 bool ResourceReporter::MayWait(Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again) {
   if (before.error != verdict.error) return false;
   const std::string_view reason = ReasonOf(verdict.standing);

@@ -8,7 +8,7 @@ using driverupgrade::ApiObject;
 using driverupgrade::CallContext;
 using driverupgrade::Severity;
 
-// Time that the server may take beyond its own end of a watch.
+// Additional time after which the server should have ended a watch.
 constexpr absl::Duration kGrace = absl::Seconds(30);
 
 class ResourceWatch::Sink final : public driverupgrade::WatchSink<ApiObject> {
@@ -90,7 +90,7 @@ absl::Duration ResourceWatch::Failed(const absl::Status& status) {
     is_new = status_ != status;
     status_ = status;
   }
-  const bool expected = absl::IsOutOfRange(status);  // 410 is how a server forgets
+  const bool expected = absl::IsOutOfRange(status);  // a server returns 410 if it has dropped old versions
   if (is_new && !expected && options_.log) {
     options_.log({.severity = Severity::kWarning,
                   .message = "cannot watch custom resources",

@@ -1,4 +1,4 @@
-/// Follows all objects of a kind that the facade does not know: an operator's custom resources.
+/// Follows all objects of a kind that the facade does not support: an operator's custom resources.
 ///
 /// Defines ResourceWatch and ResourceWatchOptions.
 ///
@@ -10,7 +10,7 @@
 ///
 /// Starts with a list, then receives changes. A watch that ends resumes from its version. If the version is too old
 /// (410), it starts again from a list. A watch that fails is retried with growing pauses (api-A12 to api-A18). A kind
-/// that the cluster does not have is an empty set, and is looked up again from time to time. Suitable for few objects,
+/// that the cluster does not serve counts as an empty set, and is checked again periodically. Suitable for few objects,
 /// because each change copies them all.
 ///
 /// Latest, status and Stop may be called from any thread. Between Start and Stop it uses one thread.
@@ -39,7 +39,7 @@ struct ResourceWatchOptions {
   driverupgrade::LabelSelector label_selector = {};
   /// Called on the watch's thread when Latest has changed. May be null.
   std::function<void()> on_change = nullptr;
-  /// Receives each reason for which the watch fails, once, and its recovery. May be null.
+  /// Receives each reason why the watch fails, once, and a record when it recovers. May be null.
   driverupgrade::LogSink log = nullptr;
   /// Time after which the server ends a watch (api-A15).
   absl::Duration watch_timeout = absl::Minutes(5);

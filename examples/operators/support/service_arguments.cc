@@ -25,7 +25,7 @@ std::string DefaultIdentity() {
   return fmt::format("{}_{:08x}{:08x}", named ? host.data() : "operator", random(), random());
 }
 
-// CLI11 expects errors as exceptions.
+// CLI11 expects exceptions for errors.
 auto DurationInto(absl::Duration& duration) {
   return [&duration](const std::string& text) {
     if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return;

@@ -42,7 +42,7 @@ struct ServiceArguments {
   bool until_done = false;
   absl::Duration timeout = absl::InfiniteDuration();
   bool transition_events = true;
-  /// Events about the reasons that keep nodes from moving.
+  /// Whether to write Events about the reasons why nodes do not move.
   bool finding_events = true;
   /// Write each log line as a JSON object.
   bool json_log = false;
@@ -102,7 +102,7 @@ CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted);
 /// after it has printed its help, its version, or an error.
 std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments);
 
-/// Sets the pod and its node for the engine; neither if the pod's name is not known.
+/// Sets the pod and its node for the engine; neither if the pod's name is unknown.
 void SetOwnPod(const ServiceArguments& arguments, driverupgrade::StateMachineOptions& options);
 
 /// Returns nullopt if the variable is not set, or empty.

@@ -30,7 +30,7 @@ using driverupgrade::UpgradeEngine;
 using driverupgrade::UpgradeService;
 
 constexpr absl::Duration kLookAgain = absl::Seconds(1);
-// Limit for one attempt of the director's own calls before a single pass.
+// Time limit for one attempt of the director's own calls before a single pass.
 constexpr absl::Duration kPrepareTimeout = absl::Seconds(30);
 // Limit for a review, because a reader of the page waits for it.
 constexpr absl::Duration kReviewTimeout = absl::Seconds(5);
@@ -52,7 +52,7 @@ EngineOptions EngineOptionsFrom(const ServiceArguments& arguments, EngineOptions
   engine.executor.events = arguments.transition_events || arguments.finding_events;
   engine.executor.transition_events = arguments.transition_events;
   engine.executor.finding_events = arguments.finding_events;
-  // An API server handles hardly more writes per second from 32 senders than from 8, and each sender needs its own
+  // An API server handles about as many writes per second from 8 senders as from 32, and each sender needs its own
   // connection.
   engine.executor.calls_in_flight = 8;
   if (arguments.ledger) engine.ledger = {.ns = arguments.ledger_namespace, .name = arguments.ledger_name};
@@ -213,7 +213,7 @@ class Service {
     return kExitRefused;
   }
 
-  // A service that is stopped has ended normally; an incomplete rollout has not.
+  // A service that is stopped has ended normally; an incomplete rollout is not a normal end.
   int RanOut(const Tally& totals) {
     const bool service = !arguments_.until_done && stop_.stop_requested();
     Log(service ? Severity::kInfo : Severity::kError,

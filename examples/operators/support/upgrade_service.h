@@ -1,5 +1,5 @@
-/// An operator's program: runs its service according to the command line: indefinitely, until a rollout has ended, or
-/// for one pass.
+/// The main part of an operator's program. Runs the service according to the command line: indefinitely, until a
+/// rollout has ended, or for one pass.
 ///
 /// Defines OperatorOptions, RunService and Misconfigured.
 ///
@@ -26,7 +26,7 @@ struct OperatorOptions {
   /// The operator's own options. RunService sets namespace, Events, the operator's own pod, the ledger, the election
   /// and the addresses from `arguments`, and the rest from its other parameters.
   driverupgrade::ServiceOptions service;
-  /// Labels of objects whose absence or refusal is reported before anything starts.
+  /// Labels of objects that are read before anything starts, to report a missing object or permission early.
   driverupgrade::LabelSelector probe_labels = {};
 };
 

@@ -70,7 +70,7 @@ func main() {
 }
 
 func run(ctx context.Context, stop context.CancelCauseFunc) error {
-	config, err := ctrl.GetConfig() // has the flag --kubeconfig; without it the cluster whose pod this is
+	config, err := ctrl.GetConfig() // has the flag --kubeconfig; without it, the cluster in which this pod runs
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ type reconciler struct {
 	stop     context.CancelCauseFunc
 }
 
-// Reconcile applies the policy. The state manager itself does the work that becomes due later. Neither call sends anything if nothing is
+// Reconcile applies the policy. The state manager does later work on its own. Neither call sends anything if nothing is
 // due.
 func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	state, err := r.states.BuildState(ctx, *namespace, r.selected)

@@ -1,5 +1,6 @@
-// Rolls the FPGA driver of Acme, a vendor with a domain of its own, across the nodes of a cluster: canaries first, an approval, and a
-// window at night in Berlin (policy.yaml). It is an operator with controller-runtime on this module, in one file.
+// Rolls the FPGA driver of Acme, a vendor with its own domain, across the nodes of a cluster: canaries first, an
+// approval, and a window at night in Berlin (policy.yaml). It is an operator with controller-runtime on this module, in
+// one file.
 package main
 
 import (
@@ -51,7 +52,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stdout, nil)))
-	config, err := ctrl.GetConfig() // has the flag --kubeconfig; without it the cluster whose pod this is
+	config, err := ctrl.GetConfig() // has the flag --kubeconfig; without it, the cluster in which this pod runs
 	if err != nil {
 		return err
 	}

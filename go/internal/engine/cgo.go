@@ -6,7 +6,7 @@ package engine
 #cgo LDFLAGS: -ldriverupgrade_c
 #include "driverupgrade/c/driverupgrade.h"
 
-// Documents as two arguments: Go hands no struct over that has a pointer into its memory.
+// Documents are passed as two arguments, because Go does not pass structs with pointers into its memory.
 #define TEXT(name) const char *name, size_t name##_size
 #define STR(name) ((du_str){name, name##_size})
 
@@ -51,7 +51,7 @@ func newBackend(options []byte) (backend, error) {
 	return made, nil
 }
 
-// span is where the bytes are: read during the call only.
+// span returns the location of the bytes, which are read only during the call.
 func span(text []byte) (*C.char, C.size_t) {
 	return (*C.char)(unsafe.Pointer(unsafe.SliceData(text))), C.size_t(len(text))
 }

@@ -29,7 +29,7 @@ type Ledger struct {
 	Owner     string `json:"owner,omitempty"`
 }
 
-// Identity names the driver whose keys the nodes carry.
+// Identity names the driver whose keys the nodes have.
 type Identity struct {
 	Domain string `json:"domain"`
 	Driver string `json:"driver"`
@@ -69,8 +69,8 @@ type ReadNode struct {
 	DriverPods []string
 }
 
-// Question asks whether a driver pod, as namespace/name, needs no more than a restart. It names the ControllerRevisions of both revisions,
-// which may differ from those that the DaemonSet has now.
+// Question asks whether a driver pod, as namespace/name, only needs a restart. It names the ControllerRevisions of both
+// revisions, which may differ from those that the DaemonSet has now.
 type Question struct {
 	ID      string
 	Kind    string
@@ -146,7 +146,7 @@ type RolloutGangs struct {
 	Interrupted, Caused int
 }
 
-// RolloutStage counts the nodes of a stage. The last one, `rest`, has the nodes that no stage names.
+// RolloutStage counts the nodes of a stage. The last stage, `rest`, contains the nodes that no stage names.
 type RolloutStage struct {
 	Name                                   string
 	Nodes, UnderWay, Done, Failed, LeftOut int
@@ -183,7 +183,7 @@ type Gate struct {
 // it has no subject.
 type GateSubject struct{ Kind, Namespace, Name string }
 
-// GateCount is the used part of a limit, or the number of nodes of a stage that have ended.
+// GateCount is the used part of a limit, or the number of nodes of a stage that have finished.
 type GateCount struct{ Used, Limit int }
 
 // Finding is a problem on a node or with the driver.
@@ -222,7 +222,8 @@ type Outcome struct {
 	EvictionsAccepted int
 	EvictionsRefused  int
 	PodsDeleted       int
-	// GangsInterrupted counts the gangs that these requests were the first of their unit to interrupt.
+	// GangsInterrupted counts the gangs that these requests interrupted, without gangs that another node of the unit had
+	// already interrupted.
 	GangsInterrupted int
 }
 

@@ -1,5 +1,5 @@
-// Package engine wraps the engine of the C interface for Go: documents are structs, and any number of goroutines may call. docs/c-api.md
-// describes each call and each member.
+// Package engine wraps the engine of the C interface for Go: documents are structs, and any number of goroutines may
+// call it. docs/c-api.md describes each call and each member.
 package engine
 
 import (
@@ -105,7 +105,7 @@ type RolloutFacts struct {
 	LastError string `json:"lastError,omitempty"`
 }
 
-// New creates an engine, which its owner must close. newBackend belongs to the build: cgo.go or plain.go.
+// New creates an engine, which its owner must close. newBackend depends on the build: cgo.go or plain.go.
 func New(options Options) (Engine, error) {
 	text, err := json.Marshal(options)
 	if err != nil {

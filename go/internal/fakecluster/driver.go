@@ -9,7 +9,7 @@ import (
 // AddNode adds a node with a driver pod of the newest revision.
 func (c *Cluster) AddNode(name string) { c.AddOwnedNode(name, "") }
 
-// AddOwnedNode is AddNode with an owner, whose driver the node gets.
+// AddOwnedNode is AddNode for a node with an owner; the node gets the owner's driver.
 func (c *Cluster) AddOwnedNode(name, owner string) {
 	labels := Object{"kubernetes.io/hostname": name}
 	if owner != "" {
@@ -313,7 +313,7 @@ func (c *Cluster) SetReady(node string) {
 	c.setDriver(node, Object{"name": "driver", "ready": true, "restartCount": 0})
 }
 
-// FailDriver makes the driver pod on the node restart again and again.
+// FailDriver makes the driver pod on the node restart repeatedly.
 func (c *Cluster) FailDriver(node string) {
 	c.setDriver(node, Object{"name": "driver", "ready": false, "restartCount": 11,
 		"state": Object{"waiting": Object{"reason": "CrashLoopBackOff"}}})

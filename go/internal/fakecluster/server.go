@@ -30,7 +30,7 @@ type event struct {
 	object   Object
 }
 
-// Request is a request with a response. A watch with Initial starts with all objects, like a list.
+// Request is a request that got a response. A watch with Initial starts with all objects, like a list.
 type Request struct {
 	Verb, Path string
 	Watch      bool
@@ -91,7 +91,7 @@ func NewOwned(owners ...string) *Cluster {
 	return c
 }
 
-// Close ends the watches, too.
+// Close also ends the watches.
 func (c *Cluster) Close() {
 	close(c.closing)
 	c.server.Close()
@@ -125,7 +125,7 @@ func (c *Cluster) EndWatches() {
 	c.news = make(chan struct{})
 }
 
-// HoldWatches makes the watches of a resource report nothing new until the next call, with "" or another resource.
+// HoldWatches makes the watches of a resource report no changes until the next call, with "" or another resource.
 func (c *Cluster) HoldWatches(resource string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package forecast is the C interface of questions about a cluster as plain Go: driverupgrade.go is its WebAssembly, translated
-// (scripts/build-wasm.sh). It is a module of its own, because operators need no simulation.
+// Package forecast contains the functions of the C interface that answer questions about a cluster, as plain Go:
+// driverupgrade.go is translated from WebAssembly (scripts/build-wasm.sh). It is a separate module, because operators
+// do not need the simulation.
 package forecast
 
 import "driverupgrade.example/go/internal/instance"

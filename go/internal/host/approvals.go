@@ -22,10 +22,10 @@ func approvalsOn(set *appsv1.DaemonSet, key string) []string {
 	return strings.FieldsFunc(set.Annotations[key], func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// Approve adds the approval of a stage to the driver's DaemonSets. owner: of the part with the rollout; nil: any part that waits.
-// Errors: no rollout waits for this approval, or several owners' rollouts do. A DaemonSet has changed since it was read, or the
-// server refuses the patch. The approval was there before the rollout was halted, so that it does not lift the halt; it is
-// removed then.
+// Approve adds the approval of a stage to the driver's DaemonSets. owner: the owner of the part with the rollout; nil:
+// any part that waits. Errors: no rollout waits for this approval, or several owners' rollouts do. A DaemonSet has
+// changed since it was read, or the server refuses the patch. The approval existed before the rollout was halted, so it
+// does not lift the halt; it is then removed.
 func (h *Host) Approve(ctx context.Context, owner *string, stage string) error {
 	if err := h.begins(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (h *Host) awaited(owner *string, stage string) (approval string, halted boo
 	return "", false, fmt.Errorf("the rollouts of several owners wait for it (%s): approve each with ApprovePart", strings.Join(owners, ", "))
 }
 
-// annotate does nothing if the annotation has this value already. An empty value removes it.
+// annotate does nothing if the annotation already has this value. An empty value removes it.
 func (h *Host) annotate(ctx context.Context, set *appsv1.DaemonSet, key, value string) error {
 	if set.Annotations[key] == value {
 		return nil
@@ -107,8 +107,8 @@ func (h *Host) annotate(ctx context.Context, set *appsv1.DaemonSet, key, value s
 	return h.connection.send(ctx, ctx, request, true, func() {}).refusal("DaemonSet " + set.Namespace + "/" + set.Name)
 }
 
-// Hold keeps further nodes from starting, also by later orders, until it is called without a reason. Orders of the time of the hold stay
-// held until the next ApplyState. Nodes in progress continue.
+// Hold prevents further nodes from starting, also in later orders, until it is called without a reason. Orders that
+// exist during the hold stay held until the next ApplyState. Nodes in progress continue.
 func (h *Host) Hold(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

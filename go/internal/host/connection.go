@@ -1,5 +1,5 @@
-// Package host runs an engine in an operator: watches feed it, its requests are sent, and orders are applied again until they are carried
-// out.
+// Package host runs an engine in an operator: it passes the objects of watches to the engine, sends its requests, and
+// applies orders repeatedly until they are carried out.
 package host
 
 import (
@@ -130,7 +130,7 @@ func (c *Connection) Sent() map[string]int64 {
 // Waiting counts the engine's requests that wait for their turn.
 func (c *Connection) Waiting() int { return c.queue.waiting() }
 
-// answer is what the engine learns about a request. status: of HTTP, or engine.NoAnswer or NotSent.
+// answer is the result of a request for the engine. status: the HTTP status, or engine.NoAnswer or NotSent.
 type answer struct {
 	status     int
 	retryAfter time.Duration
@@ -138,8 +138,8 @@ type answer struct {
 	err        error // reason why there is no status
 }
 
-// send first waits for its turn. A request is not sent if one of its contexts has ended by then; afterwards only ctx counts. Calls sending
-// just before it sends the request.
+// send first waits for its turn. The request is not sent if one of its contexts has ended by then; after that, only ctx
+// matters. It calls sending just before it sends the request.
 func (c *Connection) send(ctx, queued context.Context, request engine.Request, urgent bool, sending func()) answer {
 	queued, forget := context.WithCancel(queued)
 	defer forget()

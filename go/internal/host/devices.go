@@ -10,8 +10,8 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// watchDevices feeds the engine the cluster's objects of Dynamic Resource Allocation, if the operator requests this. No call waits for these
-// lists: until they arrive, nodes wait, or start with a cordon.
+// watchDevices passes the cluster's objects of Dynamic Resource Allocation to the engine, if the operator requests
+// this. No call waits for these lists: until they arrive, nodes wait, or start with a cordon.
 func (h *Host) watchDevices() {
 	if len(h.options.DeviceDrivers) == 0 {
 		return
@@ -28,7 +28,8 @@ func (h *Host) watchKind(resource string, kind engine.Kind, reduce func(*unstruc
 	h.running.Go(func() { objects.follow(h.ctx, h.log, m, func(err error) { h.deviceListFailed(kind, err) }) })
 }
 
-// deviceListFailed tells the engine that the cluster does not serve the kind. After other failures the engine waits for the next list.
+// deviceListFailed notifies the engine if the cluster does not serve the kind. After other failures the engine waits
+// for the next list.
 func (h *Host) deviceListFailed(kind engine.Kind, err error) {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

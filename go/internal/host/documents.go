@@ -77,7 +77,8 @@ func reduceNode(node *corev1.Node) object {
 	return object{Metadata: metadataOf(node), Kind: "Node", Spec: spec, Status: nodeStatus{extendedResources(node), conditions}}
 }
 
-// extendedResources contains the resources of which the node offers any. Their number does not matter to the upgrade.
+// extendedResources contains the names of the resources that the node offers. The amounts do not matter for the
+// upgrade.
 func extendedResources(node *corev1.Node) map[string]string {
 	var offered map[string]string
 	for name, quantity := range node.Status.Allocatable {

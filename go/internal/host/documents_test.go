@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Members of lists, of watch events and of a Status, which the reader takes too.
+// Members of lists, of watch events and of a Status, which the reader also accepts.
 var notOfObjects = map[string]bool{"apiVersion": true, "resourceVersion": true, "code": true, "details": true, "continue": true, "items": true, "object": true}
 
 func ptr[T any](value T) *T { return &value }
@@ -89,7 +89,8 @@ func TestDevicesAreReducedToWhatTheEngineReads(t *testing.T) {
 	}
 }
 
-// The engine decides by all that it reads: taints, the scheduler's message, since when a node is not Ready.
+// The engine's decisions depend on everything that it reads: taints, the scheduler's message, the time since which a
+// node is not Ready.
 func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
 	source, err := os.ReadFile("../../../src/wire/wanted_members.cc")
 	if os.IsNotExist(err) {
@@ -106,7 +107,7 @@ func TestTheEngineGetsAllMembersThatItReads(t *testing.T) {
 		}
 		reduced += string(text)
 	}
-	// A volume matters for its kind, and only the host's path is read of it, by another program.
+	// Only the kind of a volume matters here, and only another program reads its host path.
 	notOfObjects["path"] = true
 	for _, name := range regexp.MustCompile(`(?:\{|Of\()"(\w+)"`).FindAllStringSubmatch(string(source), -1) {
 		if !notOfObjects[name[1]] && !strings.Contains(reduced, `"`+name[1]+`":`) {

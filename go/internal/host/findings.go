@@ -6,23 +6,23 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// Time that a finding which is normal for a moment must last before it is logged.
+// Time for which a temporary finding must last before it is logged.
 const momentMax = 5 * time.Second
 
-// isMomentary returns whether the finding is normal for a moment. A DaemonSet is newer than what its controller has seen of it right after
-// each change, and the engine's questions are answered after the pass that asks them.
+// isMomentary returns whether the finding is normal for a short time. Right after each change of a DaemonSet, its
+// controller has not observed the change yet, and the engine's questions are answered after the pass that asks them.
 func isMomentary(finding engine.Finding) bool {
 	return finding.Code == "RevisionUnknown" || finding.Code == "HookFailed"
 }
 
-// noted is a finding that each pass has had since a time.
+// noted is a finding that every pass has reported since a certain time.
 type noted struct {
 	since  time.Time
 	logged bool
 }
 
-// logPass logs each finding once while every pass has it. It returns when to make another pass because a finding may be due then; zero if
-// none may be.
+// logPass logs each finding once while every pass reports it. It returns the time of another pass that is needed
+// because a finding may then be due; zero if no finding may be due.
 func (h *Host) logPass(o *order, found engine.Pass, now time.Time) (due time.Time) {
 	for _, gate := range found.Gates {
 		h.log.V(1).Info("Node waits", "node", gate.Node, "state", gate.State, "reason", gate.Reason, "detail", gate.Detail)
@@ -54,7 +54,7 @@ func (h *Host) logPass(o *order, found engine.Pass, now time.Time) (due time.Tim
 	return due
 }
 
-// earliest returns the earlier of two times, of which zero stands for never.
+// earliest returns the earlier of two times; zero means never.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b

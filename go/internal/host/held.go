@@ -8,9 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unmarked is called after another client removed the node's state label. Operators whose upgrades are switched off remove the labels one
-// node at a time, and do not call. So the whole order starts no further node before the next call. A node in progress continues, because
-// it would stay cordoned otherwise. Any other node is left alone until a call names it.
+// unmarked is called after another client removed the node's state label. Operators whose upgrades are switched off
+// remove the labels from one node at a time, and make no call. Therefore no further node of the order starts before the
+// next call. A node in progress continues, because it would otherwise stay cordoned. Any other node is not changed
+// until a call names it.
 func (h *Host) unmarked(node *corev1.Node) {
 	started := h.options.Identity.hasStarted(node)
 	h.mu.Lock()
@@ -40,12 +41,13 @@ func (h *Host) unmarked(node *corev1.Node) {
 	}
 }
 
-// isHeld returns whether no further node of the task's order starts. The order may have been replaced since.
+// isHeld returns whether no further node of the task's order may start. The order may have been replaced in the
+// meantime.
 func (h *Host) isHeld(t *task) bool {
 	return slices.ContainsFunc(h.orders, func(o *order) bool { return o.held != "" && (o == t.order || o.nodes[t.node]) })
 }
 
-// policyNow returns the policy to apply, nil to release the nodes.
+// policyNow returns the policy to apply; nil releases the nodes.
 func (o *order) policyNow() []byte {
 	if o.held == "" || o.policy == nil {
 		return o.policy

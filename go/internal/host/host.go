@@ -40,8 +40,8 @@ type Options struct {
 	Ended    func(*Host) // may be nil
 }
 
-// Host manages one driver in one cluster: an engine, the watches that feed it, and the orders that are carried out. Any number of goroutines
-// may call.
+// Host manages one driver in one cluster: an engine, the watches that provide its objects, and the orders that are
+// carried out. Any number of goroutines may call it.
 type Host struct {
 	options    Options
 	log        logr.Logger
@@ -160,7 +160,7 @@ func newMirrorOf[T kubernetesObject](h *Host, kind engine.Kind, reduce func(T) o
 // ring triggers another round soon.
 func (h *Host) ring() { alert(h.bell) }
 
-// alert leaves one token, however often it is called.
+// alert leaves one token in the channel, however often it is called.
 func alert(channel chan struct{}) {
 	select {
 	case channel <- struct{}{}:
@@ -181,7 +181,7 @@ func (h *Host) Close() { h.stop() }
 // Closed returns whether the host has ended.
 func (h *Host) Closed() bool { return h.ctx.Err() != nil }
 
-// begins marks a call that reads: the host does not end on its own before ends is called.
+// begins marks the start of a call that reads: the host does not end on its own until ends is called.
 func (h *Host) begins() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,14 +18,14 @@ func (i Identity) stateLabel() string { return i.String() + "-driver-upgrade-sta
 // cordonedByKey lists the drivers whose upgrades rely on the node's cordon.
 const cordonedByKey = "driverupgrade/cordoned-by"
 
-// marksOfProgress are the annotations that show an upgrade in progress even if the node has no state label. The driver's name in
-// cordonedByKey shows it, too.
+// marksOfProgress are the annotations that show an upgrade in progress even if the node has no state label. The
+// driver's name in cordonedByKey also shows it.
 var marksOfProgress = []string{"stage", "failed-revision", "restart-pod", "restart-only"}
 
 // hasStarted returns whether the node's annotations show an upgrade in progress. The state label is not considered.
 func (i Identity) hasStarted(node *corev1.Node) bool {
 	prefix := i.String() + "-driver-upgrade"
-	// It waits for a slot with our cordon.
+	// The node is waiting for a slot, with our cordon.
 	if strings.HasPrefix(node.Annotations[prefix+".stage"], "upgrade-required@") {
 		return false
 	}

@@ -14,15 +14,15 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// Mark is a label or an annotation by which an operator steers the upgrade of a node.
+// Mark is a label or an annotation with which an operator controls the upgrade of a node.
 type Mark struct {
 	Kind  string // labels or annotations
 	Key   string
 	Value *string // nil: it is removed
 }
 
-// Node returns a node with a driver pod or a state label of the driver, as new as the module's own writes; nil if no such node has this
-// name. The object is not the caller's.
+// Node returns a node with a driver pod or a state label of the driver, as new as the module's own writes; nil if no
+// such node has this name. The caller must not change the object.
 func (h *Host) Node(ctx context.Context, name string) (*corev1.Node, error) {
 	if err := h.begins(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (h *Host) SetMark(ctx context.Context, node *corev1.Node, mark Mark) error 
 	return told.refusal("node " + node.Name)
 }
 
-// refusal returns why a patch of the object was not applied; nil if it was.
+// refusal returns why a patch of the object was not applied; nil if it was applied.
 func (a answer) refusal(object string) error {
 	switch {
 	case a.err != nil:

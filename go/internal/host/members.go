@@ -15,7 +15,7 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// Member is a driver pod with its node. The objects are the caller's.
+// Member is a driver pod with its node. The caller owns the objects.
 type Member struct {
 	State       string
 	Node        *corev1.Node
@@ -24,7 +24,7 @@ type Member struct {
 	Maintenance *maintenancev1alpha1.NodeMaintenance
 }
 
-// Podless is a node of the driver without a driver pod just now.
+// Podless is a node of the driver that currently has no driver pod.
 type Podless struct {
 	Name   string
 	Labels map[string]string
@@ -50,7 +50,7 @@ func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless
 	return members, podless, nil
 }
 
-// catchUp waits until everything was listed once, and until the watches have shown the module's own writes.
+// catchUp waits until everything has been listed once, and until the watches have shown the module's own writes.
 func (h *Host) catchUp(ctx context.Context) error {
 	if err := h.waitForLists(ctx); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (h *Host) waitForLists(ctx context.Context) error {
 	defer forget()
 	for _, wait := range waits {
 		if err := wait(waiting, patience); err != nil {
-			if ctx.Err() == nil && h.ctx.Err() != nil { // the caller has cancelled nothing
+			if ctx.Err() == nil && h.ctx.Err() != nil { // the caller has not cancelled
 				return ErrClosed
 			}
 			return err
@@ -79,7 +79,7 @@ func (h *Host) waitForLists(ctx context.Context) error {
 	return nil
 }
 
-// read answers what the engine asks, until it asks nothing.
+// read answers the engine's questions until it has no more questions.
 func (h *Host) read() (engine.Reading, error) {
 	for {
 		reading, err := h.engine.Read(h.options.Clock.Now())
@@ -96,8 +96,9 @@ func (h *Host) read() (engine.Reading, error) {
 	}
 }
 
-// restartOnly has the predicate compare the two revisions of the question. The DaemonSet is not considered: DaemonSets and
-// ControllerRevisions arrive on two watches, so the DaemonSet may still have the template that is running.
+// restartOnly calls the predicate to compare the two revisions in the question. The DaemonSet is not considered:
+// DaemonSets and ControllerRevisions arrive on two watches, so the DaemonSet may still have the template that is
+// running.
 func (h *Host) restartOnly(question engine.Question) engine.Answer {
 	answer := engine.Answer{ID: question.ID}
 	running, err := h.templateOf(question.Running)
@@ -115,7 +116,7 @@ func (h *Host) restartOnly(question engine.Question) engine.Answer {
 	return answer
 }
 
-// templateOf returns the pod template that a ControllerRevision of the driver's namespace has. The caller owns it.
+// templateOf returns the pod template in a ControllerRevision of the driver's namespace. The caller owns it.
 func (h *Host) templateOf(revision string) (*corev1.PodSpec, error) {
 	found, known := h.revisions.find(h.options.Namespace + "/" + revision)
 	if !known {
@@ -177,7 +178,8 @@ func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless
 	return members, podless
 }
 
-// maintenanceOf returns the NodeMaintenance with the name for this node, by any requestor; nil if it does not exist.
+// maintenanceOf returns the NodeMaintenance with the name for this node, created by any requestor; nil if it does not
+// exist.
 func (h *Host) maintenanceOf(node string) *maintenancev1alpha1.NodeMaintenance {
 	if h.maintenances == nil {
 		return nil

@@ -91,8 +91,9 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 	return nil
 }
 
-// putAll passes a list to the engine. The first one is passed object by object after an empty list. In one piece it would need several times
-// its size of the engine's memory, which never shrinks. The engine is not called before this has returned.
+// putAll passes a list to the engine. The first list is passed object by object, after an empty list. As one document
+// it would need several times its size in the engine's memory, which never shrinks. The engine is not called before
+// this has returned.
 func (m *mirror[T]) putAll(items [][]byte, version string) error {
 	select {
 	case <-m.ready:
@@ -142,8 +143,8 @@ func (m *mirror[T]) change(one any, kind string) error {
 	return nil
 }
 
-// take changes the engine and the mirror together: objects that the engine does not accept are not in the mirror either, and no reader finds
-// only one of the changes.
+// take changes the engine and the mirror together: objects that the engine does not accept are also not in the mirror,
+// and no reader sees only one of the changes.
 func (m *mirror[T]) take(engine func() error, mirror func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,9 +175,9 @@ func (m *mirror[T]) fail(err error) {
 	m.failed = make(chan struct{})
 }
 
-// waiter returns after the first list. It returns an error earlier if ctx ends. It also returns an error if no list has worked so far and an
-// attempt fails that started or ended after the waiter was created. The same applies if earlier attempts have failed and patience ends
-// before the next attempt.
+// waiter returns after the first list. It returns an error earlier if ctx ends. While no list has succeeded, it also
+// returns an error in two cases: if an attempt fails that started or ended after the waiter was created, or if earlier
+// attempts have failed and patience ends before the next attempt.
 type waiter func(ctx, patience context.Context) error
 
 const attemptMax = 10 * time.Second // time that a call waits for the next attempt after a failed one

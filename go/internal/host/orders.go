@@ -14,18 +14,20 @@ import (
 const (
 	intervalsMax = 3 // without a call, until an order ends
 	pauseMin     = 100 * time.Millisecond
-	// Changes within this time after a round are gathered for the next one.
+	// Changes within this time after a round are collected for the next one.
 	gatherFactor = 4 // times the duration of the round
 	gatherMax    = 50 * time.Millisecond
 )
 
-// ErrClosed is the error of a Host that has ended. The next BuildState has another one.
+// ErrClosed is the error of a Host that has ended. The next BuildState creates a new Host.
 var ErrClosed = errors.New("the upgrade manager is closed")
 
-// order is a policy for some nodes, applied again as things change. Its requirements are guarded by Host.mu.
+// order is a policy for some nodes, which is applied again whenever something changes. Its fields are guarded by
+// Host.mu.
 //
-// It remains after all its nodes are done. An operator's own watch and ours are two streams, so a call for a new driver may be served before
-// the new driver is seen here. The order carries it out then; otherwise the nodes would wait for the next call.
+// It remains after all its nodes are done. The operator's own watch and the module's watch are two streams, so a call
+// for a new driver may be served before the module has seen the new driver. The order then carries out the call;
+// otherwise the nodes would wait for the next call.
 type order struct {
 	ctx    context.Context // context of the call: nothing is sent after its end
 	forget func() bool
@@ -59,8 +61,9 @@ type Part struct {
 	Podless []string
 }
 
-// Apply makes one pass on these nodes, and leaves an order behind. It waits only until the requests of the pass have a response. Errors:
-// objects that the engine does not accept, and up to three refused requests of that pass. once: leaves no order behind.
+// Apply makes one pass over these nodes, and leaves an order that continues the work. It waits only until the requests
+// of the pass have responses. Errors: objects that the engine does not accept, and up to three refused requests of that
+// pass. once: leaves no order.
 func (h *Host) Apply(ctx context.Context, part Part, policy []byte, once bool) error {
 	return h.order(ctx, part, policy, once)
 }
@@ -103,10 +106,10 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 	return errors.Join(made.errors...)
 }
 
-// replace replaces the orders that had one of the nodes. They end as a whole, because the engine would split a part that has lost a node,
-// and count each piece separately. Work that another policy has started, and that still waits for its turn, is not sent. The caller did not
-// decide about a podless node, because its state does not contain it: orders of the same policy for that node stay. A state that contains
-// only podless nodes is about these.
+// replace replaces the orders that contain one of the nodes. They end completely, because the engine would split a part
+// that has lost a node, and count each piece separately. Work that another policy has started, and that still waits for
+// its turn, is not sent. The caller did not decide about a podless node, because its state does not contain it: orders
+// of the same policy for that node stay. If a state contains only podless nodes, the call is about these nodes.
 func (h *Host) replace(made *order, podless []string) {
 	named := made.nodes
 	if len(named) == 0 {
@@ -158,7 +161,7 @@ func keysOf(of map[string]bool) []string {
 	return keys
 }
 
-// name updates the engine's names of the nodes after each change of them.
+// name updates the document with the names of the nodes after each change of the nodes.
 func (o *order) name() { o.names = engine.Part{Owner: o.owner, Names: keysOf(o.nodes)}.Text() }
 
 // isLike returns whether both orders have the same owner and policy.

@@ -16,8 +16,9 @@ import (
 // Longest time that a call waits for the watches to show the module's own writes. A watch usually shows a write within milliseconds.
 const ownWritesMax = 5 * time.Second
 
-// ownWrites contains the module's writes to the objects of one kind that the watch of this kind has not shown yet. Operators are woken by
-// a watch of their own, which may be ahead of the module's, and must not find an older state than the one that woke them.
+// ownWrites contains the module's writes to the objects of one kind that the watch of this kind has not shown yet.
+// Operators are woken by their own watch, which may be ahead of the module's. They must not get a state that is older
+// than the change that woke them.
 type ownWrites struct {
 	mu      sync.Mutex
 	version string // resourceVersion of the newest object that the watch has shown
@@ -66,7 +67,8 @@ func (o *ownWrites) show(version string) {
 	}
 }
 
-// settle drops a write that has a response if there is nothing to wait for: the watch has shown it, or the response names no version.
+// settle drops a write with a response if nothing is left to wait for: the watch has shown it, or the response contains
+// no version.
 func (o *ownWrites) settle(write *ownWrite) {
 	order, err := resourceversion.CompareResourceVersion(o.version, write.version)
 	if !o.pending[write] || (err == nil && order < 0) {
@@ -105,7 +107,7 @@ func versionIn(told answer) string {
 	return object.Metadata.ResourceVersion
 }
 
-// ownWriteOf returns the write that the request is; nil if no mirror has the object.
+// ownWriteOf returns the ownWrite of the request; nil if no mirror contains the object.
 func (h *Host) ownWriteOf(request engine.Request) *ownWrite {
 	path, _, _ := strings.Cut(request.Target, "?")
 	made := &ownWrite{shown: make(chan struct{})}
@@ -126,8 +128,8 @@ func (h *Host) ownWriteOf(request engine.Request) *ownWrite {
 	return made
 }
 
-// waitForOwnWrites returns once the watches have shown what the module had written when it was called, or after ownWritesMax. Errors: the
-// context or the host has ended.
+// waitForOwnWrites returns once the watches have shown the writes that the module had made before the call, or after
+// ownWritesMax. Errors: the context or the host has ended.
 func (h *Host) waitForOwnWrites(ctx context.Context) error {
 	writes := append(h.nodes.own.waiting(), h.pods.own.waiting()...)
 	if h.maintenances != nil {

@@ -17,7 +17,8 @@ type podFollower struct {
 	node  string
 	owner string // owner of the part that needs the pods
 	end   context.CancelFunc
-	// After this time the pods are no longer needed, unless an order needs them. Used by the goroutine that runs the rounds.
+	// Time after which the pods are no longer needed, unless an order needs them. Used by the goroutine that runs the
+	// rounds.
 	until time.Time
 
 	mu      sync.Mutex
@@ -38,7 +39,7 @@ func (h *Host) followPods(node, owner string, until time.Time) *podFollower {
 	return f
 }
 
-// stop returns once no more pods are put.
+// stop returns once no further pods are passed to the engine.
 func (f *podFollower) stop() {
 	f.end()
 	f.mu.Lock()

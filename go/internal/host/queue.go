@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// queue gives requests their turns at the limiter's rate, with a limit for concurrent requests. Nodes in progress go first, but the others
-// get every fifth turn. A turn is assigned only when it is due, so that an urgent request can still pass others that wait for the
-// limiter.
+// queue assigns turns to requests at the limiter's rate, with a limit on concurrent requests. Nodes in progress go
+// first, but the others get every fifth turn. A turn is assigned only when it is due, so that an urgent request can
+// still pass others that wait for the limiter.
 type queue struct {
 	limiter flowcontrol.RateLimiter // nil: no limit
 	slots   chan struct{}           // concurrent requests
@@ -25,7 +25,7 @@ type queue struct {
 
 const rowMax = 4
 
-// turn receives exactly one value: nil, or the error if there will be no turn.
+// turn receives exactly one value: nil, or the error because of which there will be no turn.
 type turn chan error
 
 func newQueue(limiter flowcontrol.RateLimiter, most int) *queue {
@@ -127,8 +127,8 @@ func (q *queue) first() (next *turn) {
 	return next
 }
 
-// limit waits for the limiter while any request waits. idle: no request waits, and the next one starts serve again. Without a token there is
-// no turn.
+// limit waits for the limiter while any request waits. idle: no request waits, and the next request starts serve again.
+// Without a token, no turn is assigned.
 func (q *queue) limit() (idle bool, err error) {
 	if q.limiter == nil {
 		return false, nil

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// tokens is a limiter that lets one through for each token.
+// tokens is a limiter that admits one request for each token.
 type tokens struct {
 	flowcontrol.RateLimiter
 	given chan struct{}

@@ -7,10 +7,11 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// run makes a round whenever something has changed, or the round is due. A round checks all nodes, so that after it the changes
-// of a moment are gathered for the next one: changes come in bursts. The moment grows with the cost of the round: in a small cluster
-// it is hardly noticed. While changes pour in, rounds of up to 12 ms take a fifth of a processor at most. Longer ones take more, as a moment is 50 ms at
-// most: rounds of 50 ms take half of it. Calls of the operator wait for nothing.
+// run makes a round whenever something has changed, or a round is due. A round checks all nodes, and changes come in
+// bursts, so changes are collected for a moment before the next round. This pause grows with the cost of the round: in
+// a small cluster it is hardly noticeable. If changes arrive all the time, rounds of up to 12 ms use at most a fifth of
+// a processor. Longer rounds use more, because the pause is at most 50 ms: rounds of 50 ms use half of a processor.
+// Calls of the operator do not wait for the pause.
 func (h *Host) run() {
 	defer h.finish()
 	for {
@@ -31,7 +32,8 @@ func (h *Host) run() {
 	}
 }
 
-// gather waits for a moment, unless an operator calls. If the bell rings in the meantime, the ring is handled afterwards.
+// gather waits for a moment, unless an operator makes a call. If the bell rings in the meantime, the ring is handled
+// afterwards.
 func (h *Host) gather(moment time.Duration) {
 	timer := time.NewTimer(moment) // real time, because a test's clock stands still
 	defer timer.Stop()
@@ -60,13 +62,13 @@ func (h *Host) finish() {
 	}
 }
 
-// round applies every order once, and says how long the next one can wait.
+// round applies every order once, and returns how long the next round can wait.
 func (h *Host) round() time.Duration {
 	now := h.options.Clock.Now()
 	idle := intervalsMax * h.options.Interval
 	h.mu.Lock()
 	for _, o := range h.orders {
-		if o.done != nil { // a call counts until it returns
+		if o.done != nil { // a call is counted until it returns
 			h.calledAt, o.until = now, now.Add(idle)
 		}
 		if err := o.ctx.Err(); err != nil || now.After(o.until) {
@@ -77,7 +79,7 @@ func (h *Host) round() time.Duration {
 	orders := slices.Clone(h.orders)
 	left := len(orders) == 0 && h.reading == 0 && now.Sub(h.calledAt) > idle
 	if left {
-		h.stop() // with the lock: no call begins between the look and the end
+		h.stop() // with the lock, so that no call starts between the check and the end
 	}
 	h.mu.Unlock()
 	if left {
@@ -91,9 +93,9 @@ func (h *Host) round() time.Duration {
 	return h.pause(idle)
 }
 
-// rest ends the watches of the pods on nodes that no order has had for three intervals after its call. Otherwise the engine would request
-// these pods indefinitely, because no pass would drop them. They outlive an order whose context has ended: where each call
-// has a context of its own, the next call finds the pods.
+// rest ends the watches of pods on nodes that have not been in an order for three intervals. Otherwise the engine would
+// request these pods indefinitely, because no pass would drop them. The watches outlive an order whose context has
+// ended: if each call has its own context, the next call finds the pods.
 func (h *Host) rest(now time.Time) {
 	h.mu.Lock()
 	left := map[string][]string{} // by owner
@@ -117,7 +119,7 @@ func (h *Host) rest(now time.Time) {
 		before := len(h.followers)
 		h.follow(found, owner, now)
 		if len(h.followers) < before {
-			h.ring() // the engine may have taken them for a part of an order: its next pass follows again what it needs
+			h.ring() // the engine may still need them for an order: its next pass then follows them again
 		}
 	}
 }
@@ -142,7 +144,7 @@ func (h *Host) pause(longest time.Duration) time.Duration {
 	return max(wait, pauseMin)
 }
 
-// pass applies one order, and begins what is due.
+// pass applies one order, and starts the requests that are due.
 func (h *Host) pass(o *order) {
 	if h.options.RestartOnly != nil {
 		if _, err := h.read(); err != nil {
@@ -173,7 +175,7 @@ func (h *Host) pass(o *order) {
 		h.follow(found, o.owner, o.until)
 	}
 	if o.begun == nil {
-		h.settle() // a node may be in this pass because a request of an order before has just ended: that is not a failure of this call
+		h.settle() // a node may be in this pass because a request of an order before has just ended: such a failure does not belong to this call
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

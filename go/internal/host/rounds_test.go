@@ -15,7 +15,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// late learns of a failed request of an earlier order while a pass with the same node is being made.
+// late reports a failed request of an earlier order while a pass with the same node is being made.
 type late struct {
 	engine.Engine
 	ended *atomic.Pointer[engine.Outcome]
@@ -143,7 +143,7 @@ func TestACallHearsOfTheFirstRequestOfANodeAndOfNoLaterOnes(t *testing.T) {
 	}
 }
 
-// heavy needs time for a pass, like an engine with many nodes.
+// heavy takes time for a pass, like an engine with many nodes.
 type heavy struct {
 	engine.Engine
 	passes *atomic.Int64

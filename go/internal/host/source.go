@@ -23,7 +23,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// source is where the objects of a kind are listed and watched.
+// source describes where the objects of a kind are listed and watched.
 type source struct {
 	client     rest.Interface
 	parameters runtime.ParameterCodec
@@ -53,13 +53,14 @@ func (s source) get(options metav1.ListOptions) *rest.Request {
 		VersionedParams(&options, s.parameters)
 }
 
-// listWatch has the list by the watch, too, unless the server has refused that: then it lists, and watches from there.
+// listWatch also gets the list through the watch, unless the server has refused this: then it lists, and starts the
+// watch at the version of the list.
 type listWatch struct {
 	*cache.ListWatch
 	streams *atomic.Bool
 }
 
-// IsWatchListSemanticsUnSupported is what a reflector asks before it begins.
+// IsWatchListSemanticsUnSupported is called by a reflector before it starts.
 func (l listWatch) IsWatchListSemanticsUnSupported() bool {
 	return !l.streams.Load()
 }
@@ -115,15 +116,15 @@ func (s source) listWatch(failed func(error)) listWatch {
 			case apierrors.IsInvalid(err):
 				s.streams.Store(false)
 			case utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err):
-				failedBy(err) // a reflector asks on and on for such a watch, and never lists; after other failures it lists at once
+				failedBy(err) // a reflector requests such a watch again and again, and never lists; after other failures it lists immediately
 			}
 			return events, err
 		},
 	}}
 }
 
-// lightWatch removes the unused fields of its objects, which are most of a node's size: a watch that begins with a list holds all objects at
-// once. (watch.Filter does not end while it has an event that no reader takes.)
+// lightWatch removes the unused fields of its objects, which are most of a node's size: a watch that starts with a list
+// holds all objects in memory at the same time. (watch.Filter does not end while it has an event that no reader takes.)
 type lightWatch struct {
 	watch.Interface
 	events  chan watch.Event
@@ -182,7 +183,7 @@ func (s checkedStore) Add(one any) error    { return s.checked(s.ReflectorStore.
 func (s checkedStore) Update(one any) error { return s.checked(s.ReflectorStore.Update(one)) }
 func (s checkedStore) Delete(one any) error { return s.checked(s.ReflectorStore.Delete(one)) }
 
-// Bookmark is for stores that want the version.
+// Bookmark is for stores that need the version.
 func (s checkedStore) Bookmark(version string) error {
 	if wants, ok := s.ReflectorStore.(cache.ReflectorBookmarkStore); ok {
 		return wants.Bookmark(version)

@@ -14,7 +14,7 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// task is what a pass has begun on a node.
+// task is the work that a pass has started on a node.
 type task struct {
 	order    *order
 	node     string
@@ -24,7 +24,7 @@ type task struct {
 	withdraw context.CancelFunc
 }
 
-// begin has the nodes' requests sent. The order's call waits for the requests of its first pass.
+// begin starts to send the nodes' requests. The order's call waits for the requests of its first pass.
 func (h *Host) begin(o *order, found engine.Pass) {
 	first := o.begun == nil
 	if first {
@@ -47,19 +47,20 @@ func (h *Host) begin(o *order, found engine.Pass) {
 		started := &task{order: o, node: node, starts: starts[node], urgent: urgent[node]}
 		started.queued, started.withdraw = context.WithCancel(o.ctx)
 		h.underWay[started] = true
-		if o.void || (o.policy != nil && !o.nodes[node]) || (o.held != "" && started.starts) { // while the pass was made
+		if o.void || (o.policy != nil && !o.nodes[node]) || (o.held != "" && started.starts) { // changed while the pass was being made
 			started.withdraw()
 		}
 		h.running.Go(func() { h.serve(started) })
 	}
 }
 
-// serve sends a node's requests in sequence. After the end of the order's context it answers all of them as not sent, so that the engine
-// is done with them. After the task is withdrawn, it does so for requests that still wait for their turn.
+// serve sends a node's requests in sequence. After the end of the order's context, it reports all remaining requests as
+// not sent, so that the engine can finish with them. After the task was withdrawn, it does so for requests that still
+// wait for their turn.
 func (h *Host) serve(t *task) {
 	node := t.node
 	defer func() {
-		t.withdraw() // gives the context back
+		t.withdraw() // releases the context
 		h.mu.Lock()
 		delete(h.underWay, t)
 		if t.order.begun[node] {
@@ -82,7 +83,7 @@ func (h *Host) serve(t *task) {
 			write := h.ownWriteOf(request)
 			told = h.connection.send(ctx, t.queued, request, sent > 0 || t.urgent, write.sent)
 			write.answered(told)
-			// Without an answer, or after a server's error, it may have been applied.
+			// Without a response, or after a server error, the request may have been applied.
 			refused := told.status == engine.NotSent || (told.status >= 400 && told.status < 500)
 			if unmarks && refused {
 				h.mu.Lock()
@@ -95,7 +96,7 @@ func (h *Host) serve(t *task) {
 		case ctx.Err() != nil: // the operator goes
 			h.log.V(1).Info("A request has no response, because the operator stops", "node", node, "verb", request.Verb, "target", request.Target)
 		case t.queued.Err() != nil && told.status == engine.NotSent:
-			h.hear(t.order, node) // the operator's own doing, and no failure
+			h.hear(t.order, node) // caused by the operator, so it is not a failure
 			h.log.V(1).Info("A request is not sent, because the policy has changed", "node", node, "verb", request.Verb, "target", request.Target)
 		default:
 			h.log.Error(told.err, "a request got no response", "node", node, "verb", request.Verb, "target", request.Target)
@@ -107,14 +108,16 @@ func (h *Host) serve(t *task) {
 	}
 }
 
-// beginLedger has the requests of the ledger sent, if the pass begins any. Every pass has to be checked, because the engine announces them once.
+// beginLedger starts to send the requests of the ledger, if the pass has any. Every pass must be checked, because the
+// engine announces them only once.
 func (h *Host) beginLedger(ctx context.Context, found engine.Pass) {
 	if slices.Contains(found.Work, engine.LedgerWork) {
 		h.running.Go(func() { h.serveLedger(ctx) })
 	}
 }
 
-// serveLedger sends the requests of the ledger in sequence, but stops when ctx ends. The next round uses what they changed.
+// serveLedger sends the requests of the ledger in sequence, but stops when ctx ends. The next round uses the changes
+// that they made.
 func (h *Host) serveLedger(ctx context.Context) {
 	defer h.ring()
 	ctx, cancel := context.WithCancel(ctx)
@@ -139,7 +142,8 @@ func (h *Host) serveLedger(ctx context.Context) {
 	}
 }
 
-// unmarks returns whether the request removes the node's state label, and notes it: the engine is the client that removes it then.
+// unmarks returns whether the request removes the node's state label, and notes this, so that the removal is attributed
+// to the engine.
 func (h *Host) unmarks(node string, request engine.Request) bool {
 	if request.Verb != http.MethodPatch || !strings.Contains(request.Body, strconv.Quote(h.options.Identity.stateLabel())+":null") {
 		return false
@@ -158,7 +162,8 @@ func isInProgress(state string) bool {
 	return true
 }
 
-// settle reports outcomes as Events, in the log, and to the calls that wait. Those return whose requests are answered.
+// settle reports outcomes as Events, in the log, and to the calls that wait. Calls whose requests have all been
+// answered return.
 func (h *Host) settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -205,7 +210,7 @@ func (h *Host) settle() {
 	h.dropEnded()
 }
 
-// record has a goroutine of its own: a recorder that blocks holds up nothing but Events.
+// record runs in its own goroutine: a recorder that blocks delays only Events.
 func (h *Host) record() {
 	for event := range h.events {
 		h.options.Recorder.Event(subjectOf(event), event.Type, event.Reason, event.Message)
@@ -236,7 +241,7 @@ func (h *Host) tellCalls(node string, failure error) {
 	}
 }
 
-// hear closes a node to the order's call, which has no error of it.
+// hear marks a node as finished for the order's call, without an error.
 func (h *Host) hear(o *order, node string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

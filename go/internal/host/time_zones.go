@@ -8,11 +8,13 @@ import (
 
 const (
 	zoneYears = 3 // years of offsets that the engine gets
-	// Time before the end of the offsets at which the engine gets new ones. A window may open more than a year from now.
+	// Time before the end of the offsets at which new offsets are passed to the engine. A window may open more than a year
+	// from now.
 	zoneReserve = 2 * 365 * 24 * time.Hour
 )
 
-// putTimeZones gives the engine the time zones that the policy names. Errors: this machine does not know one of them.
+// putTimeZones passes the time zones that the policy names to the engine. Errors: this machine does not know one of
+// them.
 func (h *Host) putTimeZones(policy []byte, now time.Time) error {
 	for _, name := range timezones.ZonesOf(policy) {
 		if now.Add(zoneReserve).Before(h.zones[name]) {

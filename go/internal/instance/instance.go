@@ -1,4 +1,5 @@
-// Package instance calls functions of the C interface in WebAssembly that was translated to Go: documents in, documents out.
+// Package instance calls functions of the C interface whose WebAssembly was translated to Go. They receive and return
+// documents.
 package instance
 
 import (
@@ -17,7 +18,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
-// Module is what all translated modules have.
+// Module contains the functions that all translated modules have in common.
 type Module interface {
 	X_initialize()
 	Slice() *[]byte
@@ -25,13 +26,13 @@ type Module interface {
 	Xdu_free(address int32)
 }
 
-// Instance has a memory of its own, and what is made in it dies with it. One call at a time.
+// Instance has its own memory; everything created in it is destroyed with it. It allows one call at a time.
 type Instance[M Module] struct {
 	module M
 	trap   error // the trap that ended the instance
 }
 
-// New makes one. It takes some megabytes and no time to speak of.
+// New creates an instance. It takes a few megabytes and almost no time.
 func New[M Module](create func() M) (instance *Instance[M], err error) {
 	defer catch(&err)
 	module := create()
@@ -39,7 +40,7 @@ func New[M Module](create func() M) (instance *Instance[M], err error) {
 	return &Instance[M]{module: module}, nil
 }
 
-// Alone runs one function in an instance of its own.
+// Alone runs one function in a separate instance.
 func Alone[M Module](create func() M, documents [][]byte, run func(m M, texts []int32, out int32) int32) ([]byte, error) {
 	instance, err := New(create)
 	if err != nil {
@@ -48,8 +49,9 @@ func Alone[M Module](create func() M, documents [][]byte, run func(m M, texts []
 	return instance.Call(documents, run)
 }
 
-// Call runs a function of the interface: `run` is handed the documents, each as a Text, and the address of the du_buf. A trap
-// is an error, after which every call is that error: the memory cannot be trusted.
+// Call runs a function of the interface: `run` receives the documents, each as a Text, and the address of the du_buf. A
+// trap is returned as an error, and every later call returns the same error, because the memory can no longer be
+// trusted.
 func (i *Instance[M]) Call(documents [][]byte, run func(m M, texts []int32, out int32) int32) (answer []byte, err error) {
 	if i.trap != nil {
 		return nil, i.trap
@@ -98,7 +100,7 @@ func (i *Instance[M]) SetWord(address, value int32) {
 	binary.LittleEndian.PutUint32(i.memory()[uint32(address):], uint32(value))
 }
 
-// Size of its memory in bytes. It never shrinks.
+// Size returns the size of the instance's memory in bytes. The memory never shrinks.
 func (i *Instance[M]) Size() int { return len(i.memory()) }
 
 func (i *Instance[M]) memory() []byte { return *i.module.Slice() }
@@ -121,7 +123,7 @@ func (i *Instance[M]) put(document []byte) int32 {
 	return address
 }
 
-// catch makes an error of a trap: an access outside the memory, or code that is not to be reached.
+// catch converts a trap to an error: an access outside the memory, or code that must not be reached.
 func catch(err *error) {
 	if trap := recover(); trap != nil {
 		*err = &Error{CodeDefect, fmt.Sprintf("trap: %v", trap)}

@@ -1,4 +1,5 @@
-// Package timezones has the offsets of the time zones that policies name: the engine reads no zone files.
+// Package timezones determines the offsets of the time zones that policies name, because the engine does not read zone
+// files.
 package timezones
 
 import (
@@ -7,7 +8,7 @@ import (
 	"time"
 )
 
-// Zone has the offsets of a zone from UTC.
+// Zone contains the offsets of a zone from UTC.
 type Zone struct {
 	Name    string   `json:"name"`
 	Offsets []Offset `json:"offsets"`
@@ -42,7 +43,7 @@ func ZonesOf(policy []byte) (names []string) {
 	return names
 }
 
-// TablesOf returns the time zones in the policy, with their offsets in a span of time. Errors: as for ZoneOf.
+// TablesOf returns the time zones in the policy, with their offsets in a span of time. Errors: same as for ZoneOf.
 func TablesOf(policy []byte, from, until time.Time) (zones []Zone, err error) {
 	for _, name := range ZonesOf(policy) {
 		zone, err := ZoneOf(name, from, until)

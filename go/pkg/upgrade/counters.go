@@ -48,14 +48,14 @@ func (Counters) GetUpgradesPending(state *ClusterUpgradeState) int {
 	return len(state.NodeStates[UpgradeStateUpgradeRequired])
 }
 
-// GetUpgradesAvailable returns how many nodes the Go library would start now. As in that library, it is negative if more upgrades are in
-// progress than maxParallelUpgrades allows. The engine itself counts in another way (docs/go.md).
+// GetUpgradesAvailable returns how many nodes the Go library would start now. As in that library, it is negative if
+// more upgrades are in progress than maxParallelUpgrades allows. The engine itself counts differently (docs/go.md).
 func (c Counters) GetUpgradesAvailable(state *ClusterUpgradeState, maxParallelUpgrades, maxUnavailable int) int {
 	available := c.GetUpgradesPending(state)
 	if maxParallelUpgrades != 0 {
 		available = maxParallelUpgrades - c.GetUpgradesInProgress(state)
 	}
-	// A node whose turn has come counts as cordoned.
+	// A node that is about to be cordoned counts as cordoned.
 	unavailable := countUnavailable(state) + len(state.NodeStates[UpgradeStateCordonRequired])
 	if unavailable >= maxUnavailable {
 		return 0

@@ -32,12 +32,12 @@ func (e *mute) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
 	return found, err
 }
 
-// has returns whether the last pass has a finding of this code.
+// has returns whether the last pass has a finding with this code.
 func (e *mute) has(code string) bool {
 	return slices.ContainsFunc(*e.findings.Load(), func(finding engine.Finding) bool { return finding.Code == code })
 }
 
-// W43: a DaemonSet whose controller is behind, and a question that is not answered yet.
+// W43: the DaemonSet's controller is behind, and a question has not been answered yet.
 func TestWhatIsNormalForAMomentIsLoggedOnlyIfItLastsFiveSeconds(t *testing.T) {
 	for code, one := range map[string]struct {
 		text       string

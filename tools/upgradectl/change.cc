@@ -98,8 +98,8 @@ absl::StatusOr<NodeChange> RequestUpgrade(const Request& request, const Node& no
   return SetAnnotation(node, request.question.identity.UpgradeRequestedAnnotation(), "true");
 }
 
-// Returns the pods that must be gone before the driver loads: the pods that use it, or all pods that can leave if its
-// users are not known.
+// Returns the pods that must leave the node before the driver is loaded: the pods that use it, or all pods that can
+// leave if its users are unknown.
 std::vector<std::string> PodsAtRisk(const Request& request, const Node& node) {
   std::vector<std::string> pods;
   for (const Pod& pod : request.question.cluster.pods) {
@@ -173,7 +173,7 @@ std::string PolicyPatch(const PolicyResource& resource, const PolicyObject& poli
   for (auto name = resource.path.rbegin(); name != resource.path.rend(); ++name) {
     patch = fmt::format(R"({{"{}":{}}})", *name, patch);
   }
-  // Same as in a node's patch: the server refuses a changed object, or another object of that name.
+  // Same as in a node's patch: the server refuses a changed object, or another object with that name.
   return fmt::format(R"({{"metadata":{{"uid":"{}","resourceVersion":"{}"}},{})", policy.uid, policy.resource_version,
                      patch.substr(1));
 }

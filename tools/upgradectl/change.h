@@ -1,4 +1,5 @@
-// Verbs for the changes that administrators would make by hand: from the verb and the cluster to patches.
+// Verbs for the changes that administrators would otherwise make manually: computes patches from the verb and the
+// cluster.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_CHANGE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_CHANGE_H_
 
@@ -31,7 +32,7 @@ struct Change {
 };
 
 /// Approves a stage at the revision that is being rolled out. Returns FailedPrecondition if the policy has no such
-/// stage. Withdraws an approval given before a halt first, because it does not lift the halt.
+/// stage. If the approval already existed before a halt, withdraws it first, because it does not lift the halt.
 [[nodiscard]] absl::StatusOr<Change> Approve(const Request& request, const std::string& stage);
 
 /// `verb`: pause, resume, skip, unskip, retry, request or release. Refuses harmful changes with FailedPrecondition and

@@ -23,8 +23,8 @@ void Show(const Change& change, std::ostream& out) {
   for (const Patch& patch : change.patches) out << patch.line << "\n";
 }
 
-// The verb decides by all objects that it reads in addition to nodes. The verb itself reports a missing custom
-// resource.
+// The verb's decision depends on all objects that it reads in addition to nodes. The verb itself reports a missing
+// custom resource.
 absl::Status RefuseUnread(const Options& options, const Request& request) {
   for (const std::string& note : request.notes) {
     const bool is_missing = note.find(": 404: ") != std::string::npos;

@@ -1,4 +1,4 @@
-// The text of a dump, as programs on several systems write it.
+// Reads the text of a dump as programs on different systems write it.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_DUMP_TEXT_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_DUMP_TEXT_H_
 

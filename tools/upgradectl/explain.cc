@@ -177,8 +177,8 @@ bool IsDriverPod(const Request& request, const Pod& pod) {
   return pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
 }
 
-// Returns the pods that an evacuation waits for: all pods that do not stay anyway. The gate's own pod comes first. Of a
-// failed node, returns only the pods that made it fail.
+// Returns the pods that an evacuation waits for: all pods except those that always stay. The gate's own pod comes first.
+// Of a failed node, returns only the pods that made it fail.
 std::vector<const Pod*> PodsInTheWay(const Request& request, const NodeStatus& node) {
   std::vector<const Pod*> pods;
   for (const Pod& pod : request.question.cluster.pods) {
@@ -215,8 +215,8 @@ absl::Time RestartBegan(const Request& request, const NodeStatus& node) {
   return began;
 }
 
-// Adds the number of pods of the driver's DaemonSet on the node since then, including this one: each was replaced by
-// the next.
+// Adds the number of pods that the driver's DaemonSet has had on the node since then, including this one: each was
+// replaced by the next.
 void AddReplacements(const Request& request, const NodeStatus& node, const Pod& pod, std::vector<std::string>& lines) {
   const driverupgrade::OwnerReference* owner = driverupgrade::ControllerOf(pod);
   const absl::Time began = RestartBegan(request, node);

@@ -144,7 +144,7 @@ std::optional<Advice> OfStuckContainer(const PodFacts& facts, const Commands& co
   return std::nullopt;
 }
 
-// This does not resolve itself by waiting, either.
+// Waiting does not resolve this either.
 Advice OfFailedRequest(const NodeStatus& node) {
   return {.text = fmt::format("The operator's last request failed: {}. If it was refused, the cause is a webhook, an "
                               "admission policy or a missing permission.",
@@ -167,7 +167,7 @@ Advice OfDone(const Commands& commands, const NodeStatus& node) {
                        commands.OnNode("request"), commands.LabelState("upgrade-required")}};
 }
 
-// If a deadline is near, there is time for only one decision.
+// If a deadline is near, only one decision is left.
 void AddDeadline(const Request& request, const Gate& gate, Advice& help) {
   if (!gate.fails_at || *gate.fails_at <= request.question.at) return;
   const absl::Duration left = *gate.fails_at - request.question.at;
@@ -176,7 +176,7 @@ void AddDeadline(const Request& request, const Gate& gate, Advice& help) {
       " The node fails in {} unless this is resolved; a longer timeout in the policy gives it more time.", Age(left));
 }
 
-// Other advice helps only once an operator runs. `any` is true if there is other advice.
+// Other advice helps only once an operator is running. `any` is true if there is other advice.
 void AddOperator(const Request& request, const Commands& commands, bool any, Advice& help) {
   const std::string trouble = OperatorTrouble(request);
   if (trouble.empty()) return;

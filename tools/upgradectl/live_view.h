@@ -41,7 +41,7 @@ class LiveView {
   /// Blocks until everything has been listed and anything has changed since the last call, or a watch has started to
   /// fail, or `patience` has passed. None of these is an error. Returns the error of a watch that cannot recover.
   [[nodiscard]] absl::Status Await(absl::Duration patience);
-  /// Returns true once everything has been listed; there is nothing to show before.
+  /// Returns true once everything has been listed; until then, there is nothing to show.
   bool Complete() const;
   /// Returns the current problem of each watch, including watches without a response yet.
   std::vector<std::string> Troubles() const;

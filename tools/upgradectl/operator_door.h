@@ -16,7 +16,7 @@
 namespace upgradectl {
 
 /// The API server forwards requests to the operator's pod, but removes the user's credentials. The requests therefore
-/// carry a token of the ServiceAccount `LEASE-viewer` (deploy/rbac/viewer), which may only read the page. Not
+/// contain a token of the ServiceAccount `LEASE-viewer` (deploy/rbac/viewer), which may only read the page. Not
 /// thread-safe.
 class OperatorDoor {
  public:

@@ -88,8 +88,8 @@ struct Ending {
 
 std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv);
 
-/// Returns true if the verb needs an option of this name, which includes its dashes. Verbs accept options that they do
-/// not need.
+/// Returns true if the verb needs the option with this name, which includes its dashes. Verbs accept options that they
+/// do not need.
 bool TakesOption(const std::string& verb, const std::string& name);
 
 /// Describes the command line itself, for completion and the manual page. `options` must outlive `app`.

@@ -130,7 +130,7 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
       extras.push_back({fmt::format("/apis/{}/{}", group, resource), group, kind, {}});
     }
   }
-  // Listed rather than read by name, because a missing ledger is not an error.
+  // The ledger is listed and not read by name, because a missing ledger is not an error.
   if (!place.ledger.empty() && wanted.ledger) {
     extras.push_back({Namespaced("/api/v1", place.ledger_ns, "configmaps"),
                       "v1",

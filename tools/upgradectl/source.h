@@ -21,8 +21,8 @@
 
 namespace upgradectl {
 
-/// A longer text is a mistake rather than a dump, and would fill the memory. 5,000 nodes with 150,000 running pods of
-/// 6.2 kB need 1.0 GB.
+/// A longer text is probably not a dump, and would fill the memory. 5,000 nodes with 150,000 running pods of 6.2 kB
+/// need 1.0 GB.
 inline constexpr std::size_t kDumpBytesMax = std::size_t{2} << 30;
 inline constexpr std::size_t kPolicyBytesMax = std::size_t{1} << 20;
 
@@ -52,11 +52,11 @@ struct Wanted {
   bool webhooks = false;
   /// The custom resource with the policy. Not needed if the user has named a file.
   bool policy = true;
-  /// If it contains no policy, the Leases, one of which contains the operator's report.
+  /// If the custom resource contains no policy, also the Leases, one of which contains the operator's report.
   bool reported = true;
   /// Includes the record of the rollout.
   bool ledger = true;
-  /// ResourceClaims, if a pod has one.
+  /// ResourceClaims, if a pod has a claim.
   bool claims = false;
   /// DeviceTaintRules, ResourceClaims and ResourceSlices of the cluster, if the policy isolates devices.
   bool devices = false;

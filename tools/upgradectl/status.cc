@@ -86,7 +86,7 @@ std::optional<absl::Time> Since(const Node& node, UpgradeState state, const Requ
 }
 
 std::optional<Remaining> RemainingOf(const RolloutStatus& status, const std::vector<absl::Duration>& took) {
-  // The spread of fewer nodes is not meaningful.
+  // With fewer nodes, the spread is not meaningful.
   constexpr std::size_t kEnough = 3;
   const auto stays = std::count_if(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
     const bool is_counted = node.state == UpgradeState::kFailed || node.state == UpgradeState::kDone;
@@ -120,7 +120,7 @@ Phase PhaseOf(const Tally& totals) {
   return totals.pending + totals.in_progress + totals.not_ready > 0 ? Phase::kUnderWay : Phase::kDone;
 }
 
-// Nodes without a label, and nodes that are done but have an old pod, wait as well.
+// Nodes without a label, and nodes that are done but have an old pod, also wait.
 Phase PhaseOf(const RolloutStatus& status) {
   const bool waits = std::any_of(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
     return node.moves || (node.gate && !driverupgrade::TraitsOf(node.gate->reason).ends_rollout);
@@ -237,7 +237,7 @@ bool HasEnded(const RolloutStatus& status) {
     if (node.moves) return false;
     if (!node.gate) return node.state == UpgradeState::kDone && (node.pod.empty() || node.pod_ready);
     const driverupgrade::GateTraits& traits = driverupgrade::TraitsOf(node.gate->reason);
-    // A node gets its turn from a node that moves, which is one of the others here.
+    // A node can start when another node that moves has finished.
     const bool waits_for_turn = node.gate->reason == GateReason::kMaxParallel ||
                                 node.gate->reason == GateReason::kMaxUnavailable ||
                                 node.gate->reason == GateReason::kStage || node.gate->reason == GateReason::kGroup;
@@ -246,7 +246,7 @@ bool HasEnded(const RolloutStatus& status) {
 }
 
 std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
-  // The node would move, and only an operator reads its pods then.
+  // The node would move, and only an operator would then read its pods.
   const bool would_read = report.gate && report.gate->reason == GateReason::kPodsUnknown && !report.plan.path.empty();
   if (would_read) return std::nullopt;
   if (report.plan.evict.empty() || !report.gate || report.gate->reason != GateReason::kPodsTerminating) {

@@ -33,12 +33,12 @@ std::string Formatted(const RolloutStatus& status, const Options& options, const
 }
 
 const Wanted kWanted{.events = true, .budgets = true, .leases = true, .view = true};
-// Refresh interval: ages and times grow although nothing changes.
+// Refresh interval: ages and times grow even if nothing changes.
 constexpr absl::Duration kPatience = absl::Seconds(10);
 // Time after which a notice reports that there is nothing to show yet.
 constexpr absl::Duration kPatienceAtFirst = absl::Seconds(3);
 
-// On a terminal, each picture replaces the previous one.
+// On a terminal, each output replaces the previous one.
 std::string Picture(const RolloutStatus& status, const Options& options, const Screen& screen) {
   const std::string text = Formatted(status, options, screen);
   return screen.columns > 0 ? "\x1b[H\x1b[2J" + text : text;
@@ -65,7 +65,7 @@ std::string Shortened(const std::vector<std::string>& troubles) {
   return fmt::format("{}, and {} more like that", troubles.front(), troubles.size() - 1);
 }
 
-// Returns true if the error may pass.
+// Returns true if the error may be temporary.
 bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status) ||
          absl::IsResourceExhausted(status) || absl::IsInternal(status);

@@ -18,7 +18,7 @@ namespace {
 
 using driverupgrade::UpgradeState;
 
-// Indexed by UpgradeState: waiting is grey, failed is red. Distinguishable without red and green as well.
+// Indexed by UpgradeState: waiting is grey, failed is red. The colours can be distinguished without red and green.
 constexpr std::array<std::string_view, driverupgrade::kAllUpgradeStates.size()> kColours = {
     "#8a8f98", "#b8bec8", "#7fb2e5", "#b58bd9", "#e8a33d", "#d9772b", "#8d6e63",
     "#a1887f", "#2f6fbd", "#17a2a2", "#8ecf9b", "#4caf6a", "#d62839"};

@@ -1,4 +1,4 @@
-// The program without its process, for main and the tests.
+// The program as a function, for main and the tests.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_UPGRADECTL_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_UPGRADECTL_H_
 

@@ -1,4 +1,4 @@
-// The defaults of NVIDIA's operators for options that the command line leaves open, and other usual locations of their
+// The defaults of NVIDIA's operators for options that the command line does not set, and other usual locations of their
 // drivers.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_USUAL_DRIVER_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_USUAL_DRIVER_H_
@@ -29,9 +29,9 @@ struct UsualDriver {
 const UsualDriver* UsualDriverOf(const std::string& domain, const std::string& driver);
 const UsualDriver* UsualDriverOf(const Options& options);
 
-/// Sets the namespace and the labels of the driver if the command line leaves them open and the driver's DaemonSets are
-/// not in the usual location. OpenShift, NVIDIADriver resources and precompiled drivers use other names and labels. The
-/// labels that select most DaemonSets win.
+/// Sets the namespace and the labels of the driver if the command line does not set them and the driver's DaemonSets
+/// are not in the usual location. OpenShift, NVIDIADriver resources and precompiled drivers use other names and labels.
+/// The labels that select the most DaemonSets are used.
 void Locate(const std::vector<driverupgrade::DaemonSet>& daemon_sets, Options& options);
 /// Returns the DaemonSets, in any namespace, with labels that are usual for the driver of the options. The list for a
 /// cluster is empty if the server refuses it.

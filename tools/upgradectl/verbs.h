@@ -15,8 +15,8 @@
 
 namespace upgradectl {
 
-/// Returns the exit code. Errors have one line and mean exit code kExitUsage; nothing has been written to `streams.out`
-/// then, unless documented otherwise.
+/// Returns the exit code. Errors have one line and lead to exit code kExitUsage. Nothing has then been written to
+/// `streams.out`, unless documented otherwise.
 [[nodiscard]] absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunStatus(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunExplain(const Options& options, const Streams& streams);

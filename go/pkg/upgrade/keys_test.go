@@ -9,7 +9,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// W1(d): next to NVIDIA's operator, which removes the state labels that it knows.
+// W1(d): NVIDIA's operator runs in the same cluster, and removes the state labels that it knows.
 func TestAManagerWithADomainAndANameOfItsOwnUsesTheirKeysOnly(t *testing.T) {
 	w := newWorld(t, 2)
 	w.manage(setup{options: []Option{WithDomain("example.com"), WithDriverName("npu")}})

@@ -14,8 +14,8 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// goroutines returns the stacks, by goroutine, of what hosts run: their own goroutines, and those of client-go. Idle connections are not
-// among them, because client-go shares its connections between all clients of a process.
+// goroutines returns the stacks of the goroutines of hosts: their own, and those of client-go. It leaves out idle
+// connections, because client-go shares its connections between all clients of a process.
 func goroutines() map[string]string {
 	text := make([]byte, 16<<20)
 	text = text[:runtime.Stack(text, true)]
@@ -30,7 +30,7 @@ func goroutines() map[string]string {
 	return found
 }
 
-// W43: from the middle of an upgrade, when most goroutines run.
+// W43: ends the Manager in the middle of an upgrade, when the number of goroutines is highest.
 func TestNoGoroutineIsLeftAfterAManagerHasEnded(t *testing.T) {
 	for name, end := range map[string]func(w *world){
 		"by Close":                            func(w *world) { w.manager.Close() },
@@ -64,7 +64,7 @@ func TestNoGoroutineIsLeftAfterAManagerHasEnded(t *testing.T) {
 	}
 }
 
-// W43: operators keep the interface, which has no Close because their tests have implementations of their own.
+// W43: operators use the interface, which has no Close because their tests have their own implementations of it.
 func TestTheManagerOfTheOldInterfaceHasClose(t *testing.T) {
 	w := newWorld(t, 1)
 	manager, err := NewClusterUpgradeStateManager(logr.Discard(), w.cluster.Config(), nil, StateOptions{})
@@ -80,7 +80,7 @@ func TestTheManagerOfTheOldInterfaceHasClose(t *testing.T) {
 	w.eventually("the end of its watches", func() bool { return w.cluster.OpenWatches() == 0 })
 }
 
-// W43: a Reconcile that comes after the end of an operator's context.
+// W43: a Reconcile that is called after the end of an operator's context.
 func TestACallWhoseContextHasEndedStartsNoGoroutine(t *testing.T) {
 	w := newWorld(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -53,7 +53,7 @@ func TestNothingIsWrittenOnceTheContextsOfAllCallsHaveEndedAndWatchesGoOn(t *tes
 	if sent := w.cluster.Writes(); sent != writes {
 		t.Errorf("%d requests were sent afterwards", sent-writes)
 	}
-	// The next Reconcile continues, and lists nothing again before it restarts the driver.
+	// The next Reconcile continues, and does not list anything again before it restarts the driver.
 	var listed atomic.Int64
 	w.cluster.SetBefore(func(verb, _ string) bool {
 		if verb == http.MethodDelete {
@@ -63,7 +63,7 @@ func TestNothingIsWrittenOnceTheContextsOfAllCallsHaveEndedAndWatchesGoOn(t *tes
 	})
 	w.eventually("the end of the upgrade", func() bool {
 		w.apply(t.Context(), untimed())
-		w.clock.Step(time.Second) // failed requests have a pause
+		w.clock.Step(time.Second) // failed requests are retried after a pause
 		return w.allIn(UpgradeStateDone)() && w.cluster.Revision("n0") == "hash-2"
 	})
 	if now := int(listed.Load()); now != lists {
@@ -88,7 +88,7 @@ func TestAnUpgradeGoesOnWithAContextForEachCall(t *testing.T) {
 		w.cluster.NewDriver()
 		w.eventually("the new driver on all nodes", func() bool {
 			reconcile()
-			w.clock.Step(time.Second) // requests that were in progress when a context ended have a pause
+			w.clock.Step(time.Second) // requests that were in progress when a context ended are retried after a pause
 			return w.allIn(UpgradeStateDone)() && !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.Revision(node) != revision })
 		})
 	}

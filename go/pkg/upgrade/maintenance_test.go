@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// requesting has a maintenance operator asked, and a node that needs another driver.
+// requesting returns a world with a Manager in requestor mode, and a node that needs another driver.
 func requesting(t *testing.T, alter func(*world)) *world {
 	t.Helper()
 	w := newWorld(t, 1)
@@ -57,7 +57,7 @@ func TestAMaintenanceOperatorIsToldOfAFailedUpgrade(t *testing.T) {
 	w.eventually("the failure", func() bool { return strings.HasPrefix(w.cluster.Failure("n0"), "gpu.example.com:") })
 }
 
-// The library knows an object by its name, and by nothing else.
+// The library identifies an object only by its name.
 func TestTheNodeMaintenanceOfAStateIsTheOneOfTheNodesName(t *testing.T) {
 	w := requesting(t, func(w *world) {
 		w.cluster.AddMaintenance("maintenance", "another-n0", "n0", "net.example.com")

@@ -23,7 +23,7 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// PodDeletionFilter returns whether a pod uses the driver, and so must go before it.
+// PodDeletionFilter returns whether a pod uses the driver, and must therefore leave the node before it.
 type PodDeletionFilter func(corev1.Pod) bool
 
 // RestartOnlyPredicate returns whether two revisions load the same driver. If so, a restart is enough, and workloads stay on the node.
@@ -81,7 +81,8 @@ func (m *Manager) Keys() Keys {
 	return Keys{Domain: m.keys.Domain, Driver: cmp.Or(m.keys.Driver, DriverName)}
 }
 
-// EarlyValidation is the treatment of validation pods that became ready before the new driver pod did: they have tested the old driver.
+// EarlyValidation is the treatment of validation pods that became ready before the new driver pod: they have tested the
+// old driver.
 type EarlyValidation string
 
 const (
@@ -114,7 +115,8 @@ func WithOwnPod(namespace, pod, node string) Option {
 	}
 }
 
-// Manager is the ClusterUpgradeStateManager of this module, with additions to the old interface. Any number of goroutines may call.
+// Manager is the ClusterUpgradeStateManager of this module, with additions to the old interface. Any number of
+// goroutines may call it.
 type Manager struct {
 	Counters
 	log        logr.Logger
@@ -142,7 +144,7 @@ func NewClusterUpgradeStateManager(log logr.Logger, k8sConfig *rest.Config, even
 	return manager, nil
 }
 
-// NewManager is the same with options.
+// NewManager is NewClusterUpgradeStateManager with options.
 func NewManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.EventRecorder, opts StateOptions,
 	options ...Option) (*Manager, error) {
 	connection, err := host.Connect(k8sConfig, Scheme)
@@ -172,7 +174,7 @@ func requestorOf(opts RequestorOptions) *engine.Requestor {
 	return requestor
 }
 
-// change alters the settings of future engines. Existing engines have other settings, and end.
+// change alters the settings of future engines. Existing engines keep the old settings, and end.
 func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -385,9 +387,10 @@ func checkOurs(foreign []string) error {
 	return fmt.Errorf("node %s is not from BuildState of this module", slices.Min(foreign))
 }
 
-// ApplyState makes one pass on the nodes of currentState, and returns when the requests of the pass have a response. The Manager itself
-// continues with this policy on these nodes. It stops when ctx ends, when the next ApplyState has one of these nodes, or after three
-// intervals without a call. It also rolls out a driver that is replaced in the meantime. With AutoUpgrade off it does not continue.
+// ApplyState makes one pass over the nodes of currentState, and returns when the requests of the pass have a response.
+// The Manager itself continues with this policy on these nodes. It stops when ctx ends, when the next ApplyState
+// contains one of these nodes, or after three intervals without a call. It also rolls out a driver that is replaced in
+// the meantime. With AutoUpgrade off it does not continue.
 func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
 	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {
 	m.mu.Lock()
@@ -400,8 +403,8 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 	return m.apply(ctx, currentState, members)
 }
 
-// Release returns the nodes of currentState to their state before the upgrade, for an operator that is being removed. It returns when the
-// requests of one pass have a response. It must be called again until the nodes have no states.
+// Release returns the nodes of currentState to their state before the upgrade, for an operator that is being removed.
+// It returns when the requests of one pass have a response. It must be called again until no node has a state.
 func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState) error {
 	parts, foreign, err := partsOf(currentState)
 	if err := cmp.Or(err, checkOurs(foreign)); err != nil {
@@ -414,8 +417,8 @@ func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState
 	return errors.Join(failures...)
 }
 
-// Close ends the watches, the remaining work of ApplyState, and all goroutines. It does not wait for their end. The next BuildState starts
-// new ones.
+// Close ends the watches, the remaining work of ApplyState, and all goroutines. It does not wait until they have ended.
+// The next BuildState starts new ones.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -249,7 +249,7 @@ func TestAnOrderGoesOnWithDriverPodsThatGetReady(t *testing.T) {
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
 	w.cluster.StartUnready()
 	w.cluster.NewDriver()
-	// No call is made.
+	// No call is made from here on.
 	w.eventually("restarted driver pods", func() bool {
 		return !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.Revision(node) != "hash-2" })
 	})
@@ -307,7 +307,7 @@ func TestARequestWhoseContextEndsWhileItWaitsForAnAnswerIsToldAsUnanswered(t *te
 	w.cluster.SetBefore(nil)
 	w.eventually("the next operator's upgrade", func() bool {
 		_ = w.manager.ApplyState(t.Context(), w.build(t.Context()), policyOf(1))
-		w.clock.Step(time.Minute) // a refused request has a pause
+		w.clock.Step(time.Minute) // a refused request is retried after a pause
 		return w.cluster.State("n0") == UpgradeStateDone
 	})
 }
@@ -392,7 +392,7 @@ func TestAnOperatorWithoutRightsIsToldAndDoesNotHang(t *testing.T) {
 	}
 }
 
-// In this case, client-go retries silently again and again.
+// In this case, client-go retries silently and indefinitely.
 func TestBuildStateFailsWhereTheServerTakesNoRequests(t *testing.T) {
 	for name, answer := range map[string]func() (*http.Response, error){
 		"connection refused": func() (*http.Response, error) { return nil, syscall.ECONNREFUSED },

@@ -11,8 +11,8 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// Skip leaves a node out of all upgrades until Unskip. It does nothing if the node is left out already. Errors: the upgrade of the node is
-// in progress, no state of BuildState has the node, or the server refuses the write.
+// Skip leaves a node out of all upgrades until Unskip. It does nothing if the node is already left out. Errors: the
+// upgrade of the node is in progress, no state of BuildState has the node, or the server refuses the write.
 func (m *Manager) Skip(ctx context.Context, node string) error {
 	return m.mark(ctx, "skip", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
 		switch state := node.Labels[keys.StateLabel()]; {
@@ -25,7 +25,7 @@ func (m *Manager) Skip(ctx context.Context, node string) error {
 	})
 }
 
-// Unskip ends what Skip has begun. It does nothing if the node has no skip label. Errors: as for Skip.
+// Unskip reverts Skip. It does nothing if the node has no skip label. Errors: same as for Skip.
 func (m *Manager) Unskip(ctx context.Context, node string) error {
 	return m.mark(ctx, "unskip", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
 		if _, skipped := node.Labels[keys.SkipNodeLabel()]; !skipped {
@@ -35,8 +35,8 @@ func (m *Manager) Unskip(ctx context.Context, node string) error {
 	})
 }
 
-// Retry starts the upgrade of a failed node again when its turn comes. It does nothing if the node waits for its turn already. Errors: the
-// node has not failed, no state of BuildState has the node, or the server refuses the write.
+// Retry starts the upgrade of a failed node again when its turn comes. It does nothing if the node already waits for
+// its turn. Errors: the node has not failed, no state of BuildState has the node, or the server refuses the write.
 func (m *Manager) Retry(ctx context.Context, node string) error {
 	return m.mark(ctx, "retry", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
 		switch state := node.Labels[keys.StateLabel()]; state {
@@ -50,8 +50,9 @@ func (m *Manager) Retry(ctx context.Context, node string) error {
 	})
 }
 
-// RequestUpgrade has a node upgraded although its driver is current. It does nothing if that is requested already. Errors: the node has
-// failed, waits for its turn, or is in progress; no state of BuildState has the node, or the server refuses the write.
+// RequestUpgrade requests an upgrade of a node although its driver is current. It does nothing if an upgrade is already
+// requested. Errors: the node has failed, waits for its turn, or is in progress; no state of BuildState has the node,
+// or the server refuses the write.
 func (m *Manager) RequestUpgrade(ctx context.Context, node string) error {
 	return m.mark(ctx, "request an upgrade of", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
 		switch state := node.Labels[keys.StateLabel()]; {
@@ -66,7 +67,7 @@ func (m *Manager) RequestUpgrade(ctx context.Context, node string) error {
 	})
 }
 
-// mark writes what decide returns for the node; nothing if that has no key.
+// mark writes the mark that decide returns for the node; it writes nothing if the mark has no key.
 func (m *Manager) mark(ctx context.Context, verb, name string, decide func(Keys, *corev1.Node) (host.Mark, error)) error {
 	for _, one := range m.allHosts() {
 		node, err := one.Node(ctx, name)

@@ -79,7 +79,7 @@ func TestAFilterOfPodsHasCopiesOfItsOwn(t *testing.T) {
 			return strings.HasPrefix(pod.Name, "uses")
 		})
 		w.cluster.AddWorkload("uses-the-driver", "n0")
-		w.cluster.AddWorkload("does-not", "n0") // the filter sees it again when the other one has gone
+		w.cluster.AddWorkload("does-not", "n0") // the filter is called for it again when the other pod has been deleted
 	})
 	w.awaitEnd()
 	if calls.Load() < 4 || changed.Load() > 0 {
@@ -189,7 +189,7 @@ func TestTheExtraPolicyHoldsBesideTheTypesFields(t *testing.T) {
 	}
 	// A node has another gate until its patch has a response.
 	w.eventually("three nodes counted as paused", func() bool { return w.manager.Stats().Waiting["Paused"] == 3 })
-	// Work that another policy has started is withdrawn, and pauses by a clock that stands still.
+	// Work that another policy has started is withdrawn, and is retried after a pause on a clock that stands still.
 	w.eventually("three nodes that wait", w.allIn(UpgradeStateUpgradeRequired))
 	if err := w.manager.SetExtraPolicy(nil); err != nil {
 		t.Fatal(err)

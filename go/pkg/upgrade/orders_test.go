@@ -148,7 +148,7 @@ func TestWhatWaitsForItsTurnIsNotSentUnderAnotherPolicy(t *testing.T) {
 	first := make(chan error, 1)
 	go func() { first <- w.manager.ApplyState(t.Context(), state, policyOf(10)) }()
 	w.eventually("the first pass", func() bool { return counts.begun.Load() > 0 })
-	// No request has a token. The policy that switches upgrades off needs no token.
+	// No request gets a token. The policy that switches upgrades off needs no token.
 	if err := w.manager.ApplyState(t.Context(), state, &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: false}); err != nil {
 		t.Error(err)
 	}
@@ -190,7 +190,7 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 		rate <- struct{}{}
 		w.eventually("the request", func() bool { return w.cluster.Writes() > given })
 	}
-	if most := given / 5; given > 6 || others() > most { // the others have every fifth turn
+	if most := given / 5; given > 6 || others() > most { // the others get every fifth turn
 		t.Errorf("%d of %d requests were other nodes', at most %d", others(), given, most)
 	}
 	close(rate)

@@ -12,7 +12,7 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// lagOf has the watches of this resource send changes 50 ms late.
+// lagOf makes the watches of this resource send changes 50 ms late.
 func lagOf(behind string) func(resource string) time.Duration {
 	return func(resource string) time.Duration {
 		if resource == behind {
@@ -22,7 +22,7 @@ func lagOf(behind string) func(resource string) time.Duration {
 	}
 }
 
-// withLateResponses has the responses to writes arrive 20 ms late.
+// withLateResponses makes the responses to writes arrive 20 ms late.
 func withLateResponses(config *rest.Config) *rest.Config {
 	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -70,7 +70,7 @@ func TestBuildStateHasTheModulesOwnNodeMaintenanceThoughItsWatchIsBehind(t *test
 	}
 }
 
-// W42: a watch that shows nothing holds up one call for five seconds, and no call after that.
+// W42: a watch that shows nothing delays one call for five seconds, and no later call.
 func TestBuildStateWaitsForTheModulesOwnWritesForFiveSecondsAtMost(t *testing.T) {
 	w := newWorld(t, 1)
 	state := w.build(t.Context())

@@ -30,7 +30,7 @@ const (
 
 // PageOptions contains the data about the process that the page shows.
 type PageOptions struct {
-	// Leader returns whether this replica makes the passes. nil: it does.
+	// Leader returns whether this replica makes the passes. nil: it makes them.
 	Leader func() bool
 	// Replica is the name of this replica.
 	Replica string
@@ -62,7 +62,7 @@ func servePage(w http.ResponseWriter, _ *http.Request) {
 	_, _ = allowed.WriteString(w, rolloutPage)
 }
 
-// rolloutBoard makes the document, once for all readers.
+// rolloutBoard creates the document, once for all readers.
 type rolloutBoard struct {
 	manager *Manager
 	options PageOptions
@@ -103,7 +103,7 @@ func (b *rolloutBoard) serve(w http.ResponseWriter, r *http.Request) {
 	_ = compressed.Close()
 }
 
-// stream sends the document at once, and again whenever it has changed.
+// stream sends the document immediately, and again whenever it has changed.
 func (b *rolloutBoard) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
@@ -153,7 +153,7 @@ func (b *rolloutBoard) get() (document []byte, tag string, err error) {
 	return b.document, b.tag, nil
 }
 
-// rolloutDocument is in the order of its members, with the time first.
+// rolloutDocument lists its members in the order of the document, with the time first.
 type rolloutDocument struct {
 	At         string            `json:"at"`
 	APIVersion string            `json:"apiVersion"`

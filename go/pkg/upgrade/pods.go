@@ -71,7 +71,7 @@ func claimsOf(pod corev1.Pod) []string {
 	return names
 }
 
-// holds does not count devices that an administrator only looks at, as NVIDIA's GPU operator does not.
+// holds does not count devices with admin access, like NVIDIA's GPU operator.
 func (u DeviceUse) holds(namespace, name string) bool {
 	claim, err := u.Claim(namespace, name)
 	if err != nil {

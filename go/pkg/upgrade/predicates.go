@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// NewRequestorIDPredicate lets the NodeMaintenance objects through that requestorID owns or has joined.
+// NewRequestorIDPredicate accepts the NodeMaintenance objects that requestorID owns or has joined.
 func NewRequestorIDPredicate(log logr.Logger, requestorID string) predicate.Funcs {
 	return predicate.NewPredicateFuncs(func(object client.Object) bool {
 		maintenance := nodeMaintenance(log, object)
@@ -22,19 +22,20 @@ func NewRequestorIDPredicate(log logr.Logger, requestorID string) predicate.Func
 	})
 }
 
-// ConditionChangedPredicate lets updates of NodeMaintenance objects through if a condition has changed, regardless of their
-// order, or if the last finalizer of an object that is being deleted has gone.
+// ConditionChangedPredicate accepts an update of a NodeMaintenance object if a condition has changed, regardless of the
+// order of the conditions, or if the last finalizer of an object that is being deleted was removed.
 type ConditionChangedPredicate struct {
 	predicate.Funcs
 	log logr.Logger
 }
 
-// NewConditionChangedPredicate makes one. Which requestor asks makes no difference; NewRequestorIDPredicate is for that.
+// NewConditionChangedPredicate creates a predicate. It ignores the requestor; use NewRequestorIDPredicate to select by
+// requestor.
 func NewConditionChangedPredicate(log logr.Logger, _ string) ConditionChangedPredicate {
 	return ConditionChangedPredicate{log: log}
 }
 
-// Update implements predicate.Predicate. The objects stay as they are: they belong to a cache.
+// Update implements predicate.Predicate. It does not change the objects, because they belong to a cache.
 func (p ConditionChangedPredicate) Update(e event.TypedUpdateEvent[client.Object]) bool {
 	before, after := nodeMaintenance(p.log, e.ObjectOld), nodeMaintenance(p.log, e.ObjectNew)
 	if before == nil || after == nil {
@@ -49,7 +50,8 @@ func byType(conditions []metav1.Condition) []metav1.Condition {
 		func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 }
 
-// nil, and a line in the log, if object is another kind: the predicate is on the wrong watch.
+// nodeMaintenance returns nil, and writes a line to the log, if object has another kind: the predicate is on the wrong
+// watch.
 func nodeMaintenance(log logr.Logger, object client.Object) *maintenancev1alpha1.NodeMaintenance {
 	maintenance, _ := object.(*maintenancev1alpha1.NodeMaintenance)
 	if maintenance == nil {

@@ -35,7 +35,7 @@ type StateOptions struct {
 
 // RequestorOptions defines whether and how a maintenance operator evacuates the nodes.
 type RequestorOptions struct {
-	// UseMaintenanceOperator switches the requestor mode on.
+	// UseMaintenanceOperator turns on requestor mode.
 	UseMaintenanceOperator bool
 	// MaintenanceOPRequestorID names this operator among the requestors of a NodeMaintenance.
 	MaintenanceOPRequestorID string

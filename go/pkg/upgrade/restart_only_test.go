@@ -14,8 +14,8 @@ import (
 
 const restartOnlyKey = "nvidia.com/gpu-driver-upgrade.restart-only"
 
-// sameDigest is the predicate of NVIDIA's GPU operator: both specs have the same digest, the first that is not empty over their
-// init containers and containers.
+// sameDigest is the predicate of NVIDIA's GPU operator: it returns whether both specs have the same digest. The digest
+// is the first non-empty one in the init containers and containers.
 func sameDigest(running, desired *corev1.PodSpec) (bool, error) {
 	if running == nil || desired == nil {
 		return false, errors.New("a spec is missing")
@@ -66,7 +66,8 @@ func (w *world) awaitRevision(revision string) {
 	})
 }
 
-// checkRestarts: nodes are evacuated, or else all of them have had the annotation of a mere restart.
+// checkRestarts checks that nodes were evacuated, or else that all nodes have had the annotation for restarts without
+// evacuation.
 func (w *world) checkRestarts(evacuated bool) {
 	w.t.Helper()
 	for _, node := range w.nodes {
@@ -99,7 +100,7 @@ func TestOnlyDigestsThatAreEqualAndThereMakeAMereRestart(t *testing.T) {
 	}
 }
 
-// W40: the predicate is about the revisions of the question, whichever of the two watches is behind.
+// W40: the predicate compares the revisions in the question, whichever of the two watches is behind.
 func TestTheRevisionsOfTheQuestionAreComparedWhicheverWatchIsBehind(t *testing.T) {
 	for behind, other := range map[string]string{"daemonsets": "controllerrevisions", "controllerrevisions": "daemonsets"} {
 		t.Run(behind, func(t *testing.T) {
@@ -135,7 +136,8 @@ func TestANodeIsEvacuatedIfARevisionOfTheQuestionIsNotKnown(t *testing.T) {
 
 var rollouts = flag.Int("rollouts", 200, "of the test with watches that lag")
 
-// W40: each rollout has a digest that is new, or that of the one before. All watches lag, each by its own.
+// W40: each rollout has either a new digest or the digest of the previous rollout. All watches are late, each by a
+// different time.
 func TestNoRolloutTakesARestartForEnoughByAnotherRevision(t *testing.T) {
 	random := rand.New(rand.NewSource(40))
 	var mu sync.Mutex

@@ -14,19 +14,21 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// WithLedger names the ConfigMap in which the grants of nodes and the record of a rollout are stored. A policy with a rollout needs it. With
-// it, budgets hold although two replicas may believe that they lead. Native operators and this module may share a ConfigMap; one that
-// does not exist is created. The operator needs permission to get, create and patch it, and to list nodes.
+// WithLedger names the ConfigMap in which the grants of nodes and the record of a rollout are stored. A policy with a
+// rollout needs it. With a ledger, budgets hold even if two replicas believe that they lead. Native operators and this
+// module may share a ConfigMap; it is created if it does not exist. The operator needs permission to get, create and
+// patch it, and to list nodes.
 //
-// BuildState must have all of the driver's nodes then, because the record is about all of them. With several policies, the record is about
-// the nodes of a part: see PartOf.
+// BuildState must then select all of the driver's nodes, because the record is about all of them. With several
+// policies, the record is about the nodes of a part: see PartOf.
 func WithLedger(namespace, name string) Option {
 	return func(m *Manager) { m.options.Ledger = &engine.Ledger{Namespace: namespace, Name: name} }
 }
 
-// ApplyPolicy is ApplyState for the whole policy of docs/policy.md, as YAML or JSON: with stages, canaries, windows, groups and health. Upgrades
-// start only with `autoUpgrade: true`. Errors: as for ApplyState; the document is not a policy; the policy has a
-// rollout, and the Manager has no ledger; this machine does not know a time zone in the policy.
+// ApplyPolicy is ApplyState for the whole policy of docs/policy.md, as YAML or JSON: with stages, canaries, windows,
+// groups and health. Upgrades start only with `autoUpgrade: true`. Errors: same as for ApplyState; the document is not
+// a policy; the policy has a rollout, and the Manager has no ledger; this machine does not know a time zone in the
+// policy.
 func (m *Manager) ApplyPolicy(ctx context.Context, currentState *ClusterUpgradeState, policy []byte) error {
 	text, err := yaml.YAMLToJSONStrict(policy)
 	if err != nil {
@@ -39,18 +41,18 @@ func (m *Manager) ApplyPolicy(ctx context.Context, currentState *ClusterUpgradeS
 	return m.apply(ctx, currentState, members)
 }
 
-// Pause keeps further nodes from starting, regardless of the policies that are applied, until Resume is called. Nodes in progress
-// continue.
+// Pause prevents further nodes from starting, regardless of the applied policies, until Resume is called. Nodes in
+// progress continue.
 func (m *Manager) Pause() {
 	m.hold("paused by the operator")
 }
 
-// Resume ends what Pause has begun. Nodes start again with the next ApplyState or ApplyPolicy.
+// Resume reverts Pause. Nodes start again with the next ApplyState or ApplyPolicy.
 func (m *Manager) Resume() {
 	m.hold("")
 }
 
-// hold has the lock while it tells the hosts, so that no host is made in between without the reason.
+// hold keeps the lock while it notifies the hosts, so that no host is created in between without the reason.
 func (m *Manager) hold(reason string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,10 +62,11 @@ func (m *Manager) hold(reason string) {
 	}
 }
 
-// Approve allows the stage that follows `stage` to start, or lifts the halt of `stage`. It sets an annotation on the driver's DaemonSet,
-// so the operator needs permission to patch it. Errors: no rollout waits for this approval; the server refuses the write. An approval
-// that was given before the halt does not lift the halt: Approve then removes it and returns an error that asks the caller to try
-// again. If the rollouts of several owners wait for an approval of a stage with this name, Approve approves none: use ApprovePart.
+// Approve allows the stage that follows `stage` to start, or lifts the halt of `stage`. It sets an annotation on the
+// driver's DaemonSet, so the operator needs permission to patch it. Errors: no rollout waits for this approval; the
+// server refuses the write. An approval that was given before the halt does not lift the halt: Approve then removes it,
+// and returns an error that requests another attempt. If the rollouts of several owners wait for an approval of a stage
+// with this name, Approve approves none: use ApprovePart.
 func (m *Manager) Approve(ctx context.Context, stage string) error {
 	return m.approve(ctx, nil, stage)
 }
@@ -83,8 +86,9 @@ func (m *Manager) approve(ctx context.Context, owner *string, stage string) erro
 	return fmt.Errorf("approve stage %s: %w", stage, err)
 }
 
-// Warnings returns sentences about fields of the last policy that have no effect, or not the effect that their author may expect.
-// Each begins with the path of its field, as docs/policy.md spells it. It is empty for most policies, and before the first pass.
+// Warnings returns sentences about fields of the last policy that have no effect, or not the effect that their author
+// may expect. Each starts with the path of its field, as spelled in docs/policy.md. It is empty for most policies, and
+// before the first pass.
 func (m *Manager) Warnings() []string {
 	return warningsOf(m.everything())
 }
@@ -101,7 +105,7 @@ func warningsOf(all []engine.Pass) []string {
 	return warnings
 }
 
-// everything returns what the last passes found. A host whose engine has ended has found nothing.
+// everything returns the results of the last passes. A host whose engine has ended has no results.
 func (m *Manager) everything() []engine.Pass {
 	var all []engine.Pass
 	for _, one := range m.allHosts() {
@@ -112,7 +116,7 @@ func (m *Manager) everything() []engine.Pass {
 	return all
 }
 
-// Rollout is where a rollout stands, for the status of a custom resource.
+// Rollout is the progress of a rollout, for the status of a custom resource.
 type Rollout struct {
 	Owner    string    // owner of the part (PartOf); empty: the part has no owner
 	Revision string    // the driver's, as approvals name it
@@ -125,15 +129,15 @@ type Rollout struct {
 	Closed   *Gate // reason why no node starts at this time; nil: nodes may start
 }
 
-// RolloutStage counts the nodes of a stage. The last one, `rest`, has the nodes that no stage names.
+// RolloutStage counts the nodes of a stage. The last stage, `rest`, contains the nodes that no stage names.
 type RolloutStage = engine.RolloutStage
 
-// RolloutGangs counts the interruptions of gangs that are still expected, and those that this process has caused; nil: the policy
-// takes no account of gangs.
+// RolloutGangs counts the interruptions of gangs that are still expected, and those that this process has caused; nil:
+// the policy ignores gangs.
 type RolloutGangs = engine.RolloutGangs
 
-// Rollout returns where the rollout of the last pass stands; false: the policy had no rollout. Of several owners' rollouts, it is one that is
-// halted, or the first by owner: see Rollouts.
+// Rollout returns the progress of the rollout in the last pass; false: the policy had no rollout. If several owners
+// have rollouts, it returns one that is halted, or else the first by owner: see Rollouts.
 func (m *Manager) Rollout() (Rollout, bool) {
 	if rollout := firstOf(m.Rollouts()); rollout != nil {
 		return *rollout, true
@@ -141,7 +145,7 @@ func (m *Manager) Rollout() (Rollout, bool) {
 	return Rollout{}, false
 }
 
-// Rollouts returns where the rollouts of all parts stand, by owner.
+// Rollouts returns the progress of the rollouts of all parts, by owner.
 func (m *Manager) Rollouts() []Rollout { return rolloutsIn(m.everything()) }
 
 func rolloutsIn(all []engine.Pass) (rollouts []Rollout) {
@@ -182,7 +186,7 @@ func rolloutOf(of engine.Rollout) Rollout {
 	return made
 }
 
-// apply makes one pass by a policy, and leaves the rest to the hosts.
+// apply makes one pass under a policy, and leaves later work to the hosts.
 func (m *Manager) apply(ctx context.Context, currentState *ClusterUpgradeState, members map[string]json.RawMessage) error {
 	parts, foreign, err := partsOf(currentState)
 	if err != nil {

@@ -62,7 +62,7 @@ func TestAnIdleHourOfManyNodesTakesNoRequestButWatches(t *testing.T) {
 	}
 	cluster, clock, manager := newFleet(t, many)
 	pass(t, manager)
-	watching := func(begun int) { // ended watches may stay open for a moment
+	watching := func(begun int) { // watches that have ended may stay open for a moment
 		watches := func() (watches int) {
 			for _, request := range cluster.Requests() {
 				if request.Watch {
@@ -103,7 +103,7 @@ func TestAnIdleHourOfManyNodesTakesNoRequestButWatches(t *testing.T) {
 	}
 }
 
-// timed is an engine that sums up the duration of its calls.
+// timed is an engine that adds up the durations of its calls.
 type timed struct {
 	engine.Engine
 	*times

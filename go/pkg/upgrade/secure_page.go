@@ -43,22 +43,23 @@ const (
 
 // SecurePageOptions contains the data that a SecurePage serves and announces.
 type SecurePageOptions struct {
-	// Address is where the page is served, such as ":8443". Empty or "0": nowhere.
+	// Address is the address of the page, such as ":8443". Empty or "0": the page is not served.
 	Address string
 	// Replica is the name of this replica.
 	Replica string
 	// Elected is closed when this replica leads: Elected of controller-runtime's manager. Not nil.
 	Elected <-chan struct{}
-	// Lease is the Lease of the leader election. Its holder must begin with the name of the pod, as controller-runtime's does.
+	// Lease is the Lease of the leader election. Its holder must start with the name of the pod, as in controller-runtime.
 	Lease types.NamespacedName
 	// Namespace is the namespace of the driver's DaemonSets, and DriverLabels select them.
 	Namespace    string
 	DriverLabels map[string]string
 }
 
-// SecurePage serves the page of the rollout over the network with TLS, as the native operators do with --rollout-secure-address. Clients
-// need a bearer token that may `get` the non-resource URL /rollout. The replica that leads announces the port in an annotation of its
-// Lease. So `upgradectl` finds the page, and reaches it through the API server.
+// SecurePage serves the page of the rollout over the network with TLS, as the native operators do with
+// --rollout-secure-address. Clients need a bearer token that may `get` the non-resource URL /rollout. The replica that
+// leads announces the port in an annotation of its Lease. `upgradectl` uses it to find the page, and reaches the page
+// through the API server.
 //
 // The operator needs `create` on tokenreviews and subjectaccessreviews (deploy/rbac/viewer), and `get` and `update` on the Lease.
 //
@@ -96,7 +97,8 @@ func (m *Manager) NewSecurePage(config *rest.Config, options SecurePageOptions) 
 	return made, err
 }
 
-// listen does so with a certificate of its own, which encrypts and proves nothing: upgradectl connects through the API server.
+// listen uses a self-signed certificate, which allows encryption but does not prove the server's identity: upgradectl
+// connects through the API server.
 func listen(address string) (net.Listener, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("driver-upgrade", nil, nil)
 	if err != nil {
@@ -182,7 +184,7 @@ func (p *SecurePage) announce(ctx context.Context) error {
 	})
 }
 
-// readers lets only clients pass that may read the page.
+// readers admits only clients that may read the page.
 type readers struct {
 	client  kubernetes.Interface
 	clock   clock.WithTicker

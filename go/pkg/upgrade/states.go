@@ -1,6 +1,6 @@
 package upgrade
 
-// The values of the state label, in the order in which a node goes through them.
+// The values of the state label, in the order in which a node passes through them.
 const (
 	// UpgradeStateUnknown: the node has no state yet.
 	UpgradeStateUnknown = ""
@@ -10,9 +10,9 @@ const (
 	UpgradeStateCordonRequired = "cordon-required"
 	// UpgradeStateWaitForJobsRequired: the node is cordoned; jobs may finish.
 	UpgradeStateWaitForJobsRequired = "wait-for-jobs-required"
-	// UpgradeStatePodDeletionRequired: the pods that use the driver must go.
+	// UpgradeStatePodDeletionRequired: the pods that use the driver must leave the node.
 	UpgradeStatePodDeletionRequired = "pod-deletion-required"
-	// UpgradeStateDrainRequired: every pod that may be drained must go.
+	// UpgradeStateDrainRequired: every pod that may be drained must leave the node.
 	UpgradeStateDrainRequired = "drain-required"
 	// UpgradeStateNodeMaintenanceRequired: a maintenance operator evacuates the node.
 	UpgradeStateNodeMaintenanceRequired = "node-maintenance-required"
@@ -26,6 +26,6 @@ const (
 	UpgradeStateUncordonRequired = "uncordon-required"
 	// UpgradeStateDone: the driver is current.
 	UpgradeStateDone = "upgrade-done"
-	// UpgradeStateFailed: an administrator, or a new revision, must help.
+	// UpgradeStateFailed: an administrator or a new revision must resolve the failure.
 	UpgradeStateFailed = "upgrade-failed"
 )

@@ -50,7 +50,8 @@ func conditionsOf(stats Stats, rollout *Rollout, warnings []string) []metav1.Con
 	return []metav1.Condition{progressing, degraded, warning}
 }
 
-// waitingReason returns the reason that keeps the most nodes waiting. Of equal reasons, the first by name counts.
+// waitingReason returns the reason for which most nodes wait. If several reasons are equally frequent, it returns the
+// first by name.
 func waitingReason(stats Stats, rollout *Rollout) string {
 	if rollout != nil && rollout.Closed != nil {
 		return rollout.Closed.Reason

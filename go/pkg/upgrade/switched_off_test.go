@@ -105,7 +105,7 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 		checkStarted()
 	})
 	w.eventually("the end of what was in progress", func() bool {
-		w.removeLabels(checkStarted) // each change has the operator reconcile again
+		w.removeLabels(checkStarted) // each change makes the operator reconcile again
 		w.clock.Step(time.Second)
 		checkStarted()
 		return len(w.cordoned()) == 0
@@ -130,7 +130,8 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 	w.awaitEnd()
 }
 
-// Nodes that were in progress when upgrades went off, and have no label, count when upgrades are on again.
+// Nodes without a label that were in progress when upgrades were switched off count when upgrades are switched on
+// again.
 func TestNodesInProgressWithoutALabelCountInBudgets(t *testing.T) {
 	const nodes, parallel = 8, 2
 	w, started := inTheMiddle(t, nodes, parallel)

@@ -9,7 +9,7 @@ import (
 	"driverupgrade.example/go/internal/engine"
 )
 
-// The trap is one of the WebAssembly module itself, in the middle of an upgrade.
+// The WebAssembly module itself traps, in the middle of an upgrade.
 func TestAfterATrapOfTheModuleAFreshEngineGoesOn(t *testing.T) {
 	w := newWorld(t, 2)
 	var mu sync.Mutex

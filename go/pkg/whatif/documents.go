@@ -38,7 +38,7 @@ type namedPolicy struct {
 	Policy json.RawMessage `json:"policy"`
 }
 
-// documentOf has `trials` nil for a preflight.
+// documentOf returns the document of a request; `trials` is nil for a preflight.
 func documentOf(request Request, trials *Trials) ([]byte, error) {
 	at := request.At
 	if at.IsZero() {

@@ -8,8 +8,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Dump makes the cluster of Simulate and Preflight of objects that were read by a client. Objects of Kubernetes' own kinds need no TypeMeta,
-// which clients leave out. Errors: an object of another kind without TypeMeta.
+// Dump creates the argument `cluster` of Simulate and Preflight from objects that a client has read. Objects of
+// Kubernetes' own kinds need no TypeMeta, because clients leave it out. Errors: an object of another kind has no
+// TypeMeta.
 func Dump(objects ...runtime.Object) ([]byte, error) {
 	items := make([]json.RawMessage, 0, len(objects))
 	for _, object := range objects {

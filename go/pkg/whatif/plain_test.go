@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Only the WebAssembly module needs offsets from its caller: the C library has a time zone database of its own.
+// Only the WebAssembly module needs offsets from its caller: the C library has its own time zone database.
 func TestATimeZoneIsRefusedWhereItIsNamed(t *testing.T) {
 	for zone, refused := range map[string]bool{"UTC": false, "Europe/Berlin": true} {
 		request := `{"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"gpu-operator","driverLabels":"app=driver",

@@ -1,12 +1,12 @@
 // Package whatif answers questions about a cluster without changing it: how long a rollout would take and what it would
-// interrupt, with one policy or another, and what will be in its way. It sends nothing.
+// interrupt under different policies, and which obstacles it would encounter. It sends nothing.
 //
 //	cluster, err := whatif.Dump(objects...) // or the output of kubectl get -o json
 //	rollouts, err := whatif.Simulate(request, whatif.Trials{Policies: policies}, cluster)
 //	obstacles, err := whatif.Preflight(request, cluster)
 //
-// Each call has an engine of its own, with as much memory as the dump needs, so that calls can run at the same time. An operator that does not
-// import this package does not contain the simulation.
+// Each call has its own engine, with as much memory as the dump needs, so calls can run at the same time. An operator
+// that does not import this package does not contain the simulation.
 package whatif
 
 import (
@@ -19,7 +19,7 @@ import (
 	"driverupgrade.example/go/internal/timezones"
 )
 
-// Request describes a driver and its policy. docs/c-api.md has the meaning of each member.
+// Request describes a driver and its policy. docs/c-api.md describes each member.
 type Request struct {
 	// Domain and Driver are the driver's identity, such as nvidia.com and gpu.
 	Domain, Driver string
@@ -27,7 +27,8 @@ type Request struct {
 	Namespace, DriverLabels string
 	// Policy as docs/policy.md describes it, in YAML or JSON.
 	Policy []byte
-	// PolicyDefaults is gpu-operator or network-operator: the values of fields that the policy does not set. Empty: the default values of docs/policy.md.
+	// PolicyDefaults selects the values of fields that the policy does not set: gpu-operator or network-operator. Empty:
+	// the default values of docs/policy.md.
 	PolicyDefaults string
 	// At is the time of the question (default: now).
 	At time.Time
@@ -37,7 +38,7 @@ type Request struct {
 	ValidationSelector string
 	// EarlyValidation is Restart (the default), Ask or Count.
 	EarlyValidation string
-	// UsesDriver has the UIDs of the pods that use the driver. Nil: the operator does not delete such pods.
+	// UsesDriver contains the UIDs of the pods that use the driver. Nil: the operator does not delete such pods.
 	UsesDriver []string
 	// Requestor is set in requestor mode.
 	Requestor *Requestor
@@ -62,7 +63,7 @@ type Policy struct {
 type Trials struct {
 	// Policies to compare. Empty: the policy of the request.
 	Policies []Policy
-	// Seeds is the number of rollouts of each policy (default: 5). The same seeds are the same rollouts.
+	// Seeds is the number of rollouts of each policy (default: 5). The same seeds produce the same rollouts.
 	Seeds int
 	// Durations of the steps of an upgrade.
 	Durations Durations
@@ -75,7 +76,7 @@ type Durations struct {
 	JitterPercent *int
 }
 
-// Rollout sums up the simulated rollouts of one policy.
+// Rollout summarizes the simulated rollouts of one policy.
 type Rollout struct {
 	Policy string `json:"policy"`
 	// Finishes is true if each simulated rollout finishes. The times are nil otherwise.
@@ -85,23 +86,23 @@ type Rollout struct {
 	Nodes                 int    `json:"nodes"`
 	Done                  int    `json:"done"`
 	Failed                int    `json:"failed"`
-	// The most nodes and pods that were unavailable at the same time.
+	// Maximum number of nodes and pods that were unavailable at the same time.
 	UnavailablePeak     int `json:"unavailablePeak"`
 	PodsUnavailablePeak int `json:"podsUnavailablePeak"`
-	// Jobs whose pods only run together.
+	// Jobs whose pods run only together.
 	Gangs                 int   `json:"gangs"`
 	GangInterruptions     int   `json:"gangInterruptions"`
 	GangInterruptionsPeak int   `json:"gangInterruptionsPeak"`
 	Evictions             int64 `json:"evictions"`
 	Writes                int64 `json:"writes"`
 	Requests              int64 `json:"requests"`
-	// Obstacles are the reasons that nodes are not done.
+	// Obstacles are the reasons why nodes are not done.
 	Obstacles []Blockage `json:"obstacles"`
-	// Blocked has the nodes that are not done.
+	// Blocked contains the nodes that are not done.
 	Blocked map[string]Blocked `json:"blocked"`
 }
 
-// Blockage is one reason that nodes are not done, with the node that it has held longest.
+// Blockage is one reason why nodes are not done, with the node that has waited longest.
 type Blockage struct {
 	Nodes   int    `json:"nodes"`
 	Failed  bool   `json:"failed"`
@@ -110,7 +111,7 @@ type Blockage struct {
 	Example string `json:"example"`
 }
 
-// Blocked is why a node is not done, and since when in the rollout.
+// Blocked is the reason why a node is not done, and the time in the rollout since which it applies.
 type Blocked struct {
 	Why          string `json:"why"`
 	SinceSeconds int64  `json:"sinceSeconds"`
@@ -136,9 +137,9 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
-// Simulate simulates rollouts with each policy, as `upgradectl simulate` does. `cluster` is a List of nodes, pods, DaemonSets and
-// ControllerRevisions, of PodDisruptionBudgets, and of Events if times must be measured. Errors: *Error, beginning with `request` or
-// `cluster`; this machine does not know a time zone in a policy.
+// Simulate simulates rollouts with each policy, as `upgradectl simulate` does. `cluster` is a List of nodes, pods,
+// DaemonSets and ControllerRevisions, of PodDisruptionBudgets, and of Events if times must be measured. Errors: *Error,
+// starting with `request` or `cluster`; this machine does not know a time zone in a policy.
 func Simulate(request Request, trials Trials, cluster []byte) ([]Rollout, error) {
 	text, err := SimulateJSON(request, trials, cluster)
 	if err != nil {
@@ -158,8 +159,8 @@ func SimulateJSON(request Request, trials Trials, cluster []byte) ([]byte, error
 	return simulate(document, cluster)
 }
 
-// Preflight finds obstacles to the next rollout, as `upgradectl preflight` does. `cluster` is a List as for Simulate, and can
-// have ValidatingWebhookConfigurations and MutatingWebhookConfigurations. Errors: as for Simulate.
+// Preflight finds obstacles to the next rollout, as `upgradectl preflight` does. `cluster` is a List as for Simulate,
+// and can also contain ValidatingWebhookConfigurations and MutatingWebhookConfigurations. Errors: same as for Simulate.
 func Preflight(request Request, cluster []byte) ([]Obstacle, error) {
 	text, err := PreflightJSON(request, cluster)
 	if err != nil {
@@ -179,8 +180,8 @@ func PreflightJSON(request Request, cluster []byte) ([]byte, error) {
 	return preflight(document, cluster)
 }
 
-// PlanJSON has the text that `upgradectl plan -o json` prints: what an engine would do next, and what the other nodes wait for. Errors: as for
-// Simulate.
+// PlanJSON returns the text that `upgradectl plan -o json` prints: what an engine would do next, and why the other
+// nodes wait. Errors: same as for Simulate.
 func PlanJSON(request Request, cluster []byte) ([]byte, error) {
 	document, err := documentOf(request, nil)
 	if err != nil {
@@ -189,7 +190,7 @@ func PlanJSON(request Request, cluster []byte) ([]byte, error) {
 	return plan(document, cluster)
 }
 
-// policyOf is the policy as JSON, with the time zones that it names.
+// policyOf returns the policy as JSON, with the time zones that it names.
 func policyOf(text []byte, at time.Time, zones map[string]timezones.Zone) (json.RawMessage, error) {
 	policy, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {

@@ -94,7 +94,7 @@ func TestAPlanIsByteForByteTheNativeOne(t *testing.T) {
 	}
 }
 
-// fleet has one node with a driver pod and a pod of a workload, as clients have them: without TypeMeta.
+// fleet contains one node with a driver pod and a pod of a workload. Like objects from a client, they have no TypeMeta.
 func fleet(t *testing.T) []byte {
 	t.Helper()
 	ready := corev1.PodStatus{
@@ -165,7 +165,7 @@ func TestPodsThatUseTheDriverAreEvicted(t *testing.T) {
 	}
 }
 
-// In Berlin it is 13:05, so that the window is open.
+// In Berlin it is 13:05, so the window is open.
 func TestAWindowIsInItsTimeZone(t *testing.T) {
 	policy := `{autoUpgrade: true, rollout: {windows: [{days: [Fri], start: "13:00", durationSeconds: 1800, timeZone: Europe/Berlin}]}}`
 	rollouts, err := Simulate(vendor(policy), Trials{Seeds: 1}, fleet(t))

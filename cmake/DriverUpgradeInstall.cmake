@@ -30,8 +30,8 @@ install(
   COMPONENT driverupgrade_dev)
 include(GNUInstallDirs)
 
-# driverupgrade_install_pages(<directory>): files in that directory that pages link to, at the same place below the
-# documentation.
+# driverupgrade_install_pages(<directory>): installs the files in that directory that pages link to, at the same path
+# below the documentation.
 function(driverupgrade_install_pages folder)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder}
@@ -40,7 +40,7 @@ function(driverupgrade_install_pages folder)
 endfunction()
 
 # The pages and their link targets, with the directories of the sources: docs.installed checks that each link leads to a
-# file. Optional, because the recipe for Conan exports only a part of the sources.
+# file. Optional, because the Conan recipe exports only a part of the sources.
 install(
   FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR}

@@ -34,7 +34,7 @@ function(driverupgrade_pkg_config_words words is_module library)
 endfunction()
 
 # driverupgrade_install_pkg_config(<component>): a static library's file names all libraries that it was linked with, so
-# that `pkg-config --static`, which would request static libraries of everything, is not needed.
+# that `pkg-config --static`, which would request static versions of all libraries, is not needed.
 function(driverupgrade_install_pkg_config component)
   set(target driverupgrade_${component})
   get_target_property(type ${target} TYPE)

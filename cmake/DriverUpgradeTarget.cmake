@@ -60,7 +60,7 @@ function(driverupgrade_shared_library_options target)
     target_link_options(${target} PRIVATE LINKER:-z,defs)  # sanitizers leave symbols undefined for the program
   endif()
   if(NOT DEFINED CMAKE_INSTALL_RPATH)
-    # They are in the same directory, and one needs another that the program does not name.
+    # The libraries are in the same directory, and some of them need others that the program does not link.
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
 endfunction()
@@ -80,7 +80,7 @@ if(DRIVERUPGRADE_HARDENING)
     endif()
   endforeach()
   if(NOT DRIVERUPGRADE_SANITIZE)
-    # It needs optimisation, and sanitizers have their own checks.
+    # _FORTIFY_SOURCE needs optimisation, and sanitizers have their own checks.
     foreach(flag IN ITEMS -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
       list(APPEND driverupgrade_hardening_options "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:${flag}>")
     endforeach()

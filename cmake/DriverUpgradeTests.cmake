@@ -33,8 +33,9 @@ target_precompile_headers(driverupgrade_test_headers PRIVATE
   <absl/status/statusor.h> <absl/time/time.h> <fmt/format.h> <support/catch.h>
   <driverupgrade/testing/fake_cluster.h> <driverupgrade/upgrade_engine.h>)
 
-# driverupgrade_add_test(<name> [QUICK] SOURCES <files>... LIBRARIES <targets>...): one executable, one ctest per TEST_CASE.
-# QUICK: it belongs to the quick tier. Not compiled in batches, because tests reuse short names such as World and kPolicy.
+# driverupgrade_add_test(<name> [QUICK] SOURCES <files>... LIBRARIES <targets>...): one executable, one ctest per
+# TEST_CASE. QUICK: the test belongs to the quick tier. The sources are not compiled in batches, because tests reuse
+# short names such as World and kPolicy.
 function(driverupgrade_add_test name)
   cmake_parse_arguments(ARG "QUICK" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -52,7 +53,7 @@ function(driverupgrade_add_test name)
 endfunction()
 
 # driverupgrade_quick(TESTS <names>... [PROGRAMS <targets>...]): assigns these tests to the quick tier. They need those
-# programs that this configuration builds.
+# of the programs that this configuration builds.
 function(driverupgrade_quick)
   cmake_parse_arguments(ARG "" "" "TESTS;PROGRAMS" ${ARGN})
   set_property(TEST ${ARG_TESTS} APPEND PROPERTY LABELS quick)

@@ -1,4 +1,4 @@
-// Compiled when CMake configures: what this abseil is, as text that can be found in the object file.
+// Compiled when CMake configures: stores the properties of this abseil as text that can be found in the object file.
 #include <string_view>
 #include <type_traits>
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds what the end-to-end tests and the bench have in Go, and prints where as assignments for a shell: the example operators of the Go
-# module, and a program with the Go library (bench/peer).
+# Builds the Go programs of the end-to-end tests and of the benchmark: the example operators of the Go module, and a
+# program with the Go library (bench/peer). Prints their paths as shell assignments.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the documentation site: all pages, with search, and the API reference from the public headers. A warning is an
+# Builds the documentation site: all pages, with search, and the API reference from the public headers. A warning is an
 # error. Needs Doxygen and MkDocs: scripts/install-deps.sh --docs.
 #   docs.sh [FOLDER]: build/docs if none is named; start at FOLDER/html/index.html
 set -euo pipefail

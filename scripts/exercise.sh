@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One of the broken rollouts of docs/on-call-exercise.md, on a real control plane: scripts/exercise.sh NUMBER
+# Starts one of the broken rollouts of docs/on-call-exercise.md on a real control plane: scripts/exercise.sh NUMBER
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

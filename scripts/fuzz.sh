@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets with clang and its sanitizers and runs each of them:
 #   fuzz.sh [--seconds 30] [--seed 1] [TARGET...]
-# A fresh clone tries the same inputs in the same order, as far as the time allows; --seed 0 selects others. Inputs that
+# A fresh clone tries the same inputs in the same order until the time is up; --seed 0 selects other inputs. Inputs that
 # fail are in build/fuzz/found. After the fix, add the input to tests/fuzz/corpus.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,7 +22,7 @@ fi
 
 scripts/install-deps.sh --fuzz
 cmake --preset fuzz
-# The whole library, which clang compiles source by source here, but none of the other tests.
+# Builds the whole library, whose sources clang compiles one at a time here, but none of the other tests.
 cmake --build --preset fuzz --target src/all "${targets[@]/#/fuzz_}"
 
 # fuzz TARGET: keeps new inputs in the build directory between runs.

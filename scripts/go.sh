@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Tests the Go module with only Go, builds it for arm64, and compares it with the library whose names the module has
-# (go/compat). With `--plans FILE`, also uses the plans of all scenarios, which scenario_plans has written. With a C
-# compiler, `--race` also runs the tests under the race detector, and `--cgo FOLDER` tests with the C library in FOLDER.
+# Tests the Go module with only Go, builds it for arm64, and compares it with the library whose names the module
+# provides (go/compat). With `--plans FILE`, also uses the plans of all scenarios, which scenario_plans has written.
+# With a C compiler, `--race` also runs the tests under the race detector, and `--cgo FOLDER` tests with the C library
+# in FOLDER.
 set -euo pipefail
 cd "$(dirname "$0")/../go"
 
@@ -17,7 +18,7 @@ unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
 
 # Limit for the cost of the engine in an operator's first build: processor seconds with an empty cache. The target is
-# 60. A busy machine counts twice as many, so there is only a warning, with a much higher limit.
+# 60. A busy machine can measure twice as many, so exceeding a much higher limit only causes a warning.
 compile_max=240
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -29,11 +30,11 @@ compiled=$((${user%.*} + ${system%.*}))
 echo "go: the engine compiles in $compiled s of the processor" >&2
 ((compiled <= compile_max)) || echo "go: warning: that is above $compile_max s" >&2
 
-# The translated WebAssembly contains code that no path reaches.
+# The translated WebAssembly contains unreachable code.
 for folder in . compat ../scripts/wasm; do
   (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test -timeout 30m ./...)
 done
-# Parts of one state stay within their own budgets, regardless of what happens to driver pods: with each of 1,000 seeds.
+# Parts of one state stay within their own budgets, whatever happens to driver pods: tested with 1,000 seeds.
 "$go" test -timeout 30m ./pkg/upgrade -run TestPartsOfOneState -seeds 1000
 GOARCH=arm64 "$go" build ./...
 export CGO_ENABLED=1

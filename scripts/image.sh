@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds the images of deploy/image/Containerfile from the programs in build/release/bin. mmdebstrap makes their Debian, in the place of a
-# registry. Runs each program in them once, as the user that the image names.
-#   image.sh --compile: compiles the programs in the recipe's first stage, as users with a registry do. Each of the two images
-#   compiles them: 43 minutes on two busy cores, at low priority.
-#   image.sh [FOLDER]: also writes them there, in the format of `podman load` and `ctr images import`. Their names are those in the
-#   manifests of deploy and of the examples.
-#   image.sh --oci FOLDER: writes them as OCI archives. With SOURCE_DATE_EPOCH they are the same bytes each time.
-# Without root privileges or one of the tools it prints the reason and exits with 77.
+# Builds the images of deploy/image/Containerfile from the programs in build/release/bin. mmdebstrap creates their
+# Debian base, instead of a registry. Runs each program in them once, as the user that the image names.
+#   image.sh --compile: compiles the programs in the recipe's first stage, as users with a registry do. Each of the two
+#   images compiles them: 43 minutes on two busy cores, at low priority.
+#   image.sh [FOLDER]: also writes them there, in the format of `podman load` and `ctr images import`. Their names are
+#   those in the manifests of deploy and of the examples.
+#   image.sh --oci FOLDER: writes them as OCI archives. With SOURCE_DATE_EPOCH, their bytes are reproducible. If root
+#   privileges or one of the tools is missing, it prints the reason and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unprivileged=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight)
@@ -35,7 +35,7 @@ make_base() {
   store commit --quiet --rm "$container" localhost/base >/dev/null
 }
 
-# The base as in a registry, without further packages.
+# The base image as in a registry, without further packages.
 make_plain_base() {
   local container
   mmdebstrap --quiet --variant=minbase bookworm "$work/plain.tar"

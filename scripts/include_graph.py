@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- written by scripts/include_graph.py -->\n```mermaid\n", "```\n"
 
-# The folders of src/ that make up core, from the bottom up: each includes only those before it.
+# The directories of src/ that make up core, from the bottom up: each includes only the directories before it.
 CORE = ["base", "model", "policy", "seam", "decide", "tell", "read", "write", "ledger", "engine", "run"]
 # The other components: the highest directory of core that each may include, and the other components that it may
 # include.

@@ -21,13 +21,14 @@ packages=(
 [ "${1:-}" != --format ] || packages+=(clang-format-14 git)
 [ "${1:-}" != --tidy ] || packages+=(clang-14 clang-tidy-14)
 [ "${1:-}" != --coverage ] || packages+=(gcovr)
-# The test of the page that `upgradectl timeline` writes; without it that test is skipped. 350 MB, hence not for every build.
+# The test of the page that `upgradectl timeline` writes; without it, that test is skipped. Not installed for every
+# build, because it takes 350 MB.
 [ "${1:-}" != --browser ] || packages+=(chromium)
 [ "${1:-}" != --docs ] || packages+=(doxygen mkdocs mkdocs-material)
 [ "${1:-}" != --image ] || packages+=(buildah mmdebstrap)
 [ "${1:-}" != --node ] || packages+=(buildah busybox-static containernetworking-plugins iproute2 mmdebstrap runc)
 
-# install_packages PACKAGE...: with root's rights.
+# install_packages PACKAGE...: installs the packages with root privileges.
 install_packages() {
   local sudo=()
   if [ "$(id -u)" -ne 0 ]; then
@@ -39,7 +40,8 @@ install_packages() {
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null
 }
 
-# promtool alone: its package would start a server. Without it the alerts are not tried; nothing else needs it.
+# Installs only promtool, because its package would start a server. Without it, the alerts are not tested; nothing else
+# needs it.
 fetch_promtool() {
   local folder
   folder=$(mktemp -d)

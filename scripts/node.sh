@@ -3,8 +3,9 @@
 #
 #   node.sh [VERSION]: the kubelet of Kubernetes 1.35, 1.36 or 1.37; the newest version if none is named
 #
-# The programs are cached as the control plane is. The first run takes two minutes after tests/controlplane/build.sh; later runs
-# take no time. If root privileges or the tools are missing, it prints this and exits with 77.
+# The programs are cached in the same way as the control plane. The first run takes two minutes after
+# tests/controlplane/build.sh; later runs take no time. If root privileges or the tools are missing, it prints this and
+# exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source=$PWD/tests/controlplane

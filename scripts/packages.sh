@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the library static and shared, installs it, and builds and runs a consumer in each way that docs/packaging.md
-# names: scripts/packages.sh. Prints a table, and fails if any of them failed. Logs are in build/packages/logs.
-# Builds in the same way as the preset `release`: after scripts/test.sh, ccache contains each object of the library for
-# all builds here. Programs that do not compile the library are not optimised, because nothing is measured here.
+# names: scripts/packages.sh. Prints a table, and fails if any of them failed. Logs are in build/packages/logs. Builds
+# in the same way as the preset `release`: after scripts/test.sh, ccache contains each object of the library for all
+# these builds. Programs that do not compile the library are not optimised, because nothing is measured here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,7 @@ check() {
   [ -n "${results[$1/static]:-}" ] || ways+=("$1")
   shift 2
   results[$key]=passed
-  # A separate shell with -e, because it would be off inside a condition.
+  # Uses a separate shell with -e, because -e would have no effect inside a condition.
   bash -euo pipefail -c '"$@"' check "$@" >"$log" 2>&1 </dev/null || {
     results[$key]=FAILED failed=1
     echo "packages: $key failed, see $log" >&2
@@ -75,7 +75,7 @@ one_version() {
   done
 }
 
-# Inside another project, only the library is built, and no setting of the project changes.
+# Inside another project, only the library must be built, and no setting of the project may change.
 quiet_inside() {
   local build=$work-consumer option
   rm -rf "$build"
@@ -140,7 +140,7 @@ pkg_config() {
   "$build/consumer"
 }
 
-# The C interface alone, with a C compiler and nothing of C++.
+# Only the C interface, with a C compiler and without C++.
 pkg_config_c() {
   local build=$work-consumer lib
   rm -rf "$build"

@@ -2,7 +2,7 @@
 # Checks that the tests find the defects planted in the engine's own code: tests/planted/README.md. scripts/test.sh --long runs it.
 #   scripts/planted.sh          runs the quickest test that found each defect
 #   scripts/planted.sh --renew  searches other seeds if the simulation has changed and too few seeds find their defects
-#   scripts/planted.sh --all    runs every suite with every defect, and stores the results; takes hours, and can be continued
+#   scripts/planted.sh --all    runs every suite with every defect, and stores the results; takes hours, and can be resumed
 # Further options are passed to tests/planted/run.py: scripts/planted.sh --all --fresh --minutes 60 --suites simulation
 set -euo pipefail
 cd "$(dirname "$0")/.."

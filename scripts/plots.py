@@ -19,7 +19,7 @@ MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 
 WIDTH, HEIGHT = 760, 420
 LEFT, RIGHT, TOP, BOTTOM = 96, 24, 88, 58
-# Distinguishable from each other on white and on black, and by their marks without colours.
+# The colours can be distinguished on white and on black, and the marks without colours.
 COLOURS = ("#3b82f6", "#d97706", "#16a34a", "#a855f7", "#dc4c64")
 STYLE = """text{font-family:sans-serif;font-size:13px;fill:#6e7781}
 .title{font-size:15px;font-weight:bold}

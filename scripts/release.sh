@@ -10,7 +10,7 @@ repository=$(cd "$(dirname "$0")/.." && pwd)
 
 usage() { sed -n '3,4s/^# *//p' "$0" >&2; exit 2; }
 fail() { echo "release: $*" >&2; exit 1; }
-# file PATH: as an absolute path; it exists.
+# file PATH: prints the absolute path of an existing file.
 file() { realpath --canonicalize-existing --quiet "$1" || fail "there is no $1"; }
 
 version='' verify='' out='' RELEASE_KEY='' RELEASE_PUBLIC_KEY=''

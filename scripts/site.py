@@ -92,7 +92,7 @@ def main():
     for path in sorted(linked.difference(all_pages)):
         (pages / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, pages / path)
-    # JSON is YAML, too.
+    # JSON is also valid YAML.
     (folder / "mkdocs.yml").write_text(json.dumps({
         "site_name": "driverupgrade",
         "docs_dir": str(pages),

@@ -14,7 +14,7 @@ esac
 
 say() { echo "test: $*"; }
 
-# build_and_test [TARGET...]: the preset `release`, or only these targets of it.
+# build_and_test [TARGET...]: builds the preset `release`, or only these targets, and runs the tests.
 build_and_test() {
   say "configure"
   cmake --preset release >/dev/null
@@ -25,7 +25,7 @@ build_and_test() {
 # Runs the steps that take hours, in sequence; the first failure ends the run.
 run_long() {
   say "20,000 seeds" && scripts/soak.sh --require-coverage
-  # 77: PyPI or Debian's sources cannot be reached from here.
+  # Exit code 77: PyPI or Debian's sources cannot be reached from this machine.
   say "WebAssembly of the Go module" && { scripts/build-wasm.sh --reproduce || [ $? -eq 77 ]; }
   say "planted defects" && scripts/planted.sh
   say "fuzzers" && scripts/fuzz.sh --seconds 300

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks at the library's sources with clang-tidy (.clang-tidy) and fails if it finds anything:
-#   tidy.sh [--deep] [REGEX]: of files; all of src/ if absent. --deep: with the static analyzer, which takes ten times as long.
+# Checks the library's sources with clang-tidy (.clang-tidy), and fails if it finds anything: tidy.sh [--deep] [REGEX].
+# REGEX selects files (default: all of src/). --deep: with the static analyzer, which takes ten times as long.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the artefacts of RELEASE_VERSION from the clone that it lies in: build.sh FOLDER. scripts/release.sh calls it.
-# The same installed packages make the same bytes. All times are SOURCE_DATE_EPOCH, and archives are sorted and belong to root.
-# Programs have no build id, because it is a hash of debug information that names folders.
+# Builds the artefacts of RELEASE_VERSION from the clone that contains this script: build.sh FOLDER. scripts/release.sh
+# calls it. With the same installed packages, the artefacts have the same bytes. All times are SOURCE_DATE_EPOCH, and
+# archives are sorted and belong to root. Programs have no build ID, because it would be a hash of debug information
+# that contains directory names.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=$1 work=$PWD/build/release-parts version=$RELEASE_VERSION
@@ -11,10 +12,11 @@ programs=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflig
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 LC_ALL=C TZ=UTC
 mkdir -p "$work/packages"
 
-# artefact NAME FUNCTION: calls FUNCTION, which writes into $out. 77: it cannot be built here, and its last line is the reason.
+# artefact NAME FUNCTION: calls FUNCTION, which writes into $out. Exit code 77: the artefact cannot be built here, and
+# the last line of output is the reason.
 artefact() {
   local began=$SECONDS log=$work/$2.log status
-  # Not as a condition, in which the first error would not end it.
+  # Not called as a condition, because the first error would then not end the function.
   set +e
   (set -e && "$2") >"$log" 2>&1 </dev/null
   status=$?
@@ -26,7 +28,7 @@ artefact() {
   esac
 }
 
-# pack FILE FOLDER NAME...: an archive of these of the folder.
+# pack FILE FOLDER NAME...: writes an archive of these files of the directory.
 pack() {
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
     -C "$2" -cf - "${@:3}" | gzip -n -9 >"$1"
@@ -57,7 +59,7 @@ charts() {
   for chart in deploy/helm/*/Chart.yaml; do
     name=$(sed -n 's/^name: //p' "$chart")
     mkdir -p "$work/charts"
-    # The folders that both charts share are links.
+    # The directories that both charts share are links.
     cp -rL "$(dirname "$chart")" "$work/charts/$name"
     pack "$out/$name-$version.tgz" "$work/charts" "$name"
   done
@@ -71,10 +73,11 @@ crds() {
   done >"$out/driverupgrade-$version-crds.yaml"
 }
 
-# debian_versions PACKAGE...: each with its version, for the SBOM.
+# debian_versions PACKAGE...: prints each package with its version, for the SBOM.
 debian_versions() { dpkg-query -W -f='${Package} ${Version}\n' "$@" | sort -u; }
 
-# The images contain libraries of the Debian that image.sh makes, whose versions can differ from those of this machine.
+# The images contain libraries of the Debian base that image.sh creates. Their versions can differ from the versions on
+# this machine.
 images() {
   local image
   scripts/image.sh --oci "$work"
@@ -86,7 +89,7 @@ images() {
   tr , '\n' <build/image/base.packages | sort -u | join - "$work/base" >"$work/packages/images"
 }
 
-# kubectl's plugin with all libraries that it loads, the loader included, so that it runs on any distribution.
+# kubectl's plugin with all libraries that it loads, including the loader, so that it runs on any distribution.
 plugin() {
   local root=$work/plugin packages package
   local archive=$out/upgradectl-$version-linux-$arch.tar.gz
@@ -140,7 +143,7 @@ conan_recipe() {
   "$conan" cache save "driverupgrade/$version" --file "$home/saved.tgz"
   mkdir "$home/recipe"
   tar -xzf "$home/saved.tgz" -C "$home/recipe"
-  # When it was exported.
+  # Time of the export.
   sed -i "1s/.*/$epoch/" "$home"/recipe/*/e/conanmanifest.txt
   sed -i "s/\"timestamp\": [0-9.]*/\"timestamp\": $epoch.0/" "$home/recipe/pkglist.json"
   (cd "$home/recipe" && pack "$out/driverupgrade-$version-conan.tgz" . *)
@@ -176,7 +179,7 @@ CONTROL
   dpkg-deb --root-owner-group --build -Zxz --threads-max=1 "$root" "$out/$1_${version}_$arch.deb"
 }
 
-# needed FOLDER FILE...: the packages that these programs need. Our own libraries are in FOLDER and not listed.
+# needed FOLDER FILE...: prints the packages that these programs need. Our own libraries, in FOLDER, are not listed.
 needed() {
   mkdir -p "$work/shlibs/debian"
   echo "Source: driverupgrade" >"$work/shlibs/debian/control"

@@ -1,4 +1,5 @@
-// A program on the Go module of a release, which scripts/release/verify.sh builds: what a rollout of the dump would take by a policy.
+// A program that uses the Go module of a release; scripts/release/verify.sh builds it. It prints the predicted duration
+// of a rollout with a policy on the cluster of a dump.
 package main
 
 import (

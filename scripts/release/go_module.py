@@ -28,7 +28,7 @@ def files():
 def write_zip(path, prefix):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, file in sorted(files().items()):
-            # A time of the zip's beginning, as `go mod` writes none.
+            # The earliest time that a zip file can contain, because `go mod` writes no times.
             archive.writestr(zipfile.ZipInfo(prefix + name), file.read_bytes(), zipfile.ZIP_DEFLATED, 9)
 
 

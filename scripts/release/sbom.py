@@ -15,7 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME = "driverupgrade"
-# Written after it.
+# Files that are written after the SBOM.
 NOT_LISTED = re.compile(r".*\.spdx\.json|SHA256SUMS(\.sig)?|signing-key\.pem")
 # The artefacts that contain the packages of a list.
 CONTAINS = {"images": r".*-oci-.*\.tar", "plugin": r"upgradectl-.*\.tar\.gz"}

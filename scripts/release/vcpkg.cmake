@@ -1,6 +1,7 @@
-# A stand-in for vcpkg on a machine without it: the functions that our portfile calls.
+# Replaces vcpkg on a machine without it: defines the functions that our portfile calls.
 #   cmake -DPORT=FOLDER -DDOWNLOADS=FOLDER -DPREFIX=FOLDER -DSOURCE=FOLDER -P vcpkg.cmake
-# The archive is taken from DOWNLOADS, if it has the port's hash, and the library of the default feature is installed into PREFIX.
+# The archive is taken from DOWNLOADS if it has the port's hash. The library with the default features is installed into
+# PREFIX.
 set(CMAKE_CURRENT_LIST_DIR ${PORT})
 set(CURRENT_PACKAGES_DIR ${PREFIX})
 get_filename_component(PORT_NAME ${PORT} NAME)
@@ -21,7 +22,7 @@ endfunction()
 function(vcpkg_extract_source_archive out)
   cmake_parse_arguments(ARG "" "ARCHIVE" "" ${ARGN})
   file(ARCHIVE_EXTRACT INPUT ${ARG_ARCHIVE} DESTINATION ${SOURCE})
-  file(GLOB top ${SOURCE}/*)  # one folder, as vcpkg demands
+  file(GLOB top ${SOURCE}/*)  # one directory, as vcpkg requires
   set(${out} ${top} PARENT_SCOPE)
 endfunction()
 
@@ -39,7 +40,7 @@ endfunction()
 function(vcpkg_cmake_configure)
   cmake_parse_arguments(ARG "" "SOURCE_PATH" "OPTIONS" ${ARGN})
   set(ENV{CCACHE_BASEDIR} ${ARG_SOURCE_PATH})
-  # As the tests compile, so that nothing is compiled twice.
+  # Compiled with the options of the tests, so that nothing is compiled twice.
   run(${CMAKE_COMMAND} --preset release -S ${ARG_SOURCE_PATH} -B ${ARG_SOURCE_PATH}/build/release ${ARG_OPTIONS})
   set(build ${ARG_SOURCE_PATH}/build/release PARENT_SCOPE)
 endfunction()
@@ -49,7 +50,7 @@ function(vcpkg_cmake_install)
   run(${CMAKE_COMMAND} --install ${build} --prefix ${PREFIX})
 endfunction()
 
-# These move files to where vcpkg's own integration finds them.
+# These functions move files to the directories where vcpkg's integration finds them.
 function(vcpkg_cmake_config_fixup)
 endfunction()
 function(vcpkg_fixup_pkgconfig)

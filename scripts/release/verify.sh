@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs each artefact of a release into an empty root or prefix and runs it: verify.sh FOLDER. scripts/release.sh calls it. Not zero if
-# one failed. Of a release that lacks some artefacts the others are tried.
+# Installs each artefact of a release into an empty root or prefix and runs it: verify.sh FOLDER. scripts/release.sh
+# calls it. The exit code is not zero if one failed. If a release lacks some artefacts, only the others are tested.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 release=$1 source=$PWD work=$PWD/build/release-verify
@@ -13,16 +13,17 @@ rm -rf "$work"
 mkdir -p "$work/logs"
 
 unavailable() { echo "$*"; exit 77; }
-# there PATTERN...: the release has these artefacts.
+# there PATTERN...: succeeds if the release has these artefacts.
 there() {
   local pattern
   for pattern; do compgen -G "$release/$pattern" >/dev/null || unavailable "the release has no $pattern"; done
 }
 
-# check NAME FUNCTION: calls FUNCTION and prints the result and the time. Its last line is a summary, or with 77 the reason.
+# check NAME FUNCTION: calls FUNCTION and prints the result and the time. The last line of its output is a summary or,
+# with exit code 77, the reason.
 check() {
   local began=$SECONDS log=$work/logs/$2.log status word=failed
-  # Not as a condition, in which the first error would not end it.
+  # Not called as a condition, because the first error would then not end the function.
   set +e
   (set -e && "$2") >"$log" 2>&1 </dev/null
   status=$?
@@ -38,7 +39,7 @@ check() {
 checksums() {
   cd "$release"
   sha256sum --check --quiet --strict SHA256SUMS
-  # The folder has no other files.
+  # The directory must not contain other files.
   diff <(cut -c67- SHA256SUMS) <(find . -type f -printf '%P\n' | grep -vxE 'SHA256SUMS(\.sig)?|signing-key\.pem' | LC_ALL=C sort)
   echo "$(wc -l <SHA256SUMS) files"
 }
@@ -56,7 +57,7 @@ sbom() {
   grep -c '"SPDXID": "SPDXRef-[^D]' "$release/driverupgrade-$version.spdx.json" | sed 's/$/ packages/'
 }
 
-# build_consumer PREFIX OPTION...: a program on a library that is installed there.
+# build_consumer PREFIX OPTION...: builds a program that uses the library installed in PREFIX.
 build_consumer() {
   rm -rf "$work/consumer"
   cmake -G Ninja -S "$consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$1" "${@:2}"
@@ -130,7 +131,7 @@ print(*sorted(each["spec"]["names"]["plural"] for each in objects))
 PYTHON
 }
 
-# A root with a shell and apt, and nothing that our programs load.
+# Creates a root with a shell and apt, and without the libraries that our programs load.
 make_root() {
   [ "$(id -u)" -eq 0 ] && command -v mmdebstrap || unavailable "needs root's rights and mmdebstrap"
   mmdebstrap --quiet --variant=minbase bookworm "$work/root" || unavailable "no Debian from its mirrors"
@@ -138,7 +139,7 @@ make_root() {
   echo "minbase"
 }
 
-# plan PROGRAM...: the plan of a dump, by upgradectl in that root.
+# plan PROGRAM...: prints the plan of a dump, computed by upgradectl in that root.
 plan() {
   chroot "$work/root" "$@" plan --cluster /fleet.json --policy /policy.yaml --namespace gpu-operator --driver-labels app=nvidia-driver-daemonset
 }
@@ -148,7 +149,7 @@ plugin() {
   there "$archive" driverupgrade.yaml
   [ -d "$work/root" ] || unavailable "no root"
   grep -q "sha256: $(sha256sum "$release/$archive" | cut -d' ' -f1)\$" "$release/driverupgrade.yaml"
-  # krew links the file of the manifest to a folder of the search path.
+  # krew links the file named in the manifest into a directory of the search path.
   mkdir -p "$work/root/plugin"
   tar -xzf "$release/$archive" -C "$work/root/plugin"
   ln -s "/plugin/$(sed -n 's/^ *bin: //p' "$release/driverupgrade.yaml")" "$work/root/usr/local/bin/kubectl-driverupgrade"
@@ -181,7 +182,7 @@ go_module() {
   there "goproxy/*/*/@v/v$version.zip"
   go=$(scripts/find-go.sh) || unavailable "no Go toolchain"
   mkdir "$work/go"
-  # The modules that it needs come from the cache of this machine, else from where Go takes them here.
+  # The required modules come from the module cache of this machine, or else from Go's configured proxy.
   proxies=file://$release/goproxy,file://$("$go" env GOMODCACHE)/cache/download,$("$go" env GOPROXY)
   export GOPROXY=$proxies GOMODCACHE=$work/go/cache GOSUMDB=off GOFLAGS="-mod=mod -modcacherw" GOTOOLCHAIN=local CGO_ENABLED=0
   cp scripts/release/consumer.go "$work/go/main.go"

@@ -12,10 +12,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = "include/driverupgrade/version.h"
-# A bare version: other numbers, such as 127.0.0.1, have more parts.
+# A version on its own: other numbers, such as 127.0.0.1, have more parts.
 VERSION = r"(\d+\.\d+\.\d+)(?![\d.])"
 IMAGE = rf"(?:driverupgrade|driver-manager):{VERSION}"
-# Each file of the pattern has at least one place, and the places have the version, or its first two parts.
+# Each file that matches the pattern contains the version at least once. All these places must have the version, or its
+# first two parts.
 PLACES = (
     ("CHANGELOG.md", rf"\A(?:(?!^## \d).*\n)*## {VERSION}"),
     ("README.md", rf"^\| status \| {VERSION}"),
@@ -28,7 +29,7 @@ PLACES = (
     ("docs/packaging.md", r"find_package\(driverupgrade (\d+\.\d+) "),
     ("docs/packaging.md", r"that requests `(\d+\.\d+)`"),
     ("examples/operators/*/daemonset.yaml", IMAGE),
-    # As a text in the WebAssembly, which scripts/build-wasm.sh makes: pages of Go operators show it.
+    # A text in the WebAssembly that scripts/build-wasm.sh creates: the pages of Go operators show it.
     ("go/internal/wasm/driverupgrade.go", rf"\\x00{VERSION}\\x00"),
     ("include/driverupgrade/c/driverupgrade.h", rf'version of the library: "{VERSION}"'),
     ("packaging/vcpkg/ports/driverupgrade/vcpkg.json", rf'"version": "{VERSION}"'),

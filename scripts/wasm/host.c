@@ -26,7 +26,7 @@ _Noreturn void __imported_wasi_snapshot_preview1_proc_exit(int32_t code) { __bui
 void* __cxa_allocate_exception(__SIZE_TYPE__ size) { __builtin_trap(); }
 void __cxa_throw(void* exception, void* type, void (*destroy)(void*)) { __builtin_trap(); }
 
-// libc++abi would print a message through streams that close files.
+// libc++abi would print a message through streams, which close files.
 _Noreturn void __cxa_pure_virtual(void) { __builtin_trap(); }
 _Noreturn void __cxa_deleted_virtual(void) { __builtin_trap(); }
 

@@ -1,4 +1,5 @@
-// In place of testing/fake_cluster_expressions.cc: a simulation has no maintenance operator, and regular expressions need locales.
+// Replaces testing/fake_cluster_expressions.cc: a simulation has no maintenance operator, and regular expressions need
+// locales.
 #include "testing/fake_cluster_expressions.h"
 
 namespace driverupgrade::testing::internal {

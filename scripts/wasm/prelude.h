@@ -1,5 +1,5 @@
-// Headers that nearly every source includes, parsed once: build-wasm.sh compiles this file before the sources. It does
-// not change the code.
+// Headers that nearly every source includes. build-wasm.sh compiles this file first, so that they are parsed only once.
+// The generated code is the same.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

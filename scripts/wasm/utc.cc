@@ -1,4 +1,4 @@
-// In place of abseil's time_zone_if.cc: UTC and no other zone, so that nothing reads zone files.
+// Replaces abseil's time_zone_if.cc: supports only UTC, so that nothing reads zone files.
 #include <memory>
 #include <string>
 

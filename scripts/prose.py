@@ -2,7 +2,7 @@
 """Reports English that a human editor would mark, with the number of the rule below and with advice.
 
     prose.py                         # every file that git tracks here
-    prose.py src/decide docs         # some folders or files
+    prose.py src/decide docs         # some directories or files
     prose.py --changed origin/main   # only sentences on lines that differ from a commit
 
 Reads comments, strings that users see, Markdown, and descriptions in YAML, but no code spans or quotations: put a phrase

@@ -30,8 +30,8 @@ class StoreCluster final : public driverupgrade::ClusterFacade {
   driverupgrade::Pod PutPod(driverupgrade::Pod pod);
   /// Only `desired_healthy` counts: the number of its pods that must be ready.
   void PutBudget(driverupgrade::PodDisruptionBudget budget);
-  /// Creates a DaemonSet with a pod on each node. From the next Tick on, new pods carry `app=<name>` and have the
-  /// revision `hash`. Pods of other revisions stay until they are deleted (OnDelete).
+  /// Creates a DaemonSet with a pod on each node. From the next Tick on, new pods have the label `app=<name>` and have
+  /// the revision `hash`. Pods of other revisions stay until they are deleted (OnDelete).
   void PutDriver(const std::string& ns, const std::string& name, const std::string& hash);
   bool RemoveNode(const std::string& name);
 

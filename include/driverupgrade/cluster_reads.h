@@ -111,8 +111,8 @@ struct WatchParams {
   /// Continues after this version, which the last call to the sink reported. Empty: starts from the beginning, with
   /// OnList.
   std::string resource_version = {};
-  /// False: starts from the present without reading the existing objects. OnList then passes no objects, and reports
-  /// the version after which changes follow.
+  /// False: starts now, without reading the existing objects. OnList then passes no objects, and reports the version
+  /// after which changes follow.
   bool list = true;
   /// The server ends the watch after this time. The deadline of the context should be later.
   absl::Duration timeout = absl::Minutes(5);

@@ -122,7 +122,7 @@ std::string_view ToString(MaintenanceCall::Kind kind);
 /// One write to a DeviceTaintRule.
 struct DeviceCall {
   enum class Kind : std::uint8_t {
-    kCreate,  ///< An existing rule of that name is accepted; the next pass reads it.
+    kCreate,  ///< An existing rule with that name is accepted; the next pass reads it.
     kPatch,   ///< Sets the effect.
     kDelete,  ///< Frees the devices.
   };

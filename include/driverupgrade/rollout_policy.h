@@ -133,7 +133,7 @@ struct RolloutWindow {
   /// `start` again.
   absl::Duration duration = absl::Hours(1);
   /// The zone itself, read when the policy is created (LoadRolloutTimeZone). Decisions therefore read no file, and a
-  /// zone that this machine does not know is an error of the policy.
+  /// policy with a zone that this machine does not know is invalid.
   TimeZoneTable time_zone = {};
   friend bool operator==(const RolloutWindow&, const RolloutWindow&) = default;
 };

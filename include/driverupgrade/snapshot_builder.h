@@ -68,7 +68,7 @@ struct IgnoredKeys {
 struct SnapshotOptions {
   /// Namespace of the driver's DaemonSets.
   std::string ns = {};
-  /// Selects the driver's DaemonSets and their pods; both carry these labels. Must not be empty.
+  /// Selects the driver's DaemonSets and their pods; both have these labels. Must not be empty.
   LabelSelector driver_labels = {};
   /// Null: no pod counts as using the driver.
   PodFilter uses_driver = nullptr;

@@ -83,8 +83,8 @@ struct LeaderElectionOptions {
 ///   readings, which with the defaults is less than the time between renew_deadline and lease_duration;
 /// - the Lease is not deleted manually. Replicas that have seen it wait until it would have expired; a new one does
 ///   not;
-/// - every process has its own identity.
-/// A Lease does not fence: writes carry preconditions, and code checks IsLeader() before irreversible actions.
+/// - every process has its own identity. A Lease does not fence: writes have preconditions, and code checks IsLeader()
+/// before irreversible actions.
 class LeaderElection {
  public:
   /// Errors: InvalidArgument unless lease_duration > renew_deadline > 1.2 x retry_period > 0, lease_duration is in

@@ -34,7 +34,7 @@ pack() {
     -C "$2" -cf - "${@:3}" | gzip -n -9 >"$1"
 }
 
-# compile FOLDER OPTION...: configures that folder below build/ as the preset `release` does.
+# compile FOLDER OPTION...: configures that directory below build/ as the preset `release` does.
 compile() {
   cmake --preset release -B "build/$1" -DDRIVERUPGRADE_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
     -DCMAKE_EXE_LINKER_FLAGS=-Wl,--build-id=none -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--build-id=none "${@:2}"

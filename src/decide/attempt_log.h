@@ -26,13 +26,14 @@
 
 namespace driverupgrade::internal {
 
-// Whether resource version `a` is newer than `b`. Versions that are not decimal numbers are newer when
-// they differ.
+// Returns true if resource version `a` is newer than `b`. Versions that are not decimal numbers are newer when they
+// differ.
 bool IsNewerVersion(std::string_view a, std::string_view b);
-// Whether resource version `a` is certainly older than `b`. Always false for versions that are not decimal numbers.
+// Returns true if resource version `a` is certainly older than `b`. Always false for versions that are not decimal
+// numbers.
 bool IsOlderVersion(std::string_view a, std::string_view b);
-// Whether the outcome of the last patch is known: it was answered, and the node has been read at a newer version or
-// the patch was clearly refused.
+// Returns true if the outcome of the last patch is known: it was answered, and the node has been read at a newer
+// version or the patch was clearly refused.
 bool IsSettled(const PatchAttempt& attempt, const Node& node);
 // Returns when a node may be patched again at the version of `node`; InfiniteFuture() while a response is outstanding.
 absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node);

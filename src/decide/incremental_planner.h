@@ -14,9 +14,9 @@
 // After each Advance, the planner's decision on every node is the one that Step would make for a snapshot of the same
 // views. A whole rollout costs a few judgements per node instead of one per node and pass.
 //
-// Pure except for its memory: it has no facade, clock, lock, log or random number. Owns what it is given; views and
-// facts are shared and immutable. Not thread-safe.
-// Related: state_machine.h decides; cluster_snapshot.h is the input of the decisions.
+// Pure except for its memory: it has no facade, clock, lock, log or random number. Owns its inputs; views and facts are
+// shared and immutable. Not thread-safe. Related: state_machine.h decides; cluster_snapshot.h is the input of the
+// decisions.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
 #define DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
 

@@ -66,7 +66,7 @@ class MaintenanceRequestor {
   // object. nullopt: there is nothing to do, or the object is already being deleted.
   std::optional<MaintenanceCall> Release(const NodeMaintenance& object, absl::Time now) const;
 
-  // Whether we created the object or are on it, under any name.
+  // Returns true if we created the object or are on it, under any name.
   bool Claims(const NodeMaintenance& object) const;
   // Returns the node's objects that we claim.
   std::vector<const NodeMaintenance*> ClaimsOn(const NodeView& view) const;

@@ -51,7 +51,7 @@ class DriverPodsMarks {
   std::string texts_;
 };
 
-// Whether there is a driver pod on the node and all of them are ready.
+// Returns true if there is a driver pod on the node and all of them are ready.
 bool DriverRuns(const NodeView& view);
 
 // The data that ShareView stores in a view.
@@ -103,8 +103,8 @@ Tally TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIde
 // Returns a driver pod of the node that is not Ready, or that waits to be scheduled to a node without another driver
 // pod; nullptr if there is no such pod.
 const Pod* UnreadyDriverPod(const NodeView& view);
-// Whether the node is unavailable apart from its upgrade and its cordon: not Ready, about to leave, or without a driver
-// pod because Kubernetes cannot schedule it.
+// Returns true if the node is unavailable apart from its upgrade and its cordon: not Ready, about to leave, or without
+// a driver pod because Kubernetes cannot schedule it.
 bool IsOutOfUse(const NodeView& view, const NodeRules& rules);
 // Returns an item of UpgradeBudget::unavailable_nodes: `gpu-7 (NotReady)`. The node must count as unavailable.
 std::string UnavailableNode(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);

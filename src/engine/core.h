@@ -219,7 +219,7 @@ class Core {
   bool UsesLedger(const Pool& pool) const {
     return pool.ledger != nullptr && (!pool.nodes.empty() || pools_.size() == 1);
   }
-  // Whether other pools or engines have nodes of the same driver.
+  // Returns true if other pools or engines have nodes of the same driver.
   bool SharesDriver(const Pool& pool) const { return !pool.owner.empty() || !scope_.node_selector.empty(); }
   void AddWakeUps(const Pool& pool, Plan& plan) const;
 

@@ -35,7 +35,7 @@ class HostHooks final : public NodeHooks {
  public:
   void SetPods(const std::string& node, PodAnswers answers) { pods_[node] = std::move(answers); }
   std::vector<HostQuestion> Questions() const;
-  // Whether a question about the node has not been answered yet.
+  // Returns true if a question about the node has not been answered yet.
   bool Asks(const std::string& node) const;
   // Returns the node that the question is about; empty if the question was dropped.
   std::string Tell(const std::string& id, absl::StatusOr<bool> answer);

@@ -141,9 +141,9 @@ bool CanWriteTaints(const Node& node);
 // Removes what upgrades have left on the node, and their cordon. The skip label stays.
 void RemoveMarks(Node& node, const DriverIdentity& identity);
 
-// Whether marks other than the name on the cordon show that an upgrade of the node was admitted.
+// Returns true if marks other than the name on the cordon show that an upgrade of the node was admitted.
 bool WasAdmitted(const NodeMarks& marks);
-// Whether the cordon set of the node contains our name.
+// Returns true if the cordon set of the node contains our name.
 bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity);
 // Returns true if the node, or its devices instead of the node, are isolated from workloads for our upgrade.
 bool IsIsolated(const NodeMarks& marks, const DriverIdentity& identity);

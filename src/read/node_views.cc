@@ -45,7 +45,7 @@ void TakeDevices(absl::StatusOr<NodeDevices> devices, NodeView& view, std::vecto
   }
 }
 
-// Whether Kubernetes still tries to schedule the pod.
+// Returns true if Kubernetes still tries to schedule the pod.
 bool WaitsForNode(const Pod& pod) { return pod.node_name.empty() && !IsFinished(pod) && !pod.deletion_timestamp; }
 
 }  // namespace

@@ -29,7 +29,7 @@ const std::string& NameOf(const T& object) {
   return object.name;
 }
 
-// Records changes until one of the lines in `last` appears; the line `list` stands for any list. Ignores a change that
+// Records changes until one of the lines in `last` appears; the line `list` matches any list. Ignores a change that
 // does not alter the object's text, because another client made it.
 template <class T>
 class Notes final : public WatchSink<T> {

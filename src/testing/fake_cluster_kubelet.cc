@@ -71,7 +71,7 @@ void Model::RunKubelet(const Effect& effect) {
 }
 
 void Model::CollectPods(const std::string& node_name) {
-  // If a node of the same name has been created again, the pods belong to it.
+  // If a node with the same name has been created again, the pods belong to it.
   if (nodes_.count(node_name) > 0) return;
   held_effects_.erase(node_name);
   const std::set<Key> keys = pods_by_node_[node_name];

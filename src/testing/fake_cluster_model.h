@@ -1,5 +1,5 @@
 // The model behind FakeCluster: deterministic, not thread-safe, and without its own clock. Every effect of the cluster
-// itself is queued; RunNextEffect carries out the earliest.
+// itself is queued; RunNextEffect runs the earliest one.
 //
 // One class in several files, by component:
 // fake_cluster_store.cc (etcd, garbage collection), fake_cluster_eviction.cc (API server, disruption controller),

@@ -12,7 +12,7 @@
 namespace driverupgrade::internal {
 
 // Members of an object, or of each object in an array. A member without its own list of members is kept completely. An
-// empty key, which comes last, stands for all unnamed members.
+// empty key, which comes last, applies to all unnamed members.
 struct WantedMember {
   std::string_view key;
   const WantedMember* members = nullptr;

@@ -84,7 +84,7 @@ class World {
       cluster->Advance(absl::Seconds(5));
     }
   }
-  /// Whether the node has been upgraded and returned to service.
+  /// Returns true if the node has been upgraded and returned to service.
   bool IsDone(const std::string& node) const {
     const std::optional<Node> found = cluster->node(node);
     const auto label = found->labels.find(Gpu().StateLabel());

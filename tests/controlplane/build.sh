@@ -2,8 +2,8 @@
 # Builds the control plane for the end-to-end tests and prints its path. Progress goes to stderr.
 #   build.sh [VERSION]: Kubernetes 1.35, 1.36 or 1.37 (default: the newest version)
 #
-# The user's cache folder keeps the program under its version and a hash of all its inputs. Therefore only the first run on a
-# machine compiles Kubernetes (about 7 minutes on 2 cores for each version); later runs take no time.
+# The user's cache directory keeps the program under its version and a hash of all its inputs. Therefore only the first
+# run on a machine compiles Kubernetes (about 7 minutes on 2 cores for each version); later runs take no time.
 set -euo pipefail
 
 readonly GO_VERSION=1.26

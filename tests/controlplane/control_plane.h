@@ -121,7 +121,7 @@ class ControlPlane {
   bool has_node_maintenances_ = false;
   std::unique_ptr<Kubectl> admin_;
   std::unique_ptr<Kubectl> operator_;
-  std::vector<Part> parts_;  // last: ended before the folder is removed
+  std::vector<Part> parts_;  // last: ended before the directory is removed
 };
 
 }  // namespace driverupgrade::e2e

@@ -1,5 +1,5 @@
 // driver_manager as the init container of a driver pod: on a real cluster, and on a node whose operating system is a
-// folder with programs that record their calls.
+// directory of programs that record their calls.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>

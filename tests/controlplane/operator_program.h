@@ -14,7 +14,7 @@
 
 namespace driverupgrade::e2e {
 
-// Returns the program that CMake built, unless the environment names another folder. Throws std::runtime_error if it
+// Returns the program that CMake built, unless the environment names another directory. Throws std::runtime_error if it
 // does not exist.
 std::filesystem::path FindProgram(const std::string& name);
 

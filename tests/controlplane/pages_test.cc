@@ -52,7 +52,7 @@ class Namespace {
   const std::string name_;
 };
 
-// Runs a block of an example's page in the top folder of the repository.
+// Runs a block of an example's page in the top directory of the repository.
 void Install(const World& world, const std::string& example, const std::string& block) {
   const Manual manual(world, "../examples/operators/" + example + "/README.md");
   const std::filesystem::path root = std::filesystem::path(DRIVERUPGRADE_DOCS_DIR).parent_path();

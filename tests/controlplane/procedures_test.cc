@@ -230,7 +230,8 @@ TEST_CASE("Nodes that were upgraded by hand one at a time are not touched again"
   for (const std::string& node : world.nodes()) CHECK(StateOf(world, node) == "upgrade-done");
 }
 
-// The driver stands for OFED's. The test sets the label that the network operator would set on the nodes.
+// This driver takes the place of the OFED driver. The test sets the label that the network operator would set on the
+// nodes.
 TEST_CASE("All nodes are upgraded by hand at the same time, and each is uncordoned when its driver is ready",
           "[procedures]") {
   constexpr char kWait[] = "network.nvidia.com/operator.mofed.wait=";

@@ -257,7 +257,7 @@ class GpuNode {
     }
     return restarts;
   }
-  // Returns all data that may explain why a test waits in vain.
+  // Returns all data that may explain why the expected event of a test does not occur.
   std::string Story() const {
     return "log of the node:\n" + node_.Log() + "\npods:\n" +
            admin().Run({"get", "pods", "--all-namespaces", "--output=wide"}).out + "\nevents:\n" +
@@ -283,7 +283,7 @@ class GpuNode {
   RealNode node_;
 };
 
-// Returns the folders of the processes in /proc.
+// Returns the directories of the processes in /proc.
 std::vector<fs::path> ProcessesOf(const std::string& program) {
   std::vector<fs::path> processes;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {

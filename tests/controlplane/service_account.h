@@ -10,7 +10,7 @@
 
 namespace driverupgrade::e2e {
 
-// Returns the folder of an example.
+// Returns the directory of an example.
 std::filesystem::path ExampleFolder(const std::string& example);
 
 // Returns the command of a program that was built, with the HTTP library to test. Throws std::runtime_error if it does

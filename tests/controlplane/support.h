@@ -36,7 +36,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// A folder that is removed with all its content. The next test removes the folders of a killed test.
+// A directory that is removed with all its content. The next test removes the directories of a killed test.
 class TemporaryFolder {
  public:
   TemporaryFolder();

@@ -102,8 +102,8 @@ class Trouble {
     policy_options_ = {"--policy", file.string()};
     world_.DeployDriver();
     gpu_operator_ = std::make_unique<GpuOperator>(world_, policy);
-    // The operator is stopped while its picture is taken. This Lease makes it look alive, so that it is not reported as
-    // the trouble.
+    // The operator is stopped while the output is recorded. This Lease makes it look alive, so that the stopped
+    // operator is not reported as the problem.
     world_.control_plane().admin().Create(
         Substitute(std::string(kLease), {{"$NAMESPACE", world_.driver_ns()},
                                          {"$NOW", absl::FormatTime(kMicroTime, absl::Now(), absl::UTCTimeZone())}}));

@@ -17,8 +17,8 @@ std::vector<std::string> UpgradectlOptions(const World& world, const std::string
 std::string PictureOf(const World& world, const std::vector<std::vector<std::string>>& commands,
                       const std::vector<std::string>& options);
 
-// Compares `text` with troubles/`name`.txt in the folder of the test. Writes the file instead if DRIVERUPGRADE_REWRITE
-// is set.
+// Compares `text` with troubles/`name`.txt in the directory of the test. Writes the file instead if
+// DRIVERUPGRADE_REWRITE is set.
 void CheckPicture(const std::string& name, const std::string& text);
 
 }  // namespace driverupgrade::e2e

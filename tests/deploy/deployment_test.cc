@@ -43,7 +43,7 @@ struct Deployment {
   }
 };
 
-// Returns the ServiceAccounts in a folder of deploy/rbac.
+// Returns the ServiceAccounts in a directory of deploy/rbac.
 std::set<std::string> ServiceAccounts(const std::string& folder) {
   std::set<std::string> names;
   for (const YAML::Node& object :

@@ -124,7 +124,7 @@ struct Needed {
   Rights requestor = {};
 };
 
-// Moves permissions into the namespaces of the manifests, and sorts them by the folder that must grant them.
+// Moves permissions into the namespaces of the manifests, and sorts them by the directory that must grant them.
 Needed Sorted(const Rights& noted) {
   Needed needed;
   for (Right right : noted) {

@@ -234,7 +234,7 @@ TEST_CASE("I3, L2: no cordon of ours outlives an upgrade, and no administrator's
     for (const auto& view : cluster.snapshot.nodes) {
       const NodeView* end = Find(model.last().snapshot, view->node.name);
       if (end == nullptr || !IsDone(end->node, identity)) continue;
-      // The cordon carries names of other drivers: the last of them lifts it (dep-F7).
+      // The cordon has the names of other drivers: the last of them lifts it (dep-F7).
       const bool shared = end->node.annotations.contains(std::string(kCordonedByAnnotation));
       if (!view->node.unschedulable && end->node.unschedulable && !shared)
         return view->node.name + ": our cordon is left";

@@ -128,7 +128,7 @@ struct Counter {
   const UpgradePolicy& policy;
   const RandomCluster& cluster;
 
-  // W10: a failed node that keeps its old driver, and does not carry our cordon.
+  // W10: a failed node that keeps its old driver, and does not have our cordon.
   bool WasReturnedToService(const Node& node) const {
     const auto failure = node.annotations.find(identity.FailureClassAnnotation());
     return failure != node.annotations.end() && failure->second == "DrainBlocked" &&
@@ -262,7 +262,7 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   if (verdict.plan.to() != UpgradeState::kUpgradeRequired) return false;
   // W1: the slot of the previous upgrade must not admit the next one, which has to wait for another pass.
   if (verdict.plan.from == UpgradeState::kUncordonRequired) return false;
-  // W1: a node without a label passes several states in one pass.
+  // W1: a node without a label passes through several states in one pass.
   const bool is_resumed = LabelOf(view.node, identity.StateLabel()).empty() &&
                           (verdict.plan.from != UpgradeState::kUnknown || view.attempts.label_loss);
   const bool goes_on = policy.pacing == Pacing::kChained || is_resumed ||

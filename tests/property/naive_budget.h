@@ -26,7 +26,7 @@ struct NaiveAdmissions {
 
 NaiveAdmissions AdmitNaively(const RandomCluster& cluster);
 
-/// dep-F7: returns whether the node carries a cordon that no upgrade made.
+/// dep-F7: returns true if the node has a cordon that no upgrade made.
 bool IsAdministratorsCordon(const NodeView& view, const DriverIdentity& identity);
 
 /// §5.3: returns integers as they are, and percentages of `total` rounded up.

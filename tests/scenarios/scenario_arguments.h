@@ -23,7 +23,7 @@ class Arguments {
   std::string Word(std::string_view what);
   /// All words up to the first one that is in `keywords` or is `name=value`.
   std::vector<std::string> Words(const std::vector<std::string_view>& keywords);
-  /// Whether the word is present.
+  /// Returns true if the word is present.
   bool Flag(std::string_view word);
   /// The value of `name=value`.
   std::optional<std::string> Value(std::string_view name);

@@ -16,7 +16,7 @@ void EditMap(StringMap& map, const std::string& key, const std::optional<std::st
   }
 }
 
-// Whether all nodes of `driver`, or the node before the colon in `wanted`, have reached the state in `wanted`.
+// Returns true if all nodes of `driver`, or the node before the colon in `wanted`, have reached the state in `wanted`.
 bool Reached(const std::string& wanted, testing::FakeCluster& cluster, const ScenarioDriver& driver) {
   const std::size_t colon = wanted.find(':');
   const std::string state = colon == std::string::npos ? wanted : wanted.substr(colon + 1);

@@ -40,7 +40,7 @@ std::optional<UpgradeState> StateByMarks(const Node& node, const DriverIdentity&
   return is_maintained ? UpgradeState::kNodeMaintenanceRequired : state;
 }
 
-// Whether the node's label is written later, because another client removes it.
+// Returns true if the node's label is written later, because another client removes it.
 bool WaitsForLabel(const PassRecord& pass, const std::string& node) {
   return std::any_of(pass.plan.findings.begin(), pass.plan.findings.end(), [&](const Finding& finding) {
     return finding.code == FindingCode::kLabelTakenAway && finding.node == node;
@@ -68,7 +68,7 @@ void CheckPlansAndGates(const PassRecord& pass) {
   }
 }
 
-// Whether our patches may change the key.
+// Returns true if our patches may change the key.
 bool IsOurs(const std::string& key, const DriverIdentity& identity) {
   return key == kCordonedByAnnotation || key.starts_with(identity.Name() + "-driver-upgrade");
 }
@@ -133,7 +133,7 @@ void CheckCommit(const PassRecord& pass, const NodeCommit& commit) {
   CheckEnd(commit, pass.identity);
 }
 
-// Whether the policy allows the deletion of pods that could not be evicted in time.
+// Returns true if the policy allows the deletion of pods that could not be evicted in time.
 bool MayDeletePods(const UpgradePolicy& policy) {
   return (policy.drain && policy.drain->on_timeout != OnTimeout::kFail) ||
          (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
@@ -175,7 +175,7 @@ bool IsHeldCordoned(UpgradeState state) {
   return kStates.contains(state);
 }
 
-// Whether the node could not be evacuated, and returned to service with its old driver.
+// Returns true if the node could not be evacuated, and returned to service with its old driver.
 bool IsGivenBack(const Node& node, const DriverIdentity& identity) {
   const auto failure = node.annotations.find(identity.FailureClassAnnotation());
   const auto names = node.annotations.find(std::string(kCordonedByAnnotation));

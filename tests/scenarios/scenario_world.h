@@ -81,7 +81,7 @@ class ScenarioWorld {
   /// Continues like an operator, with passes only when the cluster changes and at `wake_at`. In the end every node must
   /// be done, except for those that are expected to be stuck.
   void CheckLiveness();
-  /// Whether no node of any driver has any work or waits.
+  /// Returns true if no node of any driver has any work or waits.
   bool AllDone();
 
   /// Returns the text with shortened key domains, generated pod names and UIDs.

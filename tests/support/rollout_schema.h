@@ -9,7 +9,7 @@
 
 #include "base/rapidjson.h"
 #include "support/catch.h"
-// clang-format off: after base/rapidjson.h, whose settings it goes by.
+// clang-format off: must come after base/rapidjson.h, because it uses its settings.
 #include <rapidjson/schema.h>
 // clang-format on
 

@@ -336,7 +336,7 @@ UpgradePolicy Canaries() {
   return policy;
 }
 
-// Whether the node does more than become upgrade-required.
+// Returns true if the node does more than become upgrade-required.
 bool Starts(const PlanUpdate& update, const std::string& name) {
   return std::any_of(update.plan.nodes.begin(), update.plan.nodes.end(), [&](const NodePlan& node) {
     return node.node == name && node.path.back() != UpgradeState::kUpgradeRequired;

@@ -10,7 +10,7 @@ using Kind = MaintenanceCall::Kind;
 const std::string kMode = Gpu().RequestorModeAnnotation();
 const std::string kId = "nvidia.gpu-operator";
 
-/// A node of an operator in requestor mode; past upgrade-required it carries the mode's annotation.
+/// A node of an operator in requestor mode; after upgrade-required it has the mode's annotation.
 struct RequestedNode : NodeUnderTest {
   explicit RequestedNode(std::string_view state, std::string driver_hash = "old")
       : NodeUnderTest(state, std::move(driver_hash)) {

@@ -32,7 +32,7 @@ struct NodeWishes {
 };
 
 /// Keeps the wait label of every node correct (driver_wait.h). Processes only nodes that have changed, or all nodes if
-/// the wishes have changed. Not thread-safe.
+/// the requested marks have changed. Not thread-safe.
 class NodeKeeper {
  public:
   NodeKeeper(std::shared_ptr<driverupgrade::ClusterWriter> cluster, driverupgrade::DriverIdentity identity,

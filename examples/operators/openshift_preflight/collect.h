@@ -27,7 +27,7 @@ struct CollectOptions {
   absl::Time now = absl::InfiniteFuture();
 };
 
-/// Missing objects leave their facts empty. A refused read or an object that cannot be parsed is an error, which names
+/// Missing objects leave their facts empty. A refused read or an object that cannot be parsed is an error that names
 /// the object. A log that cannot be read is not an error; DriverPod::unread lists it. If the cluster is not OpenShift,
 /// Collect sends only one request.
 absl::StatusOr<Facts> Collect(const driverupgrade::CallContext& context, const driverupgrade::ObjectClient& objects,

@@ -92,7 +92,7 @@ absl::Duration DriverMaker::LookForAll(const CallContext& context, const Failure
   return all_there ? absl::InfiniteDuration() : kRecheckInterval;
 }
 
-// Stores the reason why the DaemonSet differs from its wish. Logs the reason unless it was the same before.
+// Stores the reason why the DaemonSet differs from the request. Logs the reason unless it was the same before.
 void DriverMaker::Note(const std::string& made_of, const absl::Status& kept, const Failures& before) {
   if (kept.ok() || absl::IsAborted(kept)) return;
   const absl::Status failure = absl::UnavailableError(std::string(kept.message()));

@@ -78,8 +78,8 @@ type Engine interface {
 	Close()
 }
 
-// backend is a du_engine: each method is the function of that name, and returns a document or an *Error. Calls of one engine must not
-// overlap.
+// backend is a du_engine: each method is the function with that name, and returns a document or an *Error. Calls of one
+// engine must not overlap.
 type backend interface {
 	put(kind int32, list []byte) ([]byte, error)
 	watchLine(kind int32, line []byte) ([]byte, error)

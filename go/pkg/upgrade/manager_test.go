@@ -64,7 +64,8 @@ func newWorld(t *testing.T, nodes int) *world {
 	return w
 }
 
-// setup contains the settings of a Manager. Its zero value stands for no log, the world's cluster, and the world's recorder.
+// setup contains the settings of a Manager. Its zero value means: no log, the world's cluster, and the world's
+// recorder.
 type setup struct {
 	log      logr.Logger
 	config   *rest.Config

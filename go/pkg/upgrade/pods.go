@@ -9,7 +9,7 @@ import (
 
 // DeviceUse recognizes pods that use the devices of a driver, for WithPodDeletionEnabled.
 type DeviceUse struct {
-	// IsDevice returns whether a resource that containers request stands for such a device: nvidia.com/gpu, ...
+	// IsDevice returns whether a resource that containers request is such a device: nvidia.com/gpu, ...
 	IsDevice func(corev1.ResourceName) bool
 	// Driver is the driver of such devices in ResourceClaims: gpu.nvidia.com. Empty: claims are not considered.
 	Driver string

@@ -63,7 +63,7 @@ struct HttpResponse {
   std::optional<std::string_view> Header(std::string_view name) const;
 };
 
-/// Returns true if `status` is an error of a transport that proves that the server has not acted on the request.
+/// Returns true if `status` is an error of a transport which shows that the server has not acted on the request.
 /// Examples: the name was not resolved, the connection was refused, the TLS handshake failed, or the deadline had
 /// passed or a stop was requested before the request was started. Such a write may be repeated without reading first.
 /// Returns false for all other errors, and for OK.

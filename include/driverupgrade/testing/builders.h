@@ -88,8 +88,8 @@ struct FleetOptions {
   std::string daemon_set = "driver";
   std::string hash = "rev-1";
   PodBehavior driver_behavior = {.start_delay = absl::Seconds(20)};
-  /// A Deployment's ReplicaSet of one pod per node, `app=<workload>`, with a disruption budget of the same name. Empty:
-  /// none.
+  /// A Deployment's ReplicaSet of one pod per node, `app=<workload>`, with a disruption budget that has the same name.
+  /// Empty: none.
   std::string workload_ns = "team-a";
   std::string workload = "web";
   /// maxUnavailable of the budget.

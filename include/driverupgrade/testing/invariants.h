@@ -177,11 +177,11 @@ class InvariantChecker {
   const std::optional<Violation>& violation() const;
   /// `I3: ...`, or empty if no invariant was broken.
   std::string Report() const;
-  /// Whether the node's current cordon is an upgrade's, or whether its author also changed our marks, so that the owner
-  /// is uncertain.
+  /// Returns true if the node's current cordon is an upgrade's, or if its author also changed our marks, so that the
+  /// owner is uncertain.
   bool CordonIsOurs(const std::string& node) const;
   bool CordonIsUncertain(const std::string& node) const;
-  /// Whether the maintenance operator has set it.
+  /// Returns true if the maintenance operator has set it.
   bool CordonIsMaintenanceOperators(const std::string& node) const;
   /// Number of upgrades that have completed successfully.
   std::int64_t upgrades() const;

@@ -18,8 +18,8 @@
 
 namespace driverupgrade::internal {
 
-// Limits on the size of a unit of nodes that start together; nullopt means no limit. Also the part of each limit that
-// is used by nodes that will not free it on their own (RolloutNode::lasts_from).
+// Limits on the size of a unit of nodes that start together; nullopt: no limit. Also the part of each limit that is
+// used by nodes that will not free it on their own (RolloutNode::lasts_from).
 struct RoomOfGroups {
   std::optional<int> unavailable_max = std::nullopt;
   std::optional<std::size_t> grants_max = std::nullopt;

@@ -24,7 +24,7 @@ struct FailureFacts {
 // Returns nullopt for a failure without a class.
 std::optional<FailureClass> ClassOf(const FailureFacts& facts);
 
-// Whether the node failed because it could not be evacuated, and was returned to service with its old driver
+// Returns true if the node failed because it could not be evacuated, and was returned to service with its old driver
 // (OnFailure::kGiveBack).
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity);
 

@@ -143,7 +143,7 @@ class Walk {
   // Ensures that the node is cordoned, by the engine if no other client has cordoned it (T11, dep-F8), unless its
   // devices are isolated instead.
   void HoldCordon();
-  // Whether the devices of the node are isolated, and not the node.
+  // Returns true if the devices of the node are isolated, and not the node.
   bool IsolatesDevices() const { return after().isolated_devices.present(); }
   // Cordons the node, and gives up the isolation of its devices.
   void CordonInstead();
@@ -160,9 +160,10 @@ class Walk {
   // Judges the driver pods again, after the annotation that names a pod to restart has changed.
   void AssessDriver();
 
-  // Whether the upgrade of this node uses a NodeMaintenance, however the operator handles other nodes now (dep-F13).
+  // Returns true if the upgrade of this node uses a NodeMaintenance, however the operator handles other nodes now
+  // (dep-F13).
   bool InRequestorMode() const { return after().requestor_mode.present(); }
-  // Whether the driver waits until the node is evacuated: its init container has set the annotation (T39, T43).
+  // Returns true if the driver waits until the node is evacuated: its init container has set the annotation (T39, T43).
   bool AwaitsSafeLoad() const { return SafeLoadManager::IsWaiting(after()); }
   // Returns the text for the gate of a node without a bound driver pod. `until`: the end of the text if no cause is
   // known.

@@ -63,7 +63,7 @@ class InvariantChecker::Impl {
   // Checks the plan of a replica that has read the current state of all objects.
   void CheckGates(const Writer& who, const Plan& plan);
   void CheckTotals(const Tally& totals);
-  // Returns true if a node carries a label and is not done.
+  // Returns true if a node has a state label and is not done.
   bool AnyOpen() const { return open_ > 0; }
   // Revision of the last change of any object that engines follow.
   std::int64_t revision() const { return revision_; }

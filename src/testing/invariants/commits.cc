@@ -178,7 +178,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     in_hands_ -= truth.in_hand;
     CountNode(truth, -1);
     truth = {.uid = after->uid, .created = change.time};
-    // Requests for an earlier node of this name still exist.
+    // Requests for an earlier node with this name still exist.
     if (claims_.contains(after->name)) truth.claimed_until = absl::InfiniteFuture();
     if (after->unschedulable) {
       truth.cordon = Maker::kAdministrator;
@@ -212,7 +212,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   NoteMember(*after);
 }
 
-// Records whose cordon the node carries now, as far as this can be known.
+// Records whose cordon the node has now, as far as this can be known.
 void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, Maker maker, NodeTruth& truth) {
   if (before == nullptr) return;
   const bool by_upgrade = maker == Maker::kEngine || maker == Maker::kPeer;

@@ -169,7 +169,7 @@ struct NodeTruth {
   bool driver_taken = false;
   // UIDs of the driver pods on the node that are Ready and not terminating.
   std::set<std::string> ready_drivers = {};
-  // Another client has removed the label of a node that carries our name.
+  // Another client has removed the label of a node that has our name.
   bool unlabelled_mark = false;
   bool cordoned = false;
   // The node counts among the nodes that engines are processing.

@@ -145,7 +145,7 @@ void CheckClosed(const Situation& situation, Texts& fields) {
   }
 }
 
-// Whether the node is, or may be, in a stage for which other nodes wait.
+// Returns true if the node is, or may be, in a stage for which other nodes wait.
 bool IsInStage(const RolloutPolicy& rollout, const Node& node) {
   return std::any_of(rollout.stages.begin(), rollout.stages.end(), [&](const RolloutStage& stage) {
     const auto* selector = std::get_if<LabelSelector>(&stage.nodes);

@@ -17,7 +17,7 @@ namespace {
 
 const std::string kNames(kCordonedByAnnotation);
 
-// Starts the node, which carries our name from here on.
+// Starts the node, which has our name from here on.
 void StartMarked(World& world, std::size_t i) {
   world.Move(i, UpgradeState::kUnknown,
              {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,

@@ -1,4 +1,4 @@
-// Requests that go too far, come too often, or carry a wrong value: I4 to I13, each broken on purpose.
+// Requests that go too far, come too often, or contain a wrong value: I4 to I13, each broken on purpose.
 #include <optional>
 #include <string>
 #include <string_view>

@@ -108,7 +108,7 @@ class DumpServer final : public driverupgrade::HttpTransport {
   std::string patch_answer_;
   std::map<std::string, driverupgrade::HttpResponse> answers_;
   std::map<std::string, std::vector<std::string>> lines_;
-  /// Whether a path is cut off. Counts the request.
+  /// Returns true if a path is cut off. Counts the request.
   bool IsCutOff(const std::string& path);
 
   std::map<std::string, int> cut_off_;

@@ -116,7 +116,7 @@ TEST_CASE("A plugin that fails is reported by its command without its output", "
   }
 }
 
-// Whether the process has exited. It may still be a zombie until its new parent reaps it.
+// Returns true if the process has exited. It may still be a zombie until its new parent reaps it.
 bool IsOver(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string number;

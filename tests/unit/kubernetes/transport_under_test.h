@@ -79,7 +79,7 @@ inline HttpRequest Get(std::string path) { return {.verb = HttpVerb::kGet, .path
 
 inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
-// Whether one of the server's requests is a GET of `path`.
+// Returns true if one of the server's requests is a GET of `path`.
 inline bool HasSeen(const std::vector<std::string>& requests, const std::string& path) {
   return std::any_of(requests.begin(), requests.end(),
                      [&](const std::string& request) { return request.starts_with("GET " + path + " "); });

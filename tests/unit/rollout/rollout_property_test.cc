@@ -131,7 +131,7 @@ TEST_CASE("stages have the nodes that the policy selects, in any fleet") {
   }
 }
 
-// Whether `a` goes before `b`.
+// Returns true if `a` goes before `b`.
 bool GoesBefore(const RolloutNode& a, const RolloutNode& b, const std::vector<RolloutOrder>& order) {
   for (const RolloutOrder& by : order) {
     switch (by.by) {

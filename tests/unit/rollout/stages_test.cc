@@ -533,7 +533,7 @@ TEST_CASE("W6: a stage continues without nodes that are unfit to start, and name
         "stage canary: 0 of 1 nodes have ended, 0 failed; 1 of 2 left out: a2, NotReady since 2027-01-15T08:00:00Z");
   fleet.Set("a1", NodeProgress::kDone);
   CHECK(Settled(fleet, {}, rules).open == 1);
-  // No node is left that could prove the driver.
+  // No node is left that could show that the driver works.
   fleet.Set("a1", NodeProgress::kLeftOut);
   step = Settled(fleet, {}, rules);
   CHECK(step.open == 0);

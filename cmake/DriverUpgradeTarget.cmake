@@ -35,8 +35,8 @@ function(driverupgrade_add_library name)
   set_property(GLOBAL APPEND PROPERTY DRIVERUPGRADE_COMPONENTS ${name})
 endfunction()
 
-# driverupgrade_add_objects(<name> SOURCES <sources>... LIBRARIES <targets>...)
-# Objects that several libraries consist of: each source is compiled once for all of them.
+# driverupgrade_add_objects(<name> SOURCES <sources>... LIBRARIES <targets>...) Objects that several libraries share:
+# each source is compiled once for all of them.
 function(driverupgrade_add_objects name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   set(target driverupgrade_${name})
@@ -65,8 +65,8 @@ function(driverupgrade_shared_library_options target)
   endif()
 endfunction()
 
-# Stack protection, control flow protection, checked buffer functions; programs at random addresses, with nothing
-# writable that the loader has filled in.
+# Stack protection, control flow protection, checked buffer functions; programs at random addresses, and relocation
+# tables that are read-only after loading.
 set(driverupgrade_hardening_options "")
 if(DRIVERUPGRADE_HARDENING)
   include(CheckCXXCompilerFlag)

@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::seconds kSettleLimit{180};
 constexpr int kSettledNodesPerSecond = 2;         // at least, by controllers that limit their rate
 constexpr std::chrono::minutes kAfterTimeout{1};  // for a program to end after its timeout
-// For remaining work of controllers and garbage collection, and for the last lines of the audit log.
+// Time for the remaining work of controllers and garbage collection, and for the last lines of the audit log.
 constexpr std::chrono::seconds kQuiet{1};
 constexpr int kLogLines = 10;
 

@@ -40,7 +40,7 @@ struct PassOutcome {
   /// From the policy of the pass.
   bool auto_upgrade = false;
   bool paused = false;
-  /// ReconcileResult::configuration, if the pass planned.
+  /// ReconcileResult::configuration, if the pass made a plan.
   std::vector<Finding> configuration = {};
 };
 

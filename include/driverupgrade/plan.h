@@ -104,7 +104,7 @@ struct NodePlan {
   bool needs_grant = false;
 
   /// The NodeMaintenance that the rest relies on: it is patched without a change, which fails if it differs from the
-  /// one that was judged. Then the patch counts as answered, too: refused (AttemptLog::PatchAnswered).
+  /// one that was judged. After such a failure, `patch` counts as refused, too (AttemptLog::PatchAnswered).
   std::optional<NodeMaintenance> confirm = std::nullopt;
   /// One write with everything that changes on the node. Its own name, UID and version are empty; the ones above apply.
   std::optional<PatchNodeParams> patch = std::nullopt;

@@ -34,7 +34,7 @@ std::string Printable(std::string_view text) {
 }
 
 // yaml-cpp silently keeps duplicate keys and shares the nodes of aliases. A document of a few hundred bytes can thus
-// stand for a billion nodes, so every use of an alias is counted. The depth limit also ends a cycle (`&a [*a]`).
+// expand to a billion nodes, so every use of an alias is counted. The depth limit also ends a cycle (`&a [*a]`).
 class Bounds {
  public:
   absl::Status Check(const YAML::Node& node, const std::string& path, int depth) {

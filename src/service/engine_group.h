@@ -63,7 +63,8 @@ class EngineGroup {
                                                                            FiguresByName& figures);
   ~EngineGroup();
 
-  /// Starts to follow the cluster, on the cache's threads. Not called if a test turns the cache.
+  /// Starts to follow the cluster, on the cache's threads. Not called if a test runs the watches itself
+  /// (WatchCache::Turn).
   void Start();
   /// Sets the policies of the same engines, by index.
   void SetPolicies(const std::vector<EngineSpec>& specs);

@@ -17,7 +17,7 @@ namespace {
 // The operator never evicts its own pod, regardless of the drain's selector.
 constexpr char kNotTheOperator[] = "app.kubernetes.io/component!=maintenance-operator-controller-manager";
 
-// Decides about a pod as kubectl's filters do, in their order (drain-D10).
+// The decision about a pod, as kubectl's filters make it, in their order (drain-D10).
 enum class Verdict : std::uint8_t { kDelete, kSpare, kError };
 
 Verdict Judge(const Pod& pod, const MaintenanceDrain& drain) {

@@ -446,7 +446,7 @@ TEST_CASE("thirty defects in the seven operations are found by the seven alone")
   }
 }
 
-TEST_CASE("thirty defects in the seven operations are found in a facade of all operations") {
+TEST_CASE("thirty defects in the seven operations are also found in a facade with all operations") {
   for (const Defect& defect : Thirty()) {
     INFO(defect.what);
     const ContractReport report = ReportOn(Facade::kOfAll, defect.plant);

@@ -1,4 +1,4 @@
-// gpu_operator with policies that are custom resources, and the commands of administrators from the seed documents.
+// gpu_operator with policies that are custom resources, and the commands of administrators from NVIDIA's documents.
 #include <algorithm>
 #include <regex>
 #include <set>
@@ -28,7 +28,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// The command of the seed documents, except for the shell's quotes and its line break.
+// The command of NVIDIA's documents, except for the shell's quotes and its line break.
 std::vector<std::string> NodesAsTheSeedsListThem(const World& world) {
   return Lines(world.control_plane().admin().Must(
       {"get", "node", "-l", "nvidia.com/gpu.present",

@@ -16,10 +16,10 @@ namespace driverupgrade::e2e {
 
 inline constexpr char kNodeMaintenances[] = "nodemaintenances.maintenance.nvidia.com";
 
-// A node with this label has its own kubelet; kwok plays all others.
+// A node with this label has its own kubelet; kwok simulates the kubelets of all others.
 inline constexpr char kRealNodeLabel[] = "driverupgrade.test/real";
 
-// Folder of the manifests that an administrator would apply for the operator.
+// Directory of the manifests that an administrator would apply for the operator.
 std::filesystem::path RbacFolder();
 
 // A control plane with three users. `admin` has all permissions. The operator is the ServiceAccount of deploy/rbac: it

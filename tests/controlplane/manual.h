@@ -24,7 +24,7 @@ class Manual {
   // Values that the reader must fill in: {{"NODE", "node-1"}}.
   using Words = std::map<std::string, std::string>;
 
-  // Folder in which the blocks run, for files that a command names. It comes first in PATH.
+  // Directory in which the blocks run, for files that a command names. It comes first in PATH.
   const std::filesystem::path& folder() const { return folder_; }
 
   // Runs a block with bash and returns its output. Throws std::runtime_error if the page has no such block, if a word

@@ -1,4 +1,4 @@
-// A node with a real kubelet and a real container runtime, next to the played ones.
+// A node with a real kubelet and a real container runtime, next to the simulated ones.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_REAL_NODE_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_REAL_NODE_H_
 
@@ -23,7 +23,7 @@ class RealNode {
   // Its name as a node, and the value of its label kRealNodeLabel.
   static constexpr char kName[] = "real-1";
 
-  // Folder of the host that the pods of node/played mount as /node.
+  // Directory of the host that the pods of node/played mount as /node.
   std::filesystem::path root() const { return folder_ / "node"; }
   // Returns the log of these pods, with a line for each step.
   std::string Log() const { return ReadFile(root() / "log"); }

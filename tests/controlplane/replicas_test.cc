@@ -147,7 +147,7 @@ void PrintFigures(const std::string& title, double seconds, Rollout& rollout) {
 }
 
 // The disruption budget allows one unavailable workload pod per node. If the sender of an eviction is killed, its share
-// of the budget stays booked for two minutes, and the budget must bear some of these.
+// of the budget stays reserved for two minutes, and the budget must allow for several of these.
 TEST_CASE("The leader of two replicas is killed ten times, and the upgrade finishes within the budgets", "[replicas]") {
   World world(ControlPlane::Shared(), "elected", kNodes);
   DeployAll(world, kNodes);

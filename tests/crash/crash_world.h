@@ -48,7 +48,7 @@ struct Scenario {
 
 /// Returns the scenarios, all of which upgrade the drivers `gpu/driver` to the hash `new`.
 std::vector<Scenario> Scenarios();
-/// Returns a scenario with one node and one workload, for pairs of troubles.
+/// Returns a scenario with one node and one workload, for pairs of faults.
 Scenario SmallScenario();
 
 /// Source of the engine's data.

@@ -217,7 +217,8 @@ std::optional<ClusterState> ClusterWorld::CalmNext(const ClusterState& state, in
   return next;
 }
 
-// Makes the move without faults that comes first by its kind, and then by the turns of the controllers, for any node.
+// Makes the first move without faults of any node. Moves are ordered by kind, and then by controller, starting at
+// `first`.
 void ClusterWorld::CalmMove(const ClusterState& state, int first, const Visitor& visit) {
   const Move* earliest = nullptr;
   std::size_t node = 0;

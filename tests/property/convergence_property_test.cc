@@ -29,7 +29,7 @@ RandomCluster WithPatches(RandomCluster cluster, const Plan& plan) {
 bool HasPatch(const Plan& plan) { return std::any_of(plan.nodes.begin(), plan.nodes.end(), ChangesNode); }
 
 TEST_CASE("I12: patches alone lead to a cluster that needs no patch, and soon") {
-  // upgrade-failed to upgrade-done with EveryState is the longest way: eleven states, and queueing for slots.
+  // The longest path is from upgrade-failed to upgrade-done with EveryState: eleven states, and the wait for a slot.
   constexpr int kRoundsMax = 40;
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     RandomCluster patched = cluster;

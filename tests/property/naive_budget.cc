@@ -234,7 +234,7 @@ bool RevisionsAreKnown(const NodeView& view, const DriverFacts& driver) {
   return true;
 }
 
-// dep-F20: unless a patch that started the upgrade may have been applied.
+// dep-F20: returns whether the node cannot start, unless a patch that started the upgrade may have been applied.
 bool IsUnfit(const NodeView& view, const Counter& counter) {
   const std::vector<Node> versions = Counter::Versions(view);
   const bool waits = StateOf(view.node, view, counter.cluster) == "upgrade-required";

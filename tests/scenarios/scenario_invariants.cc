@@ -183,7 +183,7 @@ bool IsGivenBack(const Node& node, const DriverIdentity& identity) {
   return failure != node.annotations.end() && failure->second == "DrainBlocked" && !named;
 }
 
-// dep-F14: whether the node holds a slot, according to its labels.
+// dep-F14: returns true if the node holds a slot, according to its labels.
 bool HoldsSlot(const Node& node, const PassRecord& pass) {
   const auto state = StateByMarks(node, pass.identity);
   if (state && !IsInProgress(*state)) return false;

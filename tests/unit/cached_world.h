@@ -49,7 +49,7 @@ struct CachedWorld {
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
   int most_in_progress = 0;
 
-  /// Without threads, the test turns the cache itself.
+  /// The cache has no threads: the test runs its watches itself (WatchCache::Turn).
   explicit CachedWorld(testing::FleetOptions options = {}, int calls_in_flight = 1, bool with_threads = true)
       : threads(with_threads),
         cluster(std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = with_threads})),

@@ -42,7 +42,7 @@ TEST_CASE("dep-F7: a name counts as long as its driver's upgrade is in progress"
       {{{"nvidia.com/gpu-driver-upgrade-state", "upgrade-done"}}, false},
       {{{"nvidia.com/gpu-driver-upgrade-state", "drain-required"}}, true},
       {{{"nvidia.com/gpu-driver-upgrade-state", "upgrade-failed"}}, true},
-      // A state from a version that we do not know: rather one cordon too many.
+      // A state of an unknown version: one cordon too many is better than one too few.
       {{{"nvidia.com/gpu-driver-upgrade-state", "half-way"}}, true},
       {{{"nvidia.com/ofed-driver-upgrade-state", "drain-required"}}, false},
   };

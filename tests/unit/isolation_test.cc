@@ -1,4 +1,4 @@
-// Tests the isolation of devices instead of nodes (A-1 to A-16 of the frontier's rules).
+// Tests the isolation of devices instead of nodes (rules ).
 #include <optional>
 #include <string>
 #include <utility>

@@ -223,7 +223,7 @@ TEST_CASE("A crashed leader is replaced within lease_duration + 2.2 retry period
     Replica a(server, "a");
     Replica b(server, "b" + std::to_string(i));
     a.Run(absl::Seconds(1));
-    b.Run(absl::Milliseconds(50 * i));      // b is somewhere in its waits
+    b.Run(absl::Milliseconds(50 * i));      // b is at any point of its wait
     (void)server.Update(*server.object());  // the last sign of life
     const absl::Duration taken = b.RunUntilLeader();
     CAPTURE(i, absl::FormatDuration(taken));

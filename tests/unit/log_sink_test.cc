@@ -99,7 +99,7 @@ TEST_CASE("A log entry has one line, whatever the values are") {
   CHECK(FormatLogfmt({.message = "1\r2", .fields = {{"a", "\xC2\x9B"}, {"b", "\xE2\x80\xAE"}, {"c", "\xFF"}}}) ==
         R"(level=info msg="1\x0d2" a="\xc2\x9b" b="\xe2\x80\xae" c="\xff")");
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", "\x7f"}}}) == R"(level=info msg=m a="\x7f")");
-  // A value that poses as further fields, and an overlong value.
+  // A value that looks like further fields, and an overlong value.
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", "b level=error"}}}) == R"(level=info msg=m a="b level=error")");
   CHECK(FormatLogfmt({.message = "m", .fields = {{"a", std::string(100'000, 'x')}}}).size() < 2000);
 }

@@ -156,8 +156,8 @@ TEST_CASE("§5.3: the examples of the specification, as admissions") {
   };
   const auto row = GENERATE(values<Row>({
       {"no limit", {.total = 3}, {"a", "b", "c"}, "a,b,c"},
-      {"3 of 5 at once", {.total = 5, .parallel_max = 3}, {"a", "b", "c", "d", "e"}, "a,b,c"},
-      {"4 at once, 3 in progress", {.total = 5, .parallel_max = 4, .parallel_used = 3}, {"a", "b"}, "a"},
+      {"3 of 5 at a time", {.total = 5, .parallel_max = 3}, {"a", "b", "c", "d", "e"}, "a,b,c"},
+      {"4 at a time, 3 in progress", {.total = 5, .parallel_max = 4, .parallel_used = 3}, {"a", "b"}, "a"},
       {"half of 5, 2 of them cordoned by an administrator: those come on top",
        {.total = 5, .unavailable_max = 3, .unavailable = 2},
        {"a*", "b*", "c", "d", "e"},
@@ -166,8 +166,8 @@ TEST_CASE("§5.3: the examples of the specification, as admissions") {
        {.total = 5, .unavailable_max = 3, .unavailable = 2},
        {"a", "b", "c", "d*", "e*"},
        "a,d*,e*"},
-      {"3 at once, 2 unavailable", {.total = 5, .parallel_max = 3, .unavailable_max = 2}, {"a", "b", "c"}, "a,b"},
-      {"one failed node, one at once (H2)", {.total = 3, .parallel_max = 1, .parallel_used = 1}, {"a", "b"}, ""},
+      {"3 at a time, 2 unavailable", {.total = 5, .parallel_max = 3, .unavailable_max = 2}, {"a", "b", "c"}, "a,b"},
+      {"one failed node, one at a time (H2)", {.total = 3, .parallel_max = 1, .parallel_used = 1}, {"a", "b"}, ""},
       {"maxUnavailable 0 admits cordoned nodes only", {.total = 3, .unavailable_max = 0}, {"a", "b+", "c*"}, "b+,c*"},
       {"a node that is not ready takes no headroom",
        {.total = 4, .unavailable_max = 2, .unavailable = 1},
@@ -210,8 +210,8 @@ TEST_CASE("§5.3: the slot examples of the Go library's own tests, as fleets") {
   };
   const auto row = GENERATE(values<Row>({
       {"no limit on either", std::nullopt, std::nullopt, {{3, "upgrade-required"}}, 3},
-      {"3 of 5 at once", 3, std::nullopt, {{5, "upgrade-required"}}, 3},
-      {"4 at once, 3 about to be cordoned", 4, std::nullopt, {{3, "cordon-required"}, {2, "upgrade-required"}}, 1},
+      {"3 of 5 at a time", 3, std::nullopt, {{5, "upgrade-required"}}, 3},
+      {"4 at a time, 3 about to be cordoned", 4, std::nullopt, {{3, "cordon-required"}, {2, "upgrade-required"}}, 1},
       {"all of them", std::nullopt, Percent{100}, {{5, "upgrade-required"}}, 5},
       {"half of 5, the last 2 cordoned",
        std::nullopt,
@@ -219,8 +219,8 @@ TEST_CASE("§5.3: the slot examples of the Go library's own tests, as fleets") {
        {{3, "upgrade-required"}, {2, "upgrade-required!"}},
        3},
       {"half of 5, 2 done but cordoned", std::nullopt, Percent{50}, {{2, "upgrade-done!"}, {3, "upgrade-required"}}, 1},
-      {"3 at once, 2 unavailable", 3, Count{2}, {{5, "upgrade-required"}}, 2},
-      {"4 at once, 4 unavailable, 3 about to be cordoned",
+      {"3 at a time, 2 unavailable", 3, Count{2}, {{5, "upgrade-required"}}, 2},
+      {"4 at a time, 4 unavailable, 3 about to be cordoned",
        4,
        Count{4},
        {{3, "cordon-required"}, {2, "upgrade-required"}},
@@ -230,7 +230,7 @@ TEST_CASE("§5.3: the slot examples of the Go library's own tests, as fleets") {
        Count{3},
        {{6, "upgrade-done"}, {3, "upgrade-failed"}, {1, "upgrade-required"}},
        0},
-      {"one failed node, one at once (H2)", 1, std::nullopt, {{1, "upgrade-failed"}, {2, "upgrade-required"}}, 0},
+      {"one failed node, one at a time (H2)", 1, std::nullopt, {{1, "upgrade-failed"}, {2, "upgrade-required"}}, 0},
       // dep-F14: with the Go library only 2 start if the cordoned nodes come first.
       {"half of 5, the first 2 cordoned",
        std::nullopt,

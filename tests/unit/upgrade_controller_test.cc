@@ -20,7 +20,7 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
-/// Two nodes, a cache that the test turns, and an engine whose observer logs.
+/// Two nodes, a cache whose watches the test runs itself, and an engine whose observer logs.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster =

@@ -8,7 +8,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-/// A store with one node and two drivers, which have taken their changes.
+/// A store with one node and two drivers, both of which have already taken their changes.
 struct Store : WatchStore {
   Store() : WatchStore(2) {
     Change([](ObjectStore& store) { store.NodesListed({}, "1"); });

@@ -6,7 +6,7 @@
 ///     absl::StatusOr<Facts> facts = Collect(context, objects, {.ns = "nvidia-gpu-operator"});
 ///     for (const Finding& finding : Examine(*facts)) fmt::print("{}: {}\n", finding.id, finding.what);
 ///
-/// Example: tests/examples/operators/openshift_preflight/preflight_test.cc. The checks come from the seed document
+/// Example: tests/examples/operators/openshift_preflight/preflight_test.cc. The checks come from NVIDIA's document
 /// "Installation and Upgrade Overview" of the operator on OpenShift, and from doc-D35.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_PREFLIGHT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_PREFLIGHT_H_

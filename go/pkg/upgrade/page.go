@@ -23,9 +23,9 @@ var rolloutPage string
 
 const (
 	documentAge    = time.Second                     // the document is formatted at most once in this time
-	streamInterval = 500 * time.Millisecond          // between two looks of a stream
-	streamSign     = 15 * time.Second                // after which a stream without news shows that it is alive
-	timeMember     = `{"at":"2026-11-28T12:00:00Z",` // the part of a document that changes with the time alone
+	streamInterval = 500 * time.Millisecond          // between two checks of a stream for changes
+	streamSign     = 15 * time.Second                // after which a stream without changes shows that it is alive
+	timeMember     = `{"at":"2026-11-28T12:00:00Z",` // the part of a document that changes only with time
 )
 
 // PageOptions contains the data about the process that the page shows.

@@ -152,7 +152,7 @@ class InvariantChecker {
   void CheckLogLine(std::string_view line);
   /// Checks the numbers of writes at the start and at the end of an idle period.
   void CheckRest(std::int64_t writes_before, std::int64_t writes_after);
-  /// Checks two durations of the upgrade of all nodes except one: `alone`, without that node and with one slot less,
+  /// Checks two durations of the upgrade of all nodes except one: `alone`, without that node and with one slot fewer,
   /// and `beside_bad_node`, with that node while it is bad.
   void CheckDelay(absl::Duration alone, absl::Duration beside_bad_node);
   static absl::Duration MayTakeBesideBadNode(absl::Duration alone);

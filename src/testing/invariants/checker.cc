@@ -155,7 +155,7 @@ void InvariantChecker::CheckTotals(const Tally& totals) { impl_->CheckTotals(tot
 void InvariantChecker::CheckDelay(absl::Duration alone, absl::Duration beside_bad_node) {
   const absl::Duration limit = MayTakeBesideBadNode(alone);
   if (beside_bad_node <= limit) return;
-  Fail("L4", fmt::format("with one bad node, the others were not done after {}; with one slot less, they took {}",
+  Fail("L4", fmt::format("with one bad node, the others were not done after {}; with one slot fewer, they took {}",
                          absl::FormatDuration(beside_bad_node), absl::FormatDuration(alone)));
 }
 

@@ -113,7 +113,7 @@ void InvariantChecker::Impl::NoteDriverPod(const Change& change) {
   if (taken) JudgeHands(pod.node_name, *truth.hands_allowed);
 }
 
-// No node wants the driver any longer.
+// No node needs the driver any longer.
 void InvariantChecker::Impl::NoteDriverRemoved() {
   for (auto& [name, truth] : nodes) {
     truth.driver_taken = false;

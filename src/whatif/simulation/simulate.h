@@ -64,8 +64,9 @@ struct Rollout {
   std::vector<NodeHistory> timeline = {};
 };
 
-// The nodes of the question that have a driver pod, all of them at the old revision and without marks of an upgrade,
-// but with their cordons and skip labels; their other pods, and the budgets. The same seed produces the same rollout.
+// Simulates a rollout of the nodes of the question that have a driver pod, with their other pods and the budgets. All
+// nodes start at the old revision and without marks of an upgrade, but with their cordons and skip labels. The same
+// seed produces the same rollout.
 [[nodiscard]] absl::StatusOr<Rollout> SimulateRollout(const Situation& situation, const UpgradePolicy& policy,
                                                       const Durations& durations, std::uint32_t seed);
 

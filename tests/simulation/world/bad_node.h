@@ -16,7 +16,7 @@ class BadNode {
   static std::optional<BadNode> Draw(World& world);
 
   const std::string& name() const { return name_; }
-  // Excludes the node: the others must be upgraded without it, with one slot less.
+  // Excludes the node: the others must be upgraded without it, with one slot fewer.
   void LeaveOut() const;
   // Includes the node again, with its slot, and makes it bad.
   void MakeBad() const;

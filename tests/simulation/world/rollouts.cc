@@ -59,8 +59,8 @@ class Rollouts final : public Actor {
     }
   }
 
-  // Another soak or order lifts a halt, and other stages start from the beginning; later the policy may be restored. In
-  // a third of the worlds a changed stage selects no node.
+  // Changes the order (which keeps a halt), a soak (which lifts it) or the stages (which restarts the rollout), or
+  // restores the original policy. In a third of the worlds a changed stage selects no node.
   void ChangePolicy() {
     UpgradePolicy policy = world_.policy;
     RolloutPolicy& rollout = *policy.rollout;

@@ -341,7 +341,7 @@ TEST_CASE("Objects that are not watched are listed again after a change, every t
   AwaitAll(*view);
   const Wanted wanted{.events = true, .budgets = true, .leases = true};
   const absl::Time begin = absl::UnixEpoch();
-  // Returns the number of requests for one picture, this many seconds after the first.
+  // Returns the number of requests that a read takes, this many seconds after the first read.
   const auto requests = [&](int seconds) {
     const std::size_t before = server->paths().size();
     std::vector<std::string> notes;

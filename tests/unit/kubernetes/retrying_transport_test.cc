@@ -179,7 +179,7 @@ TEST_CASE("A rate limit lets a burst through, and then one at a time", "[rate_li
   };
   CHECK(sent_by(3) == absl::ZeroDuration());
   CHECK(sent_by(4) == absl::Seconds(2));
-  clock->Advance(absl::Hours(1));  // A rest fills no more than the burst.
+  clock->Advance(absl::Hours(1));  // An idle period refills at most the burst.
   CHECK(sent_by(4) == absl::Hours(1) + absl::Seconds(2.5));
   clock->Advance(-absl::Hours(2));
   CHECK(sent_by(1) == absl::Seconds(3.5) - absl::Hours(1));

@@ -5,7 +5,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-TEST_CASE("a failure has the class of the node's wait") {
+TEST_CASE("the class of a failure follows from the state in which the node failed") {
   CHECK(ClassOf({.failed_in = UpgradeState::kDrainRequired}) == FailureClass::kDrainBlocked);
   CHECK(ClassOf({.failed_in = UpgradeState::kPodDeletionRequired}) == FailureClass::kDrainBlocked);
   CHECK(ClassOf({.failed_in = UpgradeState::kNodeMaintenanceRequired}) == FailureClass::kDrainBlocked);

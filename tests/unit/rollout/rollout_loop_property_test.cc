@@ -1,5 +1,5 @@
 // Two replicas roll out the same fleet, in conflict with each other and with a record that gets lost. No node starts
-// that must not. This is the smallest loop that needs all parts of a rollout.
+// that must not start. This is the smallest loop that needs all parts of a rollout.
 //
 // A replica first reads the record and the grants, and then the nodes. It stores both by compare-and-set before it
 // starts a node at the version that it has read (ADR 0005). These three steps happen at different times.

@@ -193,7 +193,7 @@ std::vector<NeededCase> MaintenanceCases() {
       {"a node maintenance is read as it was created",
        {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kListNodeMaintenances}},
        MaintenanceIsReadAsCreated},
-      {"a second node maintenance of a name is AlreadyExists",
+      {"a second node maintenance with the same name is AlreadyExists",
        {{kCreateNodeMaintenance}, {kGetNodeMaintenance}},
        MaintenanceOfATakenNameExists},
       {"node maintenances that do not exist are NotFound",
@@ -208,7 +208,7 @@ std::vector<NeededCase> MaintenanceCases() {
       {"a patch of both lists of a node maintenance is InvalidArgument, one of neither changes nothing",
        {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kPatchNodeMaintenance}},
        MaintenancePatchIsOfOneListAtMost},
-      {"a deletion is of that very node maintenance or of none",
+      {"a deletion deletes only the node maintenance with the given UID",
        {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kDeleteNodeMaintenance}},
        MaintenanceDeletionIsOfThatObjectOnly},
   };

@@ -236,7 +236,7 @@ std::vector<NeededCase> WriteCases() {
       {"an eviction deletes the pod", {{kEvictPod}, PodReads()}, EvictionDeletes},
       {"an eviction of a deleted or replaced pod reports that", {{kEvictPod}, PodReads()}, EvictionOfAnotherPodIsGone},
       {"a budget refuses an eviction, and two refuse it permanently", {{kEvictPod}, PodReads()}, BudgetRefusesEviction},
-      {"a deletion is of that very pod or of none", {{kDeletePod}, PodReads()}, DeletionIsOfThatPodOnly},
+      {"a deletion deletes only the pod with the given UID", {{kDeletePod}, PodReads()}, DeletionIsOfThatPodOnly},
       {"events on nodes and pods are accepted", {{kRecordEvent}}, EventsAreTaken},
       {"an event that repeats is one event", {{kRecordEvent}}, RepeatedEventsAreTaken},
   };

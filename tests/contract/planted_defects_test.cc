@@ -173,7 +173,7 @@ constexpr std::string_view kPatchIsConditional = "a patch of another version or 
 constexpr std::string_view kEvictionDeletes = "an eviction deletes the pod";
 constexpr std::string_view kEvictionOfAnother = "an eviction of a deleted or replaced pod reports that";
 constexpr std::string_view kBudgetRefuses = "a budget refuses an eviction, and two refuse it permanently";
-constexpr std::string_view kDeletionIsOfThatPod = "a deletion is of that very pod or of none";
+constexpr std::string_view kDeletionIsOfThatPod = "a deletion deletes only the pod with the given UID";
 
 struct Defect {
   std::string_view what;
@@ -380,7 +380,7 @@ std::vector<Defect> Further() {
          };
        }},
       {"deletions are of any device taint rule of the name", "",
-       "a deletion is of that very device taint rule or of none",
+       "a deletion deletes only the device taint rule with the given UID",
        [](BentFacade& facade, FakeCluster& cluster) {
          facade.remove_rule = [&](const CallContext&, const DeleteDeviceTaintRuleParams& params) {
            cluster.RemoveDeviceTaintRule(params.name);
@@ -461,7 +461,7 @@ TEST_CASE("the report on a facade of the seven operations starts with its broken
   INFO(report.ToString());
   CHECK(report.ToString().starts_with(
       "contract of the facade: 20 kept, 1 broken, 34 skipped\n"
-      "broken   a deletion is of that very pod or of none: expected !pod.deletion_timestamp.has_value(), but found a "
+      "broken   a deletion deletes only the pod with the given UID: expected !pod.deletion_timestamp.has_value(), but found a "
       "pod that is being deleted\n"
       "skipped  objects that do not exist are NotFound: the facade does not support: get node, get pod\n"));
 }

@@ -17,25 +17,25 @@ int Run(int argc, const char* const* argv) {
   int kinds = 0;
   int defect = 0;
   CLI::App app{
-      "Looks at every state of an abstract cluster.\n"
-      "Exit codes: 0 nothing is broken; 1 something is, or there were too many states; 2 usage."};
+      "Checks every state of an abstract cluster.\n"
+      "Exit codes: 0 no violation; 1 a violation, or too many states; 2 usage."};
   app.name("exhaustive");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   app.option_defaults()->always_capture_default();
-  app.add_option("--nodes", options.nodes, "nodes")->check(CLI::Range(1, kNodesMax));
-  app.add_option("--controllers", options.controllers, "replicas of the operator, both of which lead")
+  app.add_option("--nodes", options.nodes, "number of nodes")->check(CLI::Range(1, kNodesMax));
+  app.add_option("--controllers", options.controllers, "number of replicas of the operator, all of which lead")
       ->check(CLI::Range(1, kControllersMax));
-  app.add_option("--faults", options.faults, "crashes, lost answers, late writes and an administrator's cordons in all")
+  app.add_option("--faults", options.faults, "number of crashes, lost answers, late writes and cordons in total")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--kinds", kinds, "of faults: 0 all, 1 no administrator, 2 lost answers only")
+  app.add_option("--kinds", kinds, "kinds of faults: 0 all, 1 no administrator, 2 lost answers only")
       ->check(CLI::Range(0, 2));
   app.add_option("--budget", options.budget, "maxParallelUpgrades")->check(CLI::NonNegativeNumber);
-  app.add_option("--unavailable", options.budget_of_unavailable, "the budget is maxUnavailable");
-  app.add_option("--ledger", options.ledger, "starts go by an admission ledger");
-  app.add_option("--every-state", every_state, "each state is written");
-  app.add_option("--at-once", options.sees_all_at_once, "a controller sees a node and its pods together");
-  app.add_option("--defect", defect, "a planted one, by its number");
-  app.add_option("--states-max", states_max, "gives up beyond");
+  app.add_option("--unavailable", options.budget_of_unavailable, "use the budget as maxUnavailable");
+  app.add_option("--ledger", options.ledger, "an admission ledger grants the starts");
+  app.add_option("--every-state", every_state, "write each state in a patch of its own");
+  app.add_option("--at-once", options.sees_all_at_once, "a controller sees a node and its pods at the same time");
+  app.add_option("--defect", defect, "plant the defect with this number");
+  app.add_option("--states-max", states_max, "give up after this number of states");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -50,20 +50,20 @@ void ForceModes(const std::string& text, SimulationOptions& options) {
 
 void AddRuns(CLI::App& app, SimulateArguments& arguments) {
   app.add_option("--first-seed,--seed", arguments.first_seed, "the first seed")->capture_default_str();
-  app.add_option("--seeds", arguments.seeds, "how many")->capture_default_str();
-  app.add_option("--jobs", arguments.jobs, "at a time")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_flag("--twice", arguments.twice, "each seed twice: fails if the two runs differ");
-  app.add_flag("--coverage", arguments.coverage, "how often each fault, transition and gate was come by");
+  app.add_option("--seeds", arguments.seeds, "number of seeds")->capture_default_str();
+  app.add_option("--jobs", arguments.jobs, "number of seeds that run at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_flag("--twice", arguments.twice, "run each seed twice; fail if the two runs differ");
+  app.add_flag("--coverage", arguments.coverage, "print how often each fault, transition and gate was reached");
   app.add_flag_callback(
       "--require-coverage", [&] { arguments.coverage = arguments.require_coverage = true; },
-      "the same; fails if one was not");
+      "same as --coverage; fail if one of them was not reached");
   app.add_flag_callback(
       "--trace",
       [&] {
         arguments.options.trace = true;
         arguments.options.trace_lines_max = kWholeTrace;
       },
-      "print all that happens");
+      "print every event");
   app.add_flag("--shrink", arguments.shrink, "search for a smaller simulation with which a failing seed still fails");
   app.add_flag("--mutants", arguments.mutants, "plant each known defect in turn; fail if one is not found");
   app.add_option_function<std::string>(
@@ -89,22 +89,22 @@ void AddWorld(CLI::App& app, SimulationOptions& options) {
   };
   app.add_option("--nodes", options.nodes, "number of nodes of each cluster (default: drawn by the seed)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--nodes-max", options.nodes_max, "that a seed draws")
+  app.add_option("--nodes-max", options.nodes_max, "maximum number of nodes that a seed draws")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  percent("--wire", options.wire_percent, "of the seeds go through bytes");
-  percent("--requestor", options.requestor_percent, "are in requestor mode");
-  percent("--restart-only", options.restart_only_percent, "ask whether a restart is enough");
-  percent("--rolling", options.rolling_percent, "have a DaemonSet that is not OnDelete");
-  percent("--faults", options.fault_percent, "of the faults are drawn");
+  percent("--wire", options.wire_percent, "share of seeds whose requests go through bytes");
+  percent("--requestor", options.requestor_percent, "share of seeds in requestor mode");
+  percent("--restart-only", options.restart_only_percent, "share of seeds that ask whether a restart is enough");
+  percent("--rolling", options.rolling_percent, "share of seeds whose DaemonSet is not OnDelete");
+  percent("--faults", options.fault_percent, "share of the faults that are drawn");
   app.add_option_function<std::string>(
-         "--without", [&](const std::string& text) { options.without = ParseFaults(text); }, "faults that are not")
+         "--without", [&](const std::string& text) { options.without = ParseFaults(text); }, "faults that are not drawn")
       ->type_name("F1,F2");
   app.add_option_function<int>(
-         "--chaos-minutes", [&](int minutes) { options.chaos_max = absl::Minutes(minutes); }, "after which all is calm")
+         "--chaos-minutes", [&](int minutes) { options.chaos_max = absl::Minutes(minutes); }, "duration of the phase with faults")
       ->check(CLI::NonNegativeNumber);
-  app.add_flag("--light", options.light, "few faults: what they and the engine add to a rollout");
-  app.add_option("--mutant", options.mutant, "plants this one, by its number")->check(CLI::NonNegativeNumber);
+  app.add_flag("--light", options.light, "few faults: shows what they and the engine add to a rollout");
+  app.add_option("--mutant", options.mutant, "plant the defect with this number")->check(CLI::NonNegativeNumber);
 }
 
 }  // namespace

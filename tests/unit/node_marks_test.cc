@@ -169,7 +169,7 @@ TEST_CASE("The state of an invalid label, and of a node that cannot be read, is 
   CHECK(internal::HasState(garbage, gpu));
 }
 
-TEST_CASE("T8: a restart covers the revisions that were compared, each as a whole") {
+TEST_CASE("T8: a restart covers the revisions that were compared, but not parts of their names") {
   const RestartOnly mark{.compared = "abc,def", .target = "new"};
   CHECK((mark.Covers("abc") && mark.Covers("def")));
   CHECK_FALSE((mark.Covers("ab") || mark.Covers("bc,d") || mark.Covers("")));

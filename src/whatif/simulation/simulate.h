@@ -46,8 +46,8 @@ struct Rollout {
   // Maximum number of pods that were not ready at the same time, of the pods that were ready at the start. Pods of
   // DaemonSets do not count.
   int pods_unavailable_peak = 0;
-  // Gangs with pods on several nodes (docs/policy.md#gangs), how often they were interrupted in all, and the one that
-  // was most often.
+  // Gangs with pods on several nodes (docs/policy.md#gangs), the total number of their interruptions, and the highest
+  // number for one gang.
   int gangs = 0;
   int gang_interruptions = 0;
   int gang_interruptions_peak = 0;

@@ -185,7 +185,7 @@ class PodTroubles final : public Actor {
            (policy.pod_deletion && by_tier(policy.pod_deletion->pod_selector));
   }
 
-  // Returns a node that is in progress, because driver troubles matter there.
+  // Returns a node that is in progress, because problems of the driver matter there.
   std::optional<std::string> NodeInProgress() {
     std::vector<std::string> found;
     for (const Node& node : world_.cluster->nodes()) {

@@ -40,7 +40,7 @@ struct Scene {
   std::string driver_owner = std::string(kDriverOwner);
   std::string driver_labels = R"("app":"nvidia-driver-daemonset","controller-revision-hash":"old")";
   std::string driver_ready = "true";
-  /// The same of the node's pod web-1, which a drain evicts.
+  /// Same for the node's pod web-1, which a drain evicts.
   std::string pod_owner = std::string(kOwner);
   std::string pod_metadata = {};
   std::string pod_spec = {};

@@ -287,7 +287,7 @@ TEST_CASE("the transport's error keeps its code and its mark") {
   CHECK(Text(status) == "delete pod shop/web-1: connect to 10.0.0.1:6443: refused");
 }
 
-TEST_CASE("an eviction is a policy/v1 Eviction of that very pod") {
+TEST_CASE("an eviction is a policy/v1 Eviction of exactly that pod") {
   World world;
   world.transport->Answer(201, R"({"kind":"Status","status":"Success","code":201})");
   CHECK(*world.cluster->EvictPod(world.context, {.pod = kWeb}) == EvictionAnswer{});

@@ -168,7 +168,8 @@ absl::StatusOr<HttpResponse> CpprestTransport::StreamOnce(const CallContext& con
   // A separate connection, which is not kept afterwards.
   call->Start(web::http::client::http_client(setup().url.ToString(), config_), *std::move(message));
   StreamReceiver receiver(errors(), setup().options, request, sink, context.stop);
-  absl::Duration patience = setup().options.request_timeout;  // Limits the wait for the head, then the silence between two pieces.
+  // Limits the wait for the head, then the silence between two pieces.
+  absl::Duration patience = setup().options.request_timeout;
   while (!receiver.ended()) {
     const CpprestCall::Event event = call->Next(std::min(deadline, After(patience)));
     switch (event) {

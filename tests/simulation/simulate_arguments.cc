@@ -51,7 +51,9 @@ void ForceModes(const std::string& text, SimulationOptions& options) {
 void AddRuns(CLI::App& app, SimulateArguments& arguments) {
   app.add_option("--first-seed,--seed", arguments.first_seed, "the first seed")->capture_default_str();
   app.add_option("--seeds", arguments.seeds, "number of seeds")->capture_default_str();
-  app.add_option("--jobs", arguments.jobs, "number of seeds that run at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--jobs", arguments.jobs, "number of seeds that run at the same time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   app.add_flag("--twice", arguments.twice, "run each seed twice; fail if the two runs differ");
   app.add_flag("--coverage", arguments.coverage, "print how often each fault, transition and gate was reached");
   app.add_flag_callback(
@@ -98,10 +100,12 @@ void AddWorld(CLI::App& app, SimulationOptions& options) {
   percent("--rolling", options.rolling_percent, "share of seeds whose DaemonSet is not OnDelete");
   percent("--faults", options.fault_percent, "share of the faults that are drawn");
   app.add_option_function<std::string>(
-         "--without", [&](const std::string& text) { options.without = ParseFaults(text); }, "faults that are not drawn")
+         "--without", [&](const std::string& text) { options.without = ParseFaults(text); },
+         "faults that are not drawn")
       ->type_name("F1,F2");
   app.add_option_function<int>(
-         "--chaos-minutes", [&](int minutes) { options.chaos_max = absl::Minutes(minutes); }, "duration of the phase with faults")
+         "--chaos-minutes", [&](int minutes) { options.chaos_max = absl::Minutes(minutes); },
+         "duration of the phase with faults")
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--light", options.light, "few faults: shows what they and the engine add to a rollout");
   app.add_option("--mutant", options.mutant, "plant the defect with this number")->check(CLI::NonNegativeNumber);

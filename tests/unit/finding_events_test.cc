@@ -95,7 +95,7 @@ TEST_CASE("A plan that repeats all gates each time causes no new Events") {
   }
 }
 
-TEST_CASE("A plan that repeats a gate or finding after half an hour is reported again") {
+TEST_CASE("A gate or finding that lasts is reported again after half an hour") {
   World world;
   const Plan plan{.gates = {Waits("n1", GateReason::kFailed)},
                   .findings = {{.code = FindingCode::kHookFailed, .node = "n1", .message = "boom"}}};

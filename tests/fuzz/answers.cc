@@ -20,14 +20,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)internal::SaysGone(response);
   (void)internal::SaysOtherUid(response);
   const auto eviction = internal::EvictionAnswerOf("evict pod a/b", response);
-  if (eviction.ok()) Require(eviction->retry_after >= absl::ZeroDuration(), "nobody waits a negative time");
+  if (eviction.ok()) Require(eviction->retry_after >= absl::ZeroDuration(), "a wait is not negative");
   if (internal::IsSuccess(response)) return 0;
   for (const absl::Status& failure :
        {internal::FailureOf("get node n1", verb, response), internal::WatchFailureOf("watch nodes", response)}) {
-    Require(!failure.ok(), "a failure is one");
+    Require(!failure.ok(), "a failure is not OK");
     Require(failure.message().size() <= kTextMax, "an error has bounded length");
     Require(!HasControlCharacter(failure.message()), "an error is one line");
-    Require(RetryAfter(failure) >= absl::ZeroDuration(), "nobody waits a negative time");
+    Require(RetryAfter(failure) >= absl::ZeroDuration(), "a wait is not negative");
   }
   return 0;
 }

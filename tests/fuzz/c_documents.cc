@@ -17,8 +17,9 @@ du_str Str(std::string_view text) { return {.data = text.data(), .size = text.si
 
 void Check(du_code code, du_buf& out) {
   using namespace driverupgrade::tests;
-  Require(code == 0 || code == kInvalid, "an answer, or a document that makes no sense");
-  Require(out.data != nullptr && std::strlen(out.data) <= out.size && out.data[out.size] == '\0', "a text that ends");
+  Require(code == 0 || code == kInvalid, "a call succeeds, or reports an invalid document");
+  Require(out.data != nullptr && std::strlen(out.data) <= out.size && out.data[out.size] == '\0',
+          "a text is terminated");
   if (code != 0) Require(!HasControlCharacter(std::string_view(out.data, out.size)), "an error is one line");
   du_free(out.data);
 }

@@ -40,8 +40,8 @@ du_str Str(std::string_view text) { return {.data = text.data(), .size = text.si
 
 // 9 and 14 mean that the call is not allowed now.
 void Check(du_code code, du_buf& out) {
-  Require(code == 0 || code == 3 || code == 9 || code == 14, "an answer, or a document or a call that makes no sense");
-  Require(out.data != nullptr && out.data[out.size] == '\0', "a text that ends");
+  Require(code == 0 || code == 3 || code == 9 || code == 14, "a call succeeds, or reports an invalid document or call");
+  Require(out.data != nullptr && out.data[out.size] == '\0', "a text is terminated");
   if (code != 0)
     Require(!driverupgrade::tests::HasControlCharacter(std::string_view(out.data, out.size)), "an error is one line");
   du_free(out.data);
@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   du_engine* unknown = nullptr;
   du_buf out = {};
   const du_code made = du_engine_new(Str(first), &unknown, &out);
-  Require((made == 0) == (unknown != nullptr), "an engine, or an error");
+  Require((made == 0) == (unknown != nullptr), "a call returns an engine or an error");
   Check(made, out);
   du_engine_free(unknown);
 
@@ -89,11 +89,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   out = {};
   const std::string options =
       std::string(kOptions.substr(0, kOptions.size() - 1)) + std::string(first.size() % 2 == 0 ? "}" : kLedgerOption);
-  Require(du_engine_new(Str(options), &engine, &out) == 0, "options that make sense");
+  Require(du_engine_new(Str(options), &engine, &out) == 0, "valid options are accepted");
   du_free(out.data);
   for (int kind = DU_NODES; kind <= DU_CONTROLLER_REVISIONS; ++kind) {
     out = {};
-    Require(du_engine_put(engine, kind, Str(kLists[kind]), &out) == 0, "lists that make sense");
+    Require(du_engine_put(engine, kind, Str(kLists[kind]), &out) == 0, "valid lists are accepted");
     du_free(out.data);
   }
   std::int64_t now = 1'700'000'000'000;

@@ -16,7 +16,7 @@ const std::string& NameOf(const T& object) {
 template <typename T>
 void ReadMarked(std::string_view json, const absl::StatusOr<ListPage<T>>& strict) {
   const absl::StatusOr<ListPage<T>> page = ParseList<T>(json, OnUnreadable::kMark);
-  if (strict.ok()) Require(page.ok() && *page == *strict, "what is whole is read as ever");
+  if (strict.ok()) Require(page.ok() && *page == *strict, "intact objects are read as before");
   if (!page.ok()) return Require(!HasControlCharacter(page.status().message()), "an error is one line");
   bool marked = false;
   if constexpr (requires(T & object) { object.unreadable; }) {
@@ -24,10 +24,10 @@ void ReadMarked(std::string_view json, const absl::StatusOr<ListPage<T>>& strict
       if (object.unreadable.empty()) continue;
       marked = true;
       Require(!HasControlCharacter(object.unreadable), "a reason is one line");
-      Require(!NameOf(object).empty(), "what cannot be read has a name");
+      Require(!NameOf(object).empty(), "an unreadable object has a name");
     }
   }
-  Require(strict.ok() != marked, "what is wrong is told");
+  Require(strict.ok() != marked, "each unreadable object is reported");
 }
 
 // Checks that the parser keeps all members that the reader needs.
@@ -39,7 +39,7 @@ void ReadWhole(std::string_view json, const absl::StatusOr<T>& object) {
   std::string error;
   T whole;
   internal::ReadObject(internal::JsonField(document.root(), error), whole);
-  Require(error.empty() && whole == *object, "what is not kept is not read");
+  Require(error.empty() && whole == *object, "members that are not kept are not read");
 }
 
 template <typename T>
@@ -82,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 11: Read<ResourceSlice>(json); break;
     default:
       if (ParseMixedList(json).ok()) {
-        Require(ParseMixedList(json, OnUnreadable::kMark).ok(), "what is whole is read as ever");
+        Require(ParseMixedList(json, OnUnreadable::kMark).ok(), "intact objects are read as before");
       }
   }
   return 0;

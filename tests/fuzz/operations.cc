@@ -16,7 +16,7 @@ void CheckError(const absl::Status& status) {
   constexpr std::size_t kTextMax = 4096;
   Require(status.message().size() <= kTextMax, "an error has bounded length");
   Require(!HasControlCharacter(status.message()), "an error is one line");
-  Require(internal::RetryAfterOf(status) >= absl::ZeroDuration(), "nobody waits a negative time");
+  Require(internal::RetryAfterOf(status) >= absl::ZeroDuration(), "a wait is not negative");
 }
 template <typename T>
 void CheckError(const absl::StatusOr<T>& answer) {
@@ -53,8 +53,8 @@ void CheckList(const RestRequest& first, const HttpResponse& response) {
   int requests = 0;
   absl::Status status;
   while (const RestRequest* next = reader.Next()) {
-    Require(next->http.path == first.http.path, "every page is of the same collection");
-    Require(++requests <= 2, "the same page twice ends a list");
+    Require(next->http.path == first.http.path, "every page is from the same collection");
+    Require(++requests <= 2, "a list ends if the same page is repeated");
     status = reader.Take(response);
     if (!status.ok()) break;
   }

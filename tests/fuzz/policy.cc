@@ -13,9 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       Require(!HasControlCharacter(policy.status().message()), "an error is one line");
       continue;
     }
-    Require(Validate(*policy).ok(), "what is read is valid");
+    Require(Validate(*policy).ok(), "an accepted policy is valid");
     const auto again = ParseUpgradePolicy(FormatUpgradePolicy(*policy));
-    Require(again.ok() && *again == *policy, "what is written is the same");
+    Require(again.ok() && *again == *policy, "a policy is the same after it was written and read");
   }
   return 0;
 }

@@ -14,11 +14,11 @@ void ReadPolicyValue(const std::string& value) {
     const auto policy = ParseUpgradePolicy(std::string("{\"") + field + "\": " + value + "}");
     if (!policy.ok() || !policy->max_unavailable) continue;
     for (const int total : {0, 1, 7, std::numeric_limits<int>::max()}) {
-      Require(ScaledLimit(*policy->max_unavailable, total) >= 0, "a limit is no negative number");
+      Require(ScaledLimit(*policy->max_unavailable, total) >= 0, "a limit is not negative");
     }
   }
   const auto timeout = ParseUpgradePolicy("{\"drain\": {\"timeoutSeconds\": " + value + "}}");
-  Require(!timeout.ok() || Validate(*timeout).ok(), "a timeout makes sense");
+  Require(!timeout.ok() || Validate(*timeout).ok(), "an accepted timeout is valid");
 }
 
 void ReadTime(const std::string& value) {

@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const auto again = LabelSelector::Parse(selector->ToString());
-  Require(again.ok() && again->ToString() == selector->ToString(), "what is written is the same");
-  Require(again->Matches(labels) == selector->Matches(labels), "it selects the same");
+  Require(again.ok() && again->ToString() == selector->ToString(),
+          "a selector is the same after it was written and read");
+  Require(again->Matches(labels) == selector->Matches(labels), "it selects the same labels");
   return 0;
 }

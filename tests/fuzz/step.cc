@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   RandomCluster cluster = MakeRandomCluster(bytes.Number(4));
   Replace(bytes, cluster);
   const Plan plan = cluster.Step();
-  Require(plan == cluster.Step(), "a second look gives the same plan");
+  Require(plan == cluster.Step(), "a second call gives the same plan");
   Require(Describe(plan) == Describe(cluster.Step()), "and the same description");
   const std::string broken = BrokenInvariant(cluster, plan);
   Require(broken.empty(), broken);

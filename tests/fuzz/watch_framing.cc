@@ -16,7 +16,7 @@ class Lines final : public LineSink {
  public:
   bool OnLine(std::string_view line) override {
     Require(!line.empty() && line.size() <= kLineMax, "a line is neither empty nor over the limit");
-    Require(line.find('\n') == std::string_view::npos, "a line is one line");
+    Require(line.find('\n') == std::string_view::npos, "a line has no line feed");
     lines.emplace_back(line);
     return true;
   }
@@ -36,7 +36,7 @@ class Events final : public WatchSink<Node> {
  private:
   static bool Take(const Node& node, std::string_view version) {
     Require(!version.empty(), "an event has a version");
-    Require(node.unreadable.empty() || !node.name.empty(), "what cannot be read has a name");
+    Require(node.unreadable.empty() || !node.name.empty(), "an unreadable object has a name");
     return true;
   }
 };
@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Bytes bytes(data, size);
   const std::size_t chunk = 1 + static_cast<std::size_t>(bytes.Below(64));
   const auto whole = Split(bytes.Rest(), size + 1);
-  Require(Split(bytes.Rest(), chunk) == whole, "chunks make no difference");
+  Require(Split(bytes.Rest(), chunk) == whole, "the size of chunks makes no difference");
   Events sink;
   for (const OnUnreadable on_unreadable : {OnUnreadable::kFail, OnUnreadable::kMark}) {
     internal::WatchLines<Node> events("watch nodes", sink, on_unreadable);

@@ -165,7 +165,7 @@ class Rollout {
     if (!IsDone()) return "L1: not done";
     for (const Node& node : cluster_->nodes()) {
       if (node.unschedulable) return "L2: " + node.name + " is done, and cordoned";
-      if (!node.annotations.empty()) return "L2: " + node.name + " is done, and carries annotations";
+      if (!node.annotations.empty()) return "L2: " + node.name + " is done, but has annotations";
     }
     return "";
   }

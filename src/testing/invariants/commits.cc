@@ -132,7 +132,7 @@ void InvariantChecker::Impl::OnGrants(const ConfigMap* ledger) {
     if (key.starts_with('_')) continue;  // the record of a rollout
     const std::set<std::string> lines = absl::StrSplit(value, '\n', absl::SkipEmpty());
     if (options.grants_max > 0 && static_cast<int>(lines.size()) > options.grants_max) {
-      Fail("I1", fmt::format("{} grants are in the ledger, of {} at most", lines.size(), options.grants_max));
+      Fail("I1", fmt::format("the ledger has {} grants, but at most {} are allowed", lines.size(), options.grants_max));
     }
     granted_.insert(lines.begin(), lines.end());
   }
@@ -256,9 +256,9 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
 }
 
 void InvariantChecker::Impl::Judge(const Node& before, const Node& after, NodeTruth& truth) {
-  if (!truth.selected) Fail("I6", fmt::format("node {} was changed, which is not the operator's", after.name));
+  if (!truth.selected) Fail("I6", fmt::format("node {} was changed, but is not the operator's", after.name));
   if (std::string key = internal::ForeignChange(before, after, keys); !key.empty()) {
-    Fail("I6", fmt::format("node {}: {} was changed, which is not ours", after.name, key));
+    Fail("I6", fmt::format("node {}: {} was changed, but is not ours", after.name, key));
   }
   JudgePath(before, after);
   const bool goes_on = internal::MayGoOn(before, keys);
@@ -314,7 +314,7 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   const UpgradePolicy& its_policy = PolicyOf(writer);
   const auto skip = before.labels.find(keys.skip);
   if (skip != before.labels.end() && skip->second == "true") {
-    Fail("I8", fmt::format("node {} was started although it carries the skip label", after.name));
+    Fail("I8", fmt::format("node {} was started although it has the skip label", after.name));
   }
   if (its_policy.paused) Fail("I8", fmt::format("node {} was started although the policy is paused", after.name));
   JudgeFailures(before);

@@ -344,10 +344,10 @@ void InvariantChecker::Impl::CheckTotals(const Tally& totals) {
       totals.failed == failed_) {
     return;
   }
-  Fail("L6",
-       fmt::format("{} nodes are reported done, {} pending, {} in progress, {} failed, where {}, {}, {} and {} are",
-                   totals.done + totals.not_ready, totals.pending, totals.in_progress, totals.failed, done, pending,
-                   in_progress, failed_));
+  Fail("L6", fmt::format("{} nodes are reported done, {} pending, {} in progress, {} failed, but the true numbers are "
+                         "{}, {}, {} and {}",
+                         totals.done + totals.not_ready, totals.pending, totals.in_progress, totals.failed, done,
+                         pending, in_progress, failed_));
 }
 
 }  // namespace driverupgrade::testing

@@ -60,7 +60,7 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
   const int allowed = times * options.writes_per_upgrade_max + truth.pods_gone +
                       truth.meddled + kForTemplate * (templates_ - truth.templates);
   if (truth.writes <= allowed) return;
-  Fail("I13", fmt::format("node {}: {} patches, deletions and evictions for one upgrade, where {} are allowed", node,
+  Fail("I13", fmt::format("node {}: {} patches, deletions and evictions for one upgrade, but {} are allowed", node,
                           truth.writes, allowed));
 }
 

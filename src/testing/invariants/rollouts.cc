@@ -273,7 +273,7 @@ std::string InvariantChecker::Impl::WhyBeyondStage(const RolloutPolicy& rollout,
   }
   const RolloutStage& stage = rollout.stages[number];
   if (static_cast<int>(places.size()) <= *stage.max_parallel) return "";
-  return fmt::format("stage {} has {} in progress with it, where {} are allowed", stage.name, places.size(),
+  return fmt::format("stage {} has {} in progress with it, but {} are allowed", stage.name, places.size(),
                      *stage.max_parallel);
 }
 

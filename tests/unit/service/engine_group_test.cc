@@ -149,7 +149,7 @@ TEST_CASE("each owner has its own entry in the ledger, if the engines use a ledg
   CHECK(EngineOptionsOf(common, {}).ledger->owner.empty());
 }
 
-TEST_CASE("nodes show the message of the freezing owner, unless it was the author of the policy") {
+TEST_CASE("nodes show why their policy is frozen, unless its author switched it off") {
   World world;
   world.Run({"a"}, std::nullopt);
   std::vector<EngineSpec> specs = world.Specs({"a"});

@@ -21,7 +21,7 @@ const std::string kOurState = "nvidia.com/gpu-manager-driver-upgrade-state";
 Node Cordoned(Node node) { return Patched(node, CordonPatch(node)); }
 Node Uncordoned(Node node) { return Patched(node, UncordonPatch(node)); }
 
-TEST_CASE("our own cordon carries our name and is undone without a trace") {
+TEST_CASE("our own cordon has our name and is undone without a trace") {
   const Node before = NodeBuilder("gpu-7").Build();
   const Node cordoned = Cordoned(before);
   CHECK(cordoned.unschedulable);

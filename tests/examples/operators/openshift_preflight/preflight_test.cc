@@ -62,7 +62,7 @@ TEST_CASE("a cluster that is not OpenShift has only this finding") {
   CHECK_FALSE(IsAboveInfo(Examine(facts)));
 }
 
-TEST_CASE("each version has the findings within the document's bounds") {
+TEST_CASE("each version has exactly the findings that the document lists for it") {
   struct Row {
     const char* version;
     Lines findings;

@@ -67,7 +67,7 @@ struct WireFigures {
   WireCost sync = {};              // start of a cache: nodes and driver pods
   WireCost read = {};              // the pods of every node, by one list each
   WireCost follow = {};            // the watch reports a change of each of them
-  std::size_t resident_bytes = 0;  // with all of it
+  std::size_t resident_bytes = 0;  // resident memory with everything above
 };
 // `readers`: number of concurrent lists of pods.
 absl::StatusOr<WireFigures> MeasureWire(int nodes, int pods_per_node, int readers);

@@ -106,7 +106,7 @@ func (w *world) watches() (watches int) {
 
 func TestWatchesEndAfterThreeIntervalsWithoutACall(t *testing.T) {
 	w, _ := inDrain(t, t.Context())
-	w.eventually("the end of the order, and of the watch of the node's pods", func() bool {
+	w.eventually("the end of the order and of the watch of the node's pods", func() bool {
 		w.clock.Step(interval)
 		return w.cluster.OpenWatches() <= 4
 	})

@@ -1,4 +1,4 @@
-// Isolating the devices of a node instead of the node (UpgradePolicy::isolation).
+// Isolates the devices of a node instead of the whole node (UpgradePolicy::isolation).
 #include <algorithm>
 #include <optional>
 #include <set>

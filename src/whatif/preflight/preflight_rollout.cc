@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kNewRevision = "preflight";
 
-// FindObstacles reports these with their causes.
+// Returns true if FindObstacles already reports this gate, with its cause.
 bool HasObstacleOfItsOwn(GateReason reason) {
   return reason == GateReason::kPaused || reason == GateReason::kFrozen || reason == GateReason::kRevisionUnknown ||
          TraitsOf(reason).ends_rollout;

@@ -3,8 +3,8 @@
 #ifndef DRIVERUPGRADE_SRC_POLICY_FIELD_CHECKER_H_
 #define DRIVERUPGRADE_SRC_POLICY_FIELD_CHECKER_H_
 
-#include <cstdint>
-#include <limits>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -12,9 +12,11 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "driverupgrade/label_selector.h"
 #include "driverupgrade/policy_values.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "policy/field_kinds.h"
 
 namespace driverupgrade::internal {
 
@@ -24,21 +26,29 @@ class FieldChecker {
     if (!holds) errors_.push_back(fmt::format("{}: {}", field, problem));
   }
 
-  void AtLeast(std::string_view field, int min, int value) {
-    if (value < min) errors_.push_back(fmt::format("{}: must be >= {}, got {}", field, min, value));
+  void Check(std::string_view field, const Number& kind, int value) { AtLeast(field, kind.min, value); }
+  void Check(std::string_view field, const NumberOrPercent& kind, const CountOrPercent& value) {
+    AtLeast(field, kind.min, std::visit([](const auto& number) { return number.value; }, value));
   }
-
-  void AtLeast(std::string_view field, int min, const CountOrPercent& limit) {
-    AtLeast(field, min, std::visit([](const auto& number) { return number.value; }, limit));
+  void Check(std::string_view field, const Timeout& kind, absl::Duration value);
+  void Check(std::string_view field, const Seconds& kind, absl::Duration value) {
+    Between(field, absl::Seconds(kind.min), absl::Seconds(kind.max), value);
   }
-
-  // Zero is refused because documents write "for ever" that way.
-  void Timeout(std::string_view field, absl::Duration timeout) {
-    if (timeout == absl::InfiniteDuration()) return;
-    if (timeout <= absl::ZeroDuration() || timeout > absl::Seconds(kIntMax)) {
-      errors_.push_back(fmt::format("{}: must be > 0 and at most {} s, or infinite, got {}", field, kIntMax,
-                                    absl::FormatDuration(timeout)));
+  void Check(std::string_view field, const Selector& kind, const LabelSelector& value) {
+    Require(kind.not_empty.empty() || !value.empty(), field, fmt::format("must not be empty: {}", kind.not_empty));
+  }
+  void Check(std::string_view field, const LabelKey& kind, const std::string& value);
+  void Check(std::string_view field, const Names& kind, const std::vector<std::string>& value);
+  // A kind that checks its values itself, or has no range.
+  template <typename Kind, typename T>
+  void Check(std::string_view field, const Kind& kind, const T& value) {
+    if constexpr (requires { kind.Check(*this, std::string(field), value); }) {
+      kind.Check(*this, std::string(field), value);
     }
+  }
+  template <typename Kind, typename T>
+  void Check(std::string_view field, const Kind& kind, const std::optional<T>& value) {
+    if (value) Check(field, kind, *value);
   }
 
   void Between(std::string_view field, absl::Duration min, absl::Duration max, absl::Duration value) {
@@ -47,13 +57,25 @@ class FieldChecker {
                                   absl::FormatDuration(max), absl::FormatDuration(value)));
   }
 
+  // `check` is called with the path of each item and the item.
+  template <typename T, typename CheckItem>
+  void Items(const std::string& field, const std::vector<T>& items, const CheckItem& check) {
+    // Some of these are evaluated in every pass.
+    constexpr std::size_t kItemsMax = 100;
+    Require(items.size() <= kItemsMax, field, fmt::format("must have <= {} items, got {}", kItemsMax, items.size()));
+    for (std::size_t i = 0; i < items.size(); ++i) check(fmt::format("{}[{}]", field, i), items[i]);
+  }
+
   absl::Status Result() const {
     if (errors_.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(fmt::format("{}", fmt::join(errors_, "; ")));
   }
 
  private:
-  static constexpr int kIntMax = std::numeric_limits<std::int32_t>::max();
+  void AtLeast(std::string_view field, int min, int value) {
+    if (value < min) errors_.push_back(fmt::format("{}: must be >= {}, got {}", field, min, value));
+  }
+
   std::vector<std::string> errors_;
 };
 

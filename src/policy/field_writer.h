@@ -2,28 +2,18 @@
 #ifndef DRIVERUPGRADE_SRC_POLICY_FIELD_WRITER_H_
 #define DRIVERUPGRADE_SRC_POLICY_FIELD_WRITER_H_
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/rapidjson.h"
 #include "driverupgrade/upgrade_policy.h"
-#include "fmt/format.h"
+#include "policy/field_kinds.h"
 
 namespace driverupgrade::internal {
-
-template <std::size_t kSize, typename Enum>
-std::string_view EnumName(const std::array<std::pair<std::string_view, Enum>, kSize>& names, Enum value) {
-  for (const auto& [name, candidate] : names) {
-    if (candidate == value) return name;
-  }
-  return names.front().first;
-}
 
 class FieldWriter {
  public:
@@ -45,8 +35,8 @@ class FieldWriter {
   void EndArray() { writer_.EndArray(); }
 
   // Items of an array.
-  void Int(int value) { writer_.Int(value); }
-  void Text(std::string_view value) {
+  void Item(int value) { writer_.Int(value); }
+  void Item(std::string_view value) {
     writer_.String(value.data(), static_cast<driverupgrade_rapidjson::SizeType>(value.size()));
   }
   void Null(std::string_view name) {
@@ -54,26 +44,42 @@ class FieldWriter {
     Key(name);
     writer_.Null();
   }
-  void Bool(std::string_view name, bool value) {
+  void Write(std::string_view name, const Boolean&, bool value) {
     if (only_set_ && !value) return;
     Key(name);
     writer_.Bool(value);
   }
-  void Int(std::string_view name, int value) {
+  void Write(std::string_view name, const Number&, int value) {
     Key(name);
     writer_.Int(value);
   }
-  void Int(std::string_view name, const std::optional<int>& value) { value ? Int(name, *value) : Null(name); }
-  void Text(std::string_view name, std::string_view value) {
-    Key(name);
-    Text(value);
+  void Write(std::string_view name, const Number& kind, const std::optional<int>& value) {
+    value || !kind.zero.empty() ? Write(name, kind, value.value_or(0)) : Null(name);
   }
+  void Write(std::string_view name, const NumberOrPercent&, const CountOrPercent& value);
+  void Write(std::string_view name, const Timeout&, absl::Duration value) { Write(name, Seconds(), value); }
   // Rounds up: a fraction of a second would otherwise become zero, which means no limit.
-  void Seconds(std::string_view name, absl::Duration value);
-  void Limit(std::string_view name, const std::optional<CountOrPercent>& limit) {
-    if (!limit) return Null(name);
-    if (const Count* count = std::get_if<Count>(&*limit)) return Int(name, count->value);
-    Text(name, fmt::format("{}%", std::get_if<Percent>(&*limit)->value));
+  void Write(std::string_view name, const Seconds&, absl::Duration value);
+  void Write(std::string_view name, const Selector&, const LabelSelector& value) {
+    Write(name, Text(), value.ToString());
+  }
+  void Write(std::string_view name, const Text&, std::string_view value) {
+    Key(name);
+    Item(value);
+  }
+  void Write(std::string_view name, const Names&, const std::vector<std::string>& value);
+  template <typename Enum, std::size_t kSize>
+  void Write(std::string_view name, const OneOf<Enum, kSize>& kind, Enum value) {
+    if (only_set_ && kind.omits_default && value == kind.words.front().second) return;
+    Write(name, Text(), WordOf(kind.words, value));
+  }
+  // A kind that writes its values itself.
+  template <typename Kind, typename T>
+  requires requires(FieldWriter& writer, const Kind& kind, const T& value) { kind.Write(writer, "", value); }
+  void Write(std::string_view name, const Kind& kind, const T& value) { kind.Write(*this, name, value); }
+  template <typename Kind, typename T>
+  void Write(std::string_view name, const Kind& kind, const std::optional<T>& value) {
+    value ? Write(name, kind, *value) : Null(name);
   }
 
   std::string Written() const { return {buffer_.GetString(), buffer_.GetSize()}; }

@@ -115,8 +115,8 @@ absl::Status PolicyProblems::ToStatus() const {
   return absl::InvalidArgumentError(fmt::format("{}", fmt::join(texts, "; ")));
 }
 
-PolicySection::PolicySection(const DocumentValue& value, std::string path, PolicyProblems& problems)
-    : path_(std::move(path)), problems_(problems) {
+PolicySection::PolicySection(const DocumentValue& value, std::string path, PolicyReading& reading)
+    : path_(std::move(path)), reading_(reading) {
   value.IsList() ? AddItems(value) : AddFields(value);
 }
 
@@ -133,17 +133,17 @@ void PolicySection::AddItems(const DocumentValue& list) {
 void PolicySection::AddFields(const DocumentValue& mapping) {
   for (const auto& [name, entry] : mapping.entries) {
     if (!name.IsScalar() || !name.tag.empty()) {
-      problems_.Add(name.mark, path_.empty() ? "upgrade policy" : path_,
-                    fmt::format("field names must be plain text, got {}", Describe(name)));
+      reading_.problems.Add(name.mark, path_.empty() ? "upgrade policy" : path_,
+                            fmt::format("field names must be plain text, got {}", Describe(name)));
       continue;
     }
     const bool inserted = entries_.try_emplace(name.text, Entry{.value = &entry, .mark = name.mark}).second;
     // yaml-cpp would let the first win and most other readers the last.
-    if (!inserted) problems_.Add(name.mark, PathOf(name.text), "duplicate field");
+    if (!inserted) reading_.problems.Add(name.mark, PathOf(name.text), "duplicate field");
   }
 }
 
-void PolicySection::ReadBool(std::string_view name, bool& value) {
+void PolicySection::Read(std::string_view name, const Boolean&, bool& value) {
   const DocumentValue* entry = Take(name);
   if (entry == nullptr) return;
   const std::string_view text = entry->IsPlain() ? std::string_view(entry->text) : std::string_view();
@@ -168,7 +168,7 @@ std::optional<int> PolicySection::ParseInt(std::string_view name, std::string_vi
   return std::nullopt;
 }
 
-void PolicySection::ReadInt(std::string_view name, int& value) {
+void PolicySection::Read(std::string_view name, const Number&, int& value) {
   const DocumentValue* entry = Take(name);
   if (entry == nullptr) return;
   if (!entry->IsPlain() || !IsDecimal(entry->text)) {
@@ -189,10 +189,22 @@ void PolicySection::ReadIntOr(std::string_view name, std::string_view word, int 
   }
 }
 
-void PolicySection::ReadSeconds(std::string_view name, absl::Duration& value) {
+void PolicySection::Read(std::string_view name, const Number& kind, std::optional<int>& value) {
+  int read = value.value_or(-1);
+  Read(name, kind, read);
+  const bool missing = read < 0 || (read == 0 && !kind.zero.empty());
+  value = missing ? std::nullopt : std::optional(read);
+}
+
+void PolicySection::Read(std::string_view name, const Timeout&, absl::Duration& value) {
+  Read(name, Seconds(), value);
+  if (value == absl::ZeroDuration()) value = absl::InfiniteDuration();
+}
+
+void PolicySection::Read(std::string_view name, const Seconds&, absl::Duration& value) {
   int seconds = -1;
-  ReadInt(name, seconds);
-  if (seconds >= 0) value = seconds == 0 ? absl::InfiniteDuration() : absl::Seconds(seconds);
+  Read(name, Number(), seconds);
+  if (seconds >= 0) value = absl::Seconds(seconds);
 }
 
 const DocumentValue* PolicySection::TakeText(std::string_view name) {
@@ -203,11 +215,17 @@ const DocumentValue* PolicySection::TakeText(std::string_view name) {
   return nullptr;
 }
 
-void PolicySection::ReadText(std::string_view name, std::string& value) {
+void PolicySection::Read(std::string_view name, const Text&, std::string& value) {
   if (const DocumentValue* entry = TakeText(name)) value = entry->text;
 }
 
-void PolicySection::ReadSelector(std::string_view name, LabelSelector& value) {
+void PolicySection::Read(std::string_view name, const Names&, std::vector<std::string>& value) {
+  std::vector<std::string> read;
+  ReadList(name, [&](PolicySection& list, std::string_view item) { list.Read(item, Text(), read.emplace_back()); });
+  if (IsSet(name)) value = std::move(read);
+}
+
+void PolicySection::Read(std::string_view name, const Selector&, LabelSelector& value) {
   const DocumentValue* entry = TakeText(name);
   if (entry == nullptr) return;
   absl::StatusOr<LabelSelector> parsed = LabelSelector::Parse(entry->text);
@@ -215,11 +233,11 @@ void PolicySection::ReadSelector(std::string_view name, LabelSelector& value) {
   value = *std::move(parsed);
 }
 
-void PolicySection::ReadCountOrPercent(std::string_view name, std::optional<CountOrPercent>& value) {
+void PolicySection::Read(std::string_view name, const NumberOrPercent&, CountOrPercent& value) {
   const DocumentValue* entry = Take(name);
   if (entry == nullptr) return;
   if (entry->IsPlain() && IsDecimal(entry->text)) {
-    if (const std::optional<int> count = ParseInt(name, entry->text)) value = Count{*count};
+    if (const std::optional<int> count = ParseInt(name, entry->text)) value = CountOrPercent(Count{*count});
     return;
   }
   const std::string_view text = entry->IsScalar() ? std::string_view(entry->text) : std::string_view();
@@ -228,7 +246,7 @@ void PolicySection::ReadCountOrPercent(std::string_view name, std::optional<Coun
     return Reject(name, fmt::format("must be an integer or a percentage such as 25%, got {}", Describe(*entry)));
   }
   const std::optional<int> percent = ParseInt(name, text.substr(0, text.size() - 1));
-  if (percent) value = Percent{*percent};
+  if (percent) value = CountOrPercent(Percent{*percent});
 }
 
 void PolicySection::ReadSection(std::string_view name, const std::function<void(PolicySection&)>& read) {
@@ -237,7 +255,7 @@ void PolicySection::ReadSection(std::string_view name, const std::function<void(
   if (!entry->IsMapping()) {
     return Reject(name, fmt::format("must be a mapping, got {}", Describe(*entry)));
   }
-  PolicySection section(*entry, PathOf(name), problems_);
+  PolicySection section(*entry, PathOf(name), reading_);
   read(section);
   section.RejectUnknown();
 }
@@ -249,7 +267,7 @@ void PolicySection::ReadList(std::string_view name,
   if (!entry->IsList()) {
     return Reject(name, fmt::format("must be a list, got {}", Describe(*entry)));
   }
-  PolicySection list(*entry, PathOf(name), problems_);
+  PolicySection list(*entry, PathOf(name), reading_);
   for (const std::string_view item : list.items_) {
     if (list.IsSet(item)) read(list, item);
   }
@@ -277,15 +295,15 @@ bool PolicySection::IsMapping(std::string_view name) const {
 }
 
 void PolicySection::Reject(std::string_view name, std::string_view problem) {
-  problems_.Add(entries_.find(name)->second.mark, PathOf(name), problem);
+  reading_.problems.Add(entries_.find(name)->second.mark, PathOf(name), problem);
 }
 
 void PolicySection::RejectUnknown() {
   for (const auto& [name, entry] : entries_) {
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
     const std::string_view nearest = Nearest(name, known_);
-    problems_.Add(entry.mark, PathOf(name),
-                  nearest.empty() ? "unknown field" : fmt::format("unknown field (did you mean {}?)", nearest));
+    reading_.problems.Add(entry.mark, PathOf(name),
+                          nearest.empty() ? "unknown field" : fmt::format("unknown field (did you mean {}?)", nearest));
   }
 }
 

@@ -14,8 +14,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "driverupgrade/policy_codec.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "policy/document.h"
+#include "policy/field_kinds.h"
 
 namespace driverupgrade::internal {
 
@@ -37,40 +39,59 @@ class PolicyProblems {
   std::vector<Problem> problems_;
 };
 
+/// The defaults, time zones and problems that all sections of one document share.
+struct PolicyReading {
+  const PolicyDefaults& defaults;
+  const TimeZoneLoader& zones;
+  PolicyProblems problems = {};
+};
+
 /// Each Read leaves its output unchanged if the field is absent, null (which Kubernetes treats as absent) or wrong, and
 /// makes the name known to RejectUnknown, which must be called last.
 class PolicySection {
  public:
-  /// `value` is a mapping, or a list, whose items are fields with the names `[0]`, `[1]` and so on. It and `problems`
+  /// `value` is a mapping, or a list, whose items are fields with the names `[0]`, `[1]` and so on. It and `reading`
   /// must outlive the section.
-  PolicySection(const DocumentValue& value, std::string path, PolicyProblems& problems);
+  PolicySection(const DocumentValue& value, std::string path, PolicyReading& reading);
 
-  void ReadBool(std::string_view name, bool& value);
+  void Read(std::string_view name, const Boolean& kind, bool& value);
   /// A decimal number from 0 to the largest of 32 bits.
-  void ReadInt(std::string_view name, int& value);
-  /// Reads an integer as ReadInt does, or the text `word`, which becomes `of_word`.
+  void Read(std::string_view name, const Number& kind, int& value);
+  void Read(std::string_view name, const Number& kind, std::optional<int>& value);
+  void Read(std::string_view name, const NumberOrPercent& kind, CountOrPercent& value);
+  void Read(std::string_view name, const Timeout& kind, absl::Duration& value);
+  void Read(std::string_view name, const Seconds& kind, absl::Duration& value);
+  void Read(std::string_view name, const Selector& kind, LabelSelector& value);
+  void Read(std::string_view name, const Text& kind, std::string& value);
+  void Read(std::string_view name, const Names& kind, std::vector<std::string>& value);
+  template <typename Enum, std::size_t kSize>
+  void Read(std::string_view name, const OneOf<Enum, kSize>& kind, Enum& value) {
+    std::array<std::string_view, kSize> texts;
+    for (std::size_t i = 0; i < kSize; ++i) texts[i] = kind.words[i].first;
+    if (const auto index = ReadChoice(name, texts.data(), kSize)) value = kind.words[*index].second;
+  }
+  /// A kind that reads its values itself.
+  template <typename Kind, typename T>
+  requires requires(PolicySection& section, const Kind& kind, T& value) { kind.Read(section, "", value); }
+  void Read(std::string_view name, const Kind& kind, T& value) { kind.Read(*this, name, value); }
+  template <typename Kind, typename T>
+  void Read(std::string_view name, const Kind& kind, std::optional<T>& value) {
+    T read = {};
+    Read(name, kind, read);
+    if (IsSet(name)) value = std::move(read);
+  }
+  /// Reads an integer as Number, or the text `word`, which becomes `of_word`.
   void ReadIntOr(std::string_view name, std::string_view word, int of_word, std::optional<int>& value);
-  /// Same as ReadInt; zero becomes infinite.
-  void ReadSeconds(std::string_view name, absl::Duration& value);
-  void ReadText(std::string_view name, std::string& value);
-  void ReadSelector(std::string_view name, LabelSelector& value);
-  void ReadCountOrPercent(std::string_view name, std::optional<CountOrPercent>& value);
   void ReadSection(std::string_view name, const std::function<void(PolicySection&)>& read);
   /// A list: `read` is called for the section of the list with the name of each item, in their order.
   void ReadList(std::string_view name, const std::function<void(PolicySection&, std::string_view item)>& read);
-
-  template <std::size_t kSize, typename Enum>
-  void ReadEnum(std::string_view name, const std::array<std::pair<std::string_view, Enum>, kSize>& names, Enum& value) {
-    std::array<std::string_view, kSize> texts;
-    for (std::size_t i = 0; i < kSize; ++i) texts[i] = names[i].first;
-    if (const std::optional<std::size_t> index = ReadChoice(name, texts.data(), kSize)) value = names[*index].second;
-  }
 
   /// Whether the field is present and not null.
   bool IsSet(std::string_view name) const;
   bool IsMapping(std::string_view name) const;
   void Reject(std::string_view name, std::string_view problem);
   void RejectUnknown();
+  const PolicyReading& reading() const { return reading_; }
 
  private:
   struct Entry {
@@ -89,7 +110,7 @@ class PolicySection {
   std::string PathOf(std::string_view name) const;
 
   std::string path_;
-  PolicyProblems& problems_;
+  PolicyReading& reading_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::string_view> known_;
   // For a list: the keys of `entries_` in the order of the items.

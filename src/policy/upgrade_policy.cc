@@ -1,13 +1,8 @@
 #include "driverupgrade/upgrade_policy.h"
 
-#include <algorithm>
-#include <string>
-#include <variant>
-#include <vector>
-
 #include "absl/status/status.h"
 #include "policy/field_checker.h"
-#include "policy/rollout_checks.h"
+#include "policy/policy_fields.h"
 
 namespace driverupgrade {
 namespace {
@@ -20,15 +15,6 @@ DeadlinePolicy DeadlinesOf(const UpgradePolicy& policy) {
   const bool needs_limit = policy.rollout.has_value() || policy.failure_policy.has_value();
   if (!deadlines.pod_restart) deadlines.pod_restart = needs_limit ? kPodRestartDefault : absl::InfiniteDuration();
   return deadlines;
-}
-
-void Check(const IsolationPolicy& isolation, internal::FieldChecker& checker) {
-  checker.Between("isolation.settleSeconds", absl::ZeroDuration(), absl::Hours(1), isolation.settle);
-  const auto all_named = [](const std::vector<std::string>& names) {
-    return !names.empty() && std::none_of(names.begin(), names.end(), [](const auto& name) { return name.empty(); });
-  };
-  checker.Require(all_named(isolation.device_drivers), "isolation.deviceDrivers", "must have names");
-  checker.Require(all_named(isolation.scheduler_names), "isolation.schedulerNames", "must have names");
 }
 
 }  // namespace
@@ -61,26 +47,7 @@ AdmissionLimits::AdmissionLimits(const UpgradePolicy& policy)
 
 absl::Status Validate(const UpgradePolicy& policy) {
   internal::FieldChecker checker;
-  // Zero would be read back as "no limit", which is nullopt here. To admit no node, `paused` is used.
-  if (policy.max_parallel) checker.AtLeast("maxParallelUpgrades", 1, *policy.max_parallel);
-  if (policy.max_unavailable) {
-    checker.AtLeast("maxUnavailable", 0, *policy.max_unavailable);
-  }
-  if (policy.wait_for_completion) {
-    checker.Timeout("waitForCompletion.timeoutSeconds", policy.wait_for_completion->timeout);
-  }
-  if (policy.pod_deletion) checker.Timeout("podDeletion.timeoutSeconds", policy.pod_deletion->timeout);
-  if (policy.drain) checker.Timeout("drain.timeoutSeconds", policy.drain->timeout);
-  if (policy.deadlines.pod_restart) checker.Timeout("deadlines.podRestartSeconds", *policy.deadlines.pod_restart);
-  checker.Timeout("deadlines.validationSeconds", policy.deadlines.validation);
-  if (policy.failure_policy) {
-    checker.AtLeast("failurePolicy.maxFailures", 1, policy.failure_policy->max_failures);
-  }
-  checker.AtLeast("retry.maxAttempts", 0, policy.retry.max_attempts);
-  checker.Timeout("retry.backoffSeconds", policy.retry.backoff);
-  Check(policy.isolation, checker);
-  if (policy.failure_policy) internal::Check(policy.failure_policy->by_class, checker);
-  if (policy.rollout) internal::Check(*policy.rollout, checker);
+  internal::CheckFields(internal::kPolicyFields, "", policy, checker);
   return checker.Result();
 }
 

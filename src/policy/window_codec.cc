@@ -17,15 +17,13 @@ namespace driverupgrade::internal {
 namespace {
 
 constexpr std::string_view kLastDayName = "Last";
-constexpr std::array kDayNames = {
-    std::pair(std::string_view("Mon"), absl::Weekday::monday),
-    std::pair(std::string_view("Tue"), absl::Weekday::tuesday),
-    std::pair(std::string_view("Wed"), absl::Weekday::wednesday),
-    std::pair(std::string_view("Thu"), absl::Weekday::thursday),
-    std::pair(std::string_view("Fri"), absl::Weekday::friday),
-    std::pair(std::string_view("Sat"), absl::Weekday::saturday),
-    std::pair(std::string_view("Sun"), absl::Weekday::sunday),
-};
+constexpr OneOf kDay(Words<absl::Weekday, 7>{{{"Mon", absl::Weekday::monday},
+                                              {"Tue", absl::Weekday::tuesday},
+                                              {"Wed", absl::Weekday::wednesday},
+                                              {"Thu", absl::Weekday::thursday},
+                                              {"Fri", absl::Weekday::friday},
+                                              {"Sat", absl::Weekday::saturday},
+                                              {"Sun", absl::Weekday::sunday}}});
 
 // Returns the value of the digits of `text` at `at`, or -1 if they are not all digits.
 int Digits(std::string_view text, std::size_t at, std::size_t size) {
@@ -77,45 +75,9 @@ absl::StatusOr<TimeZoneTable> LoadZone(const std::string& name, const TimeZoneLo
   return absl::InvalidArgumentError(fmt::format("only the time zone UTC is known here, got {}", Quote(name)));
 }
 
-// nullopt: no time zone is named, or it is unknown.
-std::optional<TimeZoneTable> ReadZone(PolicySection& section, std::string_view field, const TimeZoneLoader& zones) {
-  std::string name;
-  section.ReadText(field, name);
-  if (!section.IsSet(field)) return std::nullopt;
-  const absl::StatusOr<TimeZoneTable> loaded = LoadZone(name, zones);
-  if (loaded.ok()) return *loaded;
-  section.Reject(field, Message(loaded.status()));
-  return std::nullopt;
-}
-
-void ReadWindow(PolicySection& list, std::string_view item, const TimeZoneLoader& zones, RolloutWindow& window) {
-  list.ReadSection(item, [&](PolicySection& section) {
-    section.ReadList("days", [&](PolicySection& days, std::string_view name) {
-      absl::Weekday day = absl::Weekday::monday;
-      days.ReadEnum(name, kDayNames, day);
-      if (!window.days.insert(day).second) days.Reject(name, "duplicate day");
-    });
-    section.ReadList("daysOfMonth", [&](PolicySection& days, std::string_view name) {
-      std::optional<int> day;
-      days.ReadIntOr(name, kLastDayName, kLastDayOfMonth, day);
-      if (day && !window.days_of_month.insert(*day).second) days.Reject(name, "duplicate day");
-    });
-    std::string start = "00:00";
-    section.ReadText("start", start);
-    const std::optional<absl::Duration> time = ParseTimeOfDay(start);
-    if (!time) section.Reject("start", fmt::format("must be a time such as \"22:00\", got {}", Quote(start)));
-    window.start = time.value_or(window.start);
-    int seconds = -1;
-    section.ReadInt("durationSeconds", seconds);
-    if (!section.IsSet("durationSeconds")) list.Reject(item, "durationSeconds is missing");
-    if (seconds >= 0) window.duration = absl::Seconds(seconds);
-    window.time_zone = ReadZone(section, "timeZone", zones).value_or(window.time_zone);
-  });
-}
-
 void ReadClosed(PolicySection& list, std::string_view item, std::vector<ClosedDays>& closed) {
   std::string text;
-  list.ReadText(item, text);
+  list.Read(item, Text(), text);
   if (text.empty()) return;
   const std::optional<ClosedDays> days = ParseClosedDays(text);
   if (!days) {
@@ -125,23 +87,16 @@ void ReadClosed(PolicySection& list, std::string_view item, std::vector<ClosedDa
   closed.push_back(*days);
 }
 
-void WriteWindow(const RolloutWindow& window, FieldWriter& out) {
-  out.StartObject();
-  out.StartArray("days");
-  for (const auto& [name, day] : kDayNames) {
-    if (window.days.contains(day)) out.Text(name);
+void CheckWindow(const std::string& path, const RolloutWindow& window, FieldChecker& checker) {
+  checker.Between(path + ".start", absl::ZeroDuration(), absl::Hours(24) - absl::Minutes(1), window.start);
+  checker.Require(absl::Trunc(window.start, absl::Minutes(1)) == window.start, path + ".start",
+                  "must be a whole number of minutes");
+  // It comes back every week.
+  checker.Between(path + ".durationSeconds", absl::Minutes(1), absl::Hours(7 * 24), window.duration);
+  for (const int day : window.days_of_month) {
+    checker.Require((day >= 1 && day <= 31) || day == kLastDayOfMonth, path + ".daysOfMonth",
+                    fmt::format("must be 1 to 31 or Last, got {}", day));
   }
-  out.EndArray();
-  if (!window.days_of_month.empty() || !out.only_set()) {
-    out.StartArray("daysOfMonth");
-    for (const int day : window.days_of_month) day == kLastDayOfMonth ? out.Text(kLastDayName) : out.Int(day);
-    out.EndArray();
-  }
-  const auto minutes = absl::ToInt64Minutes(window.start);
-  out.Text("start", fmt::format("{:02}:{:02}", minutes / 60, minutes % 60));
-  out.Seconds("durationSeconds", window.duration);
-  out.Text("timeZone", window.time_zone.name());
-  out.EndObject();
 }
 
 }  // namespace
@@ -151,39 +106,81 @@ std::string FormatClosedDays(const ClosedDays& days) {
   return fmt::format("{}/{}", FormatDay(days.first), FormatDay(days.last));
 }
 
-void ReadWindows(PolicySection& section, const TimeZoneLoader& zones, RolloutPolicy& rollout) {
-  section.ReadList("windows", [&](PolicySection& list, std::string_view item) {
-    ReadWindow(list, item, zones, rollout.windows.emplace_back());
-  });
-  // An empty list could be misread as "at no time".
-  if (section.IsSet("windows") && rollout.windows.empty()) {
-    section.Reject("windows", "must not be empty: without this field nodes start at any time");
-  }
-  section.ReadList("closed",
-                   [&](PolicySection& list, std::string_view item) { ReadClosed(list, item, rollout.closed); });
-  rollout.closed_time_zone = ReadZone(section, "closedTimeZone", zones);
+void ZoneName::Read(PolicySection& section, std::string_view name, TimeZoneTable& value) const {
+  std::string zone;
+  section.Read(name, Text(), zone);
+  if (!section.IsSet(name)) return;
+  absl::StatusOr<TimeZoneTable> loaded = LoadZone(zone, section.reading().zones);
+  if (!loaded.ok()) return section.Reject(name, Message(loaded.status()));
+  value = *std::move(loaded);
 }
 
-void WriteWindows(const RolloutPolicy& rollout, FieldWriter& writer) {
-  if (rollout.windows.empty()) {
-    writer.Null("windows");
-  } else {
-    writer.StartArray("windows");
-    for (const RolloutWindow& window : rollout.windows) WriteWindow(window, writer);
-    writer.EndArray();
+void ZoneName::Write(FieldWriter& out, std::string_view name, const TimeZoneTable& value) const {
+  out.Write(name, Text(), value.name());
+}
+
+void ReadItem(PolicySection& list, std::string_view item, RolloutWindow& window) {
+  list.ReadSection(item, [&](PolicySection& section) {
+    section.ReadList("days", [&](PolicySection& days, std::string_view name) {
+      absl::Weekday day = absl::Weekday::monday;
+      days.Read(name, kDay, day);
+      if (!window.days.insert(day).second) days.Reject(name, "duplicate day");
+    });
+    section.ReadList("daysOfMonth", [&](PolicySection& days, std::string_view name) {
+      std::optional<int> day;
+      days.ReadIntOr(name, kLastDayName, kLastDayOfMonth, day);
+      if (day && !window.days_of_month.insert(*day).second) days.Reject(name, "duplicate day");
+    });
+    std::string start = "00:00";
+    section.Read("start", Text(), start);
+    const std::optional<absl::Duration> time = ParseTimeOfDay(start);
+    if (!time) section.Reject("start", fmt::format("must be a time such as \"22:00\", got {}", Quote(start)));
+    window.start = time.value_or(window.start);
+    section.Read("durationSeconds", Seconds(), window.duration);
+    if (!section.IsSet("durationSeconds")) list.Reject(item, "durationSeconds is missing");
+    section.Read("timeZone", ZoneName(), window.time_zone);
+  });
+}
+
+void WriteItem(const RolloutWindow& window, FieldWriter& out) {
+  out.StartObject();
+  out.StartArray("days");
+  for (const auto& [name, day] : kDay.words) {
+    if (window.days.contains(day)) out.Item(name);
   }
-  if (!rollout.closed.empty() || !writer.only_set()) {
-    writer.StartArray("closed");
-    for (const ClosedDays& days : rollout.closed) {
-      writer.Text(fmt::format("{}/{}", FormatDay(days.first), FormatDay(days.last)));
-    }
-    writer.EndArray();
+  out.EndArray();
+  if (!window.days_of_month.empty() || !out.only_set()) {
+    out.StartArray("daysOfMonth");
+    for (const int day : window.days_of_month) day == kLastDayOfMonth ? out.Item(kLastDayName) : out.Item(day);
+    out.EndArray();
   }
-  if (const auto& zone = rollout.closed_time_zone) {
-    writer.Text("closedTimeZone", zone->name());
-  } else {
-    writer.Null("closedTimeZone");
-  }
+  const auto minutes = absl::ToInt64Minutes(window.start);
+  out.Write("start", Text(), fmt::format("{:02}:{:02}", minutes / 60, minutes % 60));
+  out.Write("durationSeconds", Seconds(), window.duration);
+  out.Write("timeZone", ZoneName(), window.time_zone);
+  out.EndObject();
+}
+
+void CheckItems(const std::string& path, const std::vector<RolloutWindow>& windows, FieldChecker& checker) {
+  checker.Items(path, windows,
+                [&](const std::string& item, const RolloutWindow& window) { CheckWindow(item, window, checker); });
+}
+
+void Closed::Read(PolicySection& section, std::string_view name, std::vector<ClosedDays>& value) const {
+  section.ReadList(name, [&](PolicySection& list, std::string_view item) { ReadClosed(list, item, value); });
+}
+
+void Closed::Write(FieldWriter& out, std::string_view name, const std::vector<ClosedDays>& value) const {
+  if (value.empty() && out.only_set()) return;
+  out.StartArray(name);
+  for (const ClosedDays& days : value) out.Item(fmt::format("{}/{}", FormatDay(days.first), FormatDay(days.last)));
+  out.EndArray();
+}
+
+void Closed::Check(FieldChecker& checker, const std::string& path, const std::vector<ClosedDays>& value) const {
+  checker.Items(path, value, [&](const std::string& item, const ClosedDays& days) {
+    checker.Require(days.first <= days.last, item, "ends before it starts");
+  });
 }
 
 }  // namespace driverupgrade::internal

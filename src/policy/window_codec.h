@@ -1,21 +1,34 @@
-// The windows and closed days of a rollout, as documents spell them.
+// The windows and closed days of a rollout, as documents spell them: kinds of fields (field_table.h).
 #ifndef DRIVERUPGRADE_SRC_POLICY_WINDOW_CODEC_H_
 #define DRIVERUPGRADE_SRC_POLICY_WINDOW_CODEC_H_
 
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "driverupgrade/policy_codec.h"
 #include "driverupgrade/rollout_policy.h"
+#include "policy/field_checker.h"
 #include "policy/field_writer.h"
 #include "policy/policy_section.h"
 
 namespace driverupgrade::internal {
 
-// For the section `rollout`.
-void ReadWindows(PolicySection& section, const TimeZoneLoader& zones, RolloutPolicy& rollout);
+void ReadItem(PolicySection& list, std::string_view item, RolloutWindow& window);
+void WriteItem(const RolloutWindow& window, FieldWriter& out);
+void CheckItems(const std::string& path, const std::vector<RolloutWindow>& windows, FieldChecker& checker);
+
+struct Closed {
+  void Read(PolicySection& section, std::string_view name, std::vector<ClosedDays>& value) const;
+  void Write(FieldWriter& out, std::string_view name, const std::vector<ClosedDays>& value) const;
+  void Check(FieldChecker& checker, const std::string& path, const std::vector<ClosedDays>& value) const;
+};
+struct ZoneName {
+  void Read(PolicySection& section, std::string_view name, TimeZoneTable& value) const;
+  void Write(FieldWriter& out, std::string_view name, const TimeZoneTable& value) const;
+};
+
 // Formats `2026-12-24/2027-01-02`, or one day.
 std::string FormatClosedDays(const ClosedDays& days);
-void WriteWindows(const RolloutPolicy& rollout, FieldWriter& writer);
 
 }  // namespace driverupgrade::internal
 

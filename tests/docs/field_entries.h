@@ -1,0 +1,32 @@
+// The entries of the tables of policy fields, as texts for the page and the schemas that are generated from them.
+#ifndef DRIVERUPGRADE_TESTS_DOCS_FIELD_ENTRIES_H_
+#define DRIVERUPGRADE_TESTS_DOCS_FIELD_ENTRIES_H_
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "policy/field_table.h"
+
+namespace driverupgrade::tests {
+
+struct FieldEntry {
+  std::string name;
+  // The schema in YAML's flow style without braces. Empty if it is written by hand, or if the field is a section.
+  std::string schema = {};
+  // The values for docs/policy.md.
+  std::string values = {};
+  // The default as JSON: plain, with the defaults of the GPU operator, and with those of the network operator.
+  std::array<std::string, 3> defaults = {};
+  internal::FieldDoc doc = {};
+  // The fields of a section, or of the items of a list.
+  std::vector<FieldEntry> fields = {};
+  bool is_list = false;
+};
+
+/// Returns the entries of the whole policy in the order of its table.
+std::vector<FieldEntry> PolicyFieldEntries();
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_DOCS_FIELD_ENTRIES_H_

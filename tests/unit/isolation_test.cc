@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "decide/admission/upgrade_budget.h"
 #include "decide/devices/claims.h"
 #include "decide/devices/rules.h"
-#include "decide/admission/upgrade_budget.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -488,6 +488,15 @@ TEST_CASE("A-15: a node that failed keeps its rules") {
   auto node = Settled("upgrade-failed");
   CHECK(Calls(node.Judge()).empty());
   CHECK(IsMarked(node, node.Judge()));
+}
+
+TEST_CASE("A-15: a node that recovers takes no slot while its rules are being removed") {
+  auto node = Ready("upgrade-failed");
+  const Verdict verdict = node.Judge();
+  CHECK(Calls(verdict) == "patch None");
+  CHECK(Path(verdict.plan).empty());
+  node.view.devices->rules.clear();
+  CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
 }
 
 TEST_CASE("A-15: a release removes the rules before the mark") {

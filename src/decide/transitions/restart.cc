@@ -391,6 +391,10 @@ Progress LeaveFailed(Walk& walk) {
   }
   if (const auto stopped = UnblockSafeLoadOfFailed(walk)) return *stopped;
   if (!walk.driver.ready) return RetryOrWait(walk, WhyNotReady(walk, "the driver pod"));
+  // A failed node may hold no slot, so nothing may be left to wait for when it leaves this state.
+  if (walk.IsolatesDevices()) {
+    if (const auto releasing = ReleaseRules(walk)) return *releasing;
+  }
   if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "the driver recovered");
   // A retry of a node that failed validation would fail repeatedly, so the node returns to service when its validation
   // pods are ready.

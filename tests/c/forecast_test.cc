@@ -193,6 +193,15 @@ TEST_CASE("Jobs that restart as a whole are interrupted as often as upgradectl s
         Upgradectl({"simulate", "--try", by_name, "--try", gangs}, "gpu", "app=nvidia-driver-daemonset", cluster));
   CHECK(simulated.find("\"gangInterruptions\": 5,") != std::string::npos);
   upgradectl::CheckGolden("jobs.simulated.json", simulated);
+  // Devices are not simulated, so that a claim does not keep a pod from its restart.
+  std::string claimed = cluster;
+  const std::string spec = "\"spec\": {\n\"nodeName\"";
+  for (std::size_t at = claimed.find(spec); at != std::string::npos; at = claimed.find(spec, at + spec.size())) {
+    claimed.insert(at + std::string_view("\"spec\": {").size(),
+                   R"("resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}],)");
+  }
+  REQUIRE(claimed.size() > cluster.size());
+  CHECK(Call(du_simulate, Request("gpu", "app=nvidia-driver-daemonset", policies), claimed).text == simulated);
   const std::string policy = fmt::format(R"("policyDefaults":"gpu-operator","policy":{})", kByName);
   const std::string obstacles = Call(du_preflight, Request("gpu", "app=nvidia-driver-daemonset", policy), cluster).text;
   CHECK(obstacles == Upgradectl({"preflight", "--policy", by_name}, "gpu", "app=nvidia-driver-daemonset", cluster));

@@ -160,10 +160,13 @@ void Furnish(const Situation& situation, const Durations& durations, Jitter& jit
                         .behavior = {.stop_delay = durations.driver_stop}});
   // Before the pods, because a budget that is added later examines each of them.
   FurnishBudgets(situation, cluster);
-  const std::map<std::string, std::vector<Pod>> gang_pods = PodsOfGangs(situation, nodes);
   std::set<std::string> of_gangs;
-  for (const auto& [gang, pods] : gang_pods) {
-    for (const Pod& pod : pods) of_gangs.insert(pod.ref.uid);
+  for (auto& [gang, pods] : PodsOfGangs(situation, nodes)) {
+    for (Pod& pod : pods) {
+      of_gangs.insert(pod.ref.uid);
+      // Devices are not simulated. A restarted pod would wait for its claim indefinitely.
+      pod.resource_claims.clear();
+    }
     gangs.Add(gang, pods, {.start_delay = jitter(durations.pod_start), .stop_delay = jitter(durations.pod_stop)});
   }
   for (const Pod& pod : situation.question.cluster.pods) {

@@ -13,6 +13,7 @@ using testing::FakeCluster;
 using testing::NodeBuilder;
 using testing::PodBehavior;
 
+constexpr char kDeviceDriver[] = "gpu.nvidia.com";
 constexpr PodBehavior kQuick{.start_delay = absl::Seconds(2), .stop_delay = absl::Seconds(1)};
 
 // Adds nodes n1, n2, ... with a driver each, and one web pod per node, of which at most one may be unavailable.
@@ -235,11 +236,55 @@ Scenario RemovedInTheMidst() {
   return scenario;
 }
 
+// The plugin of each node publishes its devices while the driver is ready.
+void PublishDevices(FakeCluster& cluster, absl::Duration) {
+  for (const Pod& pod : cluster.daemon_set_pods("gpu", "driver")) {
+    if (IsReady(pod)) {
+      const std::string version(RevisionHash(pod));
+      cluster.PublishDevices(
+          {.node_name = pod.node_name,
+           .driver = kDeviceDriver,
+           .devices = {{.name = "gpu-0", .driver_version = version}, {.name = "gpu-1", .driver_version = version}}});
+    } else {
+      cluster.WithdrawDevices(kDeviceDriver, pod.node_name);
+    }
+  }
+}
+
+// A pod with a device moves to the other node; the web pods stay.
+Scenario Devices() {
+  UpgradePolicy policy = Policy();
+  policy.isolation = {.scope = IsolationScope::kDevices, .device_drivers = {kDeviceDriver}};
+  policy.pod_deletion = PodDeletionPolicy{.timeout = absl::Minutes(5)};
+  return {.name = "devices instead of nodes",
+          .set_up =
+              [](FakeCluster& cluster) {
+                AddFleet(cluster, 2);
+                PublishDevices(cluster, absl::ZeroDuration());
+                cluster.AddWorkload({.ns = "team-a",
+                                     .name = "train",
+                                     .replicas = 2,
+                                     .behavior = kQuick,
+                                     .devices = testing::DeviceRequest{.driver = kDeviceDriver}});
+                SetNewTemplate(cluster);
+              },
+          .tick = PublishDevices,
+          .policy = std::move(policy)};
+}
+
+Scenario DevicesReleased() {
+  Scenario scenario = Devices();
+  scenario.name = "devices instead of nodes, and Release in the midst";
+  scenario.release_after = absl::Seconds(8);
+  return scenario;
+}
+
 }  // namespace
 
 std::vector<Scenario> Scenarios() {
-  return {InPlace(),  EveryState(), Jobs(),     Validation(),   SafeLoad(),      Requestor(),        Retry(),
-          HandOver(), WithLedger(), InStages(), WithElection(), RollingUpdate(), RemovedInTheMidst()};
+  return {InPlace(),        EveryState(), Jobs(),     Validation(),   SafeLoad(),      Requestor(),         Retry(),
+          HandOver(),       WithLedger(), InStages(), WithElection(), RollingUpdate(), RemovedInTheMidst(), Devices(),
+          DevicesReleased()};
 }
 
 Scenario SmallScenario() {

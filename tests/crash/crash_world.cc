@@ -52,6 +52,7 @@ std::string TextOf(const FakeCluster& cluster) {
   for (const auto& [pod, count] : pods) text += fmt::format("{} x {}\n", count, pod);
   for (const NodeMaintenance& object : cluster.node_maintenances())
     text += fmt::format("maintenance {}\n", object.name);
+  for (const DeviceTaintRule& rule : cluster.device_taint_rules()) text += fmt::format("rule {}\n", rule.name);
   return text;
 }
 
@@ -61,7 +62,8 @@ class World {
       : scenario_(scenario),
         source_(source),
         trouble_(trouble),
-        witness_(scenario.policy.max_parallel.value_or(1'000), scenario.canary, scenario.soak) {
+        witness_(scenario.policy.max_parallel.value_or(1'000), scenario.canary, scenario.soak,
+                 scenario.policy.isolation.scope != IsolationScope::kNode) {
     cluster_->SetChangeObserver([this](const Change& change) { witness_.Watch(change); });
     cluster_->SetFaultHooks([this](const Call& call) { return Before(call); },
                             [this](const Call& call) { return After(call); });
@@ -128,6 +130,7 @@ class World {
       if (ours || node.unschedulable != (node.name == scenario_.cordoned))
         left_ = "left after Release: " + TextOf(node);
     }
+    if (!cluster_->device_taint_rules().empty()) left_ = "left after Release: a device taint rule";
     End();
     return true;
   }
@@ -146,9 +149,11 @@ class World {
     const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", "driver"}});
     EngineOptions options{
         .snapshot = {.ns = "gpu", .driver_labels = labels}, .state_machine = scenario_.options, .clock = clock_};
+    const IsolationPolicy& isolation = scenario_.policy.isolation;
+    if (isolation.scope != IsolationScope::kNode) options.snapshot.devices = isolation.device_drivers;
     options.executor.calls_in_flight = 1;
     if (source_ == Source::kCache) {
-      DriverScope scope{.ns = "gpu", .driver_labels = labels};
+      DriverScope scope{.ns = "gpu", .driver_labels = labels, .devices = options.snapshot.devices};
       if (scenario_.options.requestor) scope.maintenance_ns = scenario_.options.requestor->ns;
       cache_ = *WatchCache::Create(cluster_, {.drivers = {scope}, .clock = clock_});
       options.cache = cache_;

@@ -53,18 +53,24 @@ void Witness::WatchNode(const Change& change) {
   }
 }
 
+bool Witness::MustGo(const Pod& pod) const { return !isolates_devices_ || !pod.resource_claims.empty(); }
+
 void Witness::WatchPod(const Change& change) {
   const Pod& pod = change.pod.after != nullptr ? *change.pod.after : *change.pod.before;
   const bool goes = change.pod.after == nullptr || change.pod.after->deletion_timestamp.has_value();
   const bool stood = change.pod.before != nullptr && !change.pod.before->deletion_timestamp;
   if (change.pod.after == nullptr) {
     workloads_.erase(pod.ref.uid);
-  } else if (!IsDaemonSetPod(pod) && !IsFinished(pod)) {
+  } else if (!IsDaemonSetPod(pod) && !IsFinished(pod) && MustGo(pod)) {
     workloads_[pod.ref.uid] = pod.node_name;
   } else {
     workloads_.erase(pod.ref.uid);
   }
-  if (!goes || !stood || !IsDriver(pod) || change.actor != Actor::kClient) return;
+  if (!goes || !stood || change.actor != Actor::kClient) return;
+  if (!IsDriver(pod)) {
+    if (!MustGo(pod)) broken_ = fmt::format("I24: {} uses no device, and was removed", pod.ref.ToString());
+    return;
+  }
   for (const auto& [uid, node] : workloads_) {
     if (node == pod.node_name) broken_ = fmt::format("I2: the driver of {} goes while a workload runs", node);
   }

@@ -21,9 +21,10 @@ bool IsDriver(const Pod& pod);
 class Witness {
  public:
   // `canary`: the only node of the first stage, which has the soak time `soak` and needs an approval; empty: there are
-  // no stages.
-  explicit Witness(int max_parallel, std::string canary = {}, absl::Duration soak = absl::ZeroDuration())
-      : max_parallel_(max_parallel), canary_(std::move(canary)), soak_(soak) {}
+  // no stages. `isolates_devices`: only pods that claim a device have to go, and all others stay.
+  explicit Witness(int max_parallel, std::string canary = {}, absl::Duration soak = absl::ZeroDuration(),
+                   bool isolates_devices = false)
+      : max_parallel_(max_parallel), canary_(std::move(canary)), soak_(soak), isolates_devices_(isolates_devices) {}
 
   void Watch(const testing::Change& change);
   // Returns the first violation; empty if there is no violation.
@@ -32,10 +33,13 @@ class Witness {
  private:
   void WatchNode(const testing::Change& change);
   void WatchPod(const testing::Change& change);
+  // Whether the driver must not be touched while the pod is on its node.
+  bool MustGo(const Pod& pod) const;
 
   const int max_parallel_;
   const std::string canary_;
   const absl::Duration soak_;
+  const bool isolates_devices_;
   absl::Time done_at_ = absl::InfiniteFuture();  // time of the canary's end
   bool approved_ = false;
   std::map<std::string, Node> nodes_;

@@ -16,16 +16,9 @@ using testing::Mode;
 constexpr std::int64_t kFaultTimesMin = 100;
 
 /// Gates that no seed reaches, and the reasons.
-constexpr char kNoDevices[] =
-    "the nodes of the simulation have no devices; isolation_test and the group `devices` have";
-
 const std::map<GateReason, std::string>& UnreachableGates() {
   static const std::map<GateReason, std::string> gates = {
       {GateReason::kUnhandledState, "only for who finds a node in requestor mode and has none; a seed has one mode"},
-      {GateReason::kDevicesTainted, kNoDevices},
-      {GateReason::kDevicesUnfit, kNoDevices},
-      {GateReason::kDevicesInUse, kNoDevices},
-      {GateReason::kDevicesMissing, kNoDevices},
       {GateReason::kUnreadable, "the objects of the simulation are whole; unreadable_object_test has others"},
   };
   return gates;

@@ -105,7 +105,8 @@ class Gangs final : public Actor {
     if (was_interrupted) world_.CameBy(Mode::kGangs);
     job.runs = !nodes.empty();
     if (!restarts) return;
-    // Only an upgraded node is safe. A node that the job was interrupted for cannot be free: it is cordoned, or upgraded.
+    // Only an upgraded node is safe. A node that the job was interrupted for is cordoned or upgraded, unless the hold has
+    // expired (JudgeEviction).
     const bool is_exposed = std::any_of(
         nodes.begin(), nodes.end(), [&](const std::string& node) { return !job.nodes.contains(node) && IsOld(node); });
     if (is_exposed) Excuse(job);
@@ -143,17 +144,23 @@ class Gangs final : public Actor {
   void JudgeEviction(const std::string& node, const std::string& name) {
     const std::string& unit = seen_[node].unit;
     if (unit.empty()) return;
+    const auto since = cordoned_since_.find(unit);
+    const bool was_held = since != cordoned_since_.end() && world_.Now() >= since->second + kHold;
     const auto open = std::find_if(seen_.begin(), seen_.end(),
                                    [&](const auto& one) { return one.second.unit == unit && !one.second.cordoned; });
-    if (open == seen_.end()) return;
-    const auto since = cordoned_since_.find(unit);
-    if (since == cordoned_since_.end() || world_.Now() < since->second + kHold) {
+    if (open != seen_.end() && !was_held) {
       world_.checker->Fail("I23", fmt::format("a pod of {} was evicted from {}, while {} of its unit was not cordoned",
                                               name, node, open->first));
     }
     for (Job& job : all_) {
-      if (job.name == name) Excuse(job);
+      if (job.name == name && (open != seen_.end() || (was_held && HasOpenNode(job)))) Excuse(job);
     }
+  }
+
+  // The request that was to cordon the node may have been lost, and then the node does not show its unit either.
+  bool HasOpenNode(const Job& job) {
+    return std::any_of(job.nodes.begin(), job.nodes.end(),
+                       [&](const std::string& node) { return !seen_[node].cordoned; });
   }
 
   GangController jobs_;

@@ -60,14 +60,14 @@ class LimitRollout final : private WatchSink<Pod> {
   bool OnDelete(Pod pod, std::string_view resource_version) override;
   bool OnBookmark(std::string_view resource_version) override;
 
-  // These are called with mutex_ locked.
+  // The functions from here to Finish are called with mutex_ locked.
   bool IsDriver(const Pod& pod) const;
   void StartNodes();
   void Advance(const std::string& name);
   void Evacuate(NodeState& node);
   void Finish(const absl::Status& result);
 
-  // These send requests, and are called without it.
+  // The functions from here on send requests, and are called without mutex_ locked.
   void Cordon(const std::string& name);
   void Uncordon(const std::string& name);
   void Evict(const PodRef& pod);

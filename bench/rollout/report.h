@@ -23,7 +23,7 @@ struct Rollout {
   std::string not_done;  // the program that failed, after which no more was measured; empty: none
 };
 
-// The criteria for the results, in one line.
+// The criteria for the results, on a single line.
 std::string FormatTargets();
 std::string FormatText(const Rollout& rollout);
 std::string FormatJson(const std::vector<Rollout>& rollouts);

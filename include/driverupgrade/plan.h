@@ -141,7 +141,7 @@ struct NodeGate {
 struct NodeReading {
   std::string uid = {};
   std::string resource_version = {};
-  /// Its state, or a state that an unsettled patch may have set, holds a slot.
+  /// The node's state, or a state that an unsettled patch may have set, holds a slot.
   bool holds_slot = false;
   friend bool operator==(const NodeReading&, const NodeReading&) = default;
 };
@@ -268,7 +268,7 @@ struct NodeStatus {
   bool up_to_date = false;
   /// The node has a driver pod, and all its driver pods are Ready.
   bool driver_ready = false;
-  /// It counts against `maxUnavailable`.
+  /// The node counts against `maxUnavailable`.
   bool unavailable = false;
   /// Name of its stage; empty without a rollout.
   std::string stage = {};

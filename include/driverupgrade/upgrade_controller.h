@@ -155,7 +155,7 @@ class LeaderElection {
   absl::Duration Expiry() const;
   absl::Duration Wait(absl::Time now) const;
   void Annotate(Lease& lease) const;
-  // These make calls to the cluster. The caller must not hold the mutex.
+  // Attempt, Read and the writes make calls to the cluster. The caller must not hold the mutex.
   absl::Status Attempt(const CallContext& context);
   absl::Status Read(const CallContext& context);
   absl::Status Write(const CallContext& context);

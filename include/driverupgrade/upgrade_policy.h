@@ -170,7 +170,7 @@ struct IsolationPolicy {
   /// DRA drivers whose devices depend on this driver. Each has one pool on a node, which is named like the node.
   std::vector<std::string> device_drivers = {"gpu.nvidia.com", "compute-domain.nvidia.com"};
   /// Extended resources of device plugins of this driver; a name may end with `*`. A node that offers one is cordoned,
-  /// because taints of devices do not affect device plugins.
+  /// because device taints do not affect device plugins.
   std::vector<std::string> plugin_resources = {"nvidia.com/gpu*", "nvidia.com/mig-*"};
   /// Schedulers that respect such taints. A node with a pod of another scheduler that uses a device is cordoned.
   std::vector<std::string> scheduler_names = {"default-scheduler"};

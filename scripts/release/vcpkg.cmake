@@ -50,7 +50,7 @@ function(vcpkg_cmake_install)
   run(${CMAKE_COMMAND} --install ${build} --prefix ${PREFIX})
 endfunction()
 
-# These functions move files to the directories where vcpkg's integration finds them.
+# In vcpkg, the functions below move files to the directories where vcpkg's integration finds them.
 function(vcpkg_cmake_config_fixup)
 endfunction()
 function(vcpkg_fixup_pkgconfig)

@@ -6,7 +6,7 @@
 //
 // - While a request for an object is unanswered, no further request is sent for it.
 // - If the response to a patch is 409, or its outcome is unknown, the patch may have been applied. The node then counts
-//   in its old and in its new state until a newer version is read. Until then the patch is repeated after 1 s, doubling
+//   in its old and in its new state until a newer version is read. Until then the patch is retried after 1 s, doubling
 //   to 30 s. After a 409 the first delay is 15 s, because the next patch will most likely be refused as well.
 // - An accepted eviction is not repeated for 30 s. A refused one is due after max(Retry-After, 5 s doubling to 40 s),
 //   varied by up to 10 % by a hash, so that evictions spread without a random number.

@@ -10,7 +10,7 @@ namespace driverupgrade {
 
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity) {
   auto shared = std::make_shared<NodeView>(std::move(view));
-  // This must come last: the marks refer to texts of the node, which must not move afterwards.
+  // The marks must come last: they refer to texts of the node, which must not move afterwards.
   shared->marks.decoded_ = std::make_shared<const internal::MarksOfDriver>(*shared, identity);
   return shared;
 }

@@ -34,7 +34,7 @@ struct PlannedNode {
   std::optional<ToldGate> told = std::nullopt;
   // The number of its last judgement.
   std::uint64_t judgement = 0;
-  // Its place in the rollout (RolloutPlanner).
+  // The node's place in the rollout (RolloutPlanner).
   std::size_t member = 0;
   // The unit with which it starts (RolloutNode::unit).
   std::string unit = {};

@@ -25,8 +25,8 @@ struct Candidate {
   bool takes_headroom = true;
   // The operator runs on this node, so it goes last.
   bool own_node = false;
-  // It has a grant for the version that was read: it goes first, and its share is already counted. Judge does not know
-  // the grants; the planners set this field.
+  // The node has a grant for the version that was read: it goes first, and its share is already counted. Judge does not
+  // know the grants; the planners set this field.
   bool has_grant = false;
   friend auto operator<=>(const Candidate&, const Candidate&) = default;
 };

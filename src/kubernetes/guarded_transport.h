@@ -1,5 +1,5 @@
-// The part of a request that all backends share: it adds the token, repeats the request with a new token if the server
-// refused it (api-A66), catches exceptions, and removes secrets from the response. Private to src/kubernetes.
+// The part of a request that all backends share. Adds the token, and retries the request with a new token if the
+// server refused it (api-A66). Catches exceptions, and removes secrets from the response. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_
 

@@ -35,7 +35,7 @@ class ListReader {
   // Returns the next request; nullptr: the list is complete.
   const RestRequest* Next() const { return next_ ? &*next_ : nullptr; }
 
-  // Adds the response to that request. After an error, the list has failed and ended.
+  // Takes the response to the request that Next returned. An error ends the list; no further pages are read.
   absl::Status Take(const HttpResponse& response) {
     const bool expired = response.status == 410 && page_count_ > 0;
     if (expired && !begun_anew_) {

@@ -27,7 +27,7 @@ struct RolloutReport {
   DriverIdentity identity;
   // Whether this replica makes the passes.
   bool leads = false;
-  // Its name among the candidates; empty without an election.
+  // The replica's name among the candidates; empty without an election.
   std::string replica = {};
   // nullopt: there was no pass.
   std::optional<absl::Time> last_pass = std::nullopt;

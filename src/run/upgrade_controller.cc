@@ -117,7 +117,8 @@ absl::Time UpgradeController::StepOnce(const CallContext& context) {
     const std::lock_guard lock(mutex_);
     if (!policy_) return election_due;
     if (cache_ != nullptr && !cache_->Synced()) {
-      // This is not a failed pass: the cache reports when it is ready, and a periodic check shows what prevents it.
+      // This does not count as a failed pass: the cache reports when it is ready, and a periodic check shows what
+      // prevents it.
       const absl::Status hindrance = cache_->Health(absl::ZeroDuration());
       status_.last_error = hindrance.ok() ? CacheNotRead() : hindrance;
       notified_ = false;

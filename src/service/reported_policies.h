@@ -12,7 +12,8 @@
 
 namespace driverupgrade::internal {
 
-/// It is written with each renewal of the Lease, so it must not be long. A policy takes 0.8 kB, with ten stages 3 kB.
+/// The report is written with each renewal of the Lease, so it must not be long. A policy takes 0.8 kB, with
+/// ten stages 3 kB.
 inline constexpr std::size_t kReportedPoliciesMax = std::size_t{16} << 10;
 
 /// Returns `{"<name of the engine>":<policy as FormatUpgradePolicy writes it>}`, sorted by name, without engines that

@@ -119,7 +119,7 @@ bool ControlPlane::TryToStart() {
   const Stopwatch stopwatch;
   StartEtcd();
   StartApiServer();
-  // kubectl takes long to report a closed port, so ask the kernel first.
+  // kubectl takes a long time to report a closed port, so ask the kernel first.
   const auto is_listening = [this](int port) { return !AllRunning() || IsListening(port); };
   Eventually(kStartLimit, [&] { return is_listening(ports_.api_server); });
   Eventually(kStartLimit, [this] { return !AllRunning() || IsApiServerReady(); });

@@ -38,7 +38,7 @@ std::ptrdiff_t CountDone(const World& world) {
                        [](const auto& node) { return node.second.state == "upgrade-done"; });
 }
 
-// The cluster's controllers must recover before anything continues, which takes long on a busy machine.
+// The cluster's controllers must recover before anything can continue, which can take a long time on a busy machine.
 constexpr std::chrono::seconds kRecoveryLimit{240};
 
 bool AwaitDone(const World& world, std::ptrdiff_t count) {

@@ -123,7 +123,7 @@ TEST_CASE("An NVIDIADriver deleted in the middle releases its nodes, and another
   ExpectNeverGivenBack(rollout, kept);
   CHECK_FALSE(world.Nodes().at(kept).unschedulable);
 
-  // The last policy, for which no engine is left.
+  // Deletes the last policy. No engine is left afterwards, but the node must still be given back.
   world.ChangeDriverAndHold("driver:3");
   REQUIRE(Eventually(kRolloutLimit, [&] { return CountHeld(world) == 1; }));
   admin.Must({"delete", "nvidiadrivers", "--all"});

@@ -64,7 +64,7 @@ void RealNode::WriteFiles() const {
 void RealNode::StartRuntime() {
   ProcessOptions options;
   options.out = folder_ / "containerd.log";
-  // It looks for its shim in PATH.
+  // containerd looks for its shim in PATH.
   options.environment = {{"PATH", (node_ / "bin").string() + ":" + std::getenv("PATH")}};
   runtime_ = std::make_unique<Process>(
       std::vector<std::string>{(node_ / "bin/containerd").string(), "--config", (folder_ / "containerd.toml").string()},

@@ -20,7 +20,7 @@ class RealNode {
   RealNode(const RealNode&) = delete;
   RealNode& operator=(const RealNode&) = delete;
 
-  // Its name as a node, and the value of its label kRealNodeLabel.
+  // The host's name as a node, and the value of its label kRealNodeLabel.
   static constexpr char kName[] = "real-1";
 
   // Directory of the host that the pods of node/played mount as /node.

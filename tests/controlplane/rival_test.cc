@@ -89,7 +89,7 @@ TEST_CASE("dep-F8: alongside a rival that behaves like the Go library, both driv
     CHECK(node.unschedulable == is_rivals);
   }
 
-  // They meet: ours keeps a node in progress until the rival, which does not check, starts it as well.
+  // The two operators meet: ours keeps a node in progress until the rival, which does not check, starts it as well.
   world.ChangeDriverAndHold("driver:3");
   const bool at_work = Eventually(kRolloutLimit, [&] { return CountInState(world, "pod-restart-required") > 0; });
   INFO(ours.Log());

@@ -12,7 +12,7 @@ namespace {
 
 std::string_view NameOf(Source source) { return source == Source::kLists ? "lists" : "cache"; }
 
-// Maximum delay: the lease of a dead leader expires, and a failed pass is repeated.
+// Maximum delay: the lease of a dead leader expires, and a failed pass is retried.
 constexpr absl::Duration kCrashMayCost = absl::Seconds(35);
 
 // Crashes once before each call, and once after the last.

@@ -56,7 +56,8 @@ TEST_CASE("The alert on progress leaves out wishes and nodes that are left out, 
   const auto lists = ReasonsInAlerts();
   REQUIRE(lists.size() == 2);
   CHECK(lists[0] == Names([](const GateTraits& gate) { return gate.is_wish || gate.left_out; }));
-  // The policy waits for jobs and gangs, and a failed node's driver waits for its safe load.
+  // Jobs and SafeLoad are left out, because no pod blocks a drain. With Jobs, the policy itself waits for the pods;
+  // with SafeLoad, the driver of a failed node waits to be loaded.
   CHECK(lists[1] == Names([](const GateTraits& gate) {
           return gate.opener == GateOpener::kWorkloads && !gate.is_wish && gate.reason != GateReason::kJobs &&
                  gate.reason != GateReason::kSafeLoad;

@@ -44,7 +44,7 @@ struct NodeState {
   Workload workload = Workload::kEvictable;
   // An administrator's cordon, which we must not lift (I3).
   bool admin_cordon = false;
-  // Its upgrade took a slot when it began, and has not succeeded (I1).
+  // The node's upgrade took a slot when it began, and has not succeeded (I1).
   bool started = false;
   // Content of the node after the patch in progress; 0: no patch.
   ContentId late = 0;

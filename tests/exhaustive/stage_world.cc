@@ -128,7 +128,7 @@ class StageWorld {
 
   std::uint8_t IdOf(const RolloutRecord& record);
   std::uint8_t OlderRecord(std::uint8_t id);
-  // Reduces the numbers of the state.
+  // Replaces versions and grants by their ranks, so that equivalent states compare equal.
   void Normalize(State& state) const;
 
   const StageOptions options_;

@@ -1,4 +1,4 @@
-// Responses of a hostile server: status, headers and body must become an error of limited length in one line.
+// Responses of a hostile server: status, headers and body must become an error of limited length on a single line.
 #include <algorithm>
 
 #include "driverupgrade/kubernetes/rest_cluster.h"

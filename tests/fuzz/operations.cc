@@ -1,5 +1,5 @@
 // Responses of a hostile server to each operation of the facade: each must become an object, a result, or an error of
-// limited length in one line. Every list ends.
+// limited length on a single line. Every list ends.
 #include <initializer_list>
 
 #include "fuzz/fuzz.h"

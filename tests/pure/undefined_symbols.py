@@ -18,7 +18,7 @@ FORBIDDEN = {
 }
 # Symbols that match a pattern but are harmless, with the reason.
 ALLOWED = {
-    # Containers of the standard library restore their elements before they pass an exception on. They do not throw any.
+    # Standard library containers roll back and rethrow exceptions; they originate none with these symbols.
     "__cxa_begin_catch", "__cxa_end_catch", "__cxa_rethrow",
     # Read only, to decide whether shared pointers are counted atomically.
     "__libc_single_threaded",

@@ -27,8 +27,8 @@ namespace driverupgrade::testing {
 class HostedEngine {
  public:
   virtual ~HostedEngine() = default;
-  /// Runs a pass, with everything that follows from it, if one is due and the replica leads. Returns the latest time of
-  /// the next call.
+  /// Runs a pass, with everything that follows from it, if one is due and the replica leads. Returns the time by
+  /// which Step must be called again.
   virtual absl::Time Step(const UpgradePolicy& policy, absl::Time now) = 0;
   /// Returns whether anything was left to release.
   virtual absl::StatusOr<bool> Release(absl::Time now) = 0;

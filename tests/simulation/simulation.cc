@@ -348,7 +348,7 @@ class Simulation {
   void OneBadNode() {
     // A node that never completes correctly blocks the stages after its own.
     if (world_.setup.Has(Mode::kRollouts) || world_.setup.Has(Mode::kGangs)) return;
-    // Its pods do not use the devices.
+    // The node's pods do not use the devices.
     if (world_.setup.Has(Mode::kDevices)) return;
     // Besides its slot it takes a grant, and there are only few grants then.
     if (world_.setup.grants_max < kGrantsMax) return;

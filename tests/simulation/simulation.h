@@ -135,7 +135,7 @@ struct SimulationOptions {
 
 struct SimulationResult {
   std::uint64_t seed = 0;
-  /// The values that were drawn, in one line.
+  /// The values that were drawn, on a single line.
   std::string setup = {};
   std::optional<Violation> violation = std::nullopt;
   /// Lines of the trace, if it was requested.

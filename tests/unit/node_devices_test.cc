@@ -112,7 +112,7 @@ TEST_CASE("A-1: a cluster without device taint rules differs from one that does 
   const ClusterSnapshot none = without.Read();
   REQUIRE(none.nodes[0]->devices);
   CHECK_FALSE(none.nodes[0]->devices->has_rules);
-  // Its claims still show which pods use the driver.
+  // The node's claims still show which pods use the driver.
   CHECK(none.nodes[0]->devices->claims.size() == 1);
   CHECK(none.findings.empty());
   CHECK(without.cluster->CallCount(Operation::kListResourceSlices) == 0);

@@ -101,7 +101,7 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
 
   SECTION("new pods that do not terminate fail the node at the drain deadline") {
     node.WithPods({WebPod().Build()}).StageBegan("pod-restart-required", absl::Seconds(300));
-    // Their time starts when they appear.
+    // The pods' time starts when they appear.
     verdict = node.Judge();
     CHECK(verdict.plan.evict.size() == 1);
     CHECK(node.After(verdict).annotations.at(Gpu().StageAnnotation()) == "pod-restart-required@1000@new");

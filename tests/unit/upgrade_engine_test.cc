@@ -163,8 +163,8 @@ TEST_CASE("An eviction of a pod that no longer exists counts as accepted") {
   CHECK(evicted.status.ok());
   CHECK(evicted.evictions_accepted == 1);
   CHECK(evicted.evictions_refused == 0);
-  // This response was wrong: the pod still runs. The engine evicts it again, but only after the time that a terminating
-  // pod gets.
+  // The response to the eviction was wrong: the pod still runs. The engine evicts it again, but only after the
+  // time that a terminating pod gets.
   world.cluster->Advance(absl::Seconds(29));
   world.Pass();
   CHECK(world.cluster->CallCount(Operation::kEvictPod) == 1);

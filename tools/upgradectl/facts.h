@@ -33,7 +33,8 @@ struct LeaseFact {
 struct DeploymentFact {
   std::string ns = {};
   std::string name = {};
-  /// Its label app.kubernetes.io/version, or the tag of its first container's image; empty if neither exists.
+  /// The Deployment's label app.kubernetes.io/version, or the tag of its first container's image; empty if neither
+  /// exists.
   std::string version = {};
 };
 

@@ -72,7 +72,7 @@ std::optional<fs::path> AuxiliaryOf(const fs::path& device) {
   return std::nullopt;
 }
 
-// In this file, space, tab, newline and backslash are escaped as \040 and so on.
+// /proc/mounts escapes space, tab, newline and backslash in octal, such as \040.
 std::string Unescaped(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {

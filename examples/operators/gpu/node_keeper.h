@@ -39,7 +39,7 @@ class NodeKeeper {
 
   /// Names of all nodes in the cache, as of the last Keep.
   const std::set<std::string>& names() const { return names_; }
-  /// Returns true if, after the last Keep, all nodes have the desired marks among those that this keeper writes.
+  /// Returns true if, as of the last Keep, every node has all desired marks that this keeper is responsible for.
   bool Settled() const { return settled_; }
   /// Error of the last Keep.
   const absl::Status& status() const { return status_; }

@@ -40,7 +40,7 @@ void AddClusterArguments(CLI::App& app, ClusterArguments& arguments);
 /// Loads the configuration from the file, or from the pod's environment. Returns the errors of KubeConfig.
 absl::StatusOr<driverupgrade::KubeConfig> LoadKubeConfig(const ClusterArguments& arguments);
 
-/// Returns a transport that retries requests that may be repeated. `warn`, if set, receives warnings about the
+/// Returns a transport that retries requests that may be retried. `warn`, if set, receives warnings about the
 /// kubeconfig. Returns the errors of KubeConfig and of the backend. Sends nothing.
 absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(
     const ClusterArguments& arguments, const std::function<void(const std::string&)>& warn = {});

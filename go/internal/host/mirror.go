@@ -187,7 +187,7 @@ func (m *mirror[T]) waiter() waiter {
 	failed, before := m.failed, m.failure
 	m.mu.Unlock()
 	return func(ctx, patience context.Context) error {
-		if before == nil { // the first attempt may take long, for example with a low rate
+		if before == nil { // the first attempt may take a long time, for example with a low rate
 			patience = ctx
 		}
 		select {

@@ -71,7 +71,8 @@ func claimsOf(pod corev1.Pod) []string {
 	return names
 }
 
-// holds does not count devices with admin access, like NVIDIA's GPU operator.
+// holds returns whether the claim has devices of the driver, or cannot be read. Like NVIDIA's GPU operator, it ignores
+// devices with admin access.
 func (u DeviceUse) holds(namespace, name string) bool {
 	claim, err := u.Claim(namespace, name)
 	if err != nil {

@@ -119,7 +119,7 @@ struct TransportOptions {
   bool trust_system_roots = false;
 };
 
-// Three decorators: one repeats requests that may be repeated, one rate-limits requests, one counts and times them.
+// Three decorators: one retries requests that may be retried, one rate-limits requests, one counts and times them.
 //
 //     auto transport = MakeRetryingTransport(MakeRateLimitedTransport(backend, {.requests_per_second = 50, .burst = 100}));
 //     auto cluster = MakeRestCluster(transport);
@@ -141,7 +141,7 @@ struct RetryOptions {
   std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// Repeats a request if no write can take effect twice:
+/// Retries a request if no write can take effect twice:
 ///  - the response is 429 with a Retry-After in whole seconds: the server has refused the request, regardless of its
 ///    verb.
 ///    Evictions are excluded: their 429 is about a disruption budget, and is left to the caller;

@@ -36,7 +36,7 @@ struct RestClusterOptions {
 /// Objects of DRA are read and written only in resource.k8s.io/v1. Kubernetes serves claims and slices from 1.34 on,
 /// and device taint rules from 1.37 on; an older cluster returns NotFound.
 ///
-/// - Error texts contain the attempted operation, its object and the server's message, in one line of bounded length
+/// - Error texts contain the attempted operation, its object and the server's message, on one line of bounded length
 ///   without control characters: `patch node gpu-7: 409 Conflict: Operation cannot be fulfilled on ...`.
 /// - Codes follow ClusterFacade. 405, 415 and 501 are Unimplemented and 413 is InvalidArgument, because such requests
 ///   are not applied; a bare 409 to a create is AlreadyExists; other codes below 500 are Unknown. A response that

@@ -164,7 +164,7 @@ std::vector<int> RolloutCensus::SlotsUsed() const {
   std::vector<int> used(counts_.size());
   for (std::size_t stage = 0; stage < counts_.size() && !together_; ++stage) used[stage] = counts_[stage].under_way;
   for (std::size_t group = 0; group < nodes_of_.size(); ++group) {
-    // Its nodes are in one stage.
+    // All nodes of a group are in one stage.
     const int stage = stages_[nodes_of_[group].front()];
     used[static_cast<std::size_t>(stage)] += groups_.tallies[group].under_way > 0;
   }

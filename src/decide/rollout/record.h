@@ -68,7 +68,7 @@ struct RolloutRecord {
 
 inline constexpr std::size_t kRecordSizeMax = std::size_t{256} << 10;
 
-// Returns one JSON object, in one line.
+// Returns a JSON object on a single line.
 std::string FormatRecord(const RolloutRecord& record);
 
 struct ParsedRecord {

@@ -57,7 +57,7 @@ struct NodeFacts {
   std::int64_t since = 0;
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
   bool unschedulable = false;
-  // Its devices are isolated instead of the node.
+  // The node's devices are isolated instead of the node.
   bool isolated = false;
   // An administrator's cordon was noted when the upgrade started.
   bool noted = false;

@@ -42,11 +42,11 @@ void InvariantChecker::Impl::JudgePolicy(const std::string& object) {
   if (!PolicyOf(writer).auto_upgrade) Fail("I8", fmt::format("{}: a write although autoUpgrade is off", object));
 }
 
-// I13. Other clients cause work: pods that must go, and changes of the node. After faults, requests are repeated.
+// I13. Other clients cause work: pods that must go, and changes of the node. After faults, requests are retried.
 void InvariantChecker::Impl::CountRequest(const std::string& node) {
   const auto found = nodes.find(node);
   if (found == nodes.end() || options.writes_per_upgrade_max <= 0) return;
-  // The sender has given up a late request, and has repeated it.
+  // The sender has given up a late request, and has retried it.
   if (writer != nullptr && writer->late) return;
   NodeTruth& truth = found->second;
   if (truth.writes == 0) {
@@ -308,7 +308,7 @@ void InvariantChecker::Impl::CheckEviction(const EvictPodParams& params) {
   if (writer->late) return;
   const absl::Time now = cluster->Now();
   const auto [last, first] = asked_.try_emplace({writer->name, pod->ref.uid}, now);
-  // An upgrade that starts again repeats its requests.
+  // An upgrade that starts again sends its requests again.
   const auto truth = nodes.find(pod->node_name);
   const bool anew = truth != nodes.end() && truth->second.busy_since > last->second;
   if (options.check_pacing && !first && !anew && now - last->second < kPodRequestsApart) {
@@ -369,7 +369,7 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
   // With its old labels, a pod may have blocked pod deletion, so that the drain took over.
   const PodDeletionPolicy deletion = its_policy.pod_deletion.value_or(PodDeletionPolicy{});
-  // It may also have done so before another client deleted it.
+  // A pod may also have blocked it before another client deleted the pod.
   const auto may_block = [&](const Pod& pod) {
     return (MayGoByOldLabels(pod) || pod.deletion_timestamp) && BlocksDeletion(pod, deletion);
   };

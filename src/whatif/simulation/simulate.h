@@ -56,8 +56,8 @@ struct Rollout {
   std::int64_t writes = 0;
   // Writes, lists of pods, and the first lists of watches. Watches and Events do not count.
   std::int64_t requests = 0;
-  // Passes of the engine, and the number of passes after which the plan of all nodes was created, whose cost grows with
-  // the nodes.
+  // Number of engine passes, and of passes after which the plan for all nodes was also built. The cost of that plan
+  // grows with the number of nodes.
   int passes = 0;
   int whole_plans = 0;
   // Histories by name.

@@ -274,7 +274,7 @@ TEST_CASE("I8: skipped, paused and frozen nodes are started, and some beyond the
   halted.Ask(2);
   halted.StartUnread(2);
   CHECK(halted.checker->Report().empty());
-  // This start was requested before the second node failed.
+  // The start of node 3 was requested before the second node failed.
   halted.Ask(3);
   halted.Put(1, "upgrade-failed");
   halted.StartUnread(3);

@@ -162,7 +162,7 @@ class PodTroubles final : public Actor {
                             .run_time = absl::Minutes(random_.Between(1, 20))});
       }
       case 6: return AddPod(PodBuilder("kube-system", name).OnNode(node).Mirror());
-      // Its labels match the driver, but its namespace does not.
+      // A pod whose labels match the driver, but whose namespace does not.
       case 7:
         return AddPod(PodBuilder(kWorkloadNs, name)
                           .OnNode(node)
@@ -217,7 +217,7 @@ class PodTroubles final : public Actor {
       // Another pod has the same name as the operator's own pod.
       case 2:
         return AddPod(PodBuilder(kWorkloadNs, kOperatorPod).OnNode(node).WithLabel("uses", "driver").OwnedByJob("j"));
-      // Its owner is not a controller, so nothing would replace the pod.
+      // A pod whose owner is not a controller, so nothing would replace the pod.
       case 3: {
         Pod uncontrolled = pod.WithLabel("app", "bare").OwnedByJob("j").Build();
         uncontrolled.owners.front().controller = false;

@@ -244,7 +244,7 @@ void Replica::Begin() {
   process_->controller->SetPolicy(Believed(driver_.policy));
 }
 
-// Its Lease is separate from the C interface, so the host has an ordinary client for it.
+// The replica's Lease is separate from the C interface, so the host has an ordinary client for it.
 void Replica::BeginHost(const std::string& name) {
   process_->honest = process_->cluster;
   if (driver_.setup.election) MakeElection(name);

@@ -224,7 +224,7 @@ TEST_CASE("A-1: preflight names the nodes whose devices cannot be tainted alone,
                  .more = more};
   };
   const std::string slice(kSlice);
-  // Node n1 offers the GPUs of a device plugin, which taints of devices do not affect.
+  // Node n1 offers the GPUs of a device plugin, which device taints do not affect.
   const Answer waits = Preflight(scene("{scope: Devices}", slice));
   CHECK(waits.out.find("error DevicesUnfit: ") != std::string::npos);
   CHECK(waits.out.find("n1: a device plugin offers nvidia.com/gpu on the node") != std::string::npos);

@@ -156,7 +156,7 @@ TEST_CASE("A plugin that does not exit is killed, with all processes that it has
     CHECK(Message(status) == "credential plugin /bin/sh: stop requested");
     pid_t pid = 0;
     REQUIRE(std::ifstream(started) >> pid);
-    // It dies as soon as the kernel delivers the signal.
+    // The plugin's child process dies as soon as the kernel delivers the signal.
     CHECK(Eventually([&] { return IsOver(pid); }));
   }
 }

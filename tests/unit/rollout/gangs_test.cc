@@ -80,7 +80,7 @@ TEST_CASE("a unit has all waiting nodes of its gang, and a gang on a single node
   CHECK(fleet.node("n3").turn < fleet.node("n1").turn);
   CHECK(fleet.node("n1").turn < fleet.node("n0").turn);
   CHECK(fleet.node("n0").turn == fleet.node("n2").turn);
-  // Its pods are not known.
+  // The pods of n4 are not known.
   CHECK(fleet.node("n0").turn < fleet.node("n4").turn);
 }
 

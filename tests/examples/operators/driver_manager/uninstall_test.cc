@@ -306,7 +306,7 @@ TEST_CASE("A-11: a pod with a claim that has started before the DRA kubelet plug
         if (!has_started) builder.Pending();
         driverupgrade::Pod pod = builder.Build();
         pod.resource_claims = {"late-claim"};
-        // It does not start without the plugin.
+        // The pod does not start without the plugin.
         world.cluster->AddPod(pod, {.start_delay = absl::Hours(1)});
         return std::nullopt;
       },

@@ -135,7 +135,7 @@ e2e::Usage Arena::RunToEnd(const Program& program) {
 }
 
 std::optional<absl::Time> Arena::FindEnd(e2e::AuditLog& audit) const {
-  // In the order of the writes, which differs from the order of the responses.
+  // Sorted by the order of the writes, which differs from the order of the responses.
   std::map<std::uint64_t, const e2e::AuditedRequest*> writes;
   for (const e2e::AuditedRequest& request : audit.Read()) {
     if (request.node.has_value()) writes.emplace(request.node->version, &request);

@@ -21,7 +21,7 @@ namespace driverupgrade::bench {
 namespace {
 
 constexpr int kWatches = 5;  // nodes, pods, DaemonSets, revisions, driver pods
-// Faster than the page, which polls at most every second.
+// Polls faster than the page, which polls at most every second.
 constexpr std::chrono::milliseconds kPollEvery{500};
 
 absl::Duration TimeOf(clockid_t clock) {

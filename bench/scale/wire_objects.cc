@@ -80,7 +80,7 @@ std::string Images(int count) {
   return fmt::format("{}", fmt::join(images, ","));
 }
 
-// The parts of a node that are the same on all of them.
+// The parts that are the same in all nodes.
 struct NodeParts {
   std::string labels = Members(NodeLabels());
   std::string managed = fmt::format(

@@ -117,7 +117,7 @@ inline absl::StatusOr<ConfigMap> Decode(const PatchConfigMapParams&, const RestR
 }
 // NotFound if this Event no longer exists.
 absl::Status Decode(const PatchEventParams&, const RestRequest& request, const HttpResponse& response);
-// Also OK if it was written before.
+// Also OK if the Event was written before.
 absl::Status Decode(const CreateEventParams&, const RestRequest& request, const HttpResponse& response);
 
 }  // namespace driverupgrade::internal

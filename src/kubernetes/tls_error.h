@@ -15,7 +15,7 @@ bool IsVerificationFailure(unsigned long code);
 // handshake, when the request is in transit; the server drops the request unread.
 bool IsCertificateAlert(unsigned long code);
 
-// The peer closed the connection without an alert: a broken connection, not a refusal.
+// Returns true if the peer closed the connection without an alert: a broken connection, not a refusal.
 bool IsUnexpectedEnd(unsigned long code);
 
 // "wrong version number".

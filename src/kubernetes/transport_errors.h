@@ -33,9 +33,9 @@ class TransportErrors {
   // Checks whether the call should start at all. Errors are marked as not sent.
   absl::Status CheckWanted(const CallContext& context, const HttpRequest& request) const;
   absl::Status Stopped(const HttpRequest& request) const;
-  // For Send.
+  // The error of a Send without a response.
   absl::Status NoAnswer(const HttpRequest& request, absl::Duration within) const;
-  // For Stream. `accepted`: a 2xx head was received.
+  // The error of a Stream that timed out. `accepted`: a 2xx head was received.
   absl::Status StreamTimedOut(const HttpRequest& request, bool deadline_over, bool accepted) const;
   absl::Status BodyTooLong(const HttpRequest& request) const;
   absl::Status LineTooLong(const HttpRequest& request) const;

@@ -59,8 +59,8 @@ class LedgerSteps {
     return durations_.took();
   }
 
-  // The cluster was restored from a backup, so UIDs and versions may occur again. The ledger is then read again.
-  // NodeSeen must then be called for every node.
+  // Must be called when the cluster was restored from a backup, because UIDs and versions may then occur again. The
+  // ledger is read again, and NodeSeen must be called for every node.
   void Forget(absl::Time now);
 
   // Notes the node that a cache now contains under this name; nullptr: no node. Call it for every change.

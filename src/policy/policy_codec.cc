@@ -61,7 +61,8 @@ void internal::DrainField::Read(PolicySection& section, UpgradePolicy& policy) c
   });
 }
 
-// Not null if it is off: the network operator's server would switch a drain without `enable` on (defect-D17).
+// Writes no null if the drain is off: the network operator's server would switch a drain without `enable` on
+// (defect-D17).
 void internal::DrainField::Write(const UpgradePolicy& policy, FieldWriter& out) const {
   out.StartObject(name);
   out.Write("enable", Boolean(), policy.drain.has_value());

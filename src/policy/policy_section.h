@@ -86,7 +86,7 @@ class PolicySection {
   /// A list: `read` is called for the section of the list with the name of each item, in their order.
   void ReadList(std::string_view name, const std::function<void(PolicySection&, std::string_view item)>& read);
 
-  /// Whether the field is present and not null.
+  /// Returns whether the field is present and not null.
   bool IsSet(std::string_view name) const;
   bool IsMapping(std::string_view name) const;
   void Reject(std::string_view name, std::string_view problem);

@@ -21,13 +21,13 @@ std::string Text(const CountOrPercent& limit) {
   return fmt::format("{}%", std::get_if<Percent>(&limit)->value);
 }
 
-// Whether `limit` covers every node of any fleet.
+// Returns whether `limit` covers every node of any fleet.
 bool IsWhole(const CountOrPercent& limit) {
   const Percent* percent = std::get_if<Percent>(&limit);
   return percent != nullptr && percent->value >= 100;
 }
 
-// Whether `limit` is at least `other` in any fleet: a number and a percentage do not compare.
+// Returns whether `limit` is at least `other` in any fleet: a number and a percentage do not compare.
 bool IsAtLeast(const CountOrPercent& limit, const CountOrPercent& other) {
   if (const Count* count = std::get_if<Count>(&limit)) {
     const Count* least = std::get_if<Count>(&other);

@@ -91,7 +91,7 @@ class WebServer::Impl {
  public:
   Impl(std::unique_ptr<httplib::Server> server, std::map<std::string, PageMaker> pages) : server_(std::move(server)) {
     server_->new_task_queue = [] { return new httplib::ThreadPool(kThreads + WebServer::kStreamsMax); };
-    // Otherwise a client that keeps its connection would occupy a thread.
+    // A client that keeps its connection would otherwise occupy a thread.
     server_->set_keep_alive_max_count(1);
     // With the library's default, SO_REUSEPORT, two processes could listen on one port without noticing it.
     server_->set_socket_options([](socket_t socket) {

@@ -308,7 +308,7 @@ TEST_CASE("While the ledger is unusable no node starts, other work continues, an
     CHECK(plan.wake_at == world.clock->Now() + absl::Seconds(1));
     CHECK(world.engine->Explain("node-1")->reason == GateReason::kLedger);
     CHECK(*GateOf(world.engine->Everything(), "node-1") == *GateOf(plan, "node-1"));
-    // Not earlier than that.
+    // The node does not start earlier than its gate allows.
     world.Pass();
     CHECK_FALSE(world.IsBusy("node-1"));
     const Plan next = world.PassIn(absl::Seconds(1));

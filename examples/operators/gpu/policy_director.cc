@@ -78,7 +78,7 @@ void ClusterPolicyDirector::Decide() {
                            driver_memory_.Read(drivers_, kNvidiaDrivers, ReadNvidiaDriver), options_.labels);
   for (EngineSpec& engine : decision.engines) {
     if (const absl::Status spared = examples::SpareSkippedPods(options_.identity, engine.policy); spared.ok()) continue;
-    // Otherwise it would drain pods that must stay.
+    // If skipped pods cannot be spared, upgrades are off, because the engine would drain pods that must stay.
     engine.policy.auto_upgrade = false;
   }
   if (!decision_ || decision_->reason != decision.reason) {
@@ -185,7 +185,7 @@ absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade
                   .message = "cannot mark a node",
                   .fields = {{"error", std::string(nodes_told_.message())}}});
   }
-  // Before the report, which contains the result.
+  // Must come before the report, which contains the result.
   const absl::Time made = maker_.Keep(context, [&](const examples::DriverDaemonSet& set) {
     return OnSystems(set, examples::SystemsOf(cache, nodes_.names(), set.node_selector));
   });

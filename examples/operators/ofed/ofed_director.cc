@@ -90,7 +90,7 @@ void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> node
     decision_.gone.clear();
   }
   for (EngineSpec& spec : decision_.engines) {
-    // Otherwise it would drain pods that must stay.
+    // If skipped pods cannot be spared, upgrades are off, because the engine would drain pods that must stay.
     if (!examples::SpareSkippedPods(options_.identity, spec.policy).ok()) spec.policy.auto_upgrade = false;
   }
   maker_.Wish(DriverSets(policy, MadeOf(nodes), options_.ns, options_.init_image));

@@ -118,7 +118,7 @@ func (h *Host) replace(made *order, podless []string) {
 			named[node] = true
 		}
 	}
-	// Also for an order that has ended, or whose pass is in progress.
+	// This also applies to orders that have ended, or whose pass is in progress.
 	for task := range h.underWay {
 		if named[task.node] && !task.order.isLike(made) {
 			task.withdraw()

@@ -55,7 +55,7 @@ class PodBuilder {
   PodBuilder& Succeeded();
   PodBuilder& Failed();
   PodBuilder& NotReady();
-  /// Not ready, and restarted that many times.
+  /// Not ready, and restarted `restart_count` times.
   PodBuilder& Crashing(int restart_count);
   /// Being deleted, with the grace period ending at `deletion_timestamp`.
   PodBuilder& Terminating(absl::Time deletion_timestamp);

@@ -46,7 +46,8 @@ absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   return answered ? std::max(added, attempt->second.answered_at) : added;
 }
 
-// Whether a request of ours may have changed the rule since it was read: another rollout may have begun to remove it.
+// Returns whether a request of ours may have changed the rule since it was read: another rollout may have begun to
+// remove it.
 bool MayBeOutdated(const DeviceTaintRule& rule, const NodeView& view, absl::Time now) {
   const auto found = view.attempts.devices.find(rule.name);
   if (found == view.attempts.devices.end() || found->second.based_on != rule.resource_version) return false;

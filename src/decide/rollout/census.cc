@@ -96,7 +96,7 @@ void RolloutCensus::Change(std::size_t i, const RolloutNode& before, const Rollo
     group.Count(after, IsOpen(i, after), 1);
   }
   const std::size_t number = UnitOf(i);
-  // The other nodes of its group may wait for it.
+  // The other nodes of the node's group may wait for it.
   const bool concerns_others =
       together_ && (before.progress != after.progress || before.out_of_service != after.out_of_service);
   if ((!before.may_start && !after.may_start && !concerns_others) || is_changed_[number]) return;

@@ -158,7 +158,7 @@ void Furnish(const Situation& situation, const Durations& durations, Jitter& jit
                         .hash = std::string(kOldHash),
                         .template_json = templates.running,
                         .behavior = {.stop_delay = durations.driver_stop}});
-  // Before the pods, because a budget that is added later examines each of them.
+  // Budgets are added before the pods, because a budget that is added later examines each pod.
   FurnishBudgets(situation, cluster);
   std::set<std::string> of_gangs;
   for (auto& [gang, pods] : PodsOfGangs(situation, nodes)) {

@@ -167,7 +167,7 @@ class Simulation {
     return absl::OkStatus();
   }
 
-  // Whether no node moves any longer unless an administrator acts.
+  // Returns whether no node moves any longer unless an administrator acts.
   bool IsOver() {
     const Plan plan = engine_->Everything();
     ++whole_plans_;

@@ -59,7 +59,7 @@ unpack_sources() {
   patch --quiet -d "$work/source/rapidjson" -p1 <scripts/wasm/patches/rapidjson.patch
   cp "$libcxx/include/__algorithm/sort.h" "$work/overlay/__algorithm/"
   patch --quiet -d "$work/overlay" -p1 <scripts/wasm/patches/libcxx.patch
-  # The generated header would compare the abseil of a build with the abseil of a consumer, which has no abseil here.
+  # It would compare the abseil of a build with the abseil of a consumer, which has no abseil here.
   echo '#pragma once' >"$work/overlay/driverupgrade/abseil_abi.h"
 }
 

@@ -100,7 +100,7 @@ TEST_CASE("Each policy to copy is the one of the scenario that shows it") {
   const std::string section = ReadPage("## Policies to copy");
   const std::vector<Block> blocks = ReadBlocks(section);
   const std::vector<std::string> scenarios = ReadScenarioLinks(section);
-  REQUIRE(blocks.size() == 6);
+  REQUIRE(blocks.size() == 7);
   REQUIRE(scenarios.size() == blocks.size());
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const absl::StatusOr<UpgradePolicy> copied = ParseUpgradePolicy(blocks[i].text);

@@ -53,6 +53,7 @@ const std::map<std::string_view, Scenario::Command>& Scenario::Commands() {
       {"driver", &Scenario::DriverDaemonSet},
       {"driver-pod", &Scenario::DriverPod},
       {"pod", &Scenario::Pod},
+      {"devices", &Scenario::Devices},
       {"workload", &Scenario::Workload},
       {"budget", &Scenario::Budget},
       {"maintenance-operator", &Scenario::MaintenanceOperator},

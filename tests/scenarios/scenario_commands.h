@@ -37,6 +37,7 @@ class Scenario {
   std::string DriverDaemonSet(Arguments& arguments);
   std::string DriverPod(Arguments& arguments);
   std::string Pod(Arguments& arguments);
+  std::string Devices(Arguments& arguments);
   std::string Workload(Arguments& arguments);
   std::string Budget(Arguments& arguments);
   std::string MaintenanceOperator(Arguments& arguments);

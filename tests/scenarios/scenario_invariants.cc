@@ -93,7 +93,8 @@ std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
           identity.RestartPodAnnotation(),
           identity.InitiallyUnschedulableAnnotation(),
           identity.PodCompletionStartAnnotation(),
-          identity.ValidationStartAnnotation()};
+          identity.ValidationStartAnnotation(),
+          identity.IsolatedDevicesAnnotation()};
 }
 
 void CheckEnd(const NodeCommit& commit, const DriverIdentity& identity) {
@@ -139,6 +140,11 @@ bool MayDeletePods(const UpgradePolicy& policy) {
          (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
 }
 
+// Returns true if only the devices of the node are isolated.
+bool IsIsolated(const Node& node, const DriverIdentity& identity) {
+  return node.annotations.contains(identity.IsolatedDevicesAnnotation());
+}
+
 void CheckPodEffects(const PassRecord& pass) {
   for (const NodePlan& plan : pass.plan.nodes) {
     if (plan.evict.empty() && plan.remove.empty()) continue;
@@ -148,7 +154,10 @@ void CheckPodEffects(const PassRecord& pass) {
     // arch-A12: an eviction needs a cordon that was read. A driver pod may be deleted once the patch that cordons has
     // been acknowledged.
     const bool cordons = plan.evict.empty() && plan.patch && plan.patch->unschedulable == true;
-    if (!node->second.unschedulable && !cordons) Broken("pods are touched on a node that is not cordoned", plan.node);
+    const bool is_isolated = IsIsolated(node->second, pass.identity);
+    if (!node->second.unschedulable && !is_isolated && !cordons) {
+      Broken("pods are touched on a node that is not cordoned", plan.node);
+    }
     const auto find = [&](const PodRef& ref) -> const Pod& {
       for (const Pod& pod : pass.pods) {
         if (pod.ref == ref && pod.node_name == plan.node) return pod;
@@ -158,6 +167,8 @@ void CheckPodEffects(const PassRecord& pass) {
     for (const PodRef& ref : plan.evict) {
       const Pod& pod = find(ref);
       if (pod.mirror || (IsDaemonSetPod(pod) && !IsFinished(pod))) Broken("not to be evicted", ref.ToString());
+      if (is_isolated && pod.resource_claims.empty())
+        Broken("A-9: it claims no device, but is evicted", ref.ToString());
     }
     for (const PodRef& ref : plan.remove) {
       if (find(ref).ref.ns != pass.driver_ns && !MayDeletePods(pass.policy)) {

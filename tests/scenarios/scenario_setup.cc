@@ -115,6 +115,8 @@ std::string Scenario::Policy(std::string_view text) {
       ParseUpgradePolicy(fmt::format("{{{}}}", text), PolicyDefaults{.auto_upgrade = true});
   if (!policy.ok()) throw ScenarioError(policy.status().ToString());
   ScenarioDriver& driver = world_->driver(name);
+  // The engine follows devices from its start.
+  if (policy->isolation.scope != driver.policy.isolation.scope) driver.engine = nullptr;
   driver.policy = *policy;
   // The record of a rollout is stored next to the grants.
   if (policy->rollout && !std::exchange(driver.has_ledger, true)) driver.engine = nullptr;
@@ -245,6 +247,18 @@ std::string Scenario::Pod(Arguments& arguments) {
   return {};
 }
 
+// Publishes devices as the plugin of each node does.
+std::string Scenario::Devices(Arguments& arguments) {
+  const std::vector<std::string> nodes = arguments.Words({});
+  const int count = arguments.Number("count").value_or(8);
+  for (const std::string& node : nodes) {
+    ResourceSlice slice{.node_name = node, .driver = kDeviceDriver};
+    for (int i = 0; i < count; ++i) slice.devices.push_back({.name = fmt::format("gpu-{}", i)});
+    cluster().PublishDevices(std::move(slice));
+  }
+  return {};
+}
+
 std::string Scenario::Workload(Arguments& arguments) {
   const PodRef ref = ParseName(arguments.Word("the workload's name"));
   testing::WorkloadSpec spec{.ns = ref.ns, .name = ref.name};
@@ -253,6 +267,9 @@ std::string Scenario::Workload(Arguments& arguments) {
   spec.node_selector = MapOf(arguments.Pairs("on"));
   spec.replicas = arguments.Number("replicas").value_or(1);
   spec.has_empty_dir = arguments.Flag("emptydir");
+  if (const auto devices = arguments.Number("devices")) {
+    spec.devices = testing::DeviceRequest{.driver = kDeviceDriver, .count = *devices};
+  }
   spec.behavior = BehaviorOf(arguments);
   cluster().AddWorkload(spec);
   return {};

@@ -62,6 +62,7 @@ ScenarioDriver& ScenarioWorld::driver(const std::string& name) {
 
 SnapshotOptions ScenarioWorld::Snapshot(const ScenarioDriver& driver) const {
   SnapshotOptions options{.ns = driver.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}})};
+  if (driver.policy.isolation.scope != IsolationScope::kNode) options.devices = {kDeviceDriver};
   if (driver.pod_filter) {
     options.uses_driver = [&driver](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
       if (driver.pod_filter_failures.contains(pod.ref.ToString())) return absl::UnavailableError("no resource claims");

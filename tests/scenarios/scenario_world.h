@@ -17,6 +17,9 @@
 namespace driverupgrade::tests {
 
 /// One driver with its operator's options and its engine.
+// The DRA driver of all devices.
+inline constexpr char kDeviceDriver[] = "gpu.nvidia.com";
+
 struct ScenarioDriver {
   DriverIdentity identity;
   /// Namespace of its DaemonSets, whose pods all have the label app=driver.

@@ -127,8 +127,8 @@ struct SimulationOptions {
   int rolling_percent = 6;
   /// Number of seeds in a thousand that have each Mode. kManyPods is used only on request, because one seed takes as
   /// long as dozens of others.
-  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0,  160, 100,
-                                                60, 60, 60, 50, 50, 50, 50, 50, 50,  50};
+  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0,  160, 100, 60,
+                                                60, 60, 50, 50, 50, 50, 50, 50,  50};
   /// Number of the defect to plant, to see whether it is found: a position in MutantNames, starting at 1. 0: none.
   int mutant = 0;
 };

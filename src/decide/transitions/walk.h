@@ -268,7 +268,7 @@ void RemoveOldRules(Walk& walk);
 // Removes the rules of the node. nullopt: it has no rule.
 std::optional<Progress> ReleaseRules(Walk& walk);
 // Waits for claims of pods on the node that are not read yet. Then waits for pods that hold a device and are not bound
-// yet, and evicts the late ones. nullopt: there are none.
+// yet, and evicts the late ones. nullopt: no such claim or pod exists.
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
 // Returns why the driver is not confirmed to work although its pod is ready: its devices have not been published again.
 // Empty if they have. `due`: when to check again.

@@ -1,5 +1,5 @@
 // Devices that are published by a DRA driver, pods that claim them (Mode::kDevices), and the invariant about them: an
-// upgrade that isolates devices disturbs nobody else, and replaces no driver under a claim.
+// upgrade that isolates devices removes no other pod, and the engine replaces no driver while a pod holds a claim.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -46,7 +46,7 @@ class DevicesActor final : public Actor {
     bool isolated = false;
     bool ready = true;
     absl::Time cordoned_until = absl::InfinitePast();
-    std::set<std::string> claims = {};  // that a pod has reserved
+    std::set<std::string> claims = {};  // names of claims that a pod has reserved
   };
 
   absl::Duration Pause() override { return random_.Between(absl::Seconds(1), absl::Seconds(8)); }
@@ -116,12 +116,12 @@ class DevicesActor final : public Actor {
     const bool is_driver = pod.ref.ns == kDriverNs && world_.driver_labels.Matches(pod.labels);
     // Pods that have outlasted their grace period on a node that is not ready do not count (dep-F11).
     if (is_driver && node.ready && !node.claims.empty()) {
-      world_.checker->Fail("I24", fmt::format("the driver of {} was replaced, while {} was held", pod.node_name,
-                                              *node.claims.begin()));
+      world_.checker->Fail(
+          "I24", fmt::format("the driver of {} was replaced, while {} was held", pod.node_name, *node.claims.begin()));
     }
     if (is_driver || !pod.resource_claims.empty() || (world_.setup.hooks && pod.labels.contains("uses"))) return;
-    world_.checker->Fail("I24", fmt::format("{} was removed from {}, whose devices it does not use",
-                                            pod.ref.ToString(), pod.node_name));
+    world_.checker->Fail(
+        "I24", fmt::format("{} was removed from {}, whose devices it does not use", pod.ref.ToString(), pod.node_name));
   }
 
   std::map<std::string, SeenNode> nodes_;

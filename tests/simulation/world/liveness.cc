@@ -141,7 +141,7 @@ std::string FindClaim(const World& world, bool released) {
   return "";
 }
 
-// Returns the name of a rule by which we taint the devices of a node; empty if there is none.
+// Returns the name of a rule by which we taint the devices of a node; empty if no such rule exists.
 std::string FindRule(const World& world) {
   for (const DeviceTaintRule& rule : world.cluster->device_taint_rules()) {
     if (rule.key == world.identity.KeyPrefix()) return rule.name;

@@ -309,6 +309,8 @@ TEST_CASE("A-10: a pod on the node whose claim has not been read yet may hold a 
   CHECK(Evicted(verdict).empty());
   CHECK(GateOf(verdict) == "DevicesInUse");
   CHECK(verdict.gate->detail == "team-a/web has claim web-gpu, which has not been read yet");
+  REQUIRE(verdict.gate->not_before);
+  CHECK(*verdict.gate->not_before <= kNow + absl::Minutes(1));
 }
 
 TEST_CASE("A-2: a pod that uses the driver without a claim would come back, so the node is cordoned") {

@@ -135,8 +135,8 @@ RuleStep IsolateDevices(const NodeView& view, const DriverIdentity& identity, co
                         absl::Time now) {
   RuleStep step{.done = true};
   // While a driver is being replaced, its devices are not published. Without rules either, they may appear at any time.
-  const bool is_any_known = std::any_of(
-      policy.device_drivers.begin(), policy.device_drivers.end(), [&](const std::string& device_driver) {
+  const bool is_any_known =
+      std::any_of(policy.device_drivers.begin(), policy.device_drivers.end(), [&](const std::string& device_driver) {
         return HasDevices(view, device_driver) || FindRule(view, device_driver, identity) != nullptr;
       });
   for (const std::string& device_driver : policy.device_drivers) {

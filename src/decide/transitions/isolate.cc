@@ -149,6 +149,7 @@ std::optional<Progress> ReleaseRules(Walk& walk) {
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due) {
   if (!walk.view.unread_claims.empty()) {
     const auto& [pod, claim] = *walk.view.unread_claims.begin();
+    due = NextRead(walk.in.now);  // reading the claim changes no object of the node, if another driver allocated it
     return Gate{.reason = GateReason::kDevicesInUse,
                 .detail = fmt::format("{} has claim {}, which has not been read yet", pod.ToString(), claim),
                 .subject = PodSubject(pod)};

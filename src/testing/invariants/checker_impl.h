@@ -198,8 +198,7 @@ class InvariantChecker::Impl {
   absl::Duration EvictionTime(const std::optional<UpgradeState>& state, const UpgradePolicy& the_policy) const;
   void JudgeEndOfWait(const PatchNodeParams& params);
   bool EndsWait(const Node& node, const PatchNodeParams& params) const;
-  std::vector<const Pod*> Protected(const std::vector<Pod>& pods, bool isolated,
-                                    const UpgradePolicy& the_policy) const;
+  std::vector<const Pod*> Protected(const std::vector<Pod>& pods, bool isolated, const UpgradePolicy& the_policy) const;
   bool MayOnlyRestart(const Pod& driver_pod, std::string_view wanted_hash) const;
   void CheckRestart(const Pod& driver_pod);
   bool IsDriverPod(const Pod& pod) const;

@@ -132,9 +132,6 @@ TEST_CASE("operations.md: labels and annotations that an administrator sets and 
   World world(ControlPlane::Shared(), "labels", 1);
   const Manual manual(world, "operations.md");
   const std::string node = world.nodes()[0];
-  world.control_plane().admin().Must({"label", "node", node, std::string(kStateLabel) + "=upgrade-required"});
-  manual.Run("ops-forget");
-  CHECK(world.Nodes().at(node).labels.count(kStateLabel) == 0);
   manual.Run("ops-skip", {{"NODE", node}});
   CHECK(world.Nodes().at(node).labels.count(kPrefix + std::string(".skip")) == 0);
   const std::string safe_load = kPrefix + std::string(".driver-wait-for-safe-load");

@@ -26,10 +26,11 @@ struct EdgeWords {
 constexpr EdgeWords kEdgeWords[] = {
     {State::kUnknown, State::kUpgradeRequired, "driver out of date,\nor upgrade requested"},
     {State::kUnknown, State::kDone, "the driver\nis up to date"},
-    {State::kDone, State::kUpgradeRequired, "driver out of\ndate, or upgrade\nrequested"},
+    {State::kDone, State::kUpgradeRequired, "out of date,\nor upgrade\nrequested"},
     {State::kUpgradeRequired, State::kCordonRequired, "the budgets admit it"},
     {State::kUpgradeRequired, State::kPodRestartRequired, "admitted, and a\nrestart is\nenough"},
     {State::kUpgradeRequired, State::kNodeMaintenanceRequired, "requestor mode"},
+    {State::kUpgradeRequired, State::kDone, "the driver is\nup to date\nagain"},
     {State::kCordonRequired, State::kWaitForJobsRequired, "the node is cordoned"},
     {State::kWaitForJobsRequired, State::kPodDeletionRequired, "jobs have ended, or\ntheir time is over"},
     {State::kWaitForJobsRequired, State::kDrainRequired, "no jobs to wait\nfor, no pods\nto delete"},
@@ -96,18 +97,18 @@ std::string Identifier(State state) {
 
 // The layout of the picture: one column from unknown to upgrade-done, upgrade-failed and requestor mode next to it, and
 // lanes on its left for edges that skip states.
-constexpr int kColumnX = 610;
+constexpr int kColumnX = 716;
 constexpr int kBoxWidth = 220;
 constexpr int kBoxHeight = 40;
 constexpr int kRowPitch = 84;
 constexpr int kTop = 20;
-constexpr int kFailedX = 1040;
+constexpr int kFailedX = 1146;
 constexpr int kFailedWidth = 150;
-constexpr int kMaintenanceX = 845;
+constexpr int kMaintenanceX = 951;
 constexpr int kMaintenanceWidth = 205;
 constexpr int kLanePitch = 106;
 constexpr int kLineHeight = 13;
-constexpr int kWidth = 1210;
+constexpr int kWidth = 1316;
 constexpr int kHeight = 836;
 
 constexpr State kColumn[] = {State::kUnknown,
@@ -140,7 +141,8 @@ constexpr LaneEdge kLaneEdges[] = {
     {State::kValidationRequired, State::kDone, 2, 6, -12, 20},
     {State::kDone, State::kUpgradeRequired, 4, 7, 8, 0},
     {State::kUncordonRequired, State::kUpgradeRequired, 4, -14, 8, 250},
-    {State::kUnknown, State::kDone, 5, 0, 15, 0},
+    {State::kUpgradeRequired, State::kDone, 5, -10, 13, 0},
+    {State::kUnknown, State::kDone, 6, 0, 18, 0},
 };
 
 // An edge back to an earlier state, on the right of the column. `dy` is the distance from the middle of the boxes to
@@ -153,8 +155,8 @@ struct BackEdge {
   int to_dy;
 };
 constexpr BackEdge kBackEdges[] = {
-    {State::kValidationRequired, State::kPodRestartRequired, 880, -4, 14},
-    {State::kUncordonRequired, State::kPodRestartRequired, 896, -12, 8},
+    {State::kValidationRequired, State::kPodRestartRequired, 986, -4, 14},
+    {State::kUncordonRequired, State::kPodRestartRequired, 1002, -12, 8},
 };
 
 // An edge between the column and upgrade-failed, at its height.

@@ -76,6 +76,32 @@ TEST_CASE("T5: the skip label keeps a node in upgrade-required without requestin
   CHECK_FALSE(verdict.plan.patch);
 }
 
+TEST_CASE("W19: a waiting node whose driver is up to date and Ready again is done, and its cordon stays") {
+  auto node = NodeUnderTest("upgrade-required", "new");
+  SECTION("schedulable") {}
+  SECTION("an administrator had cordoned it") { node.Cordoned().Annotated(kInitial, "true"); }
+  SECTION("with the skip label") { node.Labelled(Gpu().SkipUpgradeLabel(), "true"); }
+  const bool was_cordoned = node.view.node.unschedulable;
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-done");
+  CHECK_FALSE(verdict.candidate);
+  CHECK(node.After(verdict).unschedulable == was_cordoned);
+  CHECK_FALSE(node.After(verdict).annotations.contains(kInitial));
+}
+
+TEST_CASE("W19: a waiting node with an up-to-date driver keeps waiting if there is another reason for an upgrade") {
+  auto node = NodeUnderTest("upgrade-required", "new");
+  SECTION("it has failed, and is to be tried again") { node.Annotated(Gpu().FailedRevisionAnnotation(), "new"); }
+  SECTION("an upgrade is requested") { node.Annotated(Gpu().UpgradeRequestedAnnotation(), "true"); }
+  SECTION("the driver waits to be loaded") { node.Annotated(Gpu().SafeLoadAnnotation(), "true"); }
+  SECTION("the driver is not Ready") { node.WithDriverPods({DriverPod("new").NotReady().Build()}); }
+  SECTION("the driver pod has no owner") { node.view.driver_pods.front().owners.clear(); }
+  SECTION("an earlier upgrade has cordoned it") { node.CordonedByUs(); }
+  SECTION("it was cordoned in the meantime") { node.Cordoned(); }
+  SECTION("a maintenance operator has it") { node.Requesting(); }
+  CHECK(Path(node.Judge().plan) != "upgrade-done");
+}
+
 TEST_CASE("arch-A4: an admitted node proceeds to its first wait in one patch that also cordons it") {
   auto node = NodeUnderTest("", "old").Draining();
   const Verdict verdict = node.Judge(/*admitted=*/true);

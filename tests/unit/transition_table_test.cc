@@ -57,7 +57,7 @@ TEST_CASE("The transition table leads from unknown to upgrade-done, and only a r
 TEST_CASE("IsLegalEdge knows the table's edges only") {
   CHECK(IsLegalEdge(UpgradeState::kUnknown, UpgradeState::kUpgradeRequired));
   CHECK(IsLegalEdge(UpgradeState::kFailed, UpgradeState::kUpgradeRequired));
-  CHECK_FALSE(IsLegalEdge(UpgradeState::kUpgradeRequired, UpgradeState::kDone));
+  CHECK_FALSE(IsLegalEdge(UpgradeState::kCordonRequired, UpgradeState::kDone));
   CHECK_FALSE(IsLegalEdge(UpgradeState::kFailed, UpgradeState::kPodRestartRequired));
   CHECK_FALSE(IsLegalEdge(UpgradeState::kDone, UpgradeState::kDone));
 }

@@ -64,18 +64,31 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   };
 }
 
+// Returns true if a patch that started the upgrade may have been applied: such a node continues like any node in
+// progress.
+bool MayHaveStarted(const Walk& walk) {
+  return walk.read_state() == UpgradeState::kUpgradeRequired && walk.verdict.tally.slots > 0;
+}
+
+// Returns true if a waiting node has nothing to wait for: its driver works and is up to date although its upgrade has
+// not begun. The DaemonSet has returned to the old template, or another replica labelled the node by older data. A node
+// that has failed keeps waiting for its next attempt.
+bool IsUpToDate(const Walk& walk) {
+  const NodeMarks& marks = walk.after();
+  const bool has_failed = marks.failed_revision.present() || marks.failures.present() || marks.restart_pod.present();
+  const bool is_cordoned_since = marks.unschedulable && !internal::WasInitiallyUnschedulable(marks);
+  const bool has_begun = MayHaveStarted(walk) || is_cordoned_since || marks.cordoned_by.present() ||
+                         walk.IsolatesDevices() || walk.InRequestorMode() || ClaimsMaintenance(walk);
+  return walk.driver.ready && walk.driver.to_restart.empty() && UpgradeReason(walk).empty() && !has_failed &&
+         !has_begun;
+}
+
 // The maintenance operator has its own budgets (T10).
 Candidate RequestorCandidate(const Walk& walk) {
   return {.needs_slot = false,
           .needs_headroom = false,
           .takes_headroom = false,
           .own_node = walk.view.node.name == walk.in.options.own_node};
-}
-
-// Returns true if a patch that started the upgrade may have been applied: such a node continues like any node in
-// progress.
-bool MayHaveStarted(const Walk& walk) {
-  return walk.read_state() == UpgradeState::kUpgradeRequired && walk.verdict.tally.slots > 0;
 }
 
 // Returns the gate of a node that cannot start, regardless of the limits; nullopt if it can.
@@ -180,9 +193,11 @@ Progress LeaveUnknownOrDone(Walk& walk) {
   return EnterDone(walk, "the driver pod is up to date");
 }
 
-// T4-T10: upgrade-required -> cordon-required | pod-restart-required with a slot, -> node-maintenance-required.
+// T4-T10: upgrade-required -> cordon-required | pod-restart-required with a slot, -> node-maintenance-required, or back to
+// upgrade-done.
 Progress LeaveUpgradeRequired(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
+  if (IsUpToDate(walk)) return EnterDone(walk, "the driver pod is up to date");
   if (walk.after().skip_upgrade.value()) {
     return walk.Wait(GateReason::kSkipLabel, fmt::format("label {}=true", identity.SkipUpgradeLabel()));
   }

@@ -245,6 +245,8 @@ struct NodeOutcome {
   absl::Status status = absl::OkStatus();
   /// True if the patch was acknowledged.
   bool patched = false;
+  /// The time of that acknowledgement.
+  absl::Time patched_at = absl::InfinitePast();
   int evictions_accepted = 0;
   int evictions_refused = 0;
   int pods_deleted = 0;

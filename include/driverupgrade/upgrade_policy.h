@@ -248,6 +248,9 @@ struct NodeRules {
   /// Whether a failed node is marked with the class of its failure: with FailurePolicy::by_class.
   bool classify_failures = false;
   RetryPolicy retry = {};
+  /// Whether each gang is interrupted only once. Evictions then need a node that is still in the state in which it was
+  /// read.
+  bool keep_gangs = false;
   /// Whether nodes that are not upgraded get the taint that steers gangs to other nodes.
   bool steer_gangs = false;
   IsolationPolicy isolation = {};

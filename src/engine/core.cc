@@ -184,10 +184,12 @@ bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) 
 }
 
 // Returns true if pods of a gang may be on the node, because its pods are unknown. A node whose pods repeatedly cannot
-// be read does not delay the other nodes.
+// be read does not delay the other nodes, nor does a node that has started and has requests in flight. Requests that
+// only label a node delay them, because its pods are read afterwards.
 bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   constexpr int kFailuresMax = 5;
-  if (pool.guests.contains(node) || under_way_.Contains(node) || objects_.KnowsPodsOn(node)) return false;
+  if (pool.guests.contains(node) || objects_.KnowsPodsOn(node)) return false;
+  if (under_way_.Contains(node) && HasStarted(node)) return false;
   const auto retry = reads_.find(node);
   return retry == reads_.end() || retry->second.failures < kFailuresMax;
 }

@@ -209,6 +209,8 @@ class Core {
   void WithholdEvictions(Pool& pool, Plan& plan, absl::Time now);
   // Returns the unit with which the node has started (RolloutPolicy::gangs); empty: none.
   std::string UnitOf(const std::string& node) const;
+  // Returns true if the node is known and its upgrade is in progress.
+  bool HasStarted(const std::string& node) const;
   // Notes the gangs that the plan may interrupt, before it is carried out.
   void NoteInterruptions(const NodePlan& plan);
   // Forgets units and nodes that are no longer in progress.

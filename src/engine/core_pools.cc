@@ -128,6 +128,11 @@ void Core::SetGuests(Pool& pool) {
   pool.guests = std::move(guests);
 }
 
+bool Core::HasStarted(const std::string& node) const {
+  const auto view = managed_.find(node);
+  return view != managed_.end() && IsUnderWay(*view->second, machine_.identity());
+}
+
 void Core::NoteInterruptions(const NodePlan& plan) {
   const auto pool = pool_of_.find(plan.node);
   if (pool == pool_of_.end() || !pool->second->has_gangs || (plan.evict.empty() && plan.remove.empty())) return;
@@ -139,8 +144,7 @@ void Core::ForgetInterruptions(Pool& pool) const {
   if (!pool.gang_interruptions.has_causes()) return;
   std::set<std::string> in_progress;
   for (const std::string& node : pool.nodes) {
-    const bool is_under_way = IsUnderWay(*managed_.at(node), machine_.identity());
-    if (is_under_way) in_progress.insert(GangInterruptions::CauseOf(node, UnitOf(node)));
+    if (HasStarted(node)) in_progress.insert(GangInterruptions::CauseOf(node, UnitOf(node)));
   }
   pool.gang_interruptions.KeepCauses(in_progress);
 }

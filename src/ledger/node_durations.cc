@@ -32,13 +32,15 @@ void NodeDurations::Note(const std::vector<NodeOutcome>& outcomes, const DriverI
     const std::optional<UpgradeState> state = StateOf(*outcome.node_after, identity);
     if (!state) continue;
     if (IsInProgress(*state)) {
-      if (starts && unbroken_since <= now) began_[outcome.node] = {.uid = outcome.node_after->uid, .at = now};
+      const absl::Time at = outcome.patched_at;
+      if (starts && unbroken_since <= at) began_[outcome.node] = {.uid = outcome.node_after->uid, .at = at};
       continue;
     }
     const auto began = began_.find(outcome.node);
     if (began == began_.end()) continue;
-    const bool is_same = began->second.uid == outcome.node_after->uid && began->second.at <= now;
-    if (*state == UpgradeState::kDone && is_same) took_.push_back(now - began->second.at);
+    const absl::Duration took = outcome.patched_at - began->second.at;
+    const bool is_same = began->second.uid == outcome.node_after->uid && took >= absl::ZeroDuration();
+    if (*state == UpgradeState::kDone && is_same) took_.push_back(took);
     began_.erase(began);
   }
 }

@@ -32,6 +32,7 @@ NodeRules::NodeRules(const UpgradePolicy& policy)
       failed_hold_slots(!policy.failure_policy),
       classify_failures(policy.failure_policy && !policy.failure_policy->by_class.empty()),
       retry(policy.retry),
+      keep_gangs(policy.rollout && policy.rollout->gangs),
       steer_gangs(policy.rollout && policy.rollout->gangs && policy.rollout->gangs->steer == Steer::kPrefer),
       isolation(policy.isolation) {}
 

@@ -131,6 +131,7 @@ absl::Status NodeRequests::Patched(NodeAnswer answer, absl::Time now) {
       .outcome = OutcomeOf(answer.status), .message = std::string(Message(answer.status)), .answered_at = now});
   if (!answer.status.ok()) return answer.status;
   outcome_.patched = true;
+  outcome_.patched_at = now;
   outcome_.node_after = std::make_shared<const Node>(*std::move(answer.node));
   return absl::OkStatus();
 }

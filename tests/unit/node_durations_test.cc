@@ -18,8 +18,11 @@ std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>&
   for (const auto& [state, minutes] : steps) {
     NodeUnderTest node(state);
     if (minutes == steps.back().second) node.view.node.uid = last_uid;
-    const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(node.view.node)};
-    durations.Note({outcome}, Gpu(), absl::InfinitePast(), kNow + absl::Minutes(minutes));
+    // The pass ends an hour after the answer.
+    const absl::Time answered = kNow + absl::Minutes(minutes);
+    const NodeOutcome outcome{
+        .node = "n1", .patched_at = answered, .node_after = std::make_shared<const Node>(node.view.node)};
+    durations.Note({outcome}, Gpu(), absl::InfinitePast(), answered + absl::Hours(1));
   }
   return durations.took();
 }
@@ -34,7 +37,9 @@ TEST_CASE("The duration of a node is measured from its start to its end") {
 TEST_CASE("A node that has failed has no duration, whether its patch was answered or not") {
   NodeDurations durations;
   const auto note = [&](const char* state, int minutes) {
-    const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(NodeUnderTest(state).view.node)};
+    const NodeOutcome outcome{.node = "n1",
+                              .patched_at = kNow + absl::Minutes(minutes),
+                              .node_after = std::make_shared<const Node>(NodeUnderTest(state).view.node)};
     durations.Note({outcome}, Gpu(), absl::InfinitePast(), kNow + absl::Minutes(minutes));
   };
   durations.Planned("n1", /*starts=*/true);

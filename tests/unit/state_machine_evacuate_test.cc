@@ -319,6 +319,21 @@ TEST_CASE("I2: before a driver pod is deleted, a patch without a change confirms
   }
 }
 
+TEST_CASE("B-21: evictions of a policy with gangs confirm first that the node is still in its state") {
+  auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", {});
+  SECTION("a gang may have been restarted on it since another replica upgraded it") {
+    node.policy.rollout = RolloutPolicy{.gangs = NodeGangs{.steer = Steer::kNone}};
+    CHECK(Describe(node.Judge().plan) == "n1: drain-required; confirm node; evict team-a/web");
+  }
+  SECTION("not without gangs") { CHECK(Describe(node.Judge().plan) == "n1: drain-required; evict team-a/web"); }
+}
+
+TEST_CASE("doc-D2: a deletion, which no budget can refuse, confirms first that the node is still in its state") {
+  auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(301));
+  node.policy.drain->on_timeout = OnTimeout::kDelete;
+  CHECK(Describe(node.Judge().plan) == "n1: drain-required; confirm node; delete team-a/web");
+}
+
 TEST_CASE(
     "arch-A4, I13: with EveryState the patch for pod-restart-required confirms the node and deletes the driver pods") {
   auto node = DrainingNode();

@@ -187,6 +187,9 @@ void Walk::WriteFailures(const Failures& failures) {
 }
 
 Progress Walk::Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at) {
+  // A gang may have been restarted on this node after another replica upgraded it. The pods are then known earlier than
+  // the new state of the node if its watch lags, or if this replica was suspended.
+  if (in.policy.keep_gangs && !round.evict.empty()) ConfirmNode();
   verdict.plan.evict = std::move(round.evict);
   round.gate.fails_at = Finite(fails_at);
   const absl::Time due = std::min(deadline, round.gate.not_before.value_or(absl::InfiniteFuture()));
@@ -202,6 +205,8 @@ Progress Walk::DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>
                              absl::Time deadline) {
   verdict.plan.remove = drains.Overdue(overdue_pods, view, on_timeout, in.now);
   verdict.plan.force_remove = on_timeout == OnTimeout::kForceDelete && !verdict.plan.remove.empty();
+  // No budget protects a pod from a deletion, so the node must still be in the state in which it was read.
+  if (!verdict.plan.remove.empty()) ConfirmNode();
   round.gate.detail = fmt::format("the evictions took too long, so the pods are deleted: {}",
                                   drains.Remaining(overdue_pods, view, in.now));
   return Wait(std::move(round.gate), std::min(round.gate.not_before.value_or(absl::InfiniteFuture()),

@@ -57,8 +57,11 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
   const bool with_faults = disturbed || last_fault >= truth.first_write - kAftermath;
   const bool begins_anew = clocks_apart >= truth.first_write;
   const int times = (with_faults ? kWithFaults : 1) * (begins_anew ? kWithClocksApart : 1);
-  const int allowed = times * options.writes_per_upgrade_max + truth.pods_gone +
-                      truth.meddled + kForTemplate * (templates_ - truth.templates);
+  const UpgradePolicy& policy = PolicyOf(writer);
+  // With gangs, a patch without changes precedes the evictions of a node.
+  const int per_pod = policy.rollout && policy.rollout->gangs ? 2 : 1;
+  const int allowed = times * options.writes_per_upgrade_max + per_pod * truth.pods_gone + truth.meddled +
+                      kForTemplate * (templates_ - truth.templates);
   if (truth.writes <= allowed) return;
   Fail("I13", fmt::format("node {}: {} patches, deletions and evictions for one upgrade, but {} are allowed", node,
                           truth.writes, allowed));

@@ -50,6 +50,10 @@ std::vector<ResourceSlice> FakeCluster::resource_slices() const {
   return impl_->With([](Model& model) { return model.devices().List<ResourceSlice>(); });
 }
 
+bool FakeCluster::CanAllocate(const std::string& node_name, const std::vector<DeviceRequest>& requests) const {
+  return impl_->With([&](Model& model) { return model.devices().CanAllocate(requests, node_name, model.now()); });
+}
+
 absl::StatusOr<std::vector<DeviceTaintRule>> FakeCluster::ListDeviceTaintRules(const CallContext& context,
                                                                                const ListDeviceTaintRulesParams&) {
   return impl_->Run<std::vector<DeviceTaintRule>>(

@@ -77,6 +77,7 @@ void Devices::Put(Model& model, Actor actor, RuleRecord& record, DeviceTaintRule
   rule.resource_version = record.rule.resource_version;
   if (rule == record.rule) return;
   const bool is_new = record.rule.uid.empty();
+  rules_by_pool_.emplace(rule.driver, rule.pool, rule.name);
   const bool is_other_effect = is_new || rule.effect != record.rule.effect;
   if (is_other_effect) {
     ++rule.generation;
@@ -144,6 +145,8 @@ absl::Status Devices::Delete(Model& model, const DeleteDeviceTaintRuleParams& pa
 bool Devices::RemoveRule(Model& model, Actor actor, const std::string& name) {
   auto record = rules_.extract(name);
   if (record.empty()) return false;
+  const DeviceTaintRule& rule = record.mapped().rule;
+  rules_by_pool_.erase({rule.driver, rule.pool, name});
   model.NextVersion();
   model.Commit(actor, &Change::device_taint_rule, Share(std::move(record.mapped().rule)), nullptr);
   model.QueueSchedule();
@@ -166,11 +169,16 @@ void Devices::StepRule(Model& model, const Effect& effect) {
 }
 
 bool Devices::IsTainted(const Pool& pool, absl::Time now) const {
-  return std::any_of(rules_.begin(), rules_.end(), [&](const auto& entry) {
-    const DeviceTaintRule& rule = entry.second.rule;
-    return (rule.driver.empty() || rule.driver == pool.first) && (rule.pool.empty() || rule.pool == pool.second) &&
-           entry.second.since + options_.late_allocations <= now;
-  });
+  // Empty fields select everything.
+  for (const std::string& driver : {std::string(), pool.first}) {
+    for (const std::string& name : {std::string(), pool.second}) {
+      auto rule = rules_by_pool_.lower_bound({driver, name, ""});
+      for (; rule != rules_by_pool_.end() && std::get<0>(*rule) == driver && std::get<1>(*rule) == name; ++rule) {
+        if (rules_.at(std::get<2>(*rule)).since + options_.late_allocations <= now) return true;
+      }
+    }
+  }
+  return false;
 }
 
 // ----- claims
@@ -180,12 +188,15 @@ void Devices::Put(Model& model, ClaimRecord& record, ResourceClaim claim) {
   if (claim == record.claim) return;
   const bool is_new = record.claim.uid.empty();
   claim.resource_version = model.NextVersion();
+  Count(record, -1);
   const auto before = Share(std::exchange(record.claim, std::move(claim)));
+  Count(record, +1);
   model.Commit(Actor::kCluster, &Change::resource_claim, is_new ? nullptr : before, Share(record.claim));
 }
 
 void Devices::Erase(Model& model, const Key& claim) {
   auto record = claims_.extract(claim);
+  Count(record.mapped(), -1);
   model.NextVersion();
   model.Commit(Actor::kCluster, &Change::resource_claim, Share(std::move(record.mapped().claim)), nullptr);
 }
@@ -203,26 +214,91 @@ ResourceClaim Devices::AddClaim(Model& model, ResourceClaimSpec spec) {
 int Devices::Free(const Pool& pool) const {
   const auto slice = slices_.find(pool);
   if (slice == slices_.end()) return 0;
-  int free = static_cast<int>(slice->second.devices.size());
-  for (const auto& [key, record] : claims_) {
-    const bool is_there = !record.claim.allocated.empty() && record.request.driver == pool.first &&
-                          record.claim.allocated.front().pool == pool.second;
-    if (is_there && !record.request.admin_access) free -= record.request.count;
+  const auto used = used_.find(pool);
+  return static_cast<int>(slice->second.devices.size()) - (used == used_.end() ? 0 : used->second);
+}
+
+void Devices::Count(const ClaimRecord& record, int sign) {
+  if (record.claim.allocated.empty() || record.request.admin_access) return;
+  const Pool pool(record.request.driver, record.claim.allocated.front().pool);
+  used_[pool] += sign * record.request.count;
+  UpdateFree(pool);
+}
+
+void Devices::UpdateFree(const Pool& pool) {
+  std::set<std::string>& nodes = free_[pool.first];
+  if (Free(pool) > 0) {
+    nodes.insert(pool.second);
+  } else {
+    nodes.erase(pool.second);
   }
-  return free;
+}
+
+bool Devices::CanAllocate(const std::vector<DeviceRequest>& requests, const std::string& node_name,
+                          absl::Time now) const {
+  std::map<Pool, int> wanted;
+  for (const DeviceRequest& request : requests) {
+    if (request.count == 0 && !request.admin_access) continue;
+    wanted[{request.driver, node_name}] += request.admin_access ? 0 : request.count;
+  }
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& entry) {
+    const auto& [pool, count] = entry;
+    return slices_.contains(pool) && count <= Free(pool) && !IsTainted(pool, now);
+  });
 }
 
 // An allocated claim is not checked again, regardless of the taints of its devices.
 bool Devices::Fits(const Model& model, const Pod& pod, const std::string& node_name) const {
-  return std::all_of(pod.resource_claims.begin(), pod.resource_claims.end(), [&](const std::string& name) {
+  std::vector<DeviceRequest> requests;
+  for (const std::string& name : pod.resource_claims) {
     const auto found = claims_.find({pod.ref.ns, name});
     if (found == claims_.end()) return false;
     const ClaimRecord& record = found->second;
-    if (!record.claim.allocated.empty()) return IsOn(record.claim, node_name);
-    const Pool pool(record.request.driver, node_name);
-    const int wanted = record.request.admin_access ? 0 : record.request.count;
-    return slices_.contains(pool) && wanted <= Free(pool) && !IsTainted(pool, model.now());
-  });
+    if (record.claim.allocated.empty()) {
+      requests.push_back(record.request);
+    } else if (!IsOn(record.claim, node_name)) {
+      return false;
+    }
+  }
+  return CanAllocate(requests, node_name, model.now());
+}
+
+const std::set<std::string>& Devices::Candidates(const Pod& pod, const std::set<std::string>& open) const {
+  static const std::set<std::string> kNone;
+  for (const std::string& name : pod.resource_claims) {
+    const auto found = claims_.find({pod.ref.ns, name});
+    if (found == claims_.end()) return kNone;
+    const ClaimRecord& record = found->second;
+    if (!record.claim.allocated.empty() || record.request.admin_access || record.request.count == 0) continue;
+    const auto nodes = free_.find(record.request.driver);
+    return nodes == free_.end() ? kNone : nodes->second;
+  }
+  return open;
+}
+
+std::string Devices::RequestsOf(const Pod& pod) const {
+  std::string text;
+  for (const std::string& name : pod.resource_claims) {
+    const auto found = claims_.find({pod.ref.ns, name});
+    if (found == claims_.end() || !found->second.claim.allocated.empty()) return "";
+    const DeviceRequest& request = found->second.request;
+    text += fmt::format("{} {} {}\n", request.driver, request.count, request.admin_access);
+  }
+  return text;
+}
+
+Devices::PodClaims Devices::ClaimsOf(const Pod& pod) const {
+  PodClaims claims;
+  for (const std::string& name : pod.resource_claims) {
+    const auto found = claims_.find({pod.ref.ns, name});
+    if (found == claims_.end()) continue;
+    if (found->second.claim.pod_uid.empty()) {
+      claims.shared.push_back(name);
+    } else {
+      claims.own.push_back(found->second.request);
+    }
+  }
+  return claims;
 }
 
 void Devices::Reserve(Model& model, const Pod& pod, const std::string& node_name) {
@@ -276,6 +352,7 @@ ResourceSlice Devices::Publish(Model& model, ResourceSlice slice) {
   slice.pool_slices = 1;
   slice.resource_version = model.NextVersion();
   const auto before = Share(std::exchange(stored, std::move(slice)));
+  UpdateFree(pool);
   model.Commit(Actor::kCluster, &Change::resource_slice, inserted ? nullptr : before, Share(stored));
   model.QueueSchedule();
   return stored;
@@ -283,6 +360,7 @@ ResourceSlice Devices::Publish(Model& model, ResourceSlice slice) {
 
 void Devices::EraseSlice(Model& model, const Pool& pool) {
   auto slice = slices_.extract(pool);
+  UpdateFree(pool);
   model.NextVersion();
   model.Commit(Actor::kCluster, &Change::resource_slice, Share(std::move(slice.mapped())), nullptr);
 }

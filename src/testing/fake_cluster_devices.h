@@ -6,7 +6,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -47,11 +49,23 @@ class Devices {
 
   // Returns true if each claim of the pod is allocated on the node or can be allocated there.
   bool Fits(const Model& model, const Pod& pod, const std::string& node_name) const;
+  // Returns true if all of these devices can be allocated on the node.
+  bool CanAllocate(const std::vector<DeviceRequest>& requests, const std::string& node_name, absl::Time now) const;
+  // Returns the nodes to check for the pod: a subset of `open` that contains every node that fits.
+  const std::set<std::string>& Candidates(const Pod& pod, const std::set<std::string>& open) const;
+  // Returns the requests of the pod as a text; empty if a claim does not exist or is allocated.
+  std::string RequestsOf(const Pod& pod) const;
   // Allocates the claims that are not allocated yet, and reserves all claims for the pod.
   void Reserve(Model& model, const Pod& pod, const std::string& node_name);
 
   // Controllers.
 
+  // The claims of a pod, from which the claims of its replacements follow.
+  struct PodClaims {
+    std::vector<DeviceRequest> own = {};   // requests of the claims that the pod owns, as if created from templates
+    std::vector<std::string> shared = {};  // names of other claims
+  };
+  PodClaims ClaimsOf(const Pod& pod) const;
   // Reports that the pod is terminal or no longer exists.
   void PodIsOver(Model& model, const Pod& pod);
   // Removes the rules and slices that the node owns.
@@ -77,12 +91,18 @@ class Devices {
   bool IsTainted(const Pool& pool, absl::Time now) const;
   // Returns the number of devices in the pool that no claim has exclusively.
   int Free(const Pool& pool) const;
+  // Adds the devices of the claim to the devices in use, or subtracts them.
+  void Count(const ClaimRecord& record, int sign);
+  void UpdateFree(const Pool& pool);
 
   DeviceOptions options_;
   std::map<std::string, RuleRecord> rules_;
+  std::set<std::tuple<std::string, std::string, std::string>> rules_by_pool_;  // driver, pool and name of each rule
   std::map<Key, ClaimRecord> claims_;
   std::map<Pool, ResourceSlice> slices_;
   std::map<Pool, std::int64_t> generations_;  // last generations, including those of withdrawn pools
+  std::map<Pool, int> used_;                  // devices that claims have exclusively
+  std::map<std::string, std::set<std::string>> free_;  // nodes with free devices, by driver
 };
 
 }  // namespace driverupgrade::testing::internal

@@ -180,6 +180,8 @@ class Model {
   bool CanTakePods(const Node& node) const { return node.ready && !node.unschedulable; }
   std::string PickNode(const Pod& pod);
   std::string FirstNodeWithDevices(const Pod& pod);
+  /// Returns a text that is equal for pods that fit on the same nodes because of their claims; empty if it is not known.
+  std::string RequestsOf(const Pod& pod) const;
   std::string FirstFreeNode(WorkloadRecord& record);
   void QueueSchedule();
   void Schedule();

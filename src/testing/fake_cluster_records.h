@@ -50,6 +50,9 @@ struct DaemonSetRecord {
 struct WorkloadRecord {
   WorkloadSpec spec = {};
   std::string uid = {};
+  /// Devices that each new pod claims, with a claim for each request, and names of claims that its pods share.
+  std::vector<DeviceRequest> own_claims = {};
+  std::vector<std::string> shared_claims = {};
   /// Pod names of a StatefulSet.
   std::set<std::string> identities = {};
   /// Number of its pods that count towards the replicas.

@@ -31,6 +31,9 @@ void Model::AddWorkload(WorkloadSpec spec) {
   const std::string uid = OwnerUid(spec.ns, {.kind = KindName(spec.kind), .name = spec.name});
   const bool started = spec.started;
   WorkloadRecord& record = EnsureWorkload(std::move(spec), uid);
+  record.own_claims.clear();
+  record.shared_claims.clear();
+  if (record.spec.devices) record.own_claims.push_back(*record.spec.devices);
   if (record.spec.kind == WorkloadSpec::Kind::kStatefulSet) {
     for (int i = 0; i < record.spec.replicas; ++i) {
       record.identities.insert(record.spec.name + "-" + std::to_string(i));
@@ -57,6 +60,9 @@ void Model::Enrol(const Pod& pod, const PodBehavior& behavior) {
         .has_empty_dir = pod.has_empty_dir,
         .resource_names = pod.resource_names};
     found = workloads_.find(EnsureWorkload(std::move(spec), owner->uid).uid);
+    Devices::PodClaims claims = devices_.ClaimsOf(pod);
+    found->second.own_claims = std::move(claims.own);
+    found->second.shared_claims = std::move(claims.shared);
   } else if (is_new && IsActive(pod)) {
     ++found->second.spec.replicas;
   }
@@ -94,11 +100,15 @@ void Model::CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const s
           .container_statuses = OneContainer(spec.name, false),
           .resource_names = spec.resource_names};
   if (spec.has_empty_dir) pod.volumes = {{.name = "scratch", .kind = "emptyDir"}};
-  if (spec.devices) {
+  pod.resource_claims = record.shared_claims;
+  for (const DeviceRequest& request : record.own_claims) {
+    const std::size_t number = pod.resource_claims.size() - record.shared_claims.size();
+    const std::string suffix = number == 0 ? "" : "-" + std::to_string(number + 1);
     const ResourceClaim claim = devices_.AddClaim(
-        *this, {.ns = spec.ns, .name = name + "-devices", .request = *spec.devices, .pod_uid = pod.ref.uid});
-    pod.resource_claims = {claim.name};
+        *this, {.ns = spec.ns, .name = name + "-devices" + suffix, .request = request, .pod_uid = pod.ref.uid});
+    pod.resource_claims.push_back(claim.name);
   }
+  std::sort(pod.resource_claims.begin(), pod.resource_claims.end());
   if (started) pod.node_name = PickNode(pod);
   if (!pod.node_name.empty()) {
     devices_.Reserve(*this, pod, pod.node_name);
@@ -180,10 +190,11 @@ std::string Model::FirstNodeWithDevices(const Pod& pod) {
   const OwnerReference* owner = ControllerOf(pod);
   const auto workload = owner != nullptr ? workloads_.find(owner->uid) : workloads_.end();
   const StringMap wanted = workload != workloads_.end() ? workload->second.spec.node_selector : StringMap();
-  const auto found = std::find_if(open_nodes_.begin(), open_nodes_.end(), [&](const std::string& name) {
-    return HasLabels(nodes_.at(name)->labels, wanted) && devices_.Fits(*this, pod, name);
+  const std::set<std::string>& nodes = devices_.Candidates(pod, open_nodes_);
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const std::string& name) {
+    return open_nodes_.contains(name) && HasLabels(nodes_.at(name)->labels, wanted) && devices_.Fits(*this, pod, name);
   });
-  return found == open_nodes_.end() ? "" : *found;
+  return found == nodes.end() ? "" : *found;
 }
 
 bool Model::SetNodeFull(const std::string& name, const std::string& message) {
@@ -208,6 +219,15 @@ void Model::MakeRoom(const std::string& name) {
   }
 }
 
+std::string Model::RequestsOf(const Pod& pod) const {
+  if (pod.resource_claims.empty() || !pod.affinity_node_name.empty() || !pod.unscheduled_message.empty()) return "";
+  const OwnerReference* owner = ControllerOf(pod);
+  const auto workload = owner != nullptr ? workloads_.find(owner->uid) : workloads_.end();
+  // Pods of this workload may fit only on some nodes.
+  if (workload != workloads_.end() && !workload->second.spec.node_selector.empty()) return "";
+  return devices_.RequestsOf(pod);
+}
+
 void Model::QueueSchedule() {
   if (schedule_queued_) return;
   schedule_queued_ = true;
@@ -217,10 +237,17 @@ void Model::QueueSchedule() {
 void Model::Schedule() {
   schedule_queued_ = false;
   const std::vector<Key> waiting(unbound_.begin(), unbound_.end());
+  // Requests that no node can fulfil now. Each pod only takes devices away.
+  std::set<std::string> unfulfilled;
   for (const Key& key : waiting) {
+    const std::string requests = RequestsOf(*pods_.at(key).pod);
+    if (unfulfilled.contains(requests)) continue;
     Pod pod = *pods_.at(key).pod;
     pod.node_name = PickNode(pod);
-    if (pod.node_name.empty()) continue;
+    if (pod.node_name.empty()) {
+      if (!requests.empty()) unfulfilled.insert(requests);
+      continue;
+    }
     pod.affinity_node_name.clear();
     devices_.Reserve(*this, pod, pod.node_name);
     PutPod(Actor::kCluster, std::move(pod));

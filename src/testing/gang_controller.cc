@@ -39,13 +39,30 @@ void Shuffle(std::vector<std::string>& names, std::mt19937& random) {
 GangController::GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed)
     : cluster_(std::move(cluster)), random_(seed) {}
 
-void GangController::Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior) {
+void GangController::Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior,
+                         const std::vector<ResourceClaimSpec>& claims) {
   Gang& made = gangs_[gang];
   made = {.pods = std::move(pods), .behavior = behavior, .runs = true};
+  for (const ResourceClaimSpec& claim : claims) {
+    made.claims[{claim.ns, claim.name}] = claim;
+    if (claim.pod_uid.empty()) cluster_->AddResourceClaim(claim);
+  }
   for (Pod& pod : made.pods) {
+    AddClaims(made, pod);
     pod.owners = {
         {.api_version = "batch/v1", .kind = "Job", .name = pod.ref.name, .uid = "job-" + gang, .controller = true}};
     pod = cluster_->AddPod(pod, behavior);
+  }
+}
+
+void GangController::AddClaims(const Gang& gang, Pod& pod) {
+  for (const std::string& name : pod.resource_claims) {
+    const auto found = gang.claims.find({pod.ref.ns, name});
+    if (found == gang.claims.end() || found->second.pod_uid.empty()) continue;
+    if (pod.ref.uid.empty()) pod.ref.uid = pod.ref.ToString();
+    ResourceClaimSpec claim = found->second;
+    claim.pod_uid = pod.ref.uid;
+    cluster_->AddResourceClaim(std::move(claim));
   }
 }
 
@@ -83,8 +100,7 @@ void GangController::Start(Gang& gang) {
   Shuffle(free, random_);
   // Like the scheduler, uses nodes that should be avoided only as a last resort.
   std::stable_partition(free.begin(), free.end(), [&](const std::string& node) { return !avoided.contains(node); });
-  auto chosen = free.begin();
-  for (auto& [before, node] : next) node = *chosen++;
+  if (!Choose(gang, std::move(free), next)) return;
   gang.runs = true;
   ++gang.attempt;
   for (Pod& pod : gang.pods) {
@@ -93,8 +109,32 @@ void GangController::Start(Gang& gang) {
     pod.ref.uid.clear();
     pod.resource_version.clear();
     pod.node_name = next.at(pod.node_name);
+    AddClaims(gang, pod);
     pod = cluster_->AddPod(pod, gang.behavior);
   }
+}
+
+bool GangController::Choose(const Gang& gang, std::vector<std::string> free,
+                            std::map<std::string, std::string>& nodes) const {
+  std::map<std::string, std::vector<DeviceRequest>> requests;  // by previous node
+  for (const Pod& pod : gang.pods) {
+    for (const std::string& name : pod.resource_claims) {
+      const auto found = gang.claims.find({pod.ref.ns, name});
+      if (found != gang.claims.end()) requests[pod.node_name].push_back(found->second.request);
+    }
+  }
+  auto next = free.begin();
+  for (auto& [before, node] : nodes) {
+    const auto wanted = requests.find(before);
+    const auto chosen = wanted == requests.end() ? next : std::find_if(next, free.end(), [&](const std::string& one) {
+      return cluster_->CanAllocate(one, wanted->second);
+    });
+    if (chosen == free.end()) return false;
+    node = *chosen;
+    std::rotate(next, chosen, chosen + 1);
+    ++next;
+  }
+  return true;
 }
 
 std::vector<std::string> GangController::FreeNodes(std::set<std::string>& avoided) const {

@@ -57,8 +57,9 @@ class FakeCluster final : public ClusterFacade {
   /// An existing node with the same name is removed first, together with its pods.
   Node AddNode(Node node);
   /// An existing pod with the same name is removed first. A pod controlled by a ReplicaSet or StatefulSet registers
-  /// that workload and adds one to its replicas; the UID of the owner is filled in. A Pending pod is bound and started;
-  /// other pods are stored unchanged.
+  /// that workload and adds one to its replicas; the UID of the owner is filled in. Replacements claim the same devices
+  /// as the first pod, whose claims are added before it. A Pending pod is bound and started; other pods are stored
+  /// unchanged.
   Pod AddPod(Pod pod, PodBehavior behavior = {});
   DaemonSet AddDaemonSet(DaemonSetSpec spec);
   void AddWorkload(WorkloadSpec spec);
@@ -199,6 +200,9 @@ class FakeCluster final : public ClusterFacade {
   std::vector<DeviceTaintRule> device_taint_rules() const;
   std::vector<ResourceClaim> resource_claims() const;
   std::vector<ResourceSlice> resource_slices() const;
+  /// Returns true if the scheduler could allocate all of these devices on the node: they are published, free and not
+  /// tainted.
+  bool CanAllocate(const std::string& node_name, const std::vector<DeviceRequest>& requests) const;
   std::optional<Lease> lease(const std::string& ns, const std::string& name) const;
   std::optional<ConfigMap> config_map(const std::string& ns, const std::string& name) const;
   /// All calls of RecordEvent, in order.

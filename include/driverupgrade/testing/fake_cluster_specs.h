@@ -110,6 +110,7 @@ struct DaemonSetSpec {
 /// Devices of one DRA driver, all on one node.
 struct DeviceRequest {
   std::string driver = {};
+  /// Zero: can be allocated on every node, as if there were enough devices.
   int count = 1;
   /// Shares devices with other claims, but is not exempt from taints.
   bool admin_access = false;

@@ -23,6 +23,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driverupgrade/cluster_types.h"
@@ -36,10 +37,14 @@ class GangController {
   GangController(std::shared_ptr<FakeCluster> cluster, std::uint32_t seed);
 
   /// Adds the pods to the cluster. Their nodes must exist. Their controllers are replaced by a Job, so that no other
-  /// controller creates the pods again. `behavior` also applies to their replacements.
-  void Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior = {});
-  /// Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes: schedulable, ready, and
-  /// without a pod of another gang. Gangs start in the order in which they were interrupted.
+  /// controller creates the pods again. `behavior` also applies to their replacements. `claims` are the claims of these
+  /// pods, by the names in Pod::resource_claims; the controller adds them to the cluster. A claim with a `pod_uid` is
+  /// added again for each replacement, as if it was created from a template.
+  void Add(const std::string& gang, std::vector<Pod> pods, const PodBehavior& behavior = {},
+           const std::vector<ResourceClaimSpec>& claims = {});
+  /// Interrupts gangs that have lost a pod, and starts gangs for which there are enough nodes. These must be schedulable,
+  /// ready, without a pod of another gang, and have the devices that the pods claim. Gangs start in the order in which
+  /// they were interrupted.
   void Step();
 
   /// Returns how often the gang has lost a pod while it was running; 0 for an unknown name.
@@ -56,6 +61,7 @@ class GangController {
  private:
   struct Gang {
     std::vector<Pod> pods = {};  // the running pods, or the last ones
+    std::map<std::pair<std::string, std::string>, ResourceClaimSpec> claims = {};  // by namespace and name
     PodBehavior behavior = {};
     bool runs = false;
     int interruptions = 0;
@@ -63,6 +69,10 @@ class GangController {
   };
 
   bool IsWhole(const Gang& gang) const;
+  // Adds the claims of the pod that belong to it. A pod with claims gets a UID if it lacks one.
+  void AddClaims(const Gang& gang, Pod& pod);
+  // Assigns a node from `free` to each entry of `nodes`. Returns false if there are not enough devices.
+  bool Choose(const Gang& gang, std::vector<std::string> free, std::map<std::string, std::string>& nodes) const;
   void Interrupt(const std::string& name, Gang& gang);
   void Start(Gang& gang);
   // Adds free nodes with a taint PreferNoSchedule to `avoided`.

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/testing/gang_controller.h"
 #include "support/catch.h"
 #include "unit/testing/watch_recorder.h"
 
@@ -219,6 +221,81 @@ TEST_CASE("Pods of a workload have a claim each, and so have their replacements"
   const std::vector<ResourceClaim> claims = world.cluster->resource_claims();
   REQUIRE(claims.size() == 2);
   for (const ResourceClaim& claim : claims) CHECK(claim.reserved_for.size() == 1);
+}
+
+TEST_CASE("Replacements of pods that were added alone claim the same devices, and share the same claims") {
+  World world;
+  Pod pod = PodBuilder("team-a", "train").WithUid("u-train").OnNode("n1").OwnedByReplicaSet("train").Build();
+  pod.resource_claims = {"gpu", "shared"};
+  world.cluster->AddResourceClaim(
+      {.ns = "team-a", .name = "gpu", .request = {.driver = kDriver, .count = 2}, .pod_uid = "u-train"});
+  world.cluster->AddResourceClaim(
+      {.ns = "team-a", .name = "shared", .request = {.driver = kDriver, .admin_access = true}});
+  world.cluster->AddPod(pod);
+  CHECK_FALSE(world.cluster->CanAllocate("n1", {{.driver = kDriver}}));
+  REQUIRE(world.cluster->RemovePod("team-a", "train"));
+  world.cluster->Advance(absl::Minutes(1));
+  const std::vector<Pod> pods = world.cluster->pods();
+  REQUIRE(pods.size() == 1);
+  CHECK(pods[0].node_name == "n1");
+  CHECK(pods[0].resource_claims == std::vector<std::string>{"shared", pods[0].ref.name + "-devices"});
+  CHECK(world.cluster->resource_claims().size() == 2);
+  CHECK(world.ClaimOf(pods[0].ref.name + "-devices")->pod_uid == pods[0].ref.uid);
+  CHECK_FALSE(world.cluster->CanAllocate("n1", {{.driver = kDriver}}));
+}
+
+TEST_CASE("Devices can be allocated together if they are published, free and not tainted") {
+  World world;
+  const auto can = [&](const std::string& node, const std::vector<DeviceRequest>& requests) {
+    return world.cluster->CanAllocate(node, requests);
+  };
+  CHECK(can("n1", {{.driver = kDriver}, {.driver = kDriver}}));
+  CHECK_FALSE(can("n1", {{.driver = kDriver}, {.driver = kDriver, .count = 2}}));
+  CHECK(can("n1", {{.driver = kDriver, .count = 2}, {.driver = kDriver, .admin_access = true}}));
+  CHECK_FALSE(can("n2", {{.driver = kDriver}}));
+  CHECK(can("n2", {{.driver = kDriver, .count = 0}}));
+  world.AddPod("train");
+  CHECK(can("n1", {{.driver = kDriver}}));
+  CHECK_FALSE(can("n1", {{.driver = kDriver, .count = 2}}));
+  world.Create(DeviceTaintEffect::kNoSchedule);
+  CHECK_FALSE(can("n1", {{.driver = kDriver}}));
+  CHECK_FALSE(can("n1", {{.driver = kDriver, .admin_access = true}}));
+}
+
+TEST_CASE("A gang restarts with new claims, on nodes that have the devices") {
+  World world;
+  world.cluster->AddNode(NodeBuilder("n3").Build());
+  world.cluster->PublishDevices(
+      {.node_name = "n2", .driver = kDriver, .devices = {{"gpu-0", "580"}, {"gpu-1", "580"}}});
+  world.cluster->PublishDevices({.node_name = "n3", .driver = kDriver, .devices = {{"gpu-0", "580"}}});
+  GangController jobs(world.cluster, /*seed=*/1);
+  std::vector<Pod> pods;
+  std::vector<ResourceClaimSpec> claims;
+  for (const std::string node : {"n1", "n2"}) {
+    pods.push_back(PodBuilder("team-a", "job-" + node).WithUid("u-" + node).OnNode(node).Build());
+    pods.back().resource_claims = {"claim-" + node};
+    claims.push_back({.ns = "team-a",
+                      .name = "claim-" + node,
+                      .request = {.driver = kDriver, .count = 2},
+                      .pod_uid = pods.back().ref.uid});
+  }
+  jobs.Add("job", pods, {}, claims);
+  CHECK(world.ClaimOf("claim-n1")->reserved_for.at(0).uid == "u-n1");
+  world.Create(DeviceTaintEffect::kNoSchedule);
+  REQUIRE(world.cluster->RemovePod("team-a", "job-n1"));
+  // The devices of n1 are tainted, and n3 does not have enough.
+  jobs.Step();
+  CHECK(jobs.NodesOf("job").empty());
+  CHECK(world.cluster->resource_claims().empty());
+  REQUIRE(world.cluster->RemoveDeviceTaintRule("rule"));
+  jobs.Step();
+  CHECK(jobs.NodesOf("job") == std::set<std::string>{"n1", "n2"});
+  for (const char* name : {"claim-n1", "claim-n2"}) {
+    const ResourceClaim claim = world.ClaimOf(name).value();
+    REQUIRE(claim.reserved_for.size() == 1);
+    CHECK(claim.pod_uid == claim.reserved_for[0].uid);
+    CHECK(claim.reserved_for[0].name.ends_with(".restart-1"));
+  }
 }
 
 TEST_CASE("F24, F25: a plugin publishes one complete pool for its node, and other devices raise its generation") {

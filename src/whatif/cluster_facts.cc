@@ -146,6 +146,14 @@ void ReadBudget(const json::Value& budget, ClusterFacts& facts) {
   facts.always_allow_unhealthy[key] = Text(budget, {"spec", "unhealthyPodEvictionPolicy"}) == "AlwaysAllow";
 }
 
+void ReadClaim(const json::Value& claim, ClusterFacts& facts) {
+  for (const json::Value& result : Items(claim, {"status", "allocation", "devices", "results"})) {
+    const json::Value* admin = Find(result, {"adminAccess"});
+    if (admin != nullptr && admin->IsBool() && admin->GetBool()) continue;
+    ++facts.claimed_devices[KeyOf(claim)][{Text(result, {"driver"}), Text(result, {"pool"})}];
+  }
+}
+
 void ReadLedger(const json::Value& config_map, ClusterFacts& facts) {
   const json::Value* data = Find(config_map, {"data"});
   if (data == nullptr || !data->IsObject()) return;
@@ -166,6 +174,8 @@ void ReadItem(const json::Value& item, std::string_view event_reason, ClusterFac
     ReadAssignment(item, facts);
   } else if (kind == "PodDisruptionBudget") {
     ReadBudget(item, facts);
+  } else if (kind == "ResourceClaim") {
+    ReadClaim(item, facts);
   } else if (kind == "ConfigMap") {
     ReadLedger(item, facts);
   } else if (kind == "ValidatingWebhookConfiguration" || kind == "MutatingWebhookConfiguration") {

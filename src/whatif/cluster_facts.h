@@ -79,6 +79,8 @@ struct ClusterFacts {
   std::map<std::string, std::int64_t, std::less<>> expected_pods = {};
   // unhealthyPodEvictionPolicy is AlwaysAllow, by `namespace/name`.
   std::map<std::string, bool, std::less<>> always_allow_unhealthy = {};
+  // Numbers of devices that claims have exclusively, by `namespace/name` and then by driver and pool.
+  std::map<std::string, std::map<std::pair<std::string, std::string>, int>, std::less<>> claimed_devices = {};
   // Records of rollouts, by their key in the ledger's ConfigMap.
   std::map<std::string, std::string, std::less<>> rollout_records = {};
   std::vector<EvictionWebhook> webhooks = {};

@@ -208,6 +208,31 @@ TEST_CASE("Jobs that restart as a whole are interrupted as often as upgradectl s
   upgradectl::CheckGolden("jobs.preflight.json", obstacles);
 }
 
+// The Go module compares its output with the same files (go/pkg/whatif).
+TEST_CASE("A-1: policies that isolate nodes and devices are compared as upgradectl does") {
+  const std::string cluster = ContentOf(upgradectl::kTestData / "devices.json");
+  const auto policy = [](std::string_view scope) {
+    return fmt::format(
+        R"({{"autoUpgrade":true,"maxUnavailable":"100%","drain":{{"enable":true}},"isolation":{{"scope":"{}"}}}})",
+        scope);
+  };
+  const ScratchFile node(policy("Node"));
+  const ScratchFile devices(policy("Devices"));
+  const auto simulate = [&](std::string_view node_name, std::string_view devices_name) {
+    const std::string policies = fmt::format(
+        R"("policyDefaults":"gpu-operator","policies":[{{"name":"{}","policy":{}}},{{"name":"{}","policy":{}}}])",
+        node_name, policy("Node"), devices_name, policy("Devices"));
+    return Call(du_simulate, Request("gpu", "app=nvidia-driver-daemonset", policies), cluster).text;
+  };
+  const auto name_of = [](const ScratchFile& file) { return file.path().substr(file.path().rfind('/') + 1); };
+  CHECK(simulate(name_of(node), name_of(devices)) ==
+        Upgradectl({"simulate", "--try", node.path(), "--try", devices.path()}, "gpu", "app=nvidia-driver-daemonset",
+                   cluster));
+  const std::string simulated = simulate("node", "devices");
+  CHECK(simulated.find("\"podsKept\": 3") != std::string::npos);
+  upgradectl::CheckGolden("devices.simulated.json", simulated);
+}
+
 TEST_CASE("An error contains the path of the invalid member") {
   struct Case {
     Function function;

@@ -292,6 +292,17 @@ absl::Status LoadPolicy(const Options& options, Request& request) {
   return examples::SpareSkippedPods(question.identity, question.policy);
 }
 
+// Returns true if one of the policies to compare isolates devices. Errors: same as LoadPolicyFile.
+absl::StatusOr<bool> TriesDevices(const Options& options, const Request& request) {
+  bool devices = false;
+  for (const std::string& file : options.policies) {
+    const absl::StatusOr<UpgradePolicy> policy = LoadPolicyFile(file, request.defaults, request.question.identity);
+    if (!policy.ok()) return policy.status();
+    devices = devices || policy->isolation.scope != driverupgrade::IsolationScope::kNode;
+  }
+  return devices;
+}
+
 std::optional<absl::Time> LeasesAt(const Options& options, const Wanted& wanted, const Request& request) {
   if (!options.source.IsDump()) {
     const bool refused = std::any_of(request.notes.begin(), request.notes.end(), [](const std::string& note) {
@@ -381,15 +392,18 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
   absl::StatusOr<Request> request = LoadDriver(options);
   if (!request.ok()) return request;
   Wanted first = wanted;
+  const absl::StatusOr<bool> tries_devices = TriesDevices(options, *request);
+  if (!tries_devices.ok()) return tries_devices.status();
+  first.devices = *tries_devices;
   // Reject an invalid file before reading the cluster.
   if (IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
-    first.devices = FollowDevices(request->question);
+    first.devices = FollowDevices(request->question) || first.devices;
   }
   if (const absl::Status status = LoadObjects(options, first, read, *request); !status.ok()) return status;
   if (!IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
-    if (!FollowDevices(request->question) || options.source.IsDump()) return request;
+    if (!FollowDevices(request->question) || options.source.IsDump() || first.devices) return request;
     // The policy was read with the objects. Because devices are numerous, they are read only now.
     first.devices = true;
     if (const absl::Status status = LoadObjects(options, first, read, *request); !status.ok()) return status;

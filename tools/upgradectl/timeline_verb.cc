@@ -14,8 +14,10 @@ absl::StatusOr<Timeline> Simulated(const Options& options, const Streams& stream
   TellUnread(request->notes, streams);
   const absl::StatusOr<driverupgrade::whatif::Durations> durations = ReadDurations(options, *request, streams);
   if (!durations.ok()) return durations.status();
+  const driverupgrade::UpgradePolicy& policy = request->question.policy;
   absl::StatusOr<driverupgrade::whatif::Rollout> rollout =
-      SimulateRollout(SituationOf(*request), request->question.policy, *durations, /*seed=*/1);
+      SimulateRollout(SituationOf(*request), policy, driverupgrade::whatif::IsolatedDrivers(policy), *durations,
+                      /*seed=*/1);
   if (!rollout.ok()) return rollout.status();
   return TimelineOf(*request, *std::move(rollout));
 }

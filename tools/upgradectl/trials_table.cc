@@ -54,8 +54,12 @@ std::string FormatBlockages(const Trial& trial, const Screen& screen) {
 }  // namespace
 
 std::string FormatTrials(const std::vector<Trial>& trials, const Screen& screen) {
-  using Value = std::string (*)(const Trial& trial);
-  const std::pair<const char*, Value> measures[] = {
+  struct Measure {
+    const char* name;
+    std::string (*value)(const Trial& trial);
+    bool of_devices = false;
+  };
+  const Measure measures[] = {
       {"takes, median", [](const Trial& trial) { return Takes(trial, 50); }},
       {"takes, 90 %", [](const Trial& trial) { return Takes(trial, 90); }},
       {"done", [](const Trial& trial) { return fmt::format("{} of {}", Shown(trial).done, Shown(trial).nodes); }},
@@ -66,6 +70,17 @@ std::string FormatTrials(const std::vector<Trial>& trials, const Screen& screen)
                             Quantile(trial, 100, [](const Rollout& r) { return r.unavailable_peak; }),
                             Quantile(trial, 100, [](const Rollout& r) { return r.pods_unavailable_peak; }));
        }},
+      {"nodes cordoned",
+       [](const Trial& trial) {
+         return std::to_string(Quantile(trial, 50, [](const Rollout& r) { return r.nodes_cordoned; }));
+       },
+       /*of_devices=*/true},
+      {"pods evicted, kept",
+       [](const Trial& trial) {
+         return fmt::format("{}, {}", Quantile(trial, 50, [](const Rollout& r) { return r.pods_evicted; }),
+                            Quantile(trial, 50, [](const Rollout& r) { return r.pods_kept; }));
+       },
+       /*of_devices=*/true},
       {"job interruptions",
        [](const Trial& trial) {
          if (Shown(trial).gangs == 0) return std::string("-");
@@ -85,12 +100,15 @@ std::string FormatTrials(const std::vector<Trial>& trials, const Screen& screen)
       {"API requests", [](const Trial& trial) {
          return std::to_string(Quantile(trial, 50, [](const Rollout& r) { return r.requests; }));
        }}};
+  const bool shows_devices =
+      std::any_of(trials.begin(), trials.end(), [](const Trial& trial) { return Shown(trial).devices; });
   TableRow header = {{"POLICY", Colour::kBold}};
   for (const Trial& trial : trials) header.push_back({Printable(trial.policy), Colour::kBold});
   std::vector<TableRow> rows = {std::move(header)};
-  for (const auto& [name, value] : measures) {
-    TableRow row = {{name}};
-    for (const Trial& trial : trials) row.push_back({value(trial)});
+  for (const Measure& measure : measures) {
+    if (measure.of_devices && !shows_devices) continue;
+    TableRow row = {{measure.name}};
+    for (const Trial& trial : trials) row.push_back({measure.value(trial)});
     rows.push_back(std::move(row));
   }
   std::string text = FormatRows(rows, screen);

@@ -89,6 +89,11 @@ type Rollout struct {
 	// Maximum number of nodes and pods that were unavailable at the same time.
 	UnavailablePeak     int `json:"unavailablePeak"`
 	PodsUnavailablePeak int `json:"podsUnavailablePeak"`
+	// Numbers of nodes that are cordoned, of pods that are evicted, and of pods that stay on a node while its driver is
+	// replaced. Nil unless one of the policies isolates devices.
+	NodesCordoned *int `json:"nodesCordoned"`
+	PodsEvicted   *int `json:"podsEvicted"`
+	PodsKept      *int `json:"podsKept"`
 	// Jobs whose pods run only together.
 	Gangs                 int   `json:"gangs"`
 	GangInterruptions     int   `json:"gangInterruptions"`
@@ -138,8 +143,9 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
 // Simulate simulates rollouts with each policy, as `upgradectl simulate` does. `cluster` is a List of nodes, pods,
-// DaemonSets and ControllerRevisions, of PodDisruptionBudgets, and of Events if times must be measured. Errors: *Error,
-// starting with `request` or `cluster`; this machine does not know a time zone in a policy.
+// DaemonSets and ControllerRevisions, of PodDisruptionBudgets, and of Events if times must be measured. If a policy
+// isolates devices, it also needs the ResourceClaims and ResourceSlices. Errors: *Error, starting with `request` or
+// `cluster`; this machine does not know a time zone in a policy.
 func Simulate(request Request, trials Trials, cluster []byte) ([]Rollout, error) {
 	text, err := SimulateJSON(request, trials, cluster)
 	if err != nil {

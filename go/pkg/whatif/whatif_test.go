@@ -59,6 +59,28 @@ func TestASimulationIsByteForByteTheNativeOne(t *testing.T) {
 	}
 }
 
+func TestPoliciesThatIsolateDevicesAreComparedWithCordons(t *testing.T) {
+	policy := func(scope string) []byte {
+		return []byte(`{autoUpgrade: true, maxUnavailable: 100%, drain: {enable: true}, isolation: {scope: ` + scope + `}}`)
+	}
+	trials := Trials{Policies: []Policy{{"node", policy("Node")}, {"devices", policy("Devices")}}}
+	cluster := read(t, "tools/upgradectl/testdata/devices.json")
+	text, err := SimulateJSON(jobs(nil), trials, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := read(t, "tools/upgradectl/testdata/devices.simulated.json"); !bytes.Equal(text, want) {
+		t.Errorf("the simulation is\n%s\nnatively it is\n%s", text, want)
+	}
+	rollouts, err := Simulate(jobs(nil), trials, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rollouts) != 2 || *rollouts[0].NodesCordoned != 3 || *rollouts[1].NodesCordoned != 0 || *rollouts[1].PodsKept != 3 {
+		t.Errorf("%+v", rollouts)
+	}
+}
+
 func TestAPreflightIsByteForByteTheNativeOne(t *testing.T) {
 	request := jobs(read(t, "field/training-jobs/by-name.yaml"))
 	cluster := read(t, "field/training-jobs/dump.json")

@@ -123,6 +123,19 @@ void FurnishNode(const Situation& situation, Node node, FakeCluster& cluster) {
   cluster.AddNode(std::move(node));
 }
 
+// Claims are added before their pods, because several pods can share a claim.
+void FurnishDevices(const Situation& situation, const std::set<std::string, std::less<>>& nodes,
+                    const SimulatedDevices& devices, FakeCluster& cluster) {
+  for (const std::string& node : nodes) devices.Publish(node, cluster);
+  std::set<std::pair<std::string, std::string>> added;
+  for (const Pod& pod : situation.question.cluster.pods) {
+    if (!nodes.contains(pod.node_name)) continue;
+    for (testing::ResourceClaimSpec& claim : devices.ClaimsOf(pod)) {
+      if (added.emplace(claim.ns, claim.name).second) cluster.AddResourceClaim(std::move(claim));
+    }
+  }
+}
+
 // A terminating pod will soon be deleted, unless a finalizer has held it beyond its grace period.
 void FurnishPod(const Situation& situation, Pod pod, const Durations& durations, Jitter& jitter, FakeCluster& cluster) {
   const bool stays = IsOfDriver(situation, pod) || IsDaemonSetPod(pod) || IsFinished(pod);
@@ -142,8 +155,8 @@ absl::Duration Jitter::operator()(absl::Duration duration) {
   return duration * (1 + share(random));
 }
 
-void Furnish(const Situation& situation, const Durations& durations, Jitter& jitter, FakeCluster& cluster,
-             testing::GangController& gangs) {
+void Furnish(const Situation& situation, const Durations& durations, const SimulatedDevices& devices, Jitter& jitter,
+             FakeCluster& cluster, testing::GangController& gangs) {
   const auto nodes = NodesWithDriver(situation);
   for (const Node& node : situation.question.cluster.nodes) {
     if (nodes.contains(node.name) && node.unreadable.empty()) FurnishNode(situation, node, cluster);
@@ -160,18 +173,25 @@ void Furnish(const Situation& situation, const Durations& durations, Jitter& jit
                         .behavior = {.stop_delay = durations.driver_stop}});
   // Budgets are added before the pods, because a budget that is added later examines each pod.
   FurnishBudgets(situation, cluster);
+  FurnishDevices(situation, nodes, devices, cluster);
   std::set<std::string> of_gangs;
   for (auto& [gang, pods] : PodsOfGangs(situation, nodes)) {
+    std::vector<testing::ResourceClaimSpec> claims;
     for (Pod& pod : pods) {
       of_gangs.insert(pod.ref.uid);
-      // Devices are not simulated. A restarted pod would wait for its claim indefinitely.
+      // A restarted pod would wait indefinitely for a claim that is not simulated.
+      const std::vector<testing::ResourceClaimSpec> own = devices.ClaimsOf(pod);
       pod.resource_claims.clear();
+      for (const testing::ResourceClaimSpec& claim : own) pod.resource_claims.push_back(claim.name);
+      claims.insert(claims.end(), own.begin(), own.end());
     }
-    gangs.Add(gang, pods, {.start_delay = jitter(durations.pod_start), .stop_delay = jitter(durations.pod_stop)});
+    gangs.Add(gang, pods, {.start_delay = jitter(durations.pod_start), .stop_delay = jitter(durations.pod_stop)},
+              claims);
   }
-  for (const Pod& pod : situation.question.cluster.pods) {
+  for (Pod pod : situation.question.cluster.pods) {
     if (!nodes.contains(pod.node_name) || of_gangs.contains(pod.ref.uid)) continue;
-    FurnishPod(situation, pod, durations, jitter, cluster);
+    devices.DropUnknownClaims(pod);
+    FurnishPod(situation, std::move(pod), durations, jitter, cluster);
   }
   cluster.SetTemplate(ns, std::string(kDriverSet), std::string(kNewHash), templates.wanted);
 }

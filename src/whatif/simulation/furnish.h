@@ -9,6 +9,7 @@
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/testing/gang_controller.h"
 #include "whatif/simulation/simulate.h"
+#include "whatif/simulation/simulated_devices.h"
 #include "whatif/situation.h"
 
 namespace driverupgrade::whatif {
@@ -24,11 +25,11 @@ struct Jitter {
   absl::Duration operator()(absl::Duration duration);
 };
 
-// Adds the nodes with a driver pod, without marks of an upgrade, their other pods, the budgets, and a DaemonSet whose
-// pods are out of date. Its two revisions have the templates of the newest revision of the driver and of the revision
-// that most driver pods have now, if these differ. `gangs` gets the pods that only run together.
-void Furnish(const Situation& situation, const Durations& durations, Jitter& jitter, testing::FakeCluster& cluster,
-             testing::GangController& gangs);
+// Adds the nodes with a driver pod, without marks of an upgrade, their devices, their other pods, the budgets, and a
+// DaemonSet whose pods are out of date. Its two revisions have the templates of the newest revision of the driver and of
+// the revision that most driver pods have now, if these differ. `gangs` gets the pods that only run together.
+void Furnish(const Situation& situation, const Durations& durations, const SimulatedDevices& devices, Jitter& jitter,
+             testing::FakeCluster& cluster, testing::GangController& gangs);
 
 // Stores the durations of nodes from the record of the rollout. Stages and halts start from scratch. Returns false if
 // the ledger has no record.

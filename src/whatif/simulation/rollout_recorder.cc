@@ -26,15 +26,36 @@ bool CanFail(GateReason reason) {
 
 }  // namespace
 
-void RolloutRecorder::FollowPods(const testing::Versions<Pod>& pod) {
-  pods_missing_ += (IsAtWork(pod.before) ? 1 : 0) - (IsAtWork(pod.after) ? 1 : 0);
+void RolloutRecorder::CountKept(const std::vector<Pod>& pods) {
+  counts_kept_ = true;
+  for (const Pod& pod : pods) {
+    if (IsAtWork(&pod)) ++pods_on_[pod.node_name];
+  }
+}
+
+void RolloutRecorder::FollowPods(const testing::Change& change) {
+  const auto& [before, after] = change.pod;
+  pods_missing_ += (IsAtWork(before) ? 1 : 0) - (IsAtWork(after) ? 1 : 0);
   pods_peak_ = std::max(pods_peak_, pods_missing_);
+  if (counts_kept_ && IsAtWork(before)) --pods_on_[before->node_name];
+  if (counts_kept_ && IsAtWork(after)) ++pods_on_[after->node_name];
+  const bool is_stopped = before != nullptr && !before->deletion_timestamp &&
+                          (after == nullptr || after->deletion_timestamp) && change.actor == testing::Actor::kClient;
+  if (!is_stopped) return;
+  // All other DaemonSets are left out of a simulation.
+  if (IsDaemonSetPod(*before)) {
+    if (counts_kept_) kept_on_[before->node_name] = pods_on_[before->node_name];
+  } else {
+    ++evicted_;
+  }
 }
 
 void RolloutRecorder::Follow(const testing::Change& change) {
-  FollowPods(change.pod);
+  FollowPods(change);
   if (change.node.after == nullptr) return;
   const Node& node = *change.node.after;
+  const bool was_cordoned = change.node.before != nullptr && change.node.before->unschedulable;
+  if (node.unschedulable && !was_cordoned) cordoned_.insert(node.name);
   const bool unavailable = node.unschedulable || !node.ready;
   if (unavailable ? unavailable_.insert(node.name).second : unavailable_.erase(node.name) > 0) {
     peak_ = std::max(peak_, static_cast<int>(unavailable_.size()));
@@ -108,6 +129,9 @@ Blocked RolloutRecorder::WhyBlocked(const NodeGate& gate) const {
 void RolloutRecorder::Finish(Rollout& rollout) {
   rollout.unavailable_peak = peak_;
   rollout.pods_unavailable_peak = pods_peak_;
+  rollout.nodes_cordoned = static_cast<int>(cordoned_.size());
+  rollout.pods_evicted = evicted_;
+  for (const auto& [node, pods] : kept_on_) rollout.pods_kept += pods;
   for (auto& [name, history] : histories_) {
     if (history.spans.empty()) continue;
     history.name = name;

@@ -1,5 +1,5 @@
-// Follows a simulated rollout: the states and gates of its nodes, and how many nodes and pods were unavailable at the
-// same time.
+// Follows a simulated rollout: the states and gates of its nodes, how many nodes and pods were unavailable at the same
+// time, and which were cordoned and evicted at all.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_ROLLOUT_RECORDER_H_
 #define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_ROLLOUT_RECORDER_H_
 
@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
@@ -24,6 +25,8 @@ class RolloutRecorder {
   // `identity` must outlive this object.
   RolloutRecorder(const DriverIdentity& identity, absl::Time began) : identity_(identity), began_(began) {}
 
+  // Counts the pods that are kept, given all pods at the start.
+  void CountKept(const std::vector<Pod>& pods);
   void Follow(const testing::Change& change);
   // A gate whose reason stays is the same one, even if its detail changes.
   // `closed`: no node may start at this time of the week.
@@ -47,7 +50,7 @@ class RolloutRecorder {
     // The gate that the node had after a window had opened.
     std::optional<Blocked> in_window = std::nullopt;
   };
-  void FollowPods(const testing::Versions<Pod>& pod);
+  void FollowPods(const testing::Change& change);
   void Enter(const std::string& node, UpgradeState state, absl::Duration at);
 
   const DriverIdentity& identity_;
@@ -57,6 +60,12 @@ class RolloutRecorder {
   // Number of pods that were ready at the start and are not ready now.
   int pods_missing_ = 0;
   int pods_peak_ = 0;
+  std::set<std::string> cordoned_;
+  int evicted_ = 0;
+  bool counts_kept_ = false;
+  // Ready pods by node, now and when the driver pod of the node was last stopped.
+  std::map<std::string, int> pods_on_;
+  std::map<std::string, int> kept_on_;
   absl::Duration last_change_ = {};
   std::map<std::string, NodeHistory> histories_;
   std::map<std::string, Held> held_;

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -22,6 +25,7 @@
 #include "whatif/budgets.h"
 #include "whatif/simulation/furnish.h"
 #include "whatif/simulation/rollout_recorder.h"
+#include "whatif/simulation/simulated_devices.h"
 
 namespace driverupgrade::whatif {
 namespace {
@@ -32,6 +36,8 @@ using testing::FakeCluster;
 
 // The lists of the watches on nodes, DaemonSets, revisions and driver pods.
 constexpr std::int64_t kFirstLists = 4;
+// The lists of the watches on rules, claims and slices.
+constexpr std::int64_t kDeviceLists = 3;
 // Longer than any rollout: a node that is not done by then waits indefinitely.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
 
@@ -46,17 +52,15 @@ bool IsOfBudget(GateReason reason) {
   return reason == GateReason::kDisruptionBudget || reason == GateReason::kSeveralBudgets;
 }
 
-// The simulated cluster has no devices to taint, so that each node is cordoned.
-UpgradePolicy WithCordons(UpgradePolicy policy) {
-  policy.isolation = {};
-  return policy;
-}
-
 class Simulation {
  public:
-  Simulation(const Situation& situation, const UpgradePolicy& policy, const Durations& durations, std::uint32_t seed)
+  Simulation(const Situation& situation, const UpgradePolicy& policy, const std::vector<std::string>& device_drivers,
+             const Durations& durations, std::uint32_t seed)
       : situation_(situation),
-        policy_(WithCordons(policy)),
+        policy_(policy),
+        simulates_devices_(!device_drivers.empty()),
+        followed_(IsolatedDrivers(policy)),
+        devices_(situation, device_drivers, !followed_.empty()),
         durations_(durations),
         jitter_{.part = durations.jitter, .random = std::mt19937(seed)},
         clock_(std::make_shared<FakeClock>(Beginning(situation))),
@@ -67,10 +71,14 @@ class Simulation {
         budgets_(situation.question.cluster, situation.facts) {}
 
   absl::StatusOr<Rollout> Run() {
-    Furnish(situation_, durations_, jitter_, *cluster_, gangs_);
+    Furnish(situation_, durations_, devices_, jitter_, *cluster_, gangs_);
     if (policy_.rollout) seeded_ = SeedRecord(situation_, *cluster_) ? 1 : 0;
     if (const absl::Status status = StartEngine(); !status.ok()) return status;
-    cluster_->SetChangeObserver([this](const Change& change) { recorder_.Follow(change); });
+    if (simulates_devices_) recorder_.CountKept(cluster_->pods());
+    cluster_->SetChangeObserver([this](const Change& change) {
+      recorder_.Follow(change);
+      FollowDriver(change.pod);
+    });
     const absl::Time began = clock_->Now();
     while (clock_->Now() - began < kLimit) {
       VaryDriverStart();
@@ -79,10 +87,12 @@ class Simulation {
       if (!pass.ok()) return pass.status();
       ++passes_;
       FollowPlan(pass->plan);
+      RunPlugins();
       gangs_.Step();
       const absl::Time next = std::min(pass->wake_at.value_or(absl::InfiniteFuture()), cluster_->NextEventTime());
       if ((recorder_.MayBeOver(pass->plan.totals) && IsOver()) || next == absl::InfiniteFuture()) break;
       cluster_->RunUntil(std::max(next, clock_->Now() + StepOf(durations_)));
+      RunPlugins();
       gangs_.Step();
     }
     return Outcome();
@@ -99,6 +109,25 @@ class Simulation {
     const bool closed = WindowIsClosed();
     for (const NodeGate& gate : plan.gates) recorder_.Hold(gate, closed, clock_->Now());
     for (const std::string& node : plan.ungated) recorder_.Unhold(node);
+  }
+
+  // The cluster is locked, so that it must not be used here.
+  void FollowDriver(const testing::Versions<Pod>& pod) {
+    const Pod* driver = pod.after != nullptr ? pod.after : pod.before;
+    // All other DaemonSets are left out.
+    if (!simulates_devices_ || driver == nullptr || !IsDaemonSetPod(*driver)) return;
+    plugins_[driver->node_name] = pod.after != nullptr && IsReady(*driver) && !driver->deletion_timestamp;
+  }
+
+  // The DRA plugins of a node publish its devices only while its driver is ready. They are assumed to need no time.
+  void RunPlugins() {
+    for (const auto& [node, runs] : std::exchange(plugins_, {})) {
+      if (runs) {
+        devices_.Publish(node, *cluster_);
+      } else {
+        devices_.Withdraw(node, *cluster_);
+      }
+    }
   }
 
   // Ignores how long nodes take: a window that is too short counts as open.
@@ -145,23 +174,24 @@ class Simulation {
   absl::Status StartEngine() {
     const absl::StatusOr<LabelSelector> labels = LabelSelector::Parse(fmt::format("app={}", kDriverSet));
     if (!labels.ok()) return labels.status();
+    const SnapshotOptions& snapshot = situation_.question.snapshot;
     auto cache = WatchCache::Create(
-        cluster_, {.drivers = {{.ns = situation_.question.snapshot.ns, .driver_labels = *labels}}, .clock = clock_});
+        cluster_, {.drivers = {{.ns = snapshot.ns, .driver_labels = *labels, .devices = followed_}}, .clock = clock_});
     if (!cache.ok()) return cache.status();
     cache_ = *std::move(cache);
-    auto engine =
-        internal::EngineMaker::Create(situation_.question.identity, cluster_,
-                                      {.snapshot = {.ns = situation_.question.snapshot.ns,
-                                                    .driver_labels = *labels,
-                                                    .uses_driver = situation_.question.snapshot.uses_driver,
-                                                    .restart_only = situation_.question.snapshot.restart_only},
-                                       .executor = {.calls_in_flight = 1, .events = false},
-                                       .cache = cache_,
-                                       // A pass takes no time here.
-                                       .nodes_per_pass = std::numeric_limits<int>::max(),
-                                       .ledger = Ledger(),
-                                       .clock = clock_},
-                                      /*runner=*/nullptr, internal::HookThread::kCallers);
+    auto engine = internal::EngineMaker::Create(situation_.question.identity, cluster_,
+                                                {.snapshot = {.ns = snapshot.ns,
+                                                              .driver_labels = *labels,
+                                                              .uses_driver = snapshot.uses_driver,
+                                                              .restart_only = snapshot.restart_only,
+                                                              .devices = followed_},
+                                                 .executor = {.calls_in_flight = 1, .events = false},
+                                                 .cache = cache_,
+                                                 // A pass takes no time here.
+                                                 .nodes_per_pass = std::numeric_limits<int>::max(),
+                                                 .ledger = Ledger(),
+                                                 .clock = clock_},
+                                                /*runner=*/nullptr, internal::HookThread::kCallers);
     if (!engine.ok()) return engine.status();
     engine_ = *std::move(engine);
     return absl::OkStatus();
@@ -202,10 +232,12 @@ class Simulation {
                     .evictions = cluster_->CallCount(Operation::kEvictPod),
                     .passes = passes_,
                     .whole_plans = whole_plans_};
+    rollout.devices = simulates_devices_;
     AddBlocked(plan, rollout);
     rollout.writes = rollout.evictions - seeded_;
     for (const Operation operation :
-         {Operation::kPatchNode, Operation::kDeletePod, Operation::kCreateConfigMap, Operation::kPatchConfigMap}) {
+         {Operation::kPatchNode, Operation::kDeletePod, Operation::kCreateConfigMap, Operation::kPatchConfigMap,
+          Operation::kCreateDeviceTaintRule, Operation::kPatchDeviceTaintRule, Operation::kDeleteDeviceTaintRule}) {
       rollout.writes += cluster_->CallCount(operation);
     }
     rollout.requests = rollout.writes;
@@ -213,13 +245,19 @@ class Simulation {
                                       Operation::kListControllerRevisions, Operation::kGetConfigMap}) {
       rollout.requests += cluster_->CallCount(operation);
     }
-    rollout.requests += kFirstLists;
+    rollout.requests += kFirstLists + (followed_.empty() ? 0 : kDeviceLists);
     recorder_.Finish(rollout);
     return rollout;
   }
 
   const Situation& situation_;
   const UpgradePolicy policy_;
+  const bool simulates_devices_;
+  // DRA drivers that the engine follows.
+  const std::vector<std::string> followed_;
+  const SimulatedDevices devices_;
+  // Nodes whose driver was started or stopped since the last call of RunPlugins, and whether it is ready.
+  std::map<std::string, bool> plugins_;
   const Durations durations_;
   Jitter jitter_;
   // Writes of the simulation itself.
@@ -239,9 +277,14 @@ class Simulation {
 
 }  // namespace
 
+std::vector<std::string> IsolatedDrivers(const UpgradePolicy& policy) {
+  return policy.isolation.scope == IsolationScope::kNode ? std::vector<std::string>() : policy.isolation.device_drivers;
+}
+
 absl::StatusOr<Rollout> SimulateRollout(const Situation& situation, const UpgradePolicy& policy,
-                                        const Durations& durations, std::uint32_t seed) {
-  return Simulation(situation, policy, durations, seed).Run();
+                                        const std::vector<std::string>& device_drivers, const Durations& durations,
+                                        std::uint32_t seed) {
+  return Simulation(situation, policy, device_drivers, durations, seed).Run();
 }
 
 }  // namespace driverupgrade::whatif

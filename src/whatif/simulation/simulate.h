@@ -46,6 +46,14 @@ struct Rollout {
   // Maximum number of pods that were not ready at the same time, of the pods that were ready at the start. Pods of
   // DaemonSets do not count.
   int pods_unavailable_peak = 0;
+  // Numbers of nodes that the engine cordoned, and of pods that it evicted. Unlike in `evictions`, refused requests do
+  // not count.
+  int nodes_cordoned = 0;
+  int pods_evicted = 0;
+  // True if one of the compared policies isolates devices. Only then are kept pods counted.
+  bool devices = false;
+  // Number of pods that were running on a node when its driver pod was stopped. Pods of DaemonSets do not count.
+  int pods_kept = 0;
   // Gangs with pods on several nodes (docs/policy.md#gangs), the total number of their interruptions, and the highest
   // number for one gang.
   int gangs = 0;
@@ -66,9 +74,14 @@ struct Rollout {
 
 // Simulates a rollout of the nodes of the question that have a driver pod, with their other pods and the budgets. All
 // nodes start at the old revision and without marks of an upgrade, but with their cordons and skip labels. The same
-// seed produces the same rollout.
+// seed produces the same rollout. `device_drivers`: DRA drivers whose devices and claims are simulated. They must
+// include the drivers of the policy if it isolates devices.
 [[nodiscard]] absl::StatusOr<Rollout> SimulateRollout(const Situation& situation, const UpgradePolicy& policy,
+                                                      const std::vector<std::string>& device_drivers,
                                                       const Durations& durations, std::uint32_t seed);
+
+// Returns the DRA drivers whose devices the policy isolates; empty if it isolates none.
+std::vector<std::string> IsolatedDrivers(const UpgradePolicy& policy);
 
 }  // namespace driverupgrade::whatif
 

@@ -38,6 +38,17 @@ void AddBlocked(const Rollout& rollout, json::Value& row, json::Document& docume
   row.AddMember("blocked", blocked, allocator);
 }
 
+// The drivers of all policies, so that the policies are compared on the same cluster.
+std::vector<std::string> DriversOfAll(const Policies& policies) {
+  std::vector<std::string> drivers;
+  for (const auto& [name, policy] : policies) {
+    for (const std::string& driver : IsolatedDrivers(policy)) {
+      if (std::find(drivers.begin(), drivers.end(), driver) == drivers.end()) drivers.push_back(driver);
+    }
+  }
+  return drivers;
+}
+
 // Null: the rollout does not finish.
 json::Value Seconds(absl::Duration duration) {
   return duration == absl::InfiniteDuration() ? json::Value() : json::Value(absl::ToInt64Seconds(duration));
@@ -47,11 +58,13 @@ json::Value Seconds(absl::Duration duration) {
 
 absl::StatusOr<std::vector<Trial>> SimulatePolicies(const Situation& situation, const Policies& policies,
                                                     const Durations& durations, int seeds) {
+  const std::vector<std::string> device_drivers = DriversOfAll(policies);
   std::vector<Trial> trials;
   for (const auto& [name, policy] : policies) {
     Trial trial{.policy = name};
     for (int seed = 1; seed <= seeds; ++seed) {
-      absl::StatusOr<Rollout> rollout = SimulateRollout(situation, policy, durations, static_cast<std::uint32_t>(seed));
+      absl::StatusOr<Rollout> rollout =
+          SimulateRollout(situation, policy, device_drivers, durations, static_cast<std::uint32_t>(seed));
       if (!rollout.ok()) return rollout.status();
       trial.rollouts.push_back(*std::move(rollout));
     }
@@ -114,6 +127,11 @@ std::string FormatTrialsJson(const std::vector<Trial>& trials) {
     row.AddMember("failed", shown.failed, allocator);
     row.AddMember("unavailablePeak", shown.unavailable_peak, allocator);
     row.AddMember("podsUnavailablePeak", shown.pods_unavailable_peak, allocator);
+    if (shown.devices) {
+      row.AddMember("nodesCordoned", shown.nodes_cordoned, allocator);
+      row.AddMember("podsEvicted", shown.pods_evicted, allocator);
+      row.AddMember("podsKept", shown.pods_kept, allocator);
+    }
     row.AddMember("gangs", shown.gangs, allocator);
     row.AddMember("gangInterruptions", shown.gang_interruptions, allocator);
     row.AddMember("gangInterruptionsPeak", shown.gang_interruptions_peak, allocator);

@@ -24,7 +24,8 @@ struct Trial {
   std::vector<Rollout> rollouts = {};
 };
 
-// Simulates `seeds` rollouts of each policy, with the seeds from 1.
+// Simulates `seeds` rollouts of each policy, with the seeds from 1. If one of the policies isolates devices, devices are
+// simulated for all of them.
 [[nodiscard]] absl::StatusOr<std::vector<Trial>> SimulatePolicies(const Situation& situation, const Policies& policies,
                                                                   const Durations& durations, int seeds);
 

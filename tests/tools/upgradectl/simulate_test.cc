@@ -1,4 +1,6 @@
 // Tests `upgradectl simulate`: the engine runs on a copy of the user's cluster before the real one changes.
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,16 +71,150 @@ TEST_CASE("With the default policy of the GPU operator, only pods that request a
   CHECK(evictions(kDrained) == 0);
 }
 
-TEST_CASE("A policy that isolates devices is simulated with cordons") {
-  const std::string policy = "autoUpgrade: true, drain: {enable: true}";
-  const ScratchFile devices("{" + policy + ", isolation: {scope: Devices}}");
-  const ScratchFile cordons("{" + policy + "}");
-  const json::Document answer = Simulated(Fleet(3), {devices.path(), cordons.path()}, {"--seeds", "1"});
-  for (const char* member : {"done", "evictions", "writes", "makespanSecondsMedian"}) {
-    CAPTURE(member);
-    CHECK(answer[0][member].GetInt() == answer[1][member].GetInt());
+// A policy that upgrades one node at a time and drains it, with this scope of its isolation.
+ScratchFile WithScope(const std::string& scope) {
+  return ScratchFile(
+      "{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%, drain: {enable: true}, isolation: {scope: " +
+      scope + "}}");
+}
+
+TEST_CASE("A-1: policies that isolate nodes and devices are compared on the same devices") {
+  const ScratchFile node = WithScope("Node");
+  const ScratchFile devices = WithScope("Devices");
+  const ScratchFile either = WithScope("Auto");
+  const json::Document answer = Simulated(FleetWithDevices(3, 4, 4), {node.path(), devices.path(), either.path()});
+  for (const json::Value& policy : answer.GetArray()) {
+    CHECK(policy["finishes"].GetBool());
+    CHECK(policy["done"].GetInt() == 3);
   }
-  CHECK(answer[0]["done"].GetInt() == 3);
+  // A pod without a device moves to a node whose turn comes later, and is evicted again.
+  CHECK(answer[0]["nodesCordoned"].GetInt() == 3);
+  CHECK(answer[0]["unavailablePeak"].GetInt() == 1);
+  CHECK(answer[0]["podsEvicted"].GetInt() > 3 + 3);
+  CHECK(answer[0]["podsKept"].GetInt() == 0);
+  for (int i = 1; i <= 2; ++i) {
+    CHECK(answer[i]["nodesCordoned"].GetInt() == 0);
+    CHECK(answer[i]["unavailablePeak"].GetInt() == 0);
+    CHECK(answer[i]["podsUnavailablePeak"].GetInt() == 1);
+    CHECK(answer[i]["podsEvicted"].GetInt() == 3);
+    CHECK(answer[i]["podsKept"].GetInt() == 3);
+    // The taint takes time to settle, and the devices must be published again.
+    CHECK(answer[i]["makespanSecondsMedian"].GetInt() > answer[0]["makespanSecondsMedian"].GetInt() + 3 * 10);
+  }
+}
+
+TEST_CASE("Devices are simulated only if one of the policies isolates devices") {
+  const std::string fleet = FleetWithDevices(3, 4, 4);
+  const ScratchFile node = WithScope("Node");
+  const ScratchFile devices = WithScope("Devices");
+  const json::Document alone = Simulated(fleet, {node.path()});
+  CHECK_FALSE(alone[0].HasMember("podsKept"));
+  const ScratchFile dump(fleet);
+  const Texts arguments = {"simulate", "--cluster", dump.path(), "--no-gpu-pods", "--try", node.path()};
+  Texts both = arguments;
+  both.insert(both.end(), {"--try", devices.path()});
+  CHECK(RunWith(arguments).out.find("pods evicted, kept") == std::string::npos);
+  const Answer table = RunWith(both);
+  CHECK(table.out.find("\nnodes cordoned       3") != std::string::npos);
+  CHECK(table.out.find("\npods evicted, kept") != std::string::npos);
+  CHECK(table.out == RunWith(both).out);
+}
+
+TEST_CASE("Without published devices, Auto cordons each node, and Devices blocks each node") {
+  const ScratchFile devices = WithScope("Devices");
+  const ScratchFile either = WithScope("Auto");
+  const json::Document answer = Simulated(Fleet(3), {devices.path(), either.path()}, {}, kDrained, kExitFailed);
+  CHECK(answer[0]["done"].GetInt() == 0);
+  CHECK(answer[0]["nodesCordoned"].GetInt() == 0);
+  CHECK(Text(answer[0]["obstacles"][0], {"gate"}) == "DevicesUnfit");
+  CHECK(answer[1]["done"].GetInt() == 3);
+  CHECK(answer[1]["nodesCordoned"].GetInt() == 3);
+  // A policy that isolates devices evicts only pods that use the driver, unless that fails.
+  CHECK(answer[1]["podsKept"].GetInt() == 3);
+}
+
+TEST_CASE("Pods with claims are evicted even if the dump has no devices, and restart on any node") {
+  const ScratchFile either = WithScope("Auto");
+  std::string more;
+  for (int i = 0; i < 3; ++i) more += PodWithClaim(fmt::format("train-{}", i), i, 4, kTrainSet);
+  const json::Document answer = Simulated(Fleet(3, more), {either.path()}, {"--pod-start", "1s", "--seeds", "1"});
+  CHECK(answer[0]["nodesCordoned"].GetInt() == 3);
+  CHECK(answer[0]["podsKept"].GetInt() == 3);
+  CHECK(answer[0]["podsEvicted"].GetInt() > 3);
+}
+
+TEST_CASE("A node is cordoned with Auto if its devices cannot be tainted alone") {
+  const ScratchFile either = WithScope("Auto");
+  const auto cordoned = [&](std::string fleet, const std::string& from, const std::string& to) {
+    fleet.replace(fleet.find(from), from.size(), to);
+    return Simulated(fleet, {either.path()}, {"--seeds", "1"})[0]["nodesCordoned"].GetInt();
+  };
+  const std::string fleet = FleetWithDevices(3, 4, 2);
+  CHECK(cordoned(fleet, "", "") == 0);
+  CHECK(cordoned(fleet, R"("pool":{"name":"n0001")", R"("pool":{"name":"rack")") == 1);
+  CHECK(cordoned(fleet, R"("driver":"gpu.nvidia.com","nodeName":"n0001")",
+                 R"("driver":"dra.net","nodeName":"n0001")") == 1);
+  CHECK(cordoned(fleet, R"("kind":"Pod","name":"train-1","uid":"train-1","controller":true)",
+                 R"("kind":"Job","name":"train-1","uid":"j","controller":true)") == 1);
+  CHECK(cordoned(
+            fleet, R"("name":"n0001","uid":"n1","resourceVersion":"1"}})",
+            R"("name":"n0001","uid":"n1","resourceVersion":"1"},"status":{"allocatable":{"nvidia.com/gpu":"4"}}})") ==
+        1);
+}
+
+TEST_CASE("The replacements of evicted pods claim as many devices, and wait until they are free") {
+  const ScratchFile devices = WithScope("Devices");
+  const auto simulated = [&](int claimed, const char* member) {
+    return Simulated(FleetWithDevices(2, 4, claimed), {devices.path()},
+                     {"--jitter", "0", "--pod-start", "1s", "--seeds", "1"})[0][member]
+        .GetInt();
+  };
+  // There is room on the second node, where two pods are evicted next.
+  CHECK(simulated(2, "podsEvicted") == 1 + 2);
+  CHECK(simulated(3, "podsEvicted") == 1 + 1);
+  // A pod that cannot start elsewhere waits for the new driver.
+  CHECK(simulated(2, "podsUnavailablePeak") == 2);
+  CHECK(simulated(3, "podsUnavailablePeak") == 1);
+}
+
+TEST_CASE("A job that runs on several nodes restarts with its claims when its devices are published again") {
+  const std::string job = R"("apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","name":"llm")";
+  const std::string labels = R"({"jobset.sigs.k8s.io/jobset-name":"llm"})";
+  std::string more;
+  for (int i = 0; i < 4; ++i) more += Slice(i, 8);
+  for (int i = 0; i < 4; ++i) more += PodWithClaim(fmt::format("llm-{}", i), i, 8, job, labels);
+  const std::string fleet = Fleet(4, more);
+  const std::string policy = "autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%, isolation: ";
+  const ScratchFile devices("{" + policy + "{scope: Devices}, rollout: {gangs: {mode: Together}}}");
+  const ScratchFile by_name("{autoUpgrade: true, maxParallelUpgrades: 1, isolation: {scope: Devices}}");
+  const json::Document answer = Simulated(fleet, {devices.path(), by_name.path()}, {"--seeds", "2"});
+  for (const json::Value& one : answer.GetArray()) {
+    CHECK(one["done"].GetInt() == 4);
+    CHECK(one["gangs"].GetInt() == 1);
+    CHECK(one["nodesCordoned"].GetInt() == 0);
+    CHECK(one["podsKept"].GetInt() >= 4);
+  }
+  CHECK(answer[0]["gangInterruptions"].GetInt() == 1);
+  CHECK(answer[1]["gangInterruptions"].GetInt() == 4);
+}
+
+TEST_CASE("Devices of a live cluster are read if one of the policies to compare isolates them") {
+  const auto server = std::make_shared<DumpServer>(FleetWithDevices(2, 4, 4));
+  const ScratchFile node = WithScope("Node");
+  const ScratchFile devices = WithScope("Devices");
+  Texts arguments = {"simulate", "--kubeconfig", "any", "--seeds", "1", "-o", "json", "--try", node.path()};
+  const std::string slices = "/apis/resource.k8s.io/v1/resourceslices";
+  const auto reads_slices = [&] {
+    const Texts paths = server->paths();
+    return std::find(paths.begin(), paths.end(), slices) != paths.end();
+  };
+  CHECK(RunIn(arguments, {.server = server}).exit_code == kExitDone);
+  CHECK_FALSE(reads_slices());
+  arguments.insert(arguments.end(), {"--try", devices.path()});
+  const Answer answer = RunIn(arguments, {.server = server});
+  CHECK(answer.exit_code == kExitDone);
+  CHECK(reads_slices());
+  CHECK(answer.out.find("\"podsKept\": 2") != std::string::npos);
 }
 
 TEST_CASE("A simulation reports that it knows no budgets if it must not read them") {

@@ -47,6 +47,9 @@ std::string KindOf(const std::string& resource) {
       {"poddisruptionbudgets", "PodDisruptionBudget"},
       {"mutatingwebhookconfigurations", "MutatingWebhookConfiguration"},
       {"validatingwebhookconfigurations", "ValidatingWebhookConfiguration"},
+      {"devicetaintrules", "DeviceTaintRule"},
+      {"resourceclaims", "ResourceClaim"},
+      {"resourceslices", "ResourceSlice"},
       {"clusterpolicies", "ClusterPolicy"},
       {"fpgas", "Fpga"}};
   const auto kind = kinds.find(resource);
@@ -284,6 +287,46 @@ std::string Fleet(int nodes, const std::string& more) {
                          i == 0 ? "" : ",\n", i, i, i, i, i, i, i, i);
   }
   return fmt::format(R"({{"kind":"List","items":[{}{}]}})", items, more);
+}
+
+std::string Slice(int node, int devices) {
+  std::string list;
+  for (int i = 0; i < devices; ++i) {
+    list += fmt::format(R"({}{{"name":"gpu-{}","attributes":{{"driverVersion":{{"version":"570.1.0"}}}}}})",
+                        i == 0 ? "" : ",", i);
+  }
+  return fmt::format(R"(,
+{{"kind":"ResourceSlice","apiVersion":"resource.k8s.io/v1","metadata":{{"name":"n{0:04}-gpu","uid":"s{0}"}},
+"spec":{{"driver":"gpu.nvidia.com","nodeName":"n{0:04}","pool":{{"name":"n{0:04}","generation":1,"resourceSliceCount":1}},
+"devices":[{1}]}}}})",
+                     node, list);
+}
+
+std::string PodWithClaim(const std::string& name, int node, int devices, const std::string& owner,
+                         const std::string& labels) {
+  std::string results;
+  for (int i = 0; i < devices; ++i) {
+    results += fmt::format(R"({}{{"request":"gpu","driver":"gpu.nvidia.com","pool":"n{:04}","device":"gpu-{}"}})",
+                           i == 0 ? "" : ",", node, i);
+  }
+  return fmt::format(R"(,
+{{"kind":"Pod","metadata":{{"namespace":"lab","name":"{0}","uid":"{0}","labels":{4},
+"ownerReferences":[{{{3},"uid":"owner-of-{0}","controller":true}}]}},
+"spec":{{"nodeName":"n{1:04}","resourceClaims":[{{"name":"gpu","resourceClaimTemplateName":"gpu"}}]}},
+"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}],
+"resourceClaimStatuses":[{{"name":"gpu","resourceClaimName":"{0}-gpu"}}]}}}},
+{{"kind":"ResourceClaim","apiVersion":"resource.k8s.io/v1","metadata":{{"namespace":"lab","name":"{0}-gpu","uid":"claim-{0}",
+"ownerReferences":[{{"apiVersion":"v1","kind":"Pod","name":"{0}","uid":"{0}","controller":true}}]}},
+"status":{{"allocation":{{"devices":{{"results":[{2}]}}}},"reservedFor":[{{"resource":"pods","name":"{0}","uid":"{0}"}}]}}}})",
+                     name, node, results, owner, labels);
+}
+
+std::string FleetWithDevices(int nodes, int devices, int claimed) {
+  std::string more;
+  for (int i = 0; i < nodes; ++i) {
+    more += Slice(i, devices) + PodWithClaim(fmt::format("train-{}", i), i, claimed, kTrainSet);
+  }
+  return Fleet(nodes, more);
 }
 
 }  // namespace upgradectl

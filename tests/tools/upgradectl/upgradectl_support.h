@@ -59,6 +59,16 @@ class ScratchFile {
 /// A dump with nodes n0000, n0001 and so on, each with a driver pod and a web pod, and the items of `more`.
 std::string Fleet(int nodes, const std::string& more = {});
 
+/// Items for `more`: a slice of the node with this number of devices.
+std::string Slice(int node, int devices);
+/// Items for `more`: a pod that claims this number of devices of its node. `owner` contains apiVersion, kind and name of
+/// its controller.
+std::string PodWithClaim(const std::string& name, int node, int devices, const std::string& owner,
+                         const std::string& labels = "{}");
+inline constexpr char kTrainSet[] = R"("apiVersion":"apps/v1","kind":"ReplicaSet","name":"train")";
+/// A Fleet with this number of devices on each node, and a pod on each node that claims `claimed` of them.
+std::string FleetWithDevices(int nodes, int devices, int claimed);
+
 /// Compares the text with the expected one. With DRIVERUPGRADE_REWRITE=1 in the environment it writes the expected text
 /// instead.
 void CheckGolden(const std::string& name, const std::string& text);

@@ -1,0 +1,50 @@
+// The devices of the user's cluster that take part in a simulation, and the claims of its pods.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATED_DEVICES_H_
+#define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATED_DEVICES_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/device_types.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "whatif/situation.h"
+
+namespace driverupgrade::whatif {
+
+// Devices count as interchangeable: a claim takes the same number of any devices of its driver, on one node. If the dump
+// has no slice of the driver, the claim can be allocated on every node. A dump does not show whether its cluster serves
+// DeviceTaintRules, so the simulated cluster serves them, as a plan assumes.
+class SimulatedDevices {
+ public:
+  // `drivers`: the DRA drivers, most important first. `engine_follows`: the engine reads devices, and would wait for
+  // claims that do not exist. `situation` must outlive this object.
+  SimulatedDevices(const Situation& situation, const std::vector<std::string>& drivers, bool engine_follows);
+
+  // Publishes the devices of the node, as plugins do once the driver is ready.
+  void Publish(const std::string& node, testing::FakeCluster& cluster) const;
+  void Withdraw(const std::string& node, testing::FakeCluster& cluster) const;
+  // Returns the claims of the pod for devices of its node. A claim with several of the drivers becomes a claim with the
+  // first of them.
+  std::vector<testing::ResourceClaimSpec> ClaimsOf(const Pod& pod) const;
+  // Removes the other claims from the pod if the engine would wait for them.
+  void DropUnknownClaims(Pod& pod) const;
+
+ private:
+  testing::DeviceRequest RequestOf(const ResourceClaim& claim, const std::string& driver,
+                                   const std::string& node) const;
+
+  const Situation& situation_;
+  const std::vector<std::string> drivers_;
+  const bool engine_follows_;
+  std::set<std::string> publishing_;                                            // drivers that have slices
+  std::map<std::string, std::vector<ResourceSlice>> slices_;                    // by node: one slice of each driver
+  std::map<std::pair<std::string, std::string>, const ResourceClaim*> claims_;  // by namespace and name
+};
+
+}  // namespace driverupgrade::whatif
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATED_DEVICES_H_

@@ -4,8 +4,14 @@
 #include <set>
 #include <utility>
 
+#include "fmt/format.h"
+#include "model/node_marks.h"
+
 namespace driverupgrade::whatif {
 namespace {
+
+// More devices than any node has.
+constexpr int kDevicesMax = 10'000;
 
 bool Contains(const std::vector<std::string>& drivers, const std::string& driver) {
   return std::find(drivers.begin(), drivers.end(), driver) != drivers.end();
@@ -29,7 +35,7 @@ void Merge(const ResourceSlice& slice, ResourceSlice& pool) {
 SimulatedDevices::SimulatedDevices(const Situation& situation, const std::vector<std::string>& drivers,
                                    bool engine_follows)
     : situation_(situation), drivers_(drivers), engine_follows_(engine_follows) {
-  std::map<std::pair<std::string, std::string>, ResourceSlice> pools;  // by node and driver
+  Pools pools;
   std::set<std::string> unfit;
   std::vector<const ResourceSlice*> slices;
   for (const ResourceSlice& slice : situation.question.cluster.resource_slices) {
@@ -42,11 +48,27 @@ SimulatedDevices::SimulatedDevices(const Situation& situation, const std::vector
     // The engine never taints such devices. A simulated pool always has the name of the node.
     if (!slice->unreadable.empty() || slice->pool != slice->node_name) unfit.insert(slice->node_name);
   }
+  AddIsolated(pools);
   for (auto& [key, pool] : pools) {
     if (!unfit.contains(key.first)) slices_[key.first].push_back(std::move(pool));
   }
   for (const ResourceClaim& claim : situation.question.cluster.resource_claims) {
     if (claim.unreadable.empty()) claims_[{claim.ns, claim.name}] = &claim;
+  }
+}
+
+void SimulatedDevices::AddIsolated(Pools& pools) const {
+  const auto driver =
+      std::find_if(drivers_.begin(), drivers_.end(), [&](const std::string& one) { return publishing_.contains(one); });
+  if (driver == drivers_.end()) return;
+  for (const Node& node : situation_.question.cluster.nodes) {
+    const auto pool = pools.lower_bound({node.name, ""});
+    if (pool != pools.end() && pool->first.first == node.name) continue;
+    const internal::NodeMarks marks = internal::DecodeMarks(node, situation_.question.identity, /*driver_runs=*/false);
+    const int count = std::min(marks.isolated_devices.value().value_or(0), kDevicesMax);
+    ResourceSlice slice{.node_name = node.name, .driver = *driver};
+    for (int i = 0; i < count; ++i) slice.devices.push_back({.name = fmt::format("device-{}", i)});
+    if (!slice.devices.empty()) pools[{node.name, *driver}] = std::move(slice);
   }
 }
 

@@ -34,6 +34,11 @@ class SimulatedDevices {
   void DropUnknownClaims(Pod& pod) const;
 
  private:
+  using Pools = std::map<std::pair<std::string, std::string>, ResourceSlice>;  // by node and driver
+
+  // Adds the devices of nodes whose driver is being replaced now, so that their plugins do not publish. An annotation
+  // contains their number.
+  void AddIsolated(Pools& pools) const;
   testing::DeviceRequest RequestOf(const ResourceClaim& claim, const std::string& driver,
                                    const std::string& node) const;
 

@@ -133,6 +133,20 @@ TEST_CASE("Without published devices, Auto cordons each node, and Devices blocks
   CHECK(answer[1]["podsKept"].GetInt() == 3);
 }
 
+TEST_CASE("A node whose devices are isolated at the time of the dump starts with its devices, like all others") {
+  const ScratchFile devices = WithScope("Devices");
+  std::string fleet = FleetWithDevices(3, 4, 4);
+  const std::string slice = Slice(1, 4);
+  fleet.erase(fleet.find(slice), slice.size());
+  CHECK(Simulated(fleet, {devices.path()}, {}, kDrained, kExitFailed)[0]["done"].GetInt() == 2);
+  const std::string node = R"("name":"n0001","uid":"n1")";
+  fleet.replace(fleet.find(node), node.size(),
+                node + R"(,"annotations":{"nvidia.com/gpu-driver-upgrade.isolated-devices":"4"})");
+  const json::Document answer = Simulated(fleet, {devices.path()});
+  CHECK(answer[0]["done"].GetInt() == 3);
+  CHECK(answer[0]["podsEvicted"].GetInt() == 3);
+}
+
 TEST_CASE("Pods with claims are evicted even if the dump has no devices, and restart on any node") {
   const ScratchFile either = WithScope("Auto");
   std::string more;

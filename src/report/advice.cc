@@ -158,7 +158,7 @@ constexpr Row kRows[] = {
      {"$PODS", "kubectl get resourceslices --field-selector spec.nodeName=$NODE"}},
     {GateReason::kSafeLoad,
      "Evacuate the node, then allow its driver to load.",
-     {"$PODS", "upgradectl release $NODE"},
+     {"$PODS", "upgradectl allow-load $NODE"},
      "docs/operations.md#safe-load"},
     {GateReason::kValidation, "Check the validation pods on the node.", {"$PODS"}},
     {GateReason::kFailed,

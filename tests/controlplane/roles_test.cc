@@ -167,7 +167,7 @@ std::vector<Writing> Writings(const Office& office) {
       node("retry", office.failed(), R"(labels.nvidia\.com/gpu-driver-upgrade-state)", "upgrade-failed",
            "upgrade-required"),
       node("request", office.done(), R"(annotations.nvidia\.com/gpu-driver-upgrade-requested)", "", "true"),
-      node("release", office.loading(), R"(annotations.nvidia\.com/gpu-driver-upgrade\.driver-wait-for-safe-load)",
+      node("allow-load", office.loading(), R"(annotations.nvidia\.com/gpu-driver-upgrade\.driver-wait-for-safe-load)",
            "true", ""),
       {{"approve", "canary"},
        {"daemonset", "driver", "--namespace=" + office.world().driver_ns(), "-o",

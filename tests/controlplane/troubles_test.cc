@@ -145,8 +145,8 @@ class Trouble {
   std::string Picture(const std::string& node) const {
     const std::vector<Words> reading = {
         {"status"}, {"status", "-o", "wide"}, {"explain", node}, {"plan"}, {"preflight"}};
-    const std::vector<Words> writing = {{"skip", node},    {"unskip", node}, {"retry", node}, {"request", node},
-                                        {"release", node}, {"pause"},        {"resume"}};
+    const std::vector<Words> writing = {{"skip", node},       {"unskip", node}, {"retry", node}, {"request", node},
+                                        {"allow-load", node}, {"pause"},        {"resume"}};
     const Words dry = Options() + Words{"--dry-run=server", "--yes"};
     return PictureOf(world_, reading, Options() + policy_options_) + "\n" + PictureOf(world_, writing, dry) + "\n" +
            PictureOf(world_, {{"approve", "canary"}}, dry + policy_options_);

@@ -112,7 +112,7 @@ std::vector<std::string> PodsAtRisk(const Request& request, const Node& node) {
   return pods;
 }
 
-absl::StatusOr<NodeChange> ReleaseLoad(const Request& request, const Node& node, const NodeMarks& marks) {
+absl::StatusOr<NodeChange> AllowLoad(const Request& request, const Node& node, const NodeMarks& marks) {
   if (!marks.safe_load.present()) return NodeChange{.what = "no driver waits to be loaded"};
   if (!node.unschedulable) return Refuse(node, "is not cordoned: workloads could start while the driver is loaded");
   const std::vector<std::string> pods = PodsAtRisk(request, node);
@@ -125,7 +125,7 @@ absl::StatusOr<NodeChange> ReleaseLoad(const Request& request, const Node& node,
 
 const std::map<std::string_view, ChangeNode>& NodeVerbs() {
   static const std::map<std::string_view, ChangeNode> verbs = {
-      {"skip", Skip}, {"unskip", Unskip}, {"retry", Retry}, {"request", RequestUpgrade}, {"release", ReleaseLoad}};
+      {"skip", Skip}, {"unskip", Unskip}, {"retry", Retry}, {"request", RequestUpgrade}, {"allow-load", AllowLoad}};
   return verbs;
 }
 
@@ -280,8 +280,8 @@ Patch TakeBack(const Request& request, const driverupgrade::DaemonSet& set, cons
 }
 
 const driverupgrade::RolloutStage* FindStage(const driverupgrade::RolloutPolicy& rollout, const std::string& name) {
-  const auto stage = std::find_if(rollout.stages.begin(), rollout.stages.end(),
-                                  [&](const auto& one) { return one.name == name; });
+  const auto stage =
+      std::find_if(rollout.stages.begin(), rollout.stages.end(), [&](const auto& one) { return one.name == name; });
   return stage == rollout.stages.end() ? nullptr : &*stage;
 }
 

@@ -212,11 +212,12 @@ void AddChanges(CLI::App& app, Options& options) {
        {Verb{"skip", "Exclude nodes that have not started from the rollout"},
         Verb{"unskip", "Include nodes in the rollout again"}, Verb{"retry", "Retry the upgrade on failed nodes"},
         Verb{"request", "Upgrade nodes even if their driver pods are up to date"},
-        Verb{"release", "Allow the driver to load on nodes that are already evacuated"}}) {
+        Verb{"allow-load", "Allow the driver to load on nodes that are already evacuated"}}) {
     CLI::App& command = Add(app, verb.name, verb.what, fmt::format("upgradectl {} gpu-7 --driver gpu", verb.name));
     AddWriting(command, options);
     Accept(command, options, {AddPolicyFile, AddDefaults, AddLease, AddLedger, AddWhen, AddRequestor});
     AddNodes(command, options);
+    if (verb.name == std::string_view("allow-load")) command.alias("release");  // its name in the first versions
   }
 }
 

@@ -33,22 +33,11 @@ namespace {
 using Verb = absl::StatusOr<int> (*)(const Options& options, const Streams& streams);
 
 const std::map<std::string, Verb>& Verbs() {
-  static const std::map<std::string, Verb> verbs = {{"completion", RunCompletion},
-                                                    {"dashboard", RunDashboard},
-                                                    {"explain", RunExplain},
-                                                    {"pause", RunChange},
-                                                    {"preflight", RunPreflight},
-                                                    {"approve", RunChange},
-                                                    {"release", RunChange},
-                                                    {"request", RunChange},
-                                                    {"resume", RunChange},
-                                                    {"retry", RunChange},
-                                                    {"simulate", RunSimulate},
-                                                    {"skip", RunChange},
-                                                    {"unskip", RunChange},
-                                                    {"plan", RunPlan},
-                                                    {"status", RunStatus},
-                                                    {"timeline", RunTimeline}};
+  static const std::map<std::string, Verb> verbs = {
+      {"completion", RunCompletion}, {"dashboard", RunDashboard}, {"explain", RunExplain},   {"pause", RunChange},
+      {"preflight", RunPreflight},   {"approve", RunChange},      {"allow-load", RunChange}, {"request", RunChange},
+      {"resume", RunChange},         {"retry", RunChange},        {"simulate", RunSimulate}, {"skip", RunChange},
+      {"unskip", RunChange},         {"plan", RunPlan},           {"status", RunStatus},     {"timeline", RunTimeline}};
   return verbs;
 }
 

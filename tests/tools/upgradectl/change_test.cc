@@ -245,7 +245,7 @@ std::string PodOnNode(const std::string& resources) {
 TEST_CASE("A driver may load only on a node that is cordoned and free of pods that would use it") {
   const auto release = [](const std::string& dump, const Texts& more = {}) {
     const auto server = std::make_shared<DumpServer>(dump);
-    Texts all = {"release", "n1", "--yes"};
+    Texts all = {"allow-load", "n1", "--yes"};
     all.insert(all.end(), more.begin(), more.end());
     const Answer answer = Change(all, server);
     return server->writes().empty() ? answer.err : server->writes()[0].body;

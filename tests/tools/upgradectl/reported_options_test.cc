@@ -99,10 +99,10 @@ int Evictions(const std::string& dump, const Texts& more = {}) {
   return document[0]["evictions"].GetInt();
 }
 
-const std::vector<Texts> kVerbs = {{"status"},      {"explain", "f2"},    {"plan"},          {"preflight"},
-                                   {"simulate"},    {"timeline"},         {"skip", "f2"},    {"unskip", "f2"},
-                                   {"retry", "f4"}, {"request", "f1"},    {"release", "f2"}, {"pause"},
-                                   {"resume"},      {"approve", "canary"}};
+const std::vector<Texts> kVerbs = {
+    {"status"},           {"explain", "f2"}, {"plan"},         {"preflight"},        {"simulate"},
+    {"timeline"},         {"skip", "f2"},    {"unskip", "f2"}, {"retry", "f4"},      {"request", "f1"},
+    {"allow-load", "f2"}, {"pause"},         {"resume"},       {"approve", "canary"}};
 
 TEST_CASE("No verb needs options if the operator reports them, in a dump or on a server (W36)") {
   for (const Texts& verb : kVerbs) {

@@ -459,7 +459,8 @@ TEST_CASE("Completion and the manual page contain every verb and its options") {
     const Answer answer = RunWith({"completion", shell});
     CAPTURE(shell);
     CHECK(answer.exit_code == kExitDone);
-    for (const char* word : {"status", "explain", "preflight", "simulate", "pause", "release", "kubeconfig", "watch"}) {
+    for (const char* word :
+         {"status", "explain", "preflight", "simulate", "pause", "allow-load", "kubeconfig", "watch"}) {
       CHECK(answer.out.find(word) != std::string::npos);
     }
   }
@@ -468,7 +469,7 @@ TEST_CASE("Completion and the manual page contain every verb and its options") {
 
 TEST_CASE("The help of each verb has an example") {
   for (const char* verb : {"status", "explain", "plan", "preflight", "simulate", "timeline", "pause", "resume", "skip",
-                           "unskip", "retry", "request", "release", "completion"}) {
+                           "unskip", "retry", "request", "allow-load", "completion"}) {
     const Answer answer = RunWith({verb, "--help"});
     CAPTURE(verb);
     CHECK(answer.exit_code == kExitDone);

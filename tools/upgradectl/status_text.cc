@@ -79,8 +79,20 @@ TableRow RowOf(const NodeStatus& node, absl::Time at, bool wide) {
   return row;
 }
 
+// The label of a node stays `upgrade-done` until the operator's next pass, or for as long as its patches are refused.
+int DoneNodes(const RolloutStatus& status) {
+  const auto outdated = std::count_if(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
+    const bool is_upgraded = node.gate ? node.gate->reason == driverupgrade::GateReason::kDriverPodNotReady ||
+                                             node.gate->reason == driverupgrade::GateReason::kRevisionUnknown
+                                       : !node.moves;
+    return node.state == driverupgrade::UpgradeState::kDone && !is_upgraded;
+  });
+  return std::max(0, status.totals.done - static_cast<int>(outdated));
+}
+
 std::string Headline(const RolloutStatus& status, const Screen& screen) {
   const driverupgrade::Tally& totals = status.totals;
+  const int done = DoneNodes(status);
   const Colour colour = status.phase == Phase::kDone     ? Colour::kGreen
                         : status.phase == Phase::kFailed ? Colour::kRed
                                                          : Colour::kYellow;
@@ -88,9 +100,9 @@ std::string Headline(const RolloutStatus& status, const Screen& screen) {
       totals.not_ready == 0 ? ""
                             : Paint(fmt::format(", {} without a Ready driver", totals.not_ready), Colour::kRed, screen);
   return fmt::format("{} {}: {} of {} done, {} failed, {} in progress, {} waiting{}\n", status.driver,
-                     Paint(ToString(status.phase), colour, screen), totals.done, totals.total, totals.failed,
-                     totals.in_progress - totals.failed,
-                     totals.total - totals.done - totals.not_ready - totals.in_progress, not_ready);
+                     Paint(ToString(status.phase), colour, screen), done, totals.total, totals.failed,
+                     totals.in_progress - totals.failed, totals.total - done - totals.not_ready - totals.in_progress,
+                     not_ready);
 }
 
 std::string PolicyLine(const RolloutStatus& status, const Screen& screen) {

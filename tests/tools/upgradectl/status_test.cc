@@ -147,9 +147,10 @@ TEST_CASE("Only the pods of the driver and of nodes that are cordoned or in prog
   const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
   const Answer live = RunIn({"status", "--kubeconfig", "any", "--at", kAt}, {.server = server});
   CHECK(live.err.empty());
-  CHECK(live.out == "this is upgradectl's own view, not the operator's: gpu-operator-5d8-x7_42 does not serve its view "
-                    "(--rollout-secure-address)\n" +
-                        RunWith(StatusOfDump(TroublePath())).out);
+  CHECK(live.out ==
+        "this is upgradectl's own view, not the operator's: gpu-operator-5d8-x7_42 does not serve its view "
+        "(--rollout-secure-address)\n" +
+            RunWith(StatusOfDump(TroublePath())).out);
   const Texts paths = server->paths();
   CHECK(std::count(paths.begin(), paths.end(), "/api/v1/pods") == 5);
 }
@@ -215,6 +216,19 @@ TEST_CASE("The remaining time does not include nodes that the rollout does not w
   CHECK(status("Proceed").find(" to go (") != std::string::npos);
   CHECK(status("Ignore").find("Cordoned: ") != std::string::npos);
   CHECK(status("Ignore").find(" to go (") == std::string::npos);
+}
+
+TEST_CASE("A node whose label says that it is done, but whose driver pod is old, counts as waiting") {
+  std::string dump = ContentOf(kTestData / "trouble.json");
+  const std::size_t pod = dump.find("driver-done-2");
+  const std::string hash = R"("controller-revision-hash": "new")";
+  const std::size_t place = dump.find(hash, pod);
+  REQUIRE(place != std::string::npos);
+  dump.replace(place, hash.size(), R"("controller-revision-hash": "old")");
+  const ScratchFile file(dump);
+  const Answer answer = RunWith(StatusOfDump(file.path()));
+  INFO(answer.out << answer.err);
+  CHECK(answer.out.find(": 2 of 10 done, 1 failed, 2 in progress, 5 waiting\n") != std::string::npos);
 }
 
 TEST_CASE("A forbidden read of optional data is one line, and a forbidden read of required data is an error") {

@@ -241,6 +241,8 @@ struct GangsInterrupted {
   /// Number of gangs; each counts once.
   int gangs = 0;
   int interruptions = 0;
+  /// Number of gangs by their number of interruptions.
+  std::map<int, int> by_interruptions = {};
   friend bool operator==(const GangsInterrupted&, const GangsInterrupted&) = default;
 };
 

@@ -78,6 +78,11 @@ struct MetricsSnapshot {
   /// Interruptions of gangs (RolloutPolicy::gangs). A gang counts again for each unit, or single node, that interrupts
   /// it.
   std::uint64_t gang_interruptions = 0;
+  /// Pods that were evicted because they were given a device after it had been tainted.
+  std::uint64_t late_holders = 0;
+  /// Pods that kept running on nodes whose driver was replaced, because only devices were isolated. Pods of DaemonSets
+  /// do not count.
+  std::uint64_t pods_kept = 0;
   /// Nodes whose plan was not completed, by the code of the first failure. Each failed plan counts.
   std::map<absl::StatusCode, std::uint64_t> node_errors = {};
   /// Node errors with 409: another client had changed the node.

@@ -41,6 +41,8 @@ struct Tally {
   /// Unschedulable, not ready, about to be cordoned or to leave the cluster, or with a driver pod that cannot be
   /// scheduled.
   int unavailable = 0;
+  /// In progress, with only their devices isolated (IsolationScope).
+  int devices_isolated = 0;
   /// Failed nodes by FailureClass. Nodes without a class do not count.
   std::array<int, kAllFailureClasses.size()> failed_by_class = {};
   /// Nodes by UpgradeState. A node with an unknown state label counts only in `total` and `in_progress`.
@@ -117,6 +119,11 @@ struct NodePlan {
   std::vector<PodRef> remove = {};
   /// True: these pods are deleted with a grace period of zero (OnTimeout::kForceDelete).
   bool force_remove = false;
+  /// UIDs of the pods in `evict` that were given a device after it had been tainted.
+  std::vector<std::string> late_holders = {};
+  /// Number of pods that keep running on the node while the driver pods in `remove` are replaced, because only devices
+  /// are isolated. Pods of DaemonSets do not count.
+  int pods_kept = 0;
   /// Sent in this order.
   std::vector<MaintenanceCall> maintenance = {};
   /// Best effort, after everything else.
@@ -178,6 +185,8 @@ struct RolloutGangs {
   /// Number of interruptions that this process has caused at this revision. It equals `interrupted` if each gang was
   /// interrupted once.
   int caused = 0;
+  /// Number of these gangs by their number of interruptions.
+  std::map<int, int> by_interruptions = {};
   friend bool operator==(const RolloutGangs&, const RolloutGangs&) = default;
 };
 
@@ -253,6 +262,10 @@ struct NodeOutcome {
   /// Number of gangs (RolloutPolicy::gangs) that these evictions and deletions interrupted, without gangs that another
   /// node of the unit had already interrupted.
   int gangs_interrupted = 0;
+  /// Number of evicted pods that were given a device after it had been tainted (NodePlan::late_holders).
+  int late_holders_evicted = 0;
+  /// NodePlan::pods_kept, if a driver pod was deleted.
+  int pods_kept = 0;
   /// The patched node; nullptr without a patch.
   std::shared_ptr<const Node> node_after = nullptr;
 };

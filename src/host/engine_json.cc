@@ -144,6 +144,8 @@ void WriteOutcome(const NodeOutcome& outcome, JsonWriter& writer) {
   writer.Member("evictionsRefused", outcome.evictions_refused);
   writer.Member("podsDeleted", outcome.pods_deleted);
   writer.Member("gangsInterrupted", outcome.gangs_interrupted);
+  writer.Member("lateHoldersEvicted", outcome.late_holders_evicted);
+  writer.Member("podsKept", outcome.pods_kept);
 }
 
 }  // namespace

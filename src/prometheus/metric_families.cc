@@ -79,6 +79,21 @@ void AddNodeDurations(const MetricsSnapshot& from, Samples& to) {
   to.Add(from.upgrade_seconds, {{"phase", "upgrade"}});
 }
 
+void AddIsolated(const MetricsSnapshot& from, Samples& to) {
+  to.Add(from.nodes.in_progress - from.nodes.devices_isolated, {{"scope", "Node"}});
+  to.Add(from.nodes.devices_isolated, {{"scope", "Devices"}});
+}
+
+void AddGangs(const MetricsSnapshot& from, Samples& to) {
+  if (!from.rollout || !from.rollout->gangs) return;
+  Histogram histogram{.bounds = {1, 2, 3, 5, 10}};
+  histogram.counts.resize(histogram.bounds.size() + 1);
+  for (const auto& [interruptions, gangs] : from.rollout->gangs->by_interruptions) {
+    for (int i = 0; i < gangs; ++i) histogram.Add(interruptions);
+  }
+  to.Add(histogram);
+}
+
 struct Description {
   Type type;
   const char* name;
@@ -89,6 +104,8 @@ struct Description {
 // docs/monitoring.md has a row for each; a test reads both.
 constexpr Description kDescriptions[] = {
     {Type::kGauge, "driverupgrade_nodes", "Number of nodes by upgrade state.", AddNodes},
+    {Type::kGauge, "driverupgrade_nodes_isolated",
+     "Number of nodes in progress by scope: whether the node is isolated or only its devices.", AddIsolated},
     {Type::kGauge, "driverupgrade_nodes_blocked", "Number of waiting nodes by reason.", AddBlocked},
     {Type::kGauge, "driverupgrade_findings", "Number of findings by code.", AddFindings},
     {Type::kGauge, "driverupgrade_budget_slots", "Number of slots of maxParallelUpgrades by kind: used and total.",
@@ -142,6 +159,8 @@ constexpr Description kDescriptions[] = {
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.rollout && from.rollout->gangs) to.Add(from.rollout->gangs->caused);
      }},
+    {Type::kHistogram, "driverupgrade_rollout_interruptions_per_gang",
+     "Interruptions of each gang that this rollout has interrupted.", AddGangs},
     {Type::kGauge, "driverupgrade_leader", "1 if this replica is the leader, otherwise 0.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.leading) to.Add(*from.leading);
@@ -159,6 +178,12 @@ constexpr Description kDescriptions[] = {
      [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.driver_pods_deleted)); }},
     {Type::kCounter, "driverupgrade_gang_interruptions_total", "Total number of gang interruptions.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.gang_interruptions)); }},
+    {Type::kCounter, "driverupgrade_late_holders_total",
+     "Total number of pods evicted because they were given a device after it had been tainted.",
+     [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.late_holders)); }},
+    {Type::kCounter, "driverupgrade_pods_kept_total",
+     "Total number of pods that kept running while the driver of their node was replaced.",
+     [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.pods_kept)); }},
     {Type::kCounter, "driverupgrade_node_errors_total", "Total number of failed requests for nodes by status code.",
      AddNodeErrors},
     {Type::kCounter, "driverupgrade_conflicts_total",

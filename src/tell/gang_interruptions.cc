@@ -12,7 +12,6 @@ void GangInterruptions::SetRevision(const std::string& revision) {
   if (revision.empty() || revision == revision_) return;
   revision_ = revision;
   gangs_.clear();
-  interruptions_ = 0;
 }
 
 std::string GangInterruptions::CauseOf(const std::string& node, const std::string& unit) {
@@ -47,12 +46,24 @@ int GangInterruptions::End(const std::string& node, const std::vector<std::strin
     const auto gangs = sent.mapped().gangs.find(uid);
     if (gangs == sent.mapped().gangs.end()) continue;
     for (const std::string& gang : gangs->second) {
-      count += interrupted_by_[sent.mapped().cause].insert(gang).second ? 1 : 0;
-      gangs_.insert(gang);
+      const bool is_first = interrupted_by_[sent.mapped().cause].insert(gang).second;
+      count += is_first;
+      gangs_[gang] += is_first;
     }
   }
-  interruptions_ += count;
   return count;
+}
+
+GangsInterrupted GangInterruptions::counts() const {
+  GangsInterrupted counts{.revision = revision_};
+  for (const auto& [gang, interruptions] : gangs_) {
+    // The same unit interrupted it for the last revision.
+    const int of_gang = std::max(interruptions, 1);
+    ++counts.gangs;
+    counts.interruptions += interruptions;
+    ++counts.by_interruptions[of_gang];
+  }
+  return counts;
 }
 
 }  // namespace driverupgrade::internal

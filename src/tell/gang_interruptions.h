@@ -33,9 +33,7 @@ class GangInterruptions {
   int End(const std::string& node, const std::vector<std::string>& stopped);
 
   // Numbers for RolloutFacts.
-  GangsInterrupted counts() const {
-    return {.revision = revision_, .gangs = static_cast<int>(gangs_.size()), .interruptions = interruptions_};
-  }
+  GangsInterrupted counts() const;
 
  private:
   struct Sent {
@@ -46,8 +44,7 @@ class GangInterruptions {
   std::map<std::string, Sent> sent_;                             // by node
   std::map<std::string, std::set<std::string>> interrupted_by_;  // gangs by cause
   std::string revision_;
-  std::set<std::string> gangs_;
-  int interruptions_ = 0;
+  std::map<std::string, int> gangs_;  // their interruptions
 };
 
 }  // namespace driverupgrade::internal

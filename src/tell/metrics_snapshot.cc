@@ -72,6 +72,8 @@ class MetricsObserver::Impl {
     figures_.evictions_refused += outcome.evictions_refused;
     figures_.driver_pods_deleted += outcome.pods_deleted;
     figures_.gang_interruptions += static_cast<std::uint64_t>(outcome.gangs_interrupted);
+    figures_.late_holders += static_cast<std::uint64_t>(outcome.late_holders_evicted);
+    figures_.pods_kept += static_cast<std::uint64_t>(outcome.pods_kept);
     if (outcome.status.ok()) return;
     ++figures_.node_errors[outcome.status.code()];
     if (absl::IsAborted(outcome.status)) {

@@ -1,5 +1,6 @@
 #include "write/node_requests.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -143,7 +144,11 @@ absl::Status NodeRequests::Evicted(const PodRef& pod, const NodeAnswer& answer, 
                                                 : AttemptOf(answer.status, now);
   notes_.emplace_back(PodNote{.pod_uid = pod.uid, .sent_at = sent_at, .answer = attempt});
   if (!answer.status.ok()) return answer.status;
-  if (answer.eviction.accepted()) stopped_.push_back(pod.uid);
+  if (answer.eviction.accepted()) {
+    stopped_.push_back(pod.uid);
+    outcome_.late_holders_evicted +=
+        static_cast<int>(std::count(plan_.late_holders.begin(), plan_.late_holders.end(), pod.uid));
+  }
   ++(attempt.refusal == Refusal::kNone ? outcome_.evictions_accepted : outcome_.evictions_refused);
   return absl::OkStatus();
 }
@@ -152,6 +157,7 @@ absl::Status NodeRequests::Deleted(const PodRef& pod, absl::Status status, absl:
   notes_.emplace_back(PodNote{.pod_uid = pod.uid, .sent_at = sent_at, .answer = AttemptOf(status, now)});
   if (status.ok()) {
     ++outcome_.pods_deleted;
+    outcome_.pods_kept = plan_.pods_kept;
     stopped_.push_back(pod.uid);
   } else {
     undeleted_ = pod;

@@ -204,7 +204,10 @@ Tally Totals(const std::vector<Entry>& entries, const Counter& counter, const Ce
     ++tally.total;
     if (IsState(state)) ++tally.by_state[static_cast<std::size_t>(*ParseUpgradeState(state))];
     tally.pending += state == "upgrade-required";
-    tally.in_progress += !IsOneOf(state, {"", "upgrade-required", "upgrade-done"});
+    const bool in_progress = !IsOneOf(state, {"", "upgrade-required", "upgrade-done"});
+    tally.in_progress += in_progress;
+    tally.devices_isolated +=
+        in_progress && entry.view->node.annotations.contains(counter.identity.IsolatedDevicesAnnotation());
     tally.failed += state == "upgrade-failed";
     const std::vector<Pod>& pods = entry.view->driver_pods;
     const bool runs = std::all_of(pods.begin(), pods.end(), [](const Pod& pod) { return IsReady(pod); }) &&

@@ -286,6 +286,22 @@ TEST_CASE("A-9: a pod that is not bound yet is awaited, and evicted if it was bo
   CHECK(Path(verdict.plan).empty());
 }
 
+TEST_CASE("A-18: a plan counts pods that got a device after it was tainted, and pods that stay") {
+  auto node = Settled("pod-deletion-required").Held(WebPod("early").Build()).WithCpuPod();
+  node.Held(WebPod("late").Build(), kNow - absl::Seconds(59));
+  const NodePlan evicts = node.Judge().plan;
+  CHECK(evicts.evict.size() == 2);
+  CHECK(evicts.late_holders == std::vector<std::string>{"late-uid"});
+  CHECK(evicts.pods_kept == 0);
+
+  node.view.pods = {CpuPod(), WebPod("ended").Succeeded().Build(), DriverPod("old").Build()};
+  node.view.devices->claims.clear();
+  const NodePlan replaces = node.Judge().plan;
+  CHECK(replaces.remove.size() == 1);
+  CHECK(replaces.late_holders.empty());
+  CHECK(replaces.pods_kept == 1);
+}
+
 TEST_CASE("A-10: the driver pod is not deleted while a claim is held") {
   auto node = Settled("pod-restart-required").Held(WebPod().Build()).WithCpuPod();
   const Verdict verdict = node.Judge();

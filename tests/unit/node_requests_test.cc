@@ -113,6 +113,24 @@ TEST_CASE("A refused eviction counts as an answer, after which the node's reques
   CHECK(requests.outcome().evictions_refused == 1);
 }
 
+TEST_CASE("A-18: pods with a late device count once they are evicted, and kept pods once a driver pod is deleted") {
+  const PodRef early{.ns = "a", .name = "early", .uid = "early-uid"};
+  const PodRef late{.ns = "a", .name = "late", .uid = "late-uid"};
+  NodePlan plan{.node = "n1", .evict = {early, late, late}, .remove = {early}};
+  plan.late_holders = {"late-uid"};
+  plan.pods_kept = 7;
+  NodeRequests requests(plan);
+  requests.Take({}, absl::UnixEpoch(), absl::UnixEpoch());
+  CHECK(requests.outcome().late_holders_evicted == 0);
+  requests.Take({.eviction = {.refusal = Refusal::kDisruptionBudget}}, absl::UnixEpoch(), absl::UnixEpoch());
+  CHECK(requests.outcome().late_holders_evicted == 0);
+  requests.Take({}, absl::UnixEpoch(), absl::UnixEpoch());
+  CHECK(requests.outcome().late_holders_evicted == 1);
+  CHECK(requests.outcome().pods_kept == 0);
+  requests.Take({}, absl::UnixEpoch(), absl::UnixEpoch());
+  CHECK(requests.outcome().pods_kept == 7);
+}
+
 TEST_CASE("The log receives the answers and their times") {
   const NodePlan plan = Everything();
   NodeRequests requests(plan);

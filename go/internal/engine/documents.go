@@ -225,6 +225,10 @@ type Outcome struct {
 	// GangsInterrupted counts the gangs that these requests interrupted, without gangs that another node of the unit had
 	// already interrupted.
 	GangsInterrupted int
+	// LateHoldersEvicted counts the evicted pods that were given a device after it had been tainted.
+	LateHoldersEvicted int
+	// PodsKept counts the pods that kept running while the driver was replaced, because only devices were isolated.
+	PodsKept int
 }
 
 // Event must be recorded on the pod or, without a pod, on the node.

@@ -325,6 +325,7 @@ class RolloutRounds {
     if (const GangsInterrupted& so_far = input_.facts.gangs_interrupted; so_far.revision == revision) {
       gangs.interrupted = so_far.gangs;
       gangs.caused = so_far.interruptions;
+      gangs.by_interruptions = so_far.by_interruptions;
     }
     return gangs;
   }

@@ -99,6 +99,7 @@ Tally& Tally::operator+=(const Tally& other) {
   not_ready += other.not_ready;
   slots += other.slots;
   unavailable += other.unavailable;
+  devices_isolated += other.devices_isolated;
   for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] += other.by_state[i];
   for (std::size_t i = 0; i < failed_by_class.size(); ++i) failed_by_class[i] += other.failed_by_class[i];
   return *this;
@@ -113,6 +114,7 @@ Tally& Tally::operator-=(const Tally& other) {
   not_ready -= other.not_ready;
   slots -= other.slots;
   unavailable -= other.unavailable;
+  devices_isolated -= other.devices_isolated;
   for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] -= other.by_state[i];
   for (std::size_t i = 0; i < failed_by_class.size(); ++i) failed_by_class[i] -= other.failed_by_class[i];
   return *this;
@@ -142,6 +144,7 @@ Tally internal::TallyByMarks(const NodeView& view, const NodeMarks& marks, const
       .slots = HoldsSlot(view.node, marks, identity, rules),
       .unavailable = IsUnavailable(view.node, marks) || LacksDriverPod(view, rules),
   };
+  tally.devices_isolated = tally.in_progress > 0 && marks.isolated_devices.present();
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
   if (const auto& name = marks.failure_class.value(); name && tally.failed > 0) {
     const std::optional<FailureClass> failure = internal::ParseFailureClass(*name);

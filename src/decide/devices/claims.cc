@@ -98,6 +98,16 @@ std::set<std::string> HolderUids(const NodeView& view, const std::vector<std::st
   return uids;
 }
 
+std::set<std::string> LateHolderUids(const NodeView& view, const DriverIdentity& identity,
+                                     const std::vector<std::string>& device_drivers) {
+  std::set<std::string> uids;
+  for (const ResourceClaim& claim : view.devices->claims) {
+    if (!IsHeldOnNode(view, claim, device_drivers) || !IsLate(view, claim, identity)) continue;
+    for (const ClaimConsumer& consumer : claim.reserved_for) uids.insert(consumer.uid);
+  }
+  return uids;
+}
+
 std::vector<UnboundHolder> UnboundHolders(const NodeView& view, const DriverIdentity& identity,
                                           const IsolationPolicy& policy) {
   std::set<std::string> bound;

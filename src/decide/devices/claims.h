@@ -22,6 +22,11 @@ bool HasAdminAccess(const ResourceClaim& claim, std::string_view device_driver, 
 // Returns the UIDs of the pods that hold devices of the node; empty if its devices are unknown.
 std::set<std::string> HolderUids(const NodeView& view, const std::vector<std::string>& device_drivers);
 
+// Returns the UIDs of the pods whose claims were allocated after the devices had been tainted. The devices of the node
+// must be known.
+std::set<std::string> LateHolderUids(const NodeView& view, const DriverIdentity& identity,
+                                     const std::vector<std::string>& device_drivers);
+
 // A pod that holds a device of the node and is not among the pods of the node, because it is not bound yet.
 struct UnboundHolder {
   PodRef pod = {};

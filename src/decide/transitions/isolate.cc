@@ -173,6 +173,24 @@ std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due) {
   return gate;
 }
 
+void CountPods(Walk& walk) {
+  NodePlan& plan = walk.verdict.plan;
+  if (!walk.IsolatesDevices() || !walk.view.devices) return;
+  const std::set<std::string> late =
+      internal::LateHolderUids(walk.view, walk.in.identity, walk.in.policy.isolation.device_drivers);
+  for (const PodRef& pod : plan.evict) {
+    if (late.contains(pod.uid)) plan.late_holders.push_back(pod.uid);
+  }
+  const bool replaces = std::any_of(plan.remove.begin(), plan.remove.end(), [&](const PodRef& pod) {
+    return std::any_of(walk.view.driver_pods.begin(), walk.view.driver_pods.end(),
+                       [&](const Pod& driver_pod) { return driver_pod.ref == pod; });
+  });
+  if (!replaces || !walk.view.pods) return;
+  plan.pods_kept = static_cast<int>(std::count_if(walk.view.pods->begin(), walk.view.pods->end(), [](const Pod& pod) {
+    return !IsFinished(pod) && !pod.deletion_timestamp && !IsDaemonSetPod(pod);
+  }));
+}
+
 std::string WhyDevicesMissing(const Walk& walk, absl::Time& due) {
   const std::optional<int>& before = walk.after().isolated_devices.value();
   if (!walk.IsolatesDevices()) return "";

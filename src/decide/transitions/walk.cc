@@ -403,6 +403,7 @@ void Walk::Finish(bool acts, const internal::ShownWait* shown_wait) {
       verdict.plan.patch = PatchBetween(view.node, before(), *edited_, in.identity);
     }
   }
+  CountPods(*this);
   NoteLabelLoss();
   if (acts && !before().HasLabel()) PaceLabel();
   if (!verdict.plan.empty()) {

@@ -273,6 +273,8 @@ std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
 // Returns why the driver is not confirmed to work although its pod is ready: its devices have not been published again.
 // Empty if they have. `due`: when to check again.
 std::string WhyDevicesMissing(const Walk& walk, absl::Time& due);
+// Fills in the counts of the plan for a node whose devices are isolated (NodePlan::late_holders, pods_kept).
+void CountPods(Walk& walk);
 
 // Returns whether the validation pods among `pods` have validated the node's driver.
 Validation Validate(const Walk& walk, const std::vector<Pod>& pods);

@@ -32,6 +32,9 @@ MetricsSnapshot Figures() {
   figures.evictions_refused = 8;
   figures.driver_pods_deleted = 7;
   figures.gang_interruptions = 11;
+  figures.late_holders = 2;
+  figures.pods_kept = 40;
+  figures.nodes.devices_isolated = 3;
   figures.node_errors = {{absl::StatusCode::kAborted, 5}, {absl::StatusCode::kUnavailable, 4}};
   figures.conflicts = 5;
   figures.unknown_outcomes = 4;
@@ -85,6 +88,10 @@ TEST_CASE("The page has every metric under its name") {
            "driverupgrade_evictions_total{driver=\"nvidia.com/gpu\",result=\"refused\"} 8",
            "driverupgrade_driver_pods_deleted_total{driver=\"nvidia.com/gpu\"} 7",
            "driverupgrade_gang_interruptions_total{driver=\"nvidia.com/gpu\"} 11",
+           "driverupgrade_late_holders_total{driver=\"nvidia.com/gpu\"} 2",
+           "driverupgrade_pods_kept_total{driver=\"nvidia.com/gpu\"} 40",
+           "driverupgrade_nodes_isolated{driver=\"nvidia.com/gpu\",scope=\"Node\"} 1",
+           "driverupgrade_nodes_isolated{driver=\"nvidia.com/gpu\",scope=\"Devices\"} 3",
            "driverupgrade_node_errors_total{driver=\"nvidia.com/gpu\",code=\"ABORTED\"} 5",
            "driverupgrade_conflicts_total{driver=\"nvidia.com/gpu\"} 5",
            "driverupgrade_unknown_outcomes_total{driver=\"nvidia.com/gpu\"} 4",
@@ -107,8 +114,13 @@ TEST_CASE("B-20: the page has the counts of gangs if the policy takes account of
   CHECK_FALSE(Mentions(LinesOf(figures), "driverupgrade_rollout_gang"));
   figures.rollout = RolloutStatus{};
   CHECK_FALSE(Mentions(LinesOf(figures), "driverupgrade_rollout_gang"));
-  figures.rollout->gangs =
-      RolloutGangs{.gangs = 5, .units = 4, .interruptions = 6, .by_name = 20, .interrupted = 3, .caused = 7};
+  figures.rollout->gangs = RolloutGangs{.gangs = 5,
+                                        .units = 4,
+                                        .interruptions = 6,
+                                        .by_name = 20,
+                                        .interrupted = 3,
+                                        .caused = 7,
+                                        .by_interruptions = {{1, 2}, {5, 1}}};
   const std::set<std::string> lines = LinesOf(figures);
   for (const char* line : {
            "driverupgrade_rollout_gangs{driver=\"nvidia.com/gpu\"} 5",
@@ -116,6 +128,9 @@ TEST_CASE("B-20: the page has the counts of gangs if the policy takes account of
            "driverupgrade_rollout_gang_interruptions_planned{driver=\"nvidia.com/gpu\"} 6",
            "driverupgrade_rollout_gangs_interrupted{driver=\"nvidia.com/gpu\"} 3",
            "driverupgrade_rollout_gang_interruptions{driver=\"nvidia.com/gpu\"} 7",
+           "driverupgrade_rollout_interruptions_per_gang_bucket{driver=\"nvidia.com/gpu\",le=\"1\"} 2",
+           "driverupgrade_rollout_interruptions_per_gang_bucket{driver=\"nvidia.com/gpu\",le=\"5\"} 3",
+           "driverupgrade_rollout_interruptions_per_gang_sum{driver=\"nvidia.com/gpu\"} 7",
        }) {
     CAPTURE(line);
     CHECK(lines.contains(line));

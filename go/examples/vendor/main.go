@@ -86,7 +86,7 @@ func run(ctx context.Context) error {
 	return operator.Start(ctx)
 }
 
-// usesDevice returns whether the pod must leave the node before its driver does.
+// usesDevice reports whether the pod must leave the node before its driver does.
 func usesDevice(pod corev1.Pod) bool {
 	return upgrade.DeviceUse{IsDevice: func(name corev1.ResourceName) bool { return name == device }}.Filter(pod)
 }

@@ -57,7 +57,7 @@ type Engine interface {
 	// Put and WatchLine take raw or reduced objects.
 	Put(kind Kind, list []byte) error
 	WatchLine(kind Kind, line []byte) error
-	// PutPods returns whether the list was new enough. An empty list means that the pods could not be read.
+	// PutPods reports whether the list was new enough. An empty list means that the pods could not be read.
 	PutPods(node string, list []byte, uses UsesDriver) (bool, error)
 	Read(now time.Time) (Reading, error)
 	Tell(answers []Answer) error
@@ -68,7 +68,7 @@ type Engine interface {
 	Release(nodes []byte, now time.Time) (Pass, error)
 	// Next returns a request without a verb if nothing is left.
 	Next(node string, now time.Time) (Request, error)
-	// Answer returns whether Next has another request.
+	// Answer reports whether Next has another request.
 	Answer(node string, status int, retryAfter time.Duration, body []byte, now time.Time) (bool, error)
 	Settle(now time.Time) (Settled, error)
 	Explain(node string) (Explanation, error)

@@ -93,7 +93,7 @@ func (c *Cluster) DeleteWorkload(name string) {
 	c.deleteLocked("pods", "work/"+name)
 }
 
-// HasWorkload returns whether the pod of AddWorkload still exists.
+// HasWorkload reports whether the pod of AddWorkload still exists.
 func (c *Cluster) HasWorkload(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -444,7 +444,7 @@ func (c *Cluster) UID(node string) string {
 	return text(meta(c.objects["nodes"]["/"+node]), "uid")
 }
 
-// Cordoned returns whether the node is unschedulable.
+// Cordoned reports whether the node is unschedulable.
 func (c *Cluster) Cordoned(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

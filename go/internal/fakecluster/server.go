@@ -37,7 +37,7 @@ type Request struct {
 	Initial    bool
 }
 
-// IsList returns whether the request was for all objects of a kind.
+// IsList reports whether the request was for all objects of a kind.
 func (r Request) IsList() bool { return r.Verb == http.MethodGet && (!r.Watch || r.Initial) }
 
 // Cluster must be closed.

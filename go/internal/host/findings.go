@@ -9,7 +9,7 @@ import (
 // Time for which a temporary finding must last before it is logged.
 const momentMax = 5 * time.Second
 
-// isMomentary returns whether the finding is normal for a short time. Right after each change of a DaemonSet, its
+// isMomentary reports whether the finding is normal for a short time. Right after each change of a DaemonSet, its
 // controller has not observed the change yet, and the engine's questions are answered after the pass that asks them.
 func isMomentary(finding engine.Finding) bool {
 	return finding.Code == "RevisionUnknown" || finding.Code == "HookFailed"

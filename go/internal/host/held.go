@@ -41,7 +41,7 @@ func (h *Host) unmarked(node *corev1.Node) {
 	}
 }
 
-// isHeld returns whether no further node of the task's order may start. The order may have been replaced in the
+// isHeld reports whether no further node of the task's order may start. The order may have been replaced in the
 // meantime.
 func (h *Host) isHeld(t *task) bool {
 	return slices.ContainsFunc(h.orders, func(o *order) bool { return o.held != "" && (o == t.order || o.nodes[t.node]) })

@@ -178,7 +178,7 @@ func (h *Host) end(defect error) {
 // Close ends the watches and the orders. Requests in progress get no response.
 func (h *Host) Close() { h.stop() }
 
-// Closed returns whether the host has ended.
+// Closed reports whether the host has ended.
 func (h *Host) Closed() bool { return h.ctx.Err() != nil }
 
 // begins marks the start of a call that reads: the host does not end on its own until ends is called.

@@ -22,7 +22,7 @@ const cordonedByKey = "driverupgrade/cordoned-by"
 // driver's name in cordonedByKey also shows it.
 var marksOfProgress = []string{"stage", "failed-revision", "restart-pod", "restart-only"}
 
-// hasStarted returns whether the node's annotations show an upgrade in progress. The state label is not considered.
+// hasStarted reports whether the node's annotations show an upgrade in progress. The state label is not considered.
 func (i Identity) hasStarted(node *corev1.Node) bool {
 	prefix := i.String() + "-driver-upgrade"
 	// The node is waiting for a slot, with our cordon.

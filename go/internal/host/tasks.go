@@ -142,7 +142,7 @@ func (h *Host) serveLedger(ctx context.Context) {
 	}
 }
 
-// unmarks returns whether the request removes the node's state label, and notes this, so that the removal is attributed
+// unmarks reports whether the request removes the node's state label, and notes this, so that the removal is attributed
 // to the engine.
 func (h *Host) unmarks(node string, request engine.Request) bool {
 	if request.Verb != http.MethodPatch || !strings.Contains(request.Body, strconv.Quote(h.options.Identity.stateLabel())+":null") {
@@ -217,7 +217,7 @@ func (h *Host) record() {
 	}
 }
 
-// isAnswered returns whether all requests of the first pass have their responses.
+// isAnswered reports whether all requests of the first pass have their responses.
 func (o *order) isAnswered() bool {
 	for _, underWay := range o.begun {
 		if underWay {

@@ -32,7 +32,7 @@ func (e *mute) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
 	return found, err
 }
 
-// has returns whether the last pass has a finding with this code.
+// has reports whether the last pass has a finding with this code.
 func (e *mute) has(code string) bool {
 	return slices.ContainsFunc(*e.findings.Load(), func(finding engine.Finding) bool { return finding.Code == code })
 }

@@ -119,14 +119,14 @@ func GetValidationStartTimeAnnotationKey() string {
 // GetEventReason returns the reason of every Event about an upgrade.
 func GetEventReason() string { return strings.ToUpper(DriverName) + "DriverUpgrade" }
 
-// IsNodeInRequestorMode returns whether a maintenance operator evacuates the node.
+// IsNodeInRequestorMode reports whether a maintenance operator evacuates the node.
 func IsNodeInRequestorMode(node *corev1.Node) bool {
 	_, found := node.Annotations[GetUpgradeRequestorModeAnnotationKey()]
 	return found
 }
 
-// IsNodeUnschedulable returns whether the node is cordoned.
+// IsNodeUnschedulable reports whether the node is cordoned.
 func IsNodeUnschedulable(node *corev1.Node) bool { return node.Spec.Unschedulable }
 
-// IsOrphanedPod returns whether the pod has no owner.
+// IsOrphanedPod reports whether the pod has no owner.
 func IsOrphanedPod(pod *corev1.Pod) bool { return len(pod.OwnerReferences) == 0 }

@@ -23,10 +23,10 @@ import (
 	"driverupgrade.example/go/internal/host"
 )
 
-// PodDeletionFilter returns whether a pod uses the driver, and must therefore leave the node before it.
+// PodDeletionFilter reports whether a pod uses the driver, and must therefore leave the node before it.
 type PodDeletionFilter func(corev1.Pod) bool
 
-// RestartOnlyPredicate returns whether two revisions load the same driver. If so, a restart is enough, and workloads stay on the node.
+// RestartOnlyPredicate reports whether two revisions load the same driver. If so, a restart is enough, and workloads stay on the node.
 // running is the pod template that the driver pod was created from, and desired is the newest template. The predicate owns both. If it
 // fails, the node waits. A Manager makes one call at a time.
 type RestartOnlyPredicate func(running, desired *corev1.PodSpec) (bool, error)
@@ -220,14 +220,14 @@ func oneAtATime(predicate RestartOnlyPredicate) RestartOnlyPredicate {
 	}
 }
 
-// IsPodDeletionEnabled returns whether WithPodDeletionEnabled was called.
+// IsPodDeletionEnabled reports whether WithPodDeletionEnabled was called.
 func (m *Manager) IsPodDeletionEnabled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.podDeletion != nil
 }
 
-// IsValidationEnabled returns whether WithValidationEnabled was called.
+// IsValidationEnabled reports whether WithValidationEnabled was called.
 func (m *Manager) IsValidationEnabled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -30,7 +30,7 @@ const (
 
 // PageOptions contains the data about the process that the page shows.
 type PageOptions struct {
-	// Leader returns whether this replica makes the passes. nil: it makes them.
+	// Leader reports whether this replica makes the passes. nil: it makes them.
 	Leader func() bool
 	// Replica is the name of this replica.
 	Replica string

@@ -9,7 +9,7 @@ import (
 
 // DeviceUse recognizes pods that use the devices of a driver, for WithPodDeletionEnabled.
 type DeviceUse struct {
-	// IsDevice returns whether a resource that containers request is such a device: nvidia.com/gpu, ...
+	// IsDevice reports whether a resource that containers request is such a device: nvidia.com/gpu, ...
 	IsDevice func(corev1.ResourceName) bool
 	// Driver is the driver of such devices in ResourceClaims: gpu.nvidia.com. Empty: claims are not considered.
 	Driver string
@@ -17,7 +17,7 @@ type DeviceUse struct {
 	Claim func(namespace, name string) (*resourcev1.ResourceClaim, error)
 }
 
-// Filter returns whether a pod that has not ended uses a device. Init containers and sidecars count. So do all ResourceClaims of
+// Filter reports whether a pod that has not ended uses a device. Init containers and sidecars count. So do all ResourceClaims of
 // the pod, including claims generated from a template and the claim behind an extended resource. A claim that cannot be read counts.
 func (u DeviceUse) Filter(pod corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -71,7 +71,7 @@ func claimsOf(pod corev1.Pod) []string {
 	return names
 }
 
-// holds returns whether the claim has devices of the driver, or cannot be read. Like NVIDIA's GPU operator, it ignores
+// holds reports whether the claim has devices of the driver, or cannot be read. Like NVIDIA's GPU operator, it ignores
 // devices with admin access.
 func (u DeviceUse) holds(namespace, name string) bool {
 	claim, err := u.Claim(namespace, name)

@@ -14,7 +14,7 @@ import (
 
 const restartOnlyKey = "nvidia.com/gpu-driver-upgrade.restart-only"
 
-// sameDigest is the predicate of NVIDIA's GPU operator: it returns whether both specs have the same digest. The digest
+// sameDigest is the predicate of NVIDIA's GPU operator: it reports whether both specs have the same digest. The digest
 // is the first non-empty one in the init containers and containers.
 func sameDigest(running, desired *corev1.PodSpec) (bool, error) {
 	if running == nil || desired == nil {

@@ -21,7 +21,7 @@ type NodeUpgradeState struct {
 	read *reading // nil if BuildState did not create it
 }
 
-// IsOrphanedPod returns whether the driver pod has no DaemonSet.
+// IsOrphanedPod reports whether the driver pod has no DaemonSet.
 func (n *NodeUpgradeState) IsOrphanedPod() bool { return n.DriverDaemonSet == nil }
 
 // ClusterUpgradeState contains the nodes of a driver by the value of their state label.
@@ -42,7 +42,7 @@ type reading struct {
 // PartOf returns the part of a state of BuildState that belongs to an owner, such as an NVIDIADriver, for an ApplyState
 // or ApplyPolicy with the owner's policy. The part has its own rollout. Its grants and its record are in the ledger
 // under the owner's name, as with the native operators. owner must be a DNS subdomain, like the names of custom
-// resources. has returns whether the node with this name and these labels belongs to the owner. A node must belong to
+// resources. has reports whether the node with this name and these labels belongs to the owner. A node must belong to
 // only one owner.
 func PartOf(state *ClusterUpgradeState, owner string, has func(node string, labels map[string]string) bool) *ClusterUpgradeState {
 	part, readings := NewClusterUpgradeState(), map[*reading]*reading{}

@@ -29,7 +29,7 @@ inline constexpr std::string_view kCordonedByAnnotation = "driverupgrade/cordone
 class DriverIdentity {
  public:
   /// `domain` is a DNS-1123 subdomain ("nvidia.com"); `driver` starts and ends with a lower-case letter or digit and
-  /// may contain `-`, `_` and `.` inside. Errors: InvalidArgument, also if the longest key would exceed the 63
+  /// may contain `-`, `_` and `.` inside. Errors: InvalidArgument, including when the longest key would exceed the 63
   /// characters that Kubernetes allows after the `/`: a driver name has at most 13.
   [[nodiscard]] static absl::StatusOr<DriverIdentity> Create(std::string_view domain, std::string_view driver);
 

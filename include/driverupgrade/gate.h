@@ -221,7 +221,7 @@ enum class FindingCode : std::uint8_t {
   kDaemonSetMissing,      ///< A driver pod's owner is not a DaemonSet of the driver.
   kRevisionUnknown,       ///< The target revision of a DaemonSet is not known.
   kPodWithoutRevision,    ///< A driver pod has no controller-revision-hash label.
-  kUpdateStrategy,        ///< A driver DaemonSet is not OnDelete: Kubernetes restarts its pods on its own.
+  kUpdateStrategy,        ///< A driver DaemonSet does not use OnDelete: Kubernetes restarts its pods on its own.
   kTimerRestarted,        ///< A timer or a count of failures was not trustworthy and was restarted.
   kPodLeftAlone,          ///< A DaemonSet or static pod uses the driver; an eviction would not keep it away.
   kForeignCordon,         ///< The cordon set names a driver that is done; the cordon is treated as an administrator's.

@@ -153,7 +153,7 @@ struct SickCondition {
   friend bool operator==(const SickCondition&, const SickCondition&) = default;
 };
 
-/// Default of RolloutHealth::unwell_max, also without a RolloutHealth.
+/// Default of RolloutHealth::unwell_max. Also applies to policies without a RolloutHealth.
 inline constexpr absl::Duration kUnwellMax = absl::Minutes(1);
 
 /// Criteria by which an upgraded node counts as sick or unwell. One sick node halts the rollout; an unwell node only

@@ -197,7 +197,7 @@ struct UpgradePolicy {
   /// percentage refers to the managed nodes and rounds up, and 100 % or more never limits; nullopt, the default: no
   /// limit. Must exceed the usual number of broken nodes, or nothing starts.
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
-  /// nullopt, the default: the upgrade waits for no pods.
+  /// nullopt, the default: the upgrade does not wait for pods.
   std::optional<WaitForCompletionPolicy> wait_for_completion = std::nullopt;
   /// nullopt, the default, means PodDeletionPolicy's defaults if the operator has a PodFilter.
   std::optional<PodDeletionPolicy> pod_deletion = std::nullopt;

@@ -83,7 +83,7 @@ class AdmissionLedger {
   bool IsRead() const { return asked_ && asked_->purpose == Purpose::kRead; }
   // Accepts the response to Next, and returns its error, if any. Errors: Aborted if another client has changed the
   // ConfigMap since it was read; FailedPrecondition if Next is nullptr. After any error, no node may start in this
-  // pass. If a grant was stored in spite of the error, the next Read finds it, and it counts.
+  // pass. If a grant was stored despite the error, the next Read finds it, and it counts.
   [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
 
   // Accepts the ConfigMap that another ledger of this process has just read or stored. If the entries of this ledger

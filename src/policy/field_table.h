@@ -54,7 +54,7 @@ struct Field {
   constexpr Field(std::string_view field_name, Value Owner::*field_member, Kind field_kind, FieldDoc field_doc = {})
       : name(field_name), member(field_member), kind(field_kind), doc(field_doc) {}
 
-  // Restricts the field to some values of the other fields. `problem` is the error if it is set in spite of that.
+  // Restricts the field to some values of the other fields. `problem` is the error if it is set in other cases.
   constexpr Field OnlyIf(bool (*condition)(const Owner&), std::string_view problem) const {
     Field field = *this;
     field.allowed = condition;

@@ -138,7 +138,7 @@ void PolicySection::AddFields(const DocumentValue& mapping) {
       continue;
     }
     const bool inserted = entries_.try_emplace(name.text, Entry{.value = &entry, .mark = name.mark}).second;
-    // yaml-cpp would let the first win and most other readers the last.
+    // yaml-cpp would use the first of two fields with the same name, and most other parsers the last.
     if (!inserted) reading_.problems.Add(name.mark, PathOf(name.text), "duplicate field");
   }
 }

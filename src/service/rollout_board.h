@@ -49,7 +49,7 @@ class RolloutBoard {
 
   // The observer may outlive the board.
   std::shared_ptr<Observer> ObserverOf(const std::string& engine);
-  // Returns the document. It is formatted at most once a second, sends no request to the cluster, and waits for no pass.
+  // Returns the document, which is formatted at most once a second. Sends no requests, and does not wait for a pass.
   Document Tell();
   const Clock& clock() const { return *clock_; }
 

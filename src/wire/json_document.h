@@ -49,7 +49,7 @@ class JsonField {
   JsonField Member(std::string_view key) const&;
   JsonField Member(std::string_view key) const&& = delete;
 
-  // The same place as a root, with a separate error.
+  // Returns the same place as a root field, which stores its error in `error`.
   JsonField Detached(std::string& error) const { return JsonField(value_, error); }
 
   // Neither missing nor null.

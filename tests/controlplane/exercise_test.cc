@@ -42,7 +42,8 @@ cordonedNodes: Ignore
 // A broken rollout.
 class Exercise {
  public:
-  // Returns nullptr if this machine cannot run it. The nodes contain the name, so it must not name the cause.
+  // Returns nullptr if this machine cannot run the exercise. Node names contain `name`, so it must not reveal the
+  // cause.
   static std::unique_ptr<Exercise> Make(const std::string& name, std::string_view policy = Viewed::kPatient) {
     auto viewed = Viewed::Make("exercise-" + name, kNodes, policy);
     return viewed == nullptr ? nullptr : std::unique_ptr<Exercise>(new Exercise(std::move(viewed)));

@@ -103,8 +103,8 @@ TEST_CASE("B-8: no pod of a job is evicted before both of its nodes are cordoned
   CHECK(std::max(cordoned(2), cordoned(5)) < std::min({cordoned(0), cordoned(1), cordoned(3), cordoned(4)}));
 }
 
-// Jobs that run only as a whole, as a JobSet does: once one of its pods stops, the job deletes the others, and it starts
-// again, anywhere, when all are gone. Each pod takes all GPUs of a node.
+// Jobs that run only as a whole, like a JobSet: once one of its pods stops, the job deletes the others. When all of
+// them have been deleted, it starts again on any free nodes. Each pod takes all GPUs of a node.
 class Jobs {
  public:
   explicit Jobs(const World& world) : world_(world) {}

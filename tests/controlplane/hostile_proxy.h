@@ -32,14 +32,14 @@ const char* ToString(Fault fault);
 
 struct HostileProxyOptions {
   std::uint64_t seed = 1;
-  // Number of requests in 1,000 that meet a fault. A line of a watch meets one with a fifth of this probability.
+  // Number of requests in 1,000 that encounter a fault. For a line of a watch, the probability is a fifth of this.
   int faults_of_1000 = 50;
   // Called before a request is forwarded, from several threads at the same time; it may wait.
   std::function<void(const HttpRequest&)> before = [](const HttpRequest&) {};
 };
 
-// Listens on its own port until it is destroyed. Which request meets which fault depends on the seed and on the order
-// of the requests.
+// Listens on its own port until it is destroyed. The seed and the order of the requests determine which fault each
+// request encounters.
 class HostileProxy {
  public:
   // Forwards requests to the server of `kubeconfig`, with its credentials. Throws std::runtime_error if it is not
@@ -52,7 +52,7 @@ class HostileProxy {
   // Writes a kubeconfig for the client: this proxy as server, with any token.
   void WriteKubeconfig(const std::filesystem::path& file) const;
 
-  // Returns how many requests and lines met each fault so far. kNone counts the undisturbed ones.
+  // Returns how many requests and lines each fault has affected so far. kNone counts the undisturbed ones.
   std::map<Fault, int> faults() const;
 
  private:

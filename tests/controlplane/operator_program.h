@@ -33,7 +33,7 @@ class OperatorProgram {
   int ExitCode() { return process_->Wait(std::chrono::seconds(0)).value_or(-1); }
   // Returns its output so far.
   std::string Log() const;
-  // Returns the port of its pages, which it chose on its own. Throws std::runtime_error if it does not report the port.
+  // Returns the port that the program chose for its pages. Throws std::runtime_error if the program does not report it.
   int Port() const;
 
  private:

@@ -123,7 +123,7 @@ class Trouble {
     world_.Deploy(workload);
   }
 
-  // Runs the operator until the condition is true, and stops it then.
+  // Runs the operator until the condition is true, then stops it.
   void RollUntil(const std::function<bool()>& condition) const {
     const std::unique_ptr<Process> process = gpu_operator_->Start();
     const bool is_so = Eventually(kStepLimit, condition);

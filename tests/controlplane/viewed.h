@@ -59,7 +59,7 @@ podDeletion: {timeoutSeconds: 300}
  private:
   Viewed(const std::string& name, const std::string& address, int nodes, std::string_view policy);
   std::string InNamespace(const std::string& manifest) const;
-  // Creates the operator's pod, as far as the API server's proxy needs it.
+  // Creates the operator's pod, with only the fields that the API server's proxy needs.
   void CreatePod(const std::string& name) const;
 
   World world_;

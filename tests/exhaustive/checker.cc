@@ -101,7 +101,8 @@ class Checker {
     if (!result_.broken.empty()) result_.path = PathTo(from) + fmt::format("  last: {}\n", world_.Describe(step));
   }
 
-  // Checks that every state leads to the end. From each state, the path is followed only until it meets a known one.
+  // Checks that every state leads to the end. From each state, the path is followed only until it reaches a known
+  // state.
   void Calm(int first) {
     constexpr int kUnknown = 0;
     constexpr int kOnTheWay = -1;

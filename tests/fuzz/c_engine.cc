@@ -18,7 +18,7 @@ constexpr std::string_view kOptions =
     R"({"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"ns","driverLabels":"app=driver",)"
     R"("podDeletion":true,"restartOnly":true,"validationSelector":"app=v","requestor":{"id":"a.b","namespace":"m"}})";
 constexpr std::string_view kLedgerOption = R"(,"ledger":{"namespace":"ns","name":"l"}})";
-// A node that needs an upgrade, so that any input meets an engine with work to do.
+// A node that needs an upgrade, so that every input reaches an engine that has work to do.
 constexpr std::string_view kLists[] = {
     R"({"kind":"NodeList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"n","uid":"u","resourceVersion":"5"},)"
     R"("status":{"conditions":[{"type":"Ready","status":"True"}]}}]})",

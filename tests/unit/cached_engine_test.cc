@@ -417,8 +417,8 @@ TEST_CASE("T7: the restart check runs again when the DaemonSet has another targe
   world.MakeEngine();
   world.cache->Turn({});
   REQUIRE(world.engine->Reconcile({}, world.policy).ok());
-  // The new revision is there while the DaemonSet looks unobserved (F15). Of the later changes, only the one to the
-  // DaemonSet is new to the engine.
+  // The new revision already exists while the DaemonSet still looks unobserved (F15). Of the later changes, only the
+  // change to the DaemonSet is new to the engine.
   world.line->unobserved = true;
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.cache->Turn({});

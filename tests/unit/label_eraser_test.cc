@@ -1,4 +1,4 @@
-// An engine next to a client that immediately removes every state label, as NVIDIA's operators do with autoUpgrade:
+// An engine alongside a client that immediately removes every state label, as NVIDIA's operators do with autoUpgrade:
 // false.
 #include <algorithm>
 #include <string>

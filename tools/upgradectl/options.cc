@@ -209,7 +209,7 @@ void AddChanges(CLI::App& app, Options& options) {
                   "name of the stage; `rest` is the last stage, with all nodes that no other stage selects")
       ->required();
   for (const Verb& verb :
-       {Verb{"skip", "Exclude nodes that have not started from the rollout"},
+       {Verb{"skip", "Exclude nodes from the rollout before they start"},
         Verb{"unskip", "Include nodes in the rollout again"}, Verb{"retry", "Retry the upgrade on failed nodes"},
         Verb{"request", "Upgrade nodes even if their driver pods are up to date"},
         Verb{"allow-load", "Allow the driver to load on nodes that are already evacuated"}}) {
@@ -290,7 +290,7 @@ void AddCompletion(CLI::App& app, Options& options) {
 void Describe(CLI::App& app, Options& options) {
   app.name("upgradectl");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
-  app.set_help_all_flag("--help-all", "print the help of every command");
+  app.set_help_all_flag("--help-all", "print help for every command");
   app.require_subcommand(1);
   AddStatus(app, options);
   AddExplain(app, options);

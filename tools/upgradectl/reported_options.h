@@ -21,7 +21,7 @@ bool MayReportOptions(std::string_view text);
 using ListUsualSets = std::function<std::vector<driverupgrade::DaemonSet>()>;
 
 /// Returns the options of the command line, completed by the report of one driver's operator.
-/// - The command line can name the driver, the domain, the namespace or the Lease. Other reports do not apply then.
+/// - The command line can name the driver, the domain, the namespace or the Lease. Other reports then do not apply.
 /// - Otherwise the driver is gpu of nvidia.com if it is reported, if nothing is reported, or if it has DaemonSets that
 ///   do not belong to a reported driver. `usual_daemon_sets` returns them. Else it is the only reported driver.
 /// An annotation that cannot be read adds a line to `notes`. Errors: InvalidArgument if several drivers, or Leases in

@@ -62,7 +62,7 @@ struct OperatorPass {
 
 struct RolloutStatus {
   std::string driver = {};
-  /// Empty if the policy is unknown; all fields below that depend on it are not shown then.
+  /// Empty if the policy is unknown; all fields below that depend on it are then not shown.
   std::string policy_source = {};
   /// Lease of the operator that reports the policy; nullopt for other sources.
   std::optional<LeaseFact> policy_reporter = std::nullopt;

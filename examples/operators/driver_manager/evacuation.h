@@ -30,7 +30,7 @@ class Evacuation {
   Evacuation(const Settings& settings, const Parts& parts, NodeClient& node)
       : settings_(settings), parts_(parts), node_(node) {}
 
-  /// Errors: FailedPrecondition if a pod must not be evicted (nothing has been done then), DeadlineExceeded with the
+  /// Errors: FailedPrecondition if a pod must not be evicted (nothing was done), DeadlineExceeded with the
   /// remaining pods, and errors of the cluster.
   absl::Status EvictGpuPods();
   absl::Status Drain();

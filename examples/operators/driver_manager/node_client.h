@@ -1,4 +1,4 @@
-/// A node of the cluster, with retries and waits for the API server.
+/// A client for one node, which retries requests and waits for the API server.
 ///
 /// Defines Parts, Lookups, NodeClient, MayPass.
 ///
@@ -6,7 +6,7 @@
 ///     absl::StatusOr<Node> after =
 ///         node.Edit("pause the operands", [](const Node& node) { return PauseOperands(node, ""); });
 ///
-/// Not thread-safe. Blocks; a stop request ends every wait with Cancelled.
+/// Not thread-safe. Blocks; after a stop request, every wait returns Cancelled.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_NODE_CLIENT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_NODE_CLIENT_H_
 
@@ -29,8 +29,8 @@
 
 namespace driver_manager {
 
-/// Queries that the library's facade does not support. Both are optional: a missing one finds no claims or no
-/// DaemonSets.
+/// Queries that the library's facade does not support. Both are optional: if one is missing, no claims or
+/// DaemonSets are found.
 struct Lookups {
   /// Returns true if a ResourceClaim holds a GPU; false if the claim was deleted.
   std::function<absl::StatusOr<bool>(const driverupgrade::CallContext&, const std::string& ns, const std::string& name)>

@@ -21,7 +21,7 @@ namespace driver_manager {
 inline constexpr char kPolicyAnnotation[] = "nvidia.com/gpu-driver-upgrade-enabled";
 
 /// Returns OK if the new driver may be installed. After an error or a stop request, it has resumed the operands and
-/// lifted our cordon, as far as possible.
+/// lifted our cordon, if possible.
 absl::Status UninstallDriver(const Settings& settings, const Parts& parts, std::stop_token stop);
 
 }  // namespace driver_manager

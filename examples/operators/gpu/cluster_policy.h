@@ -1,4 +1,4 @@
-// The custom resources that configure the rollout of the driver, as far as this operator needs them
+// The custom resources that configure the rollout of the driver, reduced to the fields that this operator needs
 // (upstream-behaviour.md §1.3, §1.4, §1.8).
 //
 // Defines ClusterPolicy, NvidiaDriver and their readers.
@@ -24,7 +24,7 @@ inline const driverupgrade::ObjectKind kNvidiaDrivers{
 
 struct ClusterPolicy {
   std::string name = {};
-  /// False if no version of it was ever valid; all members but the name have defaults then.
+  /// False if no version of it was ever valid; all members except the name then have defaults.
   bool understood = true;
   absl::Time created = absl::UnixEpoch();
   /// spec.driver.useNvidiaDriverCRD

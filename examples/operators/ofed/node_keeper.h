@@ -26,7 +26,7 @@ namespace ofed_operator {
 struct NodeWishes {
   /// True if a policy has a driver, or may have one.
   bool driver_wanted = true;
-  /// nullopt if unknown; there are no findings then.
+  /// nullopt if unknown; there are then no findings.
   std::optional<std::vector<DriverOwner>> owners = std::nullopt;
   friend bool operator==(const NodeWishes&, const NodeWishes&) = default;
 };

@@ -83,7 +83,7 @@ struct DriverPod {
 };
 
 struct Facts {
-  /// nullopt if the cluster does not serve this kind, so it is not OpenShift. All other facts are ignored then.
+  /// nullopt if the cluster does not serve this kind, so it is not OpenShift. All other facts are then ignored.
   std::optional<ClusterVersion> version = {};
   std::optional<ToolkitStream> toolkit = {};
   /// Active ClusterPolicy (upstream-behaviour.md §1.3); nullopt if no policy exists.

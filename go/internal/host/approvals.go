@@ -107,8 +107,8 @@ func (h *Host) annotate(ctx context.Context, set *appsv1.DaemonSet, key, value s
 	return h.connection.send(ctx, ctx, request, true, func() {}).refusal("DaemonSet " + set.Namespace + "/" + set.Name)
 }
 
-// Hold prevents further nodes from starting, also in later orders, until it is called without a reason. Orders that
-// exist during the hold stay held until the next ApplyState. Nodes in progress continue.
+// Hold prevents further nodes from starting, including those of later orders, until it is called without a reason.
+// Orders that exist during the hold stay held until the next ApplyState. Nodes in progress continue.
 func (h *Host) Hold(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -49,7 +49,7 @@ type order struct {
 	// the operator.
 	begun  map[string]bool // these nodes: whether one is still in progress; nil before the first pass
 	heard  map[string]bool // nodes with a known outcome: later outcomes belong to a later pass
-	done   chan struct{}   // closed once the call may return; nil then
+	done   chan struct{}   // closed, and set to nil, once the call may return
 	errors []error         // for the call
 }
 
@@ -109,7 +109,7 @@ func (h *Host) order(ctx context.Context, part Part, policy []byte, once bool) e
 // replace replaces the orders that contain one of the nodes. They end completely, because the engine would split a part
 // that has lost a node, and count each piece separately. Work that another policy has started, and that still waits for
 // its turn, is not sent. The caller did not decide about a podless node, because its state does not contain it: orders
-// of the same policy for that node stay. If a state contains only podless nodes, the call is about these nodes.
+// of the same policy for that node stay. If a state contains only podless nodes, the call applies to these nodes.
 func (h *Host) replace(made *order, podless []string) {
 	named := made.nodes
 	if len(named) == 0 {
@@ -164,7 +164,7 @@ func keysOf(of map[string]bool) []string {
 // name updates the document with the names of the nodes after each change of the nodes.
 func (o *order) name() { o.names = engine.Part{Owner: o.owner, Names: keysOf(o.nodes)}.Text() }
 
-// isLike returns whether both orders have the same owner and policy.
+// isLike reports whether both orders have the same owner and policy.
 func (o *order) isLike(other *order) bool {
 	return o.owner == other.owner && bytes.Equal(o.policy, other.policy)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Skip leaves a node out of all upgrades until Unskip. It does nothing if the node is already left out. Errors: the
-// upgrade of the node is in progress, no state of BuildState has the node, or the server refuses the write.
+// upgrade of the node is in progress, no state returned by BuildState contains the node, or the server refuses the write.
 func (m *Manager) Skip(ctx context.Context, node string) error {
 	return m.mark(ctx, "skip", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
 		switch state := node.Labels[keys.StateLabel()]; {
@@ -36,7 +36,8 @@ func (m *Manager) Unskip(ctx context.Context, node string) error {
 }
 
 // Retry starts the upgrade of a failed node again when its turn comes. It does nothing if the node already waits for
-// its turn. Errors: the node has not failed, no state of BuildState has the node, or the server refuses the write.
+// its turn. Errors: the node has not failed, no state returned by BuildState contains the node, or the server refuses the
+// write.
 func (m *Manager) Retry(ctx context.Context, node string) error {
 	return m.mark(ctx, "retry", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
 		switch state := node.Labels[keys.StateLabel()]; state {
@@ -51,8 +52,8 @@ func (m *Manager) Retry(ctx context.Context, node string) error {
 }
 
 // RequestUpgrade requests an upgrade of a node although its driver is current. It does nothing if an upgrade is already
-// requested. Errors: the node has failed, waits for its turn, or is in progress; no state of BuildState has the node,
-// or the server refuses the write.
+// requested. Errors: the node has failed, waits for its turn, or is in progress; no state returned by BuildState contains
+// the node, or the server refuses the write.
 func (m *Manager) RequestUpgrade(ctx context.Context, node string) error {
 	return m.mark(ctx, "request an upgrade of", node, func(keys Keys, node *corev1.Node) (mark host.Mark, err error) {
 		switch state := node.Labels[keys.StateLabel()]; {

@@ -19,8 +19,8 @@ import (
 // module may share a ConfigMap; it is created if it does not exist. The operator needs permission to get, create and
 // patch it, and to list nodes.
 //
-// BuildState must then select all of the driver's nodes, because the record is about all of them. With several
-// policies, the record is about the nodes of a part: see PartOf.
+// BuildState must then select all of the driver's nodes, because the record covers all of them. With several
+// policies, the record covers the nodes of a part: see PartOf.
 func WithLedger(namespace, name string) Option {
 	return func(m *Manager) { m.options.Ledger = &engine.Ledger{Namespace: namespace, Name: name} }
 }

@@ -53,7 +53,7 @@ func (w *world) upgraded() (nodes int) {
 	return nodes
 }
 
-// awaitApproval lets the canary soak, and returns the rollout that waits then.
+// awaitApproval lets the canary soak, and returns the rollout that then waits for an approval.
 func (w *world) awaitApproval() (found Rollout) {
 	w.t.Helper()
 	w.eventually("the canary", func() bool { return w.upgraded() == 1 })

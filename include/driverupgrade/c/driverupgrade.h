@@ -156,7 +156,7 @@ void du_engine_free(du_engine *engine);
  * Replaces all objects of a kind. `list`: the body of the API server's list, with all pages merged into one, or the
  * same with only the members named in docs/c-api.md. Known objects that are missing from the list were deleted.
  * du_engine_apply plans nothing until the kinds 0 to 3 have been put once. Out: {}.
- * Errors: 3 if `list` is not a list of that kind; the engine is unchanged then.
+ * Errors: 3 if `list` is not a list of that kind; the engine is then unchanged.
  */
 du_code du_engine_put(du_engine *engine, int32_t kind, du_str list, du_buf *out);
 

@@ -122,8 +122,8 @@ class Director {
 ///     watch.OnChange([bell] { bell->Ring(); });
 ///     while (!stop.stop_requested()) bell->Wait(Turn(), *clock, stop);
 ///
-/// Thread-safe; one thread waits. A ring while no thread waits is not lost: the next wait returns immediately. Threads
-/// that ring share the bell with the loop, so neither must outlive the other.
+/// Thread-safe; one thread waits. A ring while no thread waits is not lost: the next wait returns immediately. The
+/// loop and the threads that ring share ownership of the bell, so neither has to outlive the other.
 class Doorbell {
  public:
   /// Wakes the waiting thread, or the next one that waits.

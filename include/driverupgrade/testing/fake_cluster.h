@@ -104,7 +104,7 @@ class FakeCluster final : public ClusterFacade {
   /// Changes the object. Namespace, name and UID stay.
   bool EditNodeMaintenance(const std::string& ns, const std::string& name,
                            const std::function<void(NodeMaintenance&)>& edit);
-  /// Removes the object in spite of its finalizer: the operator does not release the node.
+  /// Removes the object despite its finalizer: the operator does not release the node.
   bool RemoveNodeMaintenance(const std::string& ns, const std::string& name);
   /// Starts the maintenance operator, which also processes existing NodeMaintenances. Before this call, they are not
   /// processed.

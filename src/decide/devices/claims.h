@@ -33,7 +33,8 @@ struct UnboundHolder {
   // True if the claim was allocated after the devices had been tainted.
   bool late = false;
 };
-// Returns these pods. The pods and devices of the node must be known.
+// Returns the pods that hold a device of the node but are not bound to it yet. The pods and devices of the node must be
+// known.
 std::vector<UnboundHolder> UnboundHolders(const NodeView& view, const DriverIdentity& identity,
                                           const IsolationPolicy& policy);
 

@@ -51,7 +51,7 @@ struct WaitingUnit {
   bool admitted_before = false;
   bool is_rest = false;  // the rest of a group that starts together and has started
   bool own_node = false;
-  bool out_of_service = true;  // it waits for no stage, and neither does any other node of a group that starts together
+  bool out_of_service = true;  // neither it nor another node of a group that starts together waits for a stage
 };
 
 class RolloutCensus {
@@ -90,7 +90,7 @@ class RolloutCensus {
   std::size_t UnitOf(std::size_t i) const { return together_ ? group_of_[i] : i; }
 
  private:
-  // A node that is out of service waits for no stage.
+  // A node that is out of service does not wait for a stage.
   bool IsOpen(std::size_t i, const RolloutNode& node) const { return stages_[i] <= open_ || node.out_of_service; }
   void Count(std::size_t i, const RolloutNode& node, int by);
   void Renew(std::size_t number, const std::vector<RolloutNode>& nodes);

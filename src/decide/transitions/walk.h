@@ -114,7 +114,7 @@ class Walk {
   // Sends the evictions that are due and waits for the rest, up to `deadline`. `fails_at`: the time at which the node
   // then fails.
   Progress Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at = absl::InfiniteFuture());
-  // Returns true if the policy deletes pods that are left at `deadline`, and no pod is stuck in spite of a deletion.
+  // Returns true if the policy deletes pods that are left at `deadline`, and no pod is stuck despite its deletion.
   bool DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, absl::Time deadline) const;
   // Deletes pods whose eviction is overdue, and waits until they no longer exist.
   Progress DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, EvictionRound round,

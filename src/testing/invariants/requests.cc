@@ -246,7 +246,7 @@ std::int64_t InvariantChecker::Impl::NodeRead(const std::string& node) const {
   return answered == writer->nodes_answered.end() ? writer->nodes_read : std::max(writer->nodes_read, answered->second);
 }
 
-// Pods go from a node that was read as cordoned (arch-A11: earlier pods are known then). When it was read or since
+// Pods go from a node that was read as cordoned (arch-A11: earlier pods are then known). When it was read or since
 // then, it was in a state that allows this. If a node was created again since it was read, the checker does not know
 // what was read.
 std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolicy& the_policy, bool by_deletion) const {

@@ -22,7 +22,8 @@ bool AnswerOk(Connection& connection, const std::string&) { return connection.An
 
 absl::Duration Elapsed(steady_clock::time_point since) { return absl::FromChrono(steady_clock::now() - since); }
 
-// A backend may return a connection to its pool only after the response, so the next request may come too early for it.
+// A backend may return a connection to its pool only after the response, so the next request may come too early for
+// reuse.
 bool UsesConnectionAgain(HttpTransport& transport, const LoopbackServer& server) {
   for (int i = 0; i < 1000; ++i) {
     const int before = server.connections();

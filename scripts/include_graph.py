@@ -15,19 +15,19 @@ PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- written by scripts/include_graph.py -->\n```mermaid\n", "```\n"
 
 # The directories of src/ that make up core, from the bottom up: each includes only the directories before it.
-CORE = ["base", "model", "policy", "seam", "decide", "tell", "read", "write", "ledger", "engine", "run"]
+CORE = ["base", "model", "policy", "cluster", "decide", "observe", "read", "write", "ledger", "core", "engine"]
 # The other components: the highest directory of core that each may include, and the other components that it may
 # include.
 COMPONENTS = {
-    "wire": ("seam", []),
-    "kubernetes": ("tell", ["wire"]),
+    "wire": ("cluster", []),
+    "kubernetes": ("observe", ["wire"]),
     "prometheus": ("read", []),
-    "testing": ("run", ["wire"]),
-    "report": ("tell", ["wire"]),
-    "service": ("run", ["prometheus", "report"]),
-    "whatif": ("run", ["wire", "testing"]),
-    "host": ("engine", ["wire", "kubernetes", "report"]),
-    "c": ("run", ["wire", "whatif", "host", "kubernetes"]),
+    "testing": ("engine", ["wire"]),
+    "report": ("observe", ["wire"]),
+    "service": ("engine", ["prometheus", "report"]),
+    "whatif": ("engine", ["wire", "testing"]),
+    "embed": ("core", ["wire", "kubernetes", "report"]),
+    "c": ("engine", ["wire", "whatif", "embed", "kubernetes"]),
 }
 # A public header belongs to the directory of its source. These headers have no source.
 HEADERS_ALONE = {

@@ -13,10 +13,10 @@
 #include "c/guard.h"
 #include "driverupgrade/c/driverupgrade.h"
 #include "driverupgrade/policy_codec.h"
+#include "embed/engine_json.h"
+#include "embed/host_engine.h"
+#include "embed/object_documents.h"
 #include "fmt/format.h"
-#include "host/engine_json.h"
-#include "host/host_engine.h"
-#include "host/object_documents.h"
 #include "whatif/driver_members.h"
 #include "wire/document.h"
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "core/core.h"
 #include "decide/devices/claims.h"
 #include "driverupgrade/upgrade_state.h"
-#include "engine/core.h"
 #include "model/node_marks.h"
 #include "read/view_scope.h"
 #include "whatif/dump_objects.h"

@@ -4,7 +4,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "tell/event_message.h"
+#include "observe/event_message.h"
 
 namespace driverupgrade::internal {
 namespace {

@@ -255,7 +255,7 @@ TEST_CASE("An engine with a ledger refuses invalid options, time zones and parti
   };
   CHECK(make(R"({"namespace":"driver-system"})") == "options.ledger.name: is missing");
   CHECK(make(R"({"namespace":"driver-system","name":""})") ==
-        "options.ledger: admission ledger options: namespace and name of the ConfigMap are needed");
+        "options.ledger: admission ledger options: namespace and name of the ConfigMap are required");
   EngineHost host = HostOf(world);
   const auto zone = [&](std::string_view text) { return Call(du_engine_put_time_zone, host.engine(), Str(text)).text; };
   CHECK(zone(R"({"name":"X"})") == "time zone X: there are no offsets");

@@ -26,7 +26,7 @@ C_INTERFACE = "c.interface"  # a program in C, with one test
 
 
 def is_of_host(source):
-    return source.startswith(("src/c/", "src/host/"))
+    return source.startswith(("src/c/", "src/embed/"))
 
 
 def runs(suite, source):

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "engine/ledger_sender.h"
 #include "ledger/admission_ledger.h"
-#include "run/ledger_sender.h"
 
 namespace driverupgrade::tests {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "seam/check_supports.h"
+#include "cluster/check_supports.h"
 #include "support/catch.h"
 
 namespace driverupgrade {

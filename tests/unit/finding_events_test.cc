@@ -1,4 +1,4 @@
-#include "tell/finding_events.h"
+#include "observe/finding_events.h"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "tell/gang_interruptions.h"
+#include "observe/gang_interruptions.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "tell/gate_memory.h"
+#include "observe/gate_memory.h"
 
 #include "support/catch.h"
 

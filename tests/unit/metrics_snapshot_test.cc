@@ -5,9 +5,9 @@
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
+#include "observe/node_times.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
-#include "tell/node_times.h"
 
 namespace driverupgrade::tests {
 namespace {

@@ -17,9 +17,9 @@
 #include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
+#include "engine/engine_maker.h"
 #include "fmt/format.h"
 #include "property/seeded_random.h"
-#include "run/engine_maker.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 

@@ -10,7 +10,7 @@
 #include "driverupgrade/observer.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
-#include "run/rollout_over.h"
+#include "engine/rollout_over.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 

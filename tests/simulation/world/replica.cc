@@ -7,8 +7,8 @@
 
 #include "driverupgrade/observer.h"
 #include "driverupgrade/snapshot_builder.h"
+#include "engine/engine_maker.h"
 #include "fmt/format.h"
-#include "run/engine_maker.h"
 #include "simulation/world/liveness.h"
 
 namespace driverupgrade::testing::internal {

@@ -1,0 +1,411 @@
+#include "core/core.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "decide/marks_of_view.h"
+#include "decide/rollout/census.h"
+#include "decide/rollout/gangs.h"
+#include "fmt/format.h"
+#include "model/unreadable.h"
+#include "observe/withheld_plan.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
+  // Without a record, two replicas that both lead could be in different stages.
+  if (policy.rollout && !has_ledger) {
+    return absl::FailedPreconditionError(
+        "policy: rollout: the engine has no ledger (option `ledger`, EngineOptions::ledger), where the record of a "
+        "rollout is "
+        "kept");
+  }
+  return absl::OkStatus();
+}
+
+// Returns an error if the node may have some of our marks or claims that cannot be released, because the node cannot be
+// read.
+absl::Status CheckReadable(const NodeView& view, bool requestor) {
+  if (IsUnreadable(view.node)) return absl::UnavailableError(CannotBeRead("Node", view.node));
+  if (requestor && !view.maintenances) {
+    return absl::UnavailableError(fmt::format("the NodeMaintenances of node {} are not known", view.node.name));
+  }
+  return absl::OkStatus();
+}
+
+// Returns the time for which the evictions of a node wait for the cordons of the nodes that started with it. This
+// leaves the node half of its time for the drain.
+absl::Duration HoldMax(const UpgradePolicy& policy) {
+  absl::Duration most = absl::Minutes(2);
+  if (policy.drain) most = std::min(most, policy.drain->timeout / 2);
+  if (policy.pod_deletion) most = std::min(most, policy.pod_deletion->timeout / 2);
+  return most;
+}
+
+}  // namespace
+
+Core::Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& objects, NodeHooks& hooks)
+    : machine_(identity, std::move(options.machine), options.scope.asks_uses_driver),
+      scope_(std::move(options.scope)),
+      nodes_per_pass_(options.nodes_per_pass),
+      objects_(objects),
+      hooks_(hooks),
+      views_(identity, scope_) {
+  if (!options.ledger) return;
+  ledger_options_ = options.ledger->options();
+  ledgers_.try_emplace(ledger_options_->owner, *std::move(options.ledger));
+}
+
+absl::Status Core::Look(absl::Time now) {
+  NoteTime(now);
+  return NoteChanges();
+}
+
+absl::StatusOr<CorePass> Core::Apply(const Part& part, const UpgradePolicy& policy, const PassFacts& facts,
+                                     absl::Time now) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckPolicy(policy, ledger_options_ || facts.dry_run));
+  DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
+  NoteTime(now);
+  DRIVERUPGRADE_RETURN_IF_ERROR(NoteChanges());
+  // A list of nodes may have shown that the cluster was restored from a backup. Then everything else must be read again
+  // first.
+  DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(LedgerSteps* const ledger, LedgerFor(part.owner));
+  Pool& pool = PoolFor(part);
+  pool.ledger = ledger;
+  Assign(pool, part.nodes);
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckLedgerPool(pool));
+  ForgetInterruptions(pool);
+  SetFacts(pool, policy, facts, now);
+  CorePass pass{.plan = Advance(pool, now), .pool = &pool};
+  if (pass.plan.rollout) pool.gang_interruptions.SetRevision(pass.plan.rollout->revision);
+  FollowPods(pool, pass.plan);
+  pass.wanted_pods = WantedPods(pool);
+  AddFindings(pool, pass.plan);
+  if (pass.plan.finished && policy.rollout && StartsTogether(*policy.rollout)) {
+    WithholdUnread(pool, pass.wanted_pods, pool.has_gangs, pass.plan);
+  }
+  if (pool.has_gangs) WithholdEvictions(pool, pass.plan, now);
+  LeaveOut(pool, pass.wanted_pods, pass.plan);
+  AddWakeUps(pool, pass.plan);
+  return pass;
+}
+
+void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now) {
+  if (!policy.auto_upgrade) {
+    pool.active_since.reset();
+  } else if (!pool.active_since) {
+    pool.active_since = now;
+  }
+  pool.rollout_since = policy.rollout ? pool.active_since.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
+  pool.has_gangs = policy.rollout && GangsStartTogether(*policy.rollout);
+  if (pool.has_gangs) pool.hold_max = HoldMax(policy);
+  pool.planner.SetPolicy(policy);
+  const absl::Time active_since = pool.active_since.value_or(absl::InfinitePast());
+  pool.planner.SetActiveSince(facts.dry_run ? facts.dry_run->active_since : active_since);
+  pool.planner.SetSharedSlots(facts.shared_slots);
+  const bool shares = SharesDriver(pool);
+  if (facts.dry_run) pool.planner.SetRollout({.record = facts.dry_run->record, .shares_driver = shares});
+  if (!UsesLedger(pool)) return;
+  LedgerSteps& ledger = *pool.ledger;
+  ledger.Begin(now);
+  // Only a core that has seen all nodes knows whether the node of a grant exists.
+  if (touched_.empty()) {
+    const auto is_managed = [&](const std::string& node) {
+      return pool.nodes.contains(node) || pool.guests.contains(node);
+    };
+    pool.planner.SetGrants(ledger.Standing(is_managed, now));
+    pool.planner.SetGrantsMax(ledger.grants_max());
+  }
+  const bool rolls = policy.rollout && policy.auto_upgrade;
+  pool.planner.SetRollout(rolls ? RolloutFacts{.record = ledger.record(),
+                                               .sick = facts.sick,
+                                               .took = ledger.took(),
+                                               .shares_driver = shares,
+                                               .gangs_interrupted = pool.gang_interruptions.counts()}
+                                : RolloutFacts{});
+}
+
+Plan Core::Advance(Pool& pool, absl::Time now) {
+  // Each node that is judged may get requests, and the requests of all nodes share the connections.
+  const std::size_t in_flight_max = 2 * nodes_per_pass_;
+  const std::size_t room = in_flight_max - std::min(in_flight_max, under_way_.size());
+  const AdvanceLimits limits{
+      .judged = std::min(nodes_per_pass_, room), .told = nodes_per_pass_, .has_all_views = touched_.empty()};
+  Plan plan = IncompletePlan(pool.planner.Advance(now, limits), pool.planner);
+  if (!plan.finished && (room > 0 || !touched_.empty())) plan.wake_at = now;
+  return plan;
+}
+
+// ----- pods
+
+void Core::FollowPods(Pool& pool, const Plan& plan) {
+  // An unfinished plan does not name all nodes whose pods are needed: nodes that wait to start keep their interest.
+  std::set<std::string> interest = plan.finished ? std::set<std::string>() : pool.interest;
+  interest.insert(plan.pod_interest.begin(), plan.pod_interest.end());
+  std::vector<std::string> left;
+  std::set_difference(pool.interest.begin(), pool.interest.end(), interest.begin(), interest.end(),
+                      std::back_inserter(left));
+  pool.interest = std::move(interest);
+  for (const std::string& node : left) ForgetPods(node);
+  for (std::string& node : objects_.SetInterest(PodInterest())) written_.insert(std::move(node));
+}
+
+std::set<std::string> Core::PodInterest() const {
+  if (pools_.size() == 1) return pools_.front()->interest;
+  std::set<std::string> all;
+  for (const auto& pool : pools_) all.insert(pool->interest.begin(), pool->interest.end());
+  return all;
+}
+
+bool Core::WantsPodsOf(const std::string& node) const {
+  return std::any_of(pools_.begin(), pools_.end(), [&](const auto& pool) { return pool->interest.contains(node); });
+}
+
+std::set<std::string> Core::WantedPods(const Pool& pool) const {
+  std::set<std::string> wanted;
+  for (const std::string& node : pool.interest) {
+    const auto retry = reads_.find(node);
+    const bool waits = retry != reads_.end() && retry->second.due;
+    if (waits || pool.guests.contains(node) || under_way_.Contains(node) || objects_.KnowsPodsOn(node)) continue;
+    wanted.insert(node);
+  }
+  return wanted;
+}
+
+bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) const {
+  if (!wanted.contains(node) || !objects_.PodsStatus(node).ok()) return false;
+  const auto retry = reads_.find(node);
+  return retry == reads_.end() || retry->second.failures == 0;
+}
+
+// Returns true if pods of a gang may be on the node, because its pods are unknown. A node whose pods repeatedly cannot
+// be read does not delay the other nodes, nor does a node that has started and has requests in flight. Requests that
+// only label a node delay them, because its pods are read afterwards.
+bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
+  constexpr int kFailuresMax = 5;
+  if (pool.guests.contains(node) || objects_.KnowsPodsOn(node)) return false;
+  if (under_way_.Contains(node) && HasStarted(node)) return false;
+  const auto retry = reads_.find(node);
+  return retry == reads_.end() || retry->second.failures < kFailuresMax;
+}
+
+// Nodes that start together wait until the pods of all of them have been read, because otherwise some would start
+// without the others. After a failed list, a node continues with everything that needs no pods. A gang may have pods on
+// any node.
+void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
+  const bool all_wait = for_gangs && std::any_of(pool.interest.begin(), pool.interest.end(),
+                                                 [&](const std::string& node) { return MayHaveGangs(pool, node); });
+  std::map<std::string, Gate> unread;
+  for (const NodePlan& node : plan.nodes) {
+    const bool is_unknown = for_gangs && !objects_.KnowsPodsOn(node.node);
+    const bool waits = all_wait || is_unknown || Awaits(node.node, wanted);
+    if (!Starts(node) || pool.guests.contains(node.node) || !waits) continue;
+    Gate gate{.reason = GateReason::kPodsUnknown,
+              .detail = all_wait ? "pods of nodes that wait are being read" : "its pods are being read"};
+    const auto retry = reads_.find(node.node);
+    if (retry != reads_.end() && retry->second.due) gate.not_before = retry->second.due;
+    unread[node.node] = std::move(gate);
+  }
+  WithholdNodes(pool.planner, unread, plan);
+}
+
+// No pod of a unit is evicted before all of its nodes are cordoned. Otherwise the pod's controller may start it again
+// on a node of the unit. A node that cannot be cordoned does not delay the others for longer than HoldMax.
+void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
+  const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
+  const bool knows_grants = !UsesLedger(pool) || pool.ledger->IsKnown();
+  const bool knows_units = knows_grants && pool.planner.has_round() && pool.planner.of_unknown_units().empty();
+  std::erase_if(pool.held_since, [&](const auto& held) { return UnitOf(held.first).empty(); });
+  std::map<std::string, Gate> held;
+  for (const NodePlan& node : plan.nodes) {
+    const std::string unit = node.evict.empty() && node.remove.empty() ? "" : UnitOf(node.node);
+    const auto found = uncordoned.find(unit);
+    if (unit.empty() || (found == uncordoned.end() && knows_units)) continue;
+    absl::Time& since = pool.held_since.try_emplace(node.node, now).first->second;
+    since = std::min(since, now);  // the clock may have been set back
+    const absl::Time until = since + pool.hold_max;
+    if (until <= now) continue;
+    std::string detail =
+        found == uncordoned.end()
+            ? "it is not known yet which nodes start together with it"
+            : fmt::format("node {}, which starts together with it, is not cordoned yet", found->second);
+    held[node.node] = {.reason = GateReason::kGroup, .detail = std::move(detail), .not_before = until};
+  }
+  WithholdNodes(pool.planner, held, plan);
+}
+
+std::string Core::UnitOf(const std::string& node) const {
+  const auto view = managed_.find(node);
+  if (view == managed_.end()) return "";
+  return MarksOfView(*view->second, machine_.identity())->unit.value().value_or("");
+}
+
+// ----- what may start
+
+// A node gets no further requests until all of its requests are answered, and its gate is reported later. A node whose pods are
+// being read may need fewer patches once they are known.
+void Core::LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
+  std::erase_if(plan.nodes, [&](const NodePlan& node) {
+    const bool is_early = touched_.contains(node.node) || (!plan.finished && Starts(node));
+    return is_early || pool.guests.contains(node.node) || under_way_.Contains(node.node) || Awaits(node.node, wanted);
+  });
+  std::erase_if(plan.gates, [&](const NodeGate& gate) {
+    const bool in_flight = under_way_.Contains(gate.node);
+    if (in_flight) pool.planner.NotTold(gate.node);
+    return in_flight || pool.guests.contains(gate.node);
+  });
+}
+
+bool Core::Settle(CorePass& pass, absl::Time now) {
+  if (!UsesLedger(*pass.pool)) return false;
+  LedgerSteps& ledger = *pass.pool->ledger;
+  ledger.NoteFailures(pass.plan);
+  if (!pass.plan.finished) return false;
+  pass.withheld = ledger.Settle(pass.plan, now);
+  return ledger.Next() != nullptr;
+}
+
+// arch-A12: a request that starts a node is sent only after the node's grant is stored.
+void Core::Withhold(CorePass& pass, absl::Time now) {
+  if (!UsesLedger(*pass.pool) || !pass.plan.finished) return;
+  WithholdNodes(pass.pool->planner, pass.withheld, pass.plan);
+  // A conflict shows that another replica may have granted further nodes of a unit.
+  if (pass.pool->has_gangs) WithholdEvictions(*pass.pool, pass.plan, now);
+  LeaveOut(*pass.pool, pass.wanted_pods, pass.plan);
+  pass.pool->ledger->Report(pass.plan, now);
+}
+
+// ----- reports
+
+// The planner lists the driver's findings first, and then those of its verdicts. Findings of nodes belong between them.
+void Core::AddFindings(const Pool& pool, Plan& plan) const {
+  std::vector<Finding> of_nodes;
+  for (const auto& [node, findings] : findings_) {
+    const bool is_ours = pool.nodes.contains(node) || (pool.has_all && !pool_of_.contains(node));
+    if (is_ours) of_nodes.insert(of_nodes.end(), findings.begin(), findings.end());
+  }
+  const auto judged = plan.findings.begin() + static_cast<std::ptrdiff_t>(driver_.findings.size());
+  plan.findings.insert(judged, of_nodes.begin(), of_nodes.end());
+  const std::vector<Finding> of_reading = objects_.Findings();
+  plan.findings.insert(plan.findings.begin(), of_reading.begin(), of_reading.end());
+}
+
+void Core::AddWakeUps(const Pool& pool, Plan& plan) const {
+  for (const Retries* retries : {&reads_, &questions_}) {
+    for (const auto& [node, retry] : *retries) {
+      if (retry.due && pool.nodes.contains(node))
+        plan.wake_at = std::min(plan.wake_at.value_or(*retry.due), *retry.due);
+    }
+  }
+}
+
+std::vector<RecordEventParams> Core::EventsOf(CorePass& pass, absl::Time now) {
+  FindingEvents& events = pass.pool->finding_events;
+  std::vector<RecordEventParams> told;
+  if (pass.plan.finished) {
+    told = events.Follow(
+        pass.plan, [this](const std::string& node) { return UidOf(node); }, now);
+    const auto view_of = [this](const std::string& node) {
+      const auto found = managed_.find(node);
+      return found == managed_.end() ? nullptr : found->second.get();
+    };
+    std::vector<RecordEventParams> of_gangs = pass.pool->gang_events.Follow(pass.plan, view_of, now);
+    std::move(of_gangs.begin(), of_gangs.end(), std::back_inserter(told));
+  }
+  if (const auto reminder = events.NextReminder()) {
+    pass.plan.wake_at = std::min(pass.plan.wake_at.value_or(*reminder), *reminder);
+  }
+  return told;
+}
+
+std::shared_ptr<const PublishedPlan> Core::Publish() { return PoolFor({}).planner.Publish(); }
+
+std::optional<Gate> Core::Explain(const std::string& node) const {
+  const auto pool = pool_of_.find(node);
+  if (pool == pool_of_.end()) return std::nullopt;
+  return pool->second->planner.Publish()->Explain(node);
+}
+
+Plan Core::Everything() const {
+  Plan all;
+  for (const auto& pool : pools_) {
+    Plan plan = pool->planner.Publish()->Full();
+    std::erase_if(plan.gates, [&](const NodeGate& gate) { return pool->guests.contains(gate.node); });
+    std::move(plan.gates.begin(), plan.gates.end(), std::back_inserter(all.gates));
+    if (pools_.size() == 1) all.findings = std::move(plan.findings);
+    if (plan.rollout) all.rollout = std::move(plan.rollout);
+    all.totals += plan.totals;
+  }
+  std::sort(all.gates.begin(), all.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+  return all;
+}
+
+std::uint64_t Core::judgements() const {
+  std::uint64_t sum = 0;
+  for (const auto& pool : pools_) sum += pool->planner.judgements();
+  return sum;
+}
+
+// ----- requests
+
+std::vector<NodeRequests> Core::Begin(const Plan& plan, absl::Time now) {
+  std::vector<NodeRequests> begun;
+  begun.reserve(plan.nodes.size());
+  for (const NodePlan& node : plan.nodes) {
+    NoteInterruptions(node);
+    begun.push_back(under_way_.Begin(node, log_, now));
+    written_.insert(node.node);
+  }
+  return begun;
+}
+
+// Stores the written node before a watch reports it. The node is judged again.
+NodeOutcome Core::End(const NodeRequests& requests, absl::Time now) {
+  NodeOutcome outcome = under_way_.End(requests, log_);
+  if (outcome.node_after) objects_.NodeWritten(*outcome.node_after);
+  written_.insert(outcome.node);
+  const auto pool = pool_of_.find(outcome.node);
+  if (pool == pool_of_.end()) return outcome;
+  outcome.gangs_interrupted = pool->second->gang_interruptions.End(outcome.node, requests.stopped());
+  if (pool->second->ledger != nullptr) {
+    pool->second->ledger->NoteOutcomes({outcome}, machine_.identity(), pool->second->rollout_since, now);
+  }
+  return outcome;
+}
+
+absl::StatusOr<Plan> Core::Release(const Names& nodes, absl::Time now) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
+  NoteTime(now);
+  DRIVERUPGRADE_RETURN_IF_ERROR(NoteChanges());
+  Plan plan;
+  absl::Status unread = absl::OkStatus();
+  for (const auto& [name, view] : managed_) {
+    if (nodes && !nodes->contains(name)) continue;
+    if (unread.ok()) unread = CheckReadable(*view, scope_.requestor.has_value());
+    NodePlan release = machine_.Release(*view, now);
+    if (!release.empty() && !under_way_.Contains(name)) plan.nodes.push_back(std::move(release));
+  }
+  log_.LabelsRemoved();
+  // Without this, the caller would assume that it has finished.
+  if (plan.nodes.empty() && under_way_.size() == 0 && !unread.ok()) return unread;
+  return plan;
+}
+
+void Core::Resume() {
+  for (auto& [owner, ledger] : ledgers_) ledger.Distrust();
+  Freeze();
+}
+
+void Core::Freeze() {
+  for (const auto& pool : pools_) {
+    pool->active_since.reset();
+    pool->rollout_since = absl::InfiniteFuture();
+  }
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,173 @@
+// Members of Core that assign nodes to pools, and report on pools.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "core/core.h"
+#include "decide/marks_of_view.h"
+#include "driverupgrade/upgrade_state.h"
+#include "model/node_marks.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+// Returns true also if the state cannot be understood. A node without a label is in progress if its marks and its
+// driver pods show this.
+bool IsUnderWay(const NodeView& view, const DriverIdentity& identity) {
+  const std::optional<UpgradeState> state = MarksOfView(view, identity)->State();
+  return !state || IsInProgress(*state);
+}
+
+bool HasLabel(const NodeView& view, const DriverIdentity& identity) { return MarksOfView(view, identity)->HasLabel(); }
+
+}  // namespace
+
+// Returns the pool of the owner. Without an owner: the pool that contains these nodes, or contained them while they had
+// driver pods.
+Pool& Core::PoolFor(const Part& part) {
+  for (const auto& pool : pools_) {
+    const bool is_same = part.owner.empty() ? !part.nodes && pool->has_all : pool->owner == part.owner;
+    if (is_same) return *pool;
+  }
+  if (part.nodes && part.owner.empty()) {
+    for (const auto* known : {&pool_of_, &left_}) {
+      for (const std::string& node : *part.nodes) {
+        const auto found = known->find(node);
+        if (found == known->end() || found->second->has_all || !found->second->owner.empty()) continue;
+        return *found->second;
+      }
+    }
+  }
+  Pool& pool = *pools_.emplace_back(std::make_unique<Pool>(machine_));
+  pool.owner = part.owner;
+  pool.has_all = !part.nodes;
+  pool.planner.SetDriver(driver_.facts, driver_.findings);
+  return pool;
+}
+
+absl::StatusOr<LedgerSteps*> Core::LedgerFor(const std::string& owner) {
+  if (!ledger_options_) return nullptr;
+  AdmissionLedgerOptions options = *ledger_options_;
+  if (!owner.empty()) options.owner = owner;
+  if (const auto known = ledgers_.find(options.owner); known != ledgers_.end()) return &known->second;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(AdmissionLedger ledger, AdmissionLedger::Create(machine_.identity(), options));
+  LedgerSteps& made = ledgers_.try_emplace(options.owner, std::move(ledger)).first->second;
+  for (const auto& [name, view] : managed_) made.NodeSeen(name, &view->node);
+  return &made;
+}
+
+absl::Status Core::CheckLedgerPool(const Pool& pool) const {
+  if (pool.ledger == nullptr || pool.nodes.empty()) return absl::OkStatus();
+  for (const auto& other : pools_) {
+    if (other.get() == &pool || other->nodes.empty() || other->ledger != pool.ledger) continue;
+    return absl::FailedPreconditionError(
+        "nodes: with a ledger, all nodes need one policy, or each part needs an owner of its own");
+  }
+  return absl::OkStatus();
+}
+
+void Core::Move(const std::string& node, Pool& pool) {
+  for (const auto& other : pools_) {
+    if (other.get() == &pool) continue;
+    if (other->nodes.erase(node) > 0 || other->guests.erase(node) > 0) other->planner.Remove(node);
+  }
+  pool.guests.erase(node);
+  pool.nodes.insert(node);
+  pool_of_[node] = &pool;
+  left_.erase(node);
+  pool.planner.Update(managed_.at(node));
+}
+
+void Core::Assign(Pool& pool, const Names& nodes) {
+  // ShowTo passes the new nodes to it.
+  if (!nodes && pools_.size() == 1 && !pool.nodes.empty()) return;
+  for (const auto& [name, view] : managed_) {
+    const auto owner = pool_of_.find(name);
+    const bool is_ours = owner != pool_of_.end() && owner->second == &pool;
+    const bool wanted = nodes ? nodes->contains(name) : owner == pool_of_.end() || is_ours;
+    if (wanted && !is_ours) Move(name, pool);
+    // The caller names nodes by their driver pods.
+    if (wanted || !is_ours || view->driver_pods.empty()) continue;
+    pool.nodes.erase(name);
+    pool_of_.erase(name);
+    pool.guests.insert(name);
+    // If this node regains its driver pod while the others lose theirs, its name alone would otherwise create a second
+    // pool for the same part.
+    left_[name] = &pool;
+  }
+  std::erase_if(pools_, [&](const auto& other) {
+    if (other.get() == &pool || !other->nodes.empty()) return false;
+    std::erase_if(left_, [&](const auto& entry) { return entry.second == other.get(); });
+    return true;
+  });
+  SetGuests(pool);
+}
+
+void Core::SetGuests(Pool& pool) {
+  std::set<std::string> guests;
+  for (const auto& [name, view] : managed_) {
+    if (pool_of_.contains(name)) continue;
+    // The caller may have read before the driver pod came back, or while another client had removed the label. Such a node
+    // counts until its upgrade has ended or a caller names it.
+    const bool was_ours = pool.guests.contains(name);
+    const bool counts = IsUnderWay(*view, machine_.identity()) || (was_ours && under_way_.Contains(name));
+    const bool may_be_left_out = view->driver_pods.empty() || !HasLabel(*view, machine_.identity());
+    if (counts && (was_ours || may_be_left_out)) guests.insert(name);
+  }
+  for (const std::string& name : pool.guests) {
+    if (!guests.contains(name) && !pool.nodes.contains(name)) pool.planner.Remove(name);
+  }
+  for (const std::string& name : guests) {
+    if (!pool.guests.contains(name)) pool.planner.Update(managed_.at(name));
+  }
+  pool.guests = std::move(guests);
+}
+
+bool Core::HasStarted(const std::string& node) const {
+  const auto view = managed_.find(node);
+  return view != managed_.end() && IsUnderWay(*view->second, machine_.identity());
+}
+
+void Core::NoteInterruptions(const NodePlan& plan) {
+  const auto pool = pool_of_.find(plan.node);
+  if (pool == pool_of_.end() || !pool->second->has_gangs || (plan.evict.empty() && plan.remove.empty())) return;
+  const std::string cause = GangInterruptions::CauseOf(plan.node, UnitOf(plan.node));
+  pool->second->gang_interruptions.Begin(plan, *managed_.at(plan.node), cause);
+}
+
+void Core::ForgetInterruptions(Pool& pool) const {
+  if (!pool.gang_interruptions.has_causes()) return;
+  std::set<std::string> in_progress;
+  for (const std::string& node : pool.nodes) {
+    if (HasStarted(node)) in_progress.insert(GangInterruptions::CauseOf(node, UnitOf(node)));
+  }
+  pool.gang_interruptions.KeepCauses(in_progress);
+}
+
+std::vector<OwnedStatus> Core::Statuses() const {
+  std::vector<OwnedStatus> statuses;
+  for (const auto& pool : pools_) {
+    FleetStatus status = pool->planner.Publish()->Status();
+    std::erase_if(status.nodes, [&](const NodeStatus& node) { return pool->guests.contains(node.name); });
+    if (status.nodes.empty() && pools_.size() > 1) continue;
+    statuses.push_back({.owner = pool->owner, .status = std::move(status)});
+  }
+  return statuses;
+}
+
+std::vector<OwnedRollout> Core::Rollouts() const {
+  std::vector<OwnedRollout> rollouts;
+  for (const auto& pool : pools_) {
+    const std::shared_ptr<const PublishedPlan> plan = pool->planner.Publish();
+    if (plan->Rollout()) rollouts.push_back({.owner = pool->owner, .rollout = *plan->Rollout()});
+  }
+  std::sort(rollouts.begin(), rollouts.end(), [](const auto& a, const auto& b) { return a.owner < b.owner; });
+  return rollouts;
+}
+
+}  // namespace driverupgrade::internal

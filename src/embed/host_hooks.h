@@ -1,0 +1,68 @@
+// The results of the host's callbacks, which the host passes in.
+#ifndef DRIVERUPGRADE_SRC_EMBED_HOST_HOOKS_H_
+#define DRIVERUPGRADE_SRC_EMBED_HOST_HOOKS_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/cluster_types.h"
+#include "read/node_views.h"
+
+namespace driverupgrade::internal {
+
+// The pods of a node, by UID, that use the driver, and the errors of pods that the host could not judge.
+struct PodAnswers {
+  std::set<std::string> uids = {};
+  std::map<std::string, std::string> errors = {};
+};
+
+// Asks the host whether `pod` can be replaced without evacuating the node.
+struct HostQuestion {
+  std::string id = {};
+  std::string node = {};
+  PodRef pod = {};
+  std::string pod_version = {};
+  // Names of ControllerRevisions: the question is about these two, even if the DaemonSet has changed since.
+  std::string running = {};
+  std::string wanted = {};
+};
+
+class HostHooks final : public NodeHooks {
+ public:
+  void SetPods(const std::string& node, PodAnswers answers) { pods_[node] = std::move(answers); }
+  std::vector<HostQuestion> Questions() const;
+  // Returns true if a question about the node has not been answered yet.
+  bool Asks(const std::string& node) const;
+  // Returns the node that the question is about; empty if the question was dropped.
+  std::string Tell(const std::string& id, absl::StatusOr<bool> answer);
+
+  // Questions that the new view does not repeat are dropped, together with their answers.
+  void Begin(const std::string& node) override;
+  void Forget(const std::string& node) override;
+  // Returns true for errors of the pod filter, because the host passes its answers together with the pods. Also returns
+  // true while a question is open.
+  bool WillTell(const NodeView& view) const override { return view.restart_only_error.empty() || Asks(view.node.name); }
+  absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
+  // Returns each answer only once: the caller must keep it. Errors: Unavailable until the host has answered.
+  absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
+                                   const ControllerRevision& wanted) override;
+
+ private:
+  struct Asked {
+    HostQuestion question = {};
+    std::optional<absl::StatusOr<bool>> answer = std::nullopt;
+  };
+  using Questioned = std::map<std::string, Asked>;  // by ID
+
+  std::map<std::string, PodAnswers> pods_;   // by node
+  std::map<std::string, Questioned> asked_;  // by node
+  Questioned before_;                        // about the node whose view is being made
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_EMBED_HOST_HOOKS_H_

@@ -1,0 +1,59 @@
+// The requests of an engine's ledgers as HTTP requests, for a host that sends them. All of them concern one ConfigMap.
+#ifndef DRIVERUPGRADE_SRC_EMBED_LEDGER_EXCHANGE_H_
+#define DRIVERUPGRADE_SRC_EMBED_LEDGER_EXCHANGE_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/kubernetes/http_message.h"
+#include "kubernetes/rest_request.h"
+#include "ledger/ledger_steps.h"
+
+namespace driverupgrade::internal {
+
+// Neither sends nor waits. Returns one request at a time, so that the change of one ledger does not conflict with the
+// change of another.
+//
+//     if (exchange.Announce()) ...; // notifies the host once that there are requests
+//     while (const HttpRequest* request = exchange.Next(encoder, now)) exchange.Answer(Send(*request), now);
+class LedgerExchange {
+ public:
+  using Ledgers = std::map<std::string, LedgerSteps>;
+
+  // `ledgers` outlives this object, and may get more members.
+  explicit LedgerExchange(Ledgers& ledgers) : ledgers_(ledgers) {}
+
+  // Returns true if there is a request, and the host has not been notified yet.
+  bool Announce();
+  bool IsPending() const { return FindPending() != nullptr; }
+  // Returns the request to send, the same one until it is answered; nullptr if there is nothing to send.
+  const HttpRequest* Next(const RestEncoder& encoder, absl::Time now);
+  bool IsAsked() const { return asked_.has_value(); }
+  // Returns whether the request is a list of nodes for which the metadata is sufficient.
+  bool AsksForMetadata() const { return asked_ && std::holds_alternative<ListNodesParams>(asked_->request); }
+  // Accepts the response to the request that Next() has returned.
+  void Answer(const absl::StatusOr<HttpResponse>& response, absl::Time now);
+
+ private:
+  struct Asked {
+    LedgerSteps* ledger;
+    LedgerRequest request;
+    RestRequest rest;
+  };
+
+  // Returns a ledger with a request; nullptr if no ledger has a request.
+  LedgerSteps* FindPending() const;
+
+  Ledgers& ledgers_;
+  bool announced_ = false;
+  std::optional<Asked> asked_ = std::nullopt;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_EMBED_LEDGER_EXCHANGE_H_

@@ -1,0 +1,41 @@
+// Finds problems in the configuration of one engine that are not about any node.
+//
+//     std::vector<Finding> wrong = check.Look(policy, pass.SeesDaemonSet());
+//     for (const Finding& finding : check.News(wrong, plan)) observer.OnFinding(finding);
+//
+// Not thread-safe.
+#ifndef DRIVERUPGRADE_SRC_ENGINE_CONFIGURATION_CHECK_H_
+#define DRIVERUPGRADE_SRC_ENGINE_CONFIGURATION_CHECK_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/gate.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::internal {
+
+class ConfigurationCheck {
+ public:
+  explicit ConfigurationCheck(const EngineOptions& options);
+
+  // Returns the findings NoDaemonSet and NothingIsEvicted, if they apply.
+  std::vector<Finding> Look(const UpgradePolicy& policy, bool sees_daemon_set) const;
+  // Returns the findings of `wrong` to report: each one once while it lasts, and NothingIsEvicted again for each
+  // further rollout, in the pass that starts it. `plan`: the plan of this pass.
+  std::vector<Finding> News(const std::vector<Finding>& wrong, const Plan& plan);
+
+ private:
+  const std::string no_daemon_set_;
+  const bool evicts_by_itself_;  // evicts whatever the policy contains
+  std::set<FindingCode> told_;
+  bool rolls_ = false;            // a rollout is in progress
+  bool told_in_rollout_ = false;  // reported that nothing is evicted, in the current rollout or in the previous one
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_ENGINE_CONFIGURATION_CHECK_H_

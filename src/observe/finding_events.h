@@ -1,0 +1,54 @@
+// Creates the Events about obstacles: findings, and gates that need an administrator.
+#ifndef DRIVERUPGRADE_SRC_OBSERVE_FINDING_EVENTS_H_
+#define DRIVERUPGRADE_SRC_OBSERVE_FINDING_EVENTS_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/plan.h"
+
+namespace driverupgrade::internal {
+
+// Decides which findings and gates must be reported. Not thread-safe.
+class FindingEvents {
+ public:
+  // `own_pod`: the object of Events that are not about a single node. These Events are dropped if it is not set.
+  FindingEvents(const DriverIdentity& identity, std::optional<PodRef> own_pod);
+
+  // Must be called with every plan, in order. Returns Events for the findings and gates that are new or changed, or
+  // whose previous report was long ago. `uid_of` returns a node's UID, empty if there is no such node.
+  std::vector<RecordEventParams> Follow(const Plan& plan,
+                                        const std::function<std::string(const std::string& node)>& uid_of,
+                                        absl::Time now);
+  // Returns the time at which a finding or gate must next be reported again; nullopt if nothing must be reported again.
+  std::optional<absl::Time> NextReminder() const;
+
+ private:
+  using FindingKey = std::tuple<FindingCode, std::string, std::string>;
+  struct Told {
+    std::string message = {};
+    absl::Time at = absl::InfinitePast();
+  };
+
+  std::optional<RecordEventParams> EventOf(const Finding& finding) const;
+  void FollowFindings(const Plan& plan, absl::Time now, std::vector<RecordEventParams>& news);
+  void FollowGates(const Plan& plan, absl::Time now, std::vector<RecordEventParams>& news);
+
+  const std::string reason_;
+  const std::optional<PodRef> own_pod_;
+  std::map<FindingKey, absl::Time> findings_;  // findings of the last plan, and when they were reported
+  std::map<std::string, Told> gates_;          // by node
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_OBSERVE_FINDING_EVENTS_H_

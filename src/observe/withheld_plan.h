@@ -1,0 +1,23 @@
+// Plans that contain only changes, and their remainder after nodes are withheld.
+#ifndef DRIVERUPGRADE_SRC_OBSERVE_WITHHELD_PLAN_H_
+#define DRIVERUPGRADE_SRC_OBSERVE_WITHHELD_PLAN_H_
+
+#include <map>
+#include <string>
+
+#include "decide/incremental_planner.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/plan.h"
+
+namespace driverupgrade::internal {
+
+// Returns the plan of `update` with the gates that have changed.
+Plan IncompletePlan(PlanUpdate update, const IncrementalPlanner& planner);
+
+// Replaces `plan`, the planner's last one, by the plan that remains if these nodes do not start. See
+// IncrementalPlanner::Withhold.
+void WithholdNodes(IncrementalPlanner& planner, const std::map<std::string, Gate>& gates, Plan& plan);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_OBSERVE_WITHHELD_PLAN_H_

@@ -23,7 +23,7 @@ std::string KeyOf(const DriverIdentity& identity, const std::string& owner) {
 absl::StatusOr<AdmissionLedger> AdmissionLedger::Create(const DriverIdentity& identity,
                                                         AdmissionLedgerOptions options) {
   if (options.ns.empty() || options.name.empty()) {
-    return absl::InvalidArgumentError("admission ledger options: namespace and name of the ConfigMap are needed");
+    return absl::InvalidArgumentError("admission ledger options: namespace and name of the ConfigMap are required");
   }
   if (options.grants_max == 0)
     return absl::InvalidArgumentError("admission ledger options: grants_max must be positive");

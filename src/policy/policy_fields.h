@@ -189,14 +189,14 @@ inline constexpr std::tuple kPolicyFields(
     Field("waitForCompletion", &UpgradePolicy::wait_for_completion, Section(kWaitForCompletionFields)),
     kPodDeletionField, GpuPodDeletionField(), DrainField(),
     Field("pacing", &UpgradePolicy::pacing, OneOf(kPacingWords),
-          {.meaning = "`Chained` moves a node through all states that wait for nothing in one write; `EveryState` "
-                      "writes each state, as the Go library does",
+          {.meaning = "`Chained` moves a node in one write through all states in which there is nothing to wait for; "
+                      "`EveryState` writes each state, as the Go library does",
            .advice = "choose `EveryState` if a dashboard must see every state; it takes more requests"}),
     Field("cordonedNodes", &UpgradePolicy::cordoned_nodes, OneOf(kCordonedNodesWords),
           {.meaning = "treatment of nodes that an administrator cordoned. `Proceed`: they start immediately, outside "
                       "both limits. `WithinBudget`: they take a slot like others. `Ignore`: they wait until an "
                       "administrator uncordons them",
-           .advice = "their cordon stays in any case. Choose `Ignore` if administrators work on cordoned nodes",
+           .advice = "their cordon always stays. Choose `Ignore` if administrators work on cordoned nodes",
            .description = "Treatment of nodes that an administrator cordoned before the upgrade: Proceed starts them "
                           "outside both limits, WithinBudget lets them take a slot, Ignore makes them wait."}),
     Field("deadlines", &UpgradePolicy::deadlines, Section(kDeadlinesFields)),

@@ -126,7 +126,7 @@ constexpr Row kRows[] = {
      {"$WITH_POD poddisruptionbudgets", "$POD delete"},
      kBlocked},
     {GateReason::kEvictionRefused,
-     "The API server refuses the eviction for the reason in the detail, often because of a webhook or a policy.",
+     "The API server refuses the eviction, often because of a webhook or a policy; the gate shows its reason.",
      {"kubectl get validatingwebhookconfigurations", "$POD describe"},
      kBlocked},
     {GateReason::kUndeletablePods,

@@ -112,7 +112,7 @@ absl::StatusOr<DeviceTaintRule> Devices::Create(Model& model, DeviceTaintRule ru
 
 absl::StatusOr<DeviceTaintRule> Devices::Patch(Model& model, const PatchDeviceTaintRuleParams& params) {
   if (params.name.empty() || params.uid.empty() || params.resource_version.empty()) {
-    return absl::InvalidArgumentError("patch device taint rule: name, uid and resourceVersion are needed");
+    return absl::InvalidArgumentError("patch device taint rule: name, uid and resourceVersion are required");
   }
   if (absl::Status status = Served<DeviceTaintRule>(); !status.ok()) return status;
   const auto found = rules_.find(params.name);
@@ -134,7 +134,7 @@ absl::StatusOr<DeviceTaintRule> Devices::Patch(Model& model, const PatchDeviceTa
 
 absl::Status Devices::Delete(Model& model, const DeleteDeviceTaintRuleParams& params) {
   if (params.name.empty() || params.uid.empty()) {
-    return absl::InvalidArgumentError("delete device taint rule: name and uid are needed");
+    return absl::InvalidArgumentError("delete device taint rule: name and uid are required");
   }
   if (!Served<DeviceTaintRule>().ok()) return absl::OkStatus();
   const auto found = rules_.find(params.name);

@@ -70,7 +70,7 @@ std::optional<EvictionAnswer> RefusalBy(const DisruptionBudgetSpec& budget, cons
 
 absl::StatusOr<Node> Model::PatchNode(const PatchNodeParams& params) {
   if (params.name.empty() || params.uid.empty() || params.resource_version.empty()) {
-    return absl::InvalidArgumentError("patch node: name, uid and resourceVersion are needed");
+    return absl::InvalidArgumentError("patch node: name, uid and resourceVersion are required");
   }
   auto found = nodes_.find(params.name);
   if (found == nodes_.end()) return absl::NotFoundError(fmt::format("nodes \"{}\" not found", params.name));
@@ -110,7 +110,7 @@ absl::StatusOr<Node> Model::PatchNode(const PatchNodeParams& params) {
 
 absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   if (ref.ns.empty() || ref.name.empty() || ref.uid.empty()) {
-    return absl::InvalidArgumentError("evict pod: namespace, name and uid are needed");
+    return absl::InvalidArgumentError("evict pod: namespace, name and uid are required");
   }
   // The API server runs admission before it looks up the pod (E4, E19).
   if (IsTerminating(ref.ns)) {
@@ -144,7 +144,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
 absl::Status Model::DeletePod(const DeletePodParams& params) {
   const PodRef& ref = params.pod;
   if (ref.ns.empty() || ref.name.empty() || ref.uid.empty()) {
-    return absl::InvalidArgumentError("delete pod: namespace, name and uid are needed");
+    return absl::InvalidArgumentError("delete pod: namespace, name and uid are required");
   }
   const Key key(ref.ns, ref.name);
   const Pod* pod = FindPod(key);

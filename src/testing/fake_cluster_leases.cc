@@ -40,7 +40,7 @@ const T* Find(const std::map<Key, std::shared_ptr<const T>>& objects, const Key&
 template <class T>
 absl::StatusOr<T> Model::CreateRecord(const RecordKind<T>& kind, T object) {
   if (object.ns.empty() || object.name.empty()) {
-    return absl::InvalidArgumentError(fmt::format("create {}: namespace and name are needed", kind.resource));
+    return absl::InvalidArgumentError(fmt::format("create {}: namespace and name are required", kind.resource));
   }
   if (IsTerminating(object.ns)) {
     return absl::PermissionDeniedError(fmt::format(
@@ -62,7 +62,7 @@ template <class T>
 absl::StatusOr<T> Model::UpdateRecord(const RecordKind<T>& kind, T object) {
   if (object.ns.empty() || object.name.empty() || object.resource_version.empty()) {
     return absl::InvalidArgumentError(
-        fmt::format("update {}: namespace, name and resourceVersion are needed", kind.resource));
+        fmt::format("update {}: namespace, name and resourceVersion are required", kind.resource));
   }
   auto found = kind.objects.find({object.ns, object.name});
   if (found == kind.objects.end()) {

@@ -123,7 +123,7 @@ std::vector<NodeMaintenance> Model::ListNodeMaintenances(const std::string& ns) 
 
 absl::StatusOr<NodeMaintenance> Model::CreateNodeMaintenance(NodeMaintenance object) {
   if (object.ns.empty() || object.name.empty()) {
-    return absl::InvalidArgumentError("create node maintenance: namespace and name are needed");
+    return absl::InvalidArgumentError("create node maintenance: namespace and name are required");
   }
   if (IsTerminating(object.ns)) {
     return absl::PermissionDeniedError(
@@ -151,7 +151,7 @@ absl::StatusOr<NodeMaintenance> Model::CreateNodeMaintenance(NodeMaintenance obj
 
 absl::StatusOr<NodeMaintenance> Model::PatchNodeMaintenance(const PatchNodeMaintenanceParams& params) {
   if (params.ns.empty() || params.name.empty() || params.uid.empty() || params.resource_version.empty()) {
-    return absl::InvalidArgumentError("patch node maintenance: namespace, name, uid and resourceVersion are needed");
+    return absl::InvalidArgumentError("patch node maintenance: namespace, name, uid and resourceVersion are required");
   }
   if (params.additional_requestors.has_value() && params.conditions.has_value()) {
     return absl::InvalidArgumentError("patch node maintenance: additional requestors and conditions are two patches");
@@ -181,7 +181,7 @@ absl::StatusOr<NodeMaintenance> Model::PatchNodeMaintenance(const PatchNodeMaint
 
 absl::Status Model::DeleteNodeMaintenance(const DeleteNodeMaintenanceParams& params) {
   if (params.ns.empty() || params.name.empty() || params.uid.empty()) {
-    return absl::InvalidArgumentError("delete node maintenance: namespace, name and uid are needed");
+    return absl::InvalidArgumentError("delete node maintenance: namespace, name and uid are required");
   }
   const Key key(params.ns, params.name);
   const NodeMaintenance* object = FindNodeMaintenance(key);

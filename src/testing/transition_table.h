@@ -109,7 +109,7 @@ inline constexpr std::array kTransitions = {
                "the driver pod is out of date, and the node is not cordoned, or our name is on the cordon: the limits "
                "admit the node again",
                "leaves the cordon"},
-    Transition{UpgradeState::kFailed, UpgradeState::kUpgradeRequired, "dep-F2", "a new target revision has come",
+    Transition{UpgradeState::kFailed, UpgradeState::kUpgradeRequired, "dep-F2", "there is a new target revision",
                "forgets the past failures"},
     Transition{UpgradeState::kFailed, UpgradeState::kUpgradeRequired, "retry",
                "the driver has not recovered, and the policy's pause before the next attempt has ended", "none"},

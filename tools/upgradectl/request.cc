@@ -116,7 +116,7 @@ absl::StatusOr<std::string> PlaceText(std::string_view option, const std::option
   if (given) return *given;
   if (!usual.empty()) return std::string(usual);
   return absl::InvalidArgumentError(
-      fmt::format("{}: is needed for this driver, because no operator reports it through its Lease", option));
+      fmt::format("{}: is required for this driver, because no operator reports it through its Lease", option));
 }
 
 std::vector<std::string> SplitBy(char separator, std::string_view text) {

@@ -260,7 +260,7 @@ void CheckKernel(const Facts& facts, const DriverPod& pod, const ToolkitMessages
          .what = fmt::format(
              "the driver toolkit of pod {} did not match the kernel of node {}, {}, when it started, but does now",
              pod.name, pod.node, kernel),
-         .why = "the node has a different kernel since then",
+         .why = "the kernel of the node has changed since then",
          .remedy = fmt::format("restart it: oc delete pod -n {} {}", facts.ns, pod.name)});
     return;
   }

@@ -261,7 +261,7 @@ TEST_CASE("A server that refuses the list of Leases is reported only if the comm
   CHECK(unknown.exit_code == kExitUsage);
   CHECK(unknown.err ==
         "not read: list /apis/coordination.k8s.io/v1/leases: 403: not for you\n"
-        "upgradectl: --namespace: is needed for this driver, because no operator reports it through its Lease\n");
+        "upgradectl: --namespace: is required for this driver, because no operator reports it through its Lease\n");
   const Answer known = OnServer(
       server, {"plan", "--driver", "fpga", "--domain", "example.com", "--namespace", "fpga-operator", "--driver-labels",
                "app=fpga-driver", "--policy-resource", "example.com/v1/fpgas/fpga:spec.upgradePolicy"});

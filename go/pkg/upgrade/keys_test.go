@@ -62,8 +62,8 @@ func TestAManagerWithADomainAndANameOfItsOwnUsesTheirKeysOnly(t *testing.T) {
 		state = w.build(t.Context())
 		return len(state.NodeStates[UpgradeStateDone]) == 2
 	})
-	w.cluster.SetLabel("n0", keys.StateLabel(), UpgradeStateUpgradeRequired)
 	w.cluster.SetLabel("n0", keys.SkipNodeLabel(), "true")
+	w.cluster.NewDriver()
 	w.eventually("a state that is over although a node is skipped", func() bool {
 		state = w.build(t.Context())
 		skipped := state.NodeStates[UpgradeStateUpgradeRequired]

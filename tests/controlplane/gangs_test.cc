@@ -242,8 +242,8 @@ int InterruptionsOf(const std::string& name, std::string_view unavailable_max, s
   return jobs.interruptions();
 }
 
-// By name with the same limit, most jobs are down at once, and wait for each other's nodes. With a lower limit they
-// restart earlier, and are interrupted more often.
+// In the order of names, the same limit stops most jobs at once, and they wait for each other's nodes. With a lower limit
+// they restart earlier, and are interrupted more often.
 TEST_CASE("B-21: each of five jobs on 32 nodes is interrupted once, and more often in the order of names", "[gangs]") {
   const int together = InterruptionsOf("jobs", "8", "gangs: {mode: Together}");
   const int by_name = InterruptionsOf("names", "8", "order: [Name]");

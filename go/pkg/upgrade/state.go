@@ -40,10 +40,10 @@ type reading struct {
 }
 
 // PartOf returns the part of a state of BuildState that belongs to an owner, such as an NVIDIADriver, for an ApplyState
-// or ApplyPolicy with the owner's policy. The part has its own rollout. Its grants and its record are in the ledger
-// under the owner's name, as with the native operators. owner must be a DNS subdomain, like the names of custom
-// resources. has reports whether the node with this name and these labels belongs to the owner. A node must belong to
-// only one owner.
+// or ApplyPolicy with the owner's policy. The part has its own rollout, and its grants and its record are in the ledger
+// under the owner's name, as with the native operators. The owner must be a DNS subdomain, like the names of custom
+// resources. The function reports whether the node with this name and these labels belongs to the owner. A node must
+// belong to only one owner.
 func PartOf(state *ClusterUpgradeState, owner string, has func(node string, labels map[string]string) bool) *ClusterUpgradeState {
 	part, readings := NewClusterUpgradeState(), map[*reading]*reading{}
 	for _, node := range state.podless {

@@ -155,8 +155,10 @@ bool MayGoOn(const Node& node, const Keys& keys) {
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
   if (HasLabel(node, keys)) return ParseUpgradeState(node.labels.at(keys.state));
   const bool is_marked = IsMarked(node, keys);
-  if (is_marked && StateOfTimer(node, keys.name) == UpgradeState::kUpgradeRequired)
-    return UpgradeState::kUpgradeRequired;
+  const bool waits = is_marked && StateOfTimer(node, keys.name) == UpgradeState::kUpgradeRequired;
+  // Another client has removed the cordon, too: a node whose driver runs is checked again (MayGoOn).
+  if (waits && !node.unschedulable) return UpgradeState::kUnknown;
+  if (waits) return UpgradeState::kUpgradeRequired;
   if (node.annotations.contains(keys.failed_revision)) return UpgradeState::kFailed;
   const bool isolated = node.annotations.contains(keys.isolated_devices);
   if (!node.unschedulable && !isolated) return UpgradeState::kUnknown;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "decide/marks_of_view.h"
 #include "decide/rollout/census.h"
 #include "decide/rollout/gangs.h"
 #include "fmt/format.h"
@@ -181,68 +180,6 @@ bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) 
   if (!wanted.contains(node) || !objects_.PodsStatus(node).ok()) return false;
   const auto retry = reads_.find(node);
   return retry == reads_.end() || retry->second.failures == 0;
-}
-
-// Returns true if pods of a gang may be on the node, because its pods are unknown. A node whose pods repeatedly cannot
-// be read does not delay the other nodes, nor does a node that has started and has requests in flight. Requests that
-// only label a node delay them, because its pods are read afterwards.
-bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
-  constexpr int kFailuresMax = 5;
-  if (pool.guests.contains(node) || objects_.KnowsPodsOn(node)) return false;
-  if (under_way_.Contains(node) && HasStarted(node)) return false;
-  const auto retry = reads_.find(node);
-  return retry == reads_.end() || retry->second.failures < kFailuresMax;
-}
-
-// Nodes that start together wait until the pods of all of them have been read, because otherwise some would start
-// without the others. After a failed list, a node continues with everything that needs no pods. A gang may have pods on
-// any node.
-void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
-  const bool all_wait = for_gangs && std::any_of(pool.interest.begin(), pool.interest.end(),
-                                                 [&](const std::string& node) { return MayHaveGangs(pool, node); });
-  std::map<std::string, Gate> unread;
-  for (const NodePlan& node : plan.nodes) {
-    const bool is_unknown = for_gangs && !objects_.KnowsPodsOn(node.node);
-    const bool waits = all_wait || is_unknown || Awaits(node.node, wanted);
-    if (!Starts(node) || pool.guests.contains(node.node) || !waits) continue;
-    Gate gate{.reason = GateReason::kPodsUnknown,
-              .detail = all_wait ? "pods of nodes that wait are being read" : "its pods are being read"};
-    const auto retry = reads_.find(node.node);
-    if (retry != reads_.end() && retry->second.due) gate.not_before = retry->second.due;
-    unread[node.node] = std::move(gate);
-  }
-  WithholdNodes(pool.planner, unread, plan);
-}
-
-// No pod of a unit is evicted before all of its nodes are cordoned. Otherwise the pod's controller may start it again
-// on a node of the unit. A node that cannot be cordoned does not delay the others for longer than HoldMax.
-void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
-  const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
-  const bool knows_grants = !UsesLedger(pool) || pool.ledger->IsKnown();
-  const bool knows_units = knows_grants && pool.planner.has_round() && pool.planner.of_unknown_units().empty();
-  std::erase_if(pool.held_since, [&](const auto& held) { return UnitOf(held.first).empty(); });
-  std::map<std::string, Gate> held;
-  for (const NodePlan& node : plan.nodes) {
-    const std::string unit = node.evict.empty() && node.remove.empty() ? "" : UnitOf(node.node);
-    const auto found = uncordoned.find(unit);
-    if (unit.empty() || (found == uncordoned.end() && knows_units)) continue;
-    absl::Time& since = pool.held_since.try_emplace(node.node, now).first->second;
-    since = std::min(since, now);  // the clock may have been set back
-    const absl::Time until = since + pool.hold_max;
-    if (until <= now) continue;
-    std::string detail =
-        found == uncordoned.end()
-            ? "it is not known yet which nodes start together with it"
-            : fmt::format("node {}, which starts together with it, is not cordoned yet", found->second);
-    held[node.node] = {.reason = GateReason::kGroup, .detail = std::move(detail), .not_before = until};
-  }
-  WithholdNodes(pool.planner, held, plan);
-}
-
-std::string Core::UnitOf(const std::string& node) const {
-  const auto view = managed_.find(node);
-  if (view == managed_.end()) return "";
-  return MarksOfView(*view->second, machine_.identity())->unit.value().value_or("");
 }
 
 // ----- what may start

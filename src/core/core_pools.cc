@@ -133,22 +133,6 @@ bool Core::HasStarted(const std::string& node) const {
   return view != managed_.end() && IsUnderWay(*view->second, machine_.identity());
 }
 
-void Core::NoteInterruptions(const NodePlan& plan) {
-  const auto pool = pool_of_.find(plan.node);
-  if (pool == pool_of_.end() || !pool->second->has_gangs || (plan.evict.empty() && plan.remove.empty())) return;
-  const std::string cause = GangInterruptions::CauseOf(plan.node, UnitOf(plan.node));
-  pool->second->gang_interruptions.Begin(plan, *managed_.at(plan.node), cause);
-}
-
-void Core::ForgetInterruptions(Pool& pool) const {
-  if (!pool.gang_interruptions.has_causes()) return;
-  std::set<std::string> in_progress;
-  for (const std::string& node : pool.nodes) {
-    if (HasStarted(node)) in_progress.insert(GangInterruptions::CauseOf(node, UnitOf(node)));
-  }
-  pool.gang_interruptions.KeepCauses(in_progress);
-}
-
 std::vector<OwnedStatus> Core::Statuses() const {
   std::vector<OwnedStatus> statuses;
   for (const auto& pool : pools_) {

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,10 +13,7 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
-#include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/upgrade_engine.h"
-#include "driverupgrade/watch_cache.h"
-#include "engine/engine_maker.h"
 #include "fmt/format.h"
 #include "property/seeded_random.h"
 #include "support/catch.h"
@@ -556,81 +552,6 @@ TEST_CASE("two engines that both lead start no other node before the canaries ar
     late_starts += duel.late_starts();
   }
   CHECK(late_starts > 300);
-}
-
-// Keeps the requests of each node's plan until the test sends them.
-class LateRequests final : public internal::TaskRunner {
- public:
-  void Submit(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
-  void WaitIdle() override { Send(); }
-  void Send() {
-    for (const std::function<void()>& task : std::exchange(tasks_, {})) task();
-  }
-  // Takes away the requests of one node.
-  std::function<void()> TakeOne() {
-    std::function<void()> task = std::move(tasks_.back());
-    tasks_.pop_back();
-    return task;
-  }
-
- private:
-  std::vector<std::function<void()>> tasks_;
-};
-
-TEST_CASE("a gang waits for a node whose label is still being written, because its pods are read afterwards") {
-  const auto clock = std::make_shared<FakeClock>();
-  const auto cluster = std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = false});
-  const testing::Fleet fleet = AddFleet(*cluster, {.node_count = 3, .workload = ""});
-  for (const std::string& node : fleet.node_names) {
-    cluster->AddPod(testing::PodBuilder("team-a", "job-" + node)
-                        .OnNode(node)
-                        .WithLabel("jobset.sigs.k8s.io/jobset-name", "job")
-                        .OwnedByJob("job")
-                        .Build());
-  }
-  cluster->Advance(absl::Minutes(1));
-  const UpgradePolicy policy{.auto_upgrade = true,
-                             .max_parallel = std::nullopt,
-                             .max_unavailable = Count{3},
-                             .drain = DrainPolicy{},
-                             .rollout = RolloutPolicy{.gangs = NodeGangs{}}};
-  const LabelSelector driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
-  const std::shared_ptr<WatchCache> cache =
-      *WatchCache::Create(cluster, {.drivers = {{.ns = fleet.ns, .driver_labels = driver_labels}}, .clock = clock});
-  const auto late = std::make_shared<LateRequests>();
-  EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = driver_labels},
-                        .cache = cache,
-                        .ledger = AdmissionLedgerOptions{.ns = "ops", .name = "ledger"},
-                        .clock = clock};
-  options.executor.events = false;
-  const auto engine = *internal::EngineMaker::Create(Gpu(), cluster, std::move(options), late);
-  UpgradeController controller(*engine, cache, {});
-  controller.SetPolicy(policy);
-  const auto pass = [&] {
-    cache->Turn({});
-    static_cast<void>(controller.Step({}));
-  };
-  pass();
-  const std::function<void()> label_of_one_node = late->TakeOne();
-  late->Send();
-  cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
-  for (int i = 0; i < 5; ++i) {
-    pass();
-    late->Send();
-    cluster->Advance(absl::Seconds(1));
-  }
-  for (const Node& node : cluster->nodes()) CHECK_FALSE(node.unschedulable);
-  label_of_one_node();
-  std::set<std::string> units;
-  for (int i = 0; i < 10 && units.empty(); ++i) {
-    pass();
-    late->Send();
-    cluster->Advance(absl::Seconds(1));
-    for (const Node& node : cluster->nodes()) {
-      if (node.annotations.contains(Gpu().UnitAnnotation())) units.insert(node.name);
-    }
-  }
-  CHECK(units.size() == 3);
 }
 
 }  // namespace

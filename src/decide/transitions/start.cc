@@ -75,7 +75,7 @@ bool MayHaveStarted(const Walk& walk) {
 // that has failed keeps waiting for its next attempt.
 bool IsUpToDate(const Walk& walk) {
   const NodeMarks& marks = walk.after();
-  const bool has_failed = marks.failed_revision.present() || marks.failures.present() || marks.restart_pod.present();
+  const bool has_failed = marks.failed_revision.present() || marks.failures.present();
   const bool is_cordoned_since = marks.unschedulable && !internal::WasInitiallyUnschedulable(marks);
   const bool has_begun = MayHaveStarted(walk) || is_cordoned_since || marks.cordoned_by.present() ||
                          walk.IsolatesDevices() || walk.InRequestorMode() || ClaimsMaintenance(walk);

@@ -12,18 +12,11 @@
 namespace driverupgrade {
 namespace {
 
-// A timer further in the future than this was written by a wrong clock (dep-F4).
-constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 // Interval between attempts to read data after a failure.
 constexpr absl::Duration kReadRetry = absl::Seconds(5);
-// No node fails by a deadline before the engine has been active for this time (dep-F4).
-constexpr absl::Duration kActiveMin = absl::Seconds(60);
 // A larger number on the node was not written by the engine. It is reduced to this number, which can still be
 // incremented.
 constexpr int kFailuresCounted = 1'000'000;
-
-// Returns the time as a mark can store it.
-absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToUnixSeconds(time)); }
 
 }  // namespace
 
@@ -187,9 +180,6 @@ void Walk::WriteFailures(const Failures& failures) {
 }
 
 Progress Walk::Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at) {
-  // A gang may have been restarted on this node after another replica upgraded it. The pods are then known earlier than
-  // the new state of the node if its watch lags, or if this replica was suspended.
-  if (in.policy.keep_gangs && !round.evict.empty()) ConfirmNode();
   verdict.plan.evict = std::move(round.evict);
   round.gate.fails_at = Finite(fails_at);
   const absl::Time due = std::min(deadline, round.gate.not_before.value_or(absl::InfiniteFuture()));
@@ -236,90 +226,6 @@ void Walk::Note(FindingCode code, std::string message) {
 
 void Walk::Event(bool warning, std::string message) {
   verdict.plan.events.push_back({.warning = warning, .message = std::move(message)});
-}
-
-absl::Time Walk::Deadline(absl::Duration timeout) {
-  if (timeout == absl::InfiniteDuration()) return absl::InfiniteFuture();
-  const absl::Time deadline = std::max(StageBegan(timeout) + timeout, in.active_since + std::min(timeout, kActiveMin));
-  if (!Expired(deadline)) WakeAt(deadline);
-  return deadline;
-}
-
-absl::Time Walk::StageBegan(absl::Duration timeout) {
-  if (entered_) return in.now;  // Finish writes the timer
-  const std::optional<internal::Stage>& stage = after().stage.value();
-  const bool same_revision = stage && (driver.wanted_revision.empty() || stage->revision == driver.wanted_revision);
-  if (stage && stage->state == state_ && same_revision && stage->began <= in.now + kClockSkewMax) {
-    return stage->began;
-  }
-  if (const auto upstream = UpstreamTimer(timeout)) {
-    WriteStage(*upstream);
-    return *upstream;
-  }
-  const std::string_view text = after().stage.text().value_or("");
-  Note(FindingCode::kTimerRestarted, fmt::format("the timer of {} starts again: {}", ToString(state_),
-                                                 text.empty() ? "its start time is missing or not valid"
-                                                              : fmt::format("`{}` is not valid for it", text)));
-  WriteStage(in.now);
-  return WholeSecond(in.now);
-}
-
-// Returns the Go library's timer of the stage, unless it is invalid or had already expired when the engine first saw
-// it.
-std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
-  std::optional<absl::Time> began;
-  if (state_ == UpgradeState::kWaitForJobsRequired) began = after().pod_completion_start.value();
-  if (state_ == UpgradeState::kValidationRequired) began = after().validation_start.value();
-  if (!began || *began > in.now + kClockSkewMax || *began + timeout <= in.now) return std::nullopt;
-  return began;
-}
-
-// While the revision is unknown, the target of the upgrade in progress is still the revision in the stage annotation.
-std::string Walk::TargetRevision() const {
-  if (!driver.wanted_revision.empty()) return driver.wanted_revision;
-  const std::optional<internal::Stage>& stage = before().stage.value();
-  return stage ? stage->revision : std::string();
-}
-
-void Walk::WriteStage(absl::Time began) {
-  const absl::Time second = WholeSecond(began);
-  Write(&NodeMarks::stage, {.state = state_, .began = second, .revision = TargetRevision()});
-  if (state_ == UpgradeState::kWaitForJobsRequired) {
-    Write(&NodeMarks::pod_completion_start, second);
-  } else if (state_ == UpgradeState::kValidationRequired) {
-    Write(&NodeMarks::validation_start, second);
-  }
-}
-
-void Walk::RestartStage(absl::Duration timeout) {
-  if (timeout != absl::InfiniteDuration() || StageTimeout()) WriteStage(in.now);
-}
-
-void Walk::DropStage() {
-  Remove(&NodeMarks::stage);
-  Remove(&NodeMarks::pod_completion_start);
-  Remove(&NodeMarks::validation_start);
-}
-
-// Returns nullopt if the current state has no deadline, so that it needs no timer.
-std::optional<absl::Duration> Walk::StageTimeout() const {
-  const auto finite = [](absl::Duration timeout) {
-    return timeout == absl::InfiniteDuration() ? std::nullopt : std::optional(timeout);
-  };
-  switch (TraitsOf(state_).limit) {
-    case StageLimit::kNone: break;
-    case StageLimit::kJobs:
-      if (!in.policy.wait_for_completion || in.policy.wait_for_completion->pod_selector.empty()) break;
-      return finite(in.policy.wait_for_completion->timeout);
-    case StageLimit::kPodDeletion: return PodDeletion(in) ? finite(PodDeletion(in)->timeout) : std::nullopt;
-    case StageLimit::kDrain: return in.policy.drain ? finite(in.policy.drain->timeout) : std::nullopt;
-    case StageLimit::kPodRestart: {
-      const absl::Duration evacuation = EvacuationTimeout(in).value_or(absl::InfiniteDuration());
-      return finite(std::min(in.policy.deadlines.pod_restart.value_or(absl::InfiniteDuration()), evacuation));
-    }
-    case StageLimit::kValidation: return finite(in.policy.deadlines.validation);
-  }
-  return std::nullopt;
 }
 
 void Walk::HoldCordon() {
@@ -403,6 +309,9 @@ void Walk::Finish(bool acts, const internal::ShownWait* shown_wait) {
       verdict.plan.patch = PatchBetween(view.node, before(), *edited_, in.identity);
     }
   }
+  // A gang may have been restarted on this node after another replica upgraded it. The pods are then known earlier than
+  // the new state of the node if its watch lags, or if this replica was suspended.
+  if (in.policy.keep_gangs && !verdict.plan.evict.empty() && !verdict.plan.patch) ConfirmNode();
   CountPods(*this);
   NoteLabelLoss();
   if (acts && !before().HasLabel()) PaceLabel();

@@ -220,6 +220,12 @@ std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
 // Returns nullopt for InfiniteFuture.
 std::optional<absl::Time> Finite(absl::Time time);
 
+// A timer further in the future than this was written by a wrong clock (dep-F4).
+inline constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
+
+// Returns the time as a mark can store it.
+inline absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToUnixSeconds(time)); }
+
 // Returns the time of the next retry of a read: the next multiple of 5 s. If it were 5 s from now, the verdict would
 // change all the time, and the retry would never happen if nodes are judged often.
 absl::Time NextRead(absl::Time now);

@@ -238,10 +238,8 @@ struct SharedSlots {
 struct GangsInterrupted {
   /// The revision of the rollout that caused them; empty: none.
   std::string revision = {};
-  /// Number of gangs; each counts once.
-  int gangs = 0;
-  int interruptions = 0;
-  /// Number of gangs by their number of interruptions.
+  /// Number of gangs by their number of interruptions. 0: the unit that interrupted them had done so for the previous
+  /// revision, too.
   std::map<int, int> by_interruptions = {};
   friend bool operator==(const GangsInterrupted&, const GangsInterrupted&) = default;
 };

@@ -185,7 +185,7 @@ struct RolloutGangs {
   /// Number of interruptions that this process has caused at this revision. It equals `interrupted` if each gang was
   /// interrupted once.
   int caused = 0;
-  /// Number of these gangs by their number of interruptions.
+  /// Number of the interrupted gangs by their number of interruptions (GangsInterrupted::by_interruptions).
   std::map<int, int> by_interruptions = {};
   friend bool operator==(const RolloutGangs&, const RolloutGangs&) = default;
 };

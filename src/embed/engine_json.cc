@@ -1,6 +1,7 @@
 #include "embed/engine_json.h"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/status_macros.h"
@@ -78,6 +79,7 @@ void WriteTotals(const Tally& totals, JsonWriter& writer) {
     writer.Member("notReady", totals.not_ready);
     writer.Member("slots", totals.slots);
     writer.Member("unavailable", totals.unavailable);
+    writer.Member("devicesIsolated", totals.devices_isolated);
   });
 }
 
@@ -93,6 +95,11 @@ void WriteGangs(const RolloutGangs& gangs, JsonWriter& writer) {
     writer.Member("byName", gangs.by_name);
     writer.Member("interrupted", gangs.interrupted);
     writer.Member("caused", gangs.caused);
+    writer.ObjectMember("byInterruptions", [&] {
+      for (const auto& [interruptions, number] : gangs.by_interruptions) {
+        writer.Member(std::to_string(interruptions), number);
+      }
+    });
   });
 }
 

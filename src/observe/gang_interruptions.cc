@@ -56,13 +56,7 @@ int GangInterruptions::End(const std::string& node, const std::vector<std::strin
 
 GangsInterrupted GangInterruptions::counts() const {
   GangsInterrupted counts{.revision = revision_};
-  for (const auto& [gang, interruptions] : gangs_) {
-    // The same unit interrupted it for the last revision.
-    const int of_gang = std::max(interruptions, 1);
-    ++counts.gangs;
-    counts.interruptions += interruptions;
-    ++counts.by_interruptions[of_gang];
-  }
+  for (const auto& [gang, interruptions] : gangs_) ++counts.by_interruptions[interruptions];
   return counts;
 }
 

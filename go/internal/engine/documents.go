@@ -144,6 +144,8 @@ type RolloutGangs struct {
 	Gangs, Units, Interruptions, ByName int
 	// Interrupted counts the gangs that this process has interrupted at this revision, and Caused the interruptions.
 	Interrupted, Caused int
+	// ByInterruptions contains the number of these gangs by their number of interruptions.
+	ByInterruptions map[int]int
 }
 
 // RolloutStage counts the nodes of a stage. The last stage, `rest`, contains the nodes that no stage names.
@@ -195,7 +197,7 @@ type Finding struct {
 
 // Totals counts the nodes of a part.
 type Totals struct {
-	Total, Pending, InProgress, Failed, Done, NotReady, Slots, Unavailable int
+	Total, Pending, InProgress, Failed, Done, NotReady, Slots, Unavailable, DevicesIsolated int
 }
 
 // Request must be sent; without a verb, nothing must be sent.

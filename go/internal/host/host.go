@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	maintenancev1alpha1 "github.com/Mellanox/maintenance-operator/api/v1alpha1"
@@ -69,6 +70,8 @@ type Host struct {
 	unmarking map[string]bool
 	calledAt  time.Time
 	reading   int // number of calls that read: the host does not end during them
+
+	lateHolders, podsKept atomic.Int64 // sums of engine.Outcome
 
 	followers map[string]*podFollower // by node; used by the goroutine that runs the rounds
 	zones     map[string]time.Time    // end of the engine's offsets, by time zone; used by the same goroutine
@@ -227,6 +230,10 @@ func SelectionOf(driver Identity, namespace string, driverLabels map[string]stri
 
 // Driver returns the driver whose keys the nodes have.
 func (h *Host) Driver() Identity { return h.options.Identity }
+
+// PodCounts returns the numbers of evicted pods that were given a device after it had been tainted, and of pods that kept
+// running while the driver of their node was replaced.
+func (h *Host) PodCounts() (lateHolders, kept int64) { return h.lateHolders.Load(), h.podsKept.Load() }
 
 // States counts the nodes with a pod or a state label of the driver by the label's value, according to the watches.
 func (h *Host) States() map[string]int {

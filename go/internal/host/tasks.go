@@ -175,6 +175,8 @@ func (h *Host) settle() {
 		return
 	}
 	for _, outcome := range settled.Outcomes {
+		h.lateHolders.Add(int64(outcome.LateHoldersEvicted))
+		h.podsKept.Add(int64(outcome.PodsKept))
 		failure := fmt.Errorf("node %s: %s", outcome.Node, outcome.Message)
 		if outcome.Code == 0 || outcome.Code == engine.CodeAborted { // aborted: another client was faster
 			failure = nil

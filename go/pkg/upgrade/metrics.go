@@ -14,6 +14,12 @@ var (
 		"Number of nodes that count for maxParallelUpgrades.", []string{"driver", "kind"}, nil)
 	unavailableMetric = prometheus.NewDesc("driverupgrade_budget_unavailable",
 		"Number of nodes that count for maxUnavailable.", []string{"driver", "kind"}, nil)
+	isolatedMetric = prometheus.NewDesc("driverupgrade_nodes_isolated",
+		"Number of nodes in progress by scope: whether the node is isolated or only its devices.", []string{"driver", "scope"}, nil)
+	lateHoldersMetric = prometheus.NewDesc("driverupgrade_late_holders_total",
+		"Total number of pods evicted because they were given a device after it had been tainted.", []string{"driver"}, nil)
+	podsKeptMetric = prometheus.NewDesc("driverupgrade_pods_kept_total",
+		"Total number of pods that kept running while the driver of their node was replaced.", []string{"driver"}, nil)
 )
 
 // allStates exist for every driver, so that a state without nodes is reported as zero.
@@ -24,13 +30,15 @@ var allStates = []string{UpgradeStateUnknown, UpgradeStateUpgradeRequired, Upgra
 
 type collector struct{ manager *Manager }
 
-// Collector provides nodes by state, waiting nodes by reason, and budgets to Prometheus, for each driver whose BuildState was called.
+// Collector provides metrics to Prometheus for each driver whose BuildState was called: nodes by state, waiting nodes by reason,
+// budgets, and the effect of isolated devices.
 // Register it with controller-runtime: metrics.Registry.MustRegister(manager.Collector()). It sends no requests.
 func (m *Manager) Collector() prometheus.Collector { return collector{m} }
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(out chan<- *prometheus.Desc) {
-	for _, metric := range []*prometheus.Desc{nodesMetric, blockedMetric, slotsMetric, unavailableMetric} {
+	for _, metric := range []*prometheus.Desc{nodesMetric, blockedMetric, slotsMetric, unavailableMetric, isolatedMetric,
+		lateHoldersMetric, podsKeptMetric} {
 		out <- metric
 	}
 }
@@ -38,8 +46,10 @@ func (c collector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	type figures struct {
-		states, waiting    map[string]int
-		slots, unavailable int
+		states, waiting       map[string]int
+		slots, unavailable    int
+		inProgress, devices   int
+		lateHolders, podsKept int64
 	}
 	drivers := map[string]*figures{} // a driver may have several selections of pods
 	for _, one := range c.manager.allHosts() {
@@ -61,6 +71,11 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		}
 		of.slots += found.Totals.Slots
 		of.unavailable += found.Totals.Unavailable
+		of.inProgress += found.Totals.InProgress
+		of.devices += found.Totals.DevicesIsolated
+		lateHolders, podsKept := one.PodCounts()
+		of.lateHolders += lateHolders
+		of.podsKept += podsKept
 	}
 	gauge := func(metric *prometheus.Desc, value int, labels ...string) {
 		out <- prometheus.MustNewConstMetric(metric, prometheus.GaugeValue, float64(value), labels...)
@@ -84,5 +99,9 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		}
 		gauge(slotsMetric, of.slots, driver, "used")
 		gauge(unavailableMetric, of.unavailable, driver, "used")
+		gauge(isolatedMetric, of.inProgress-of.devices, driver, "Node")
+		gauge(isolatedMetric, of.devices, driver, "Devices")
+		out <- prometheus.MustNewConstMetric(lateHoldersMetric, prometheus.CounterValue, float64(of.lateHolders), driver)
+		out <- prometheus.MustNewConstMetric(podsKeptMetric, prometheus.CounterValue, float64(of.podsKept), driver)
 	}
 }

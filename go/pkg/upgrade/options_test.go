@@ -245,7 +245,7 @@ func TestPrometheusHearsOfStatesGatesAndBudgets(t *testing.T) {
 						continue metrics
 					}
 				}
-				return metric.GetGauge().GetValue()
+				return metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
 			}
 		}
 		return -1
@@ -261,6 +261,9 @@ func TestPrometheusHearsOfStatesGatesAndBudgets(t *testing.T) {
 		{"driverupgrade_nodes_blocked", map[string]string{"reason": "MaxParallel"}, 2},
 		{"driverupgrade_budget_slots", map[string]string{"kind": "used"}, 1},
 		{"driverupgrade_budget_unavailable", map[string]string{"kind": "used"}, 1},
+		{"driverupgrade_nodes_isolated", map[string]string{"scope": "Node"}, 1},
+		{"driverupgrade_nodes_isolated", map[string]string{"scope": "Devices"}, 0},
+		{"driverupgrade_pods_kept_total", map[string]string{"driver": "nvidia.com/gpu"}, 0},
 	} {
 		w.eventually(one.metric, func() bool { return gauge(one.metric, one.labels) == one.value })
 	}

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"net/http"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -139,11 +140,11 @@ rollout: {gangs: {mode: Together}}
 	w.applyPolicy(together)
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
 	w.cluster.NewDriver()
-	want := RolloutGangs{Gangs: 1, Units: 1, Interruptions: 1, ByName: 2}
+	want := RolloutGangs{Gangs: 1, Units: 1, Interruptions: 1, ByName: 2, ByInterruptions: map[int]int{}}
 	w.eventually("the counts of gangs", func() bool {
 		w.applyPolicy(together)
 		found, _ := w.manager.Rollout()
-		return found.Gangs != nil && *found.Gangs == want
+		return reflect.DeepEqual(found.Gangs, &want)
 	})
 	w.eventually("both nodes of the job", func() bool {
 		w.applyPolicy(together)

@@ -323,8 +323,10 @@ class RolloutRounds {
   RolloutGangs Gangs(const std::string& revision) const {
     RolloutGangs gangs = CountGangs(view_.nodes, AtOnce());
     if (const GangsInterrupted& so_far = input_.facts.gangs_interrupted; so_far.revision == revision) {
-      gangs.interrupted = so_far.gangs;
-      gangs.caused = so_far.interruptions;
+      for (const auto& [interruptions, number] : so_far.by_interruptions) {
+        gangs.interrupted += number;
+        gangs.caused += interruptions * number;
+      }
       gangs.by_interruptions = so_far.by_interruptions;
     }
     return gangs;

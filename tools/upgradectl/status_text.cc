@@ -79,7 +79,8 @@ TableRow RowOf(const NodeStatus& node, absl::Time at, bool wide) {
   return row;
 }
 
-// The label of a node stays `upgrade-done` until the operator's next pass, or for as long as its patches are refused.
+// Returns the number of nodes that are done, without those whose driver pod is out of date: their label stays
+// `upgrade-done` until the operator's next pass, or for as long as its patches are refused.
 int DoneNodes(const RolloutStatus& status) {
   const auto outdated = std::count_if(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
     const bool is_upgraded = node.gate ? node.gate->reason == driverupgrade::GateReason::kDriverPodNotReady ||

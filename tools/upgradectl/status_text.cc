@@ -79,7 +79,7 @@ TableRow RowOf(const NodeStatus& node, absl::Time at, bool wide) {
   return row;
 }
 
-// Returns the number of nodes that are done, without those whose driver pod is out of date: their label stays
+// Returns the number of nodes that are done, without those whose driver pod is out of date. Their label stays
 // `upgrade-done` until the operator's next pass, or for as long as its patches are refused.
 int DoneNodes(const RolloutStatus& status) {
   const auto outdated = std::count_if(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {

@@ -231,8 +231,8 @@ func SelectionOf(driver Identity, namespace string, driverLabels map[string]stri
 // Driver returns the driver whose keys the nodes have.
 func (h *Host) Driver() Identity { return h.options.Identity }
 
-// PodCounts returns the numbers of evicted pods that were given a device after it had been tainted, and of pods that kept
-// running while the driver of their node was replaced.
+// PodCounts returns two numbers of pods. The late holders were evicted because they were given a device after it had been
+// tainted. The kept pods stayed while the driver of their node was replaced.
 func (h *Host) PodCounts() (lateHolders, kept int64) { return h.lateHolders.Load(), h.podsKept.Load() }
 
 // States counts the nodes with a pod or a state label of the driver by the label's value, according to the watches.

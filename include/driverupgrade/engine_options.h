@@ -1,15 +1,17 @@
 /// Options of three parts of an engine: its requests, its ledger, and requestor mode.
 ///
-/// Defines ExecutorOptions, AdmissionLedgerOptions and RequestorOptions: plain value types.
+/// Defines ExecutorOptions with TaskRunner, AdmissionLedgerOptions and RequestorOptions.
 ///
 ///     EngineOptions options{.executor = {.calls_in_flight = 8, .call_timeout = absl::Seconds(10)},
 ///                           .ledger = AdmissionLedgerOptions{.ns = "gpu-operator", .name = "driver-upgrades"}};
 ///
-/// Values.
+/// Plain value types, except TaskRunner.
 #ifndef DRIVERUPGRADE_ENGINE_OPTIONS_H_
 #define DRIVERUPGRADE_ENGINE_OPTIONS_H_
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,11 +20,30 @@
 
 namespace driverupgrade {
 
+/// Runs the requests of engines, for a program with a thread pool or an event loop of its own. Thread-safe.
+///
+///     struct PoolRunner final : driverupgrade::TaskRunner {
+///       void Submit(std::function<void()> task) override { asio::post(pool, std::move(task)); }
+///     };
+///
+/// A task makes blocking calls to the facade. Once its engine has been destroyed, it does nothing.
+class TaskRunner {
+ public:
+  virtual ~TaskRunner() = default;
+  /// Runs the task, now or later, on any thread. Tasks may run in any order, and at the same time.
+  virtual void Submit(std::function<void()> task) = 0;
+  /// Called on a thread that is about to wait for all tasks. A runner without threads runs them here.
+  virtual void BeforeWait() {}
+};
+
 /// Options of the requests that an engine makes.
 struct ExecutorOptions {
   /// Maximum number of nodes processed at the same time, each with one call in flight. Also the maximum number of
   /// concurrent calls from Submit. 1: the calling thread makes all calls, in the plan's order.
   int calls_in_flight = 32;
+  /// Runs the calls of nodes instead of threads of the engine, and limits their number instead of `calls_in_flight`.
+  /// Events still have a thread of their own. Null: the engine has threads.
+  std::shared_ptr<TaskRunner> runner = nullptr;
   /// Time limit for each call. The deadline of the context also applies.
   absl::Duration call_timeout = absl::Seconds(30);
   /// Whether to write Events. They are best effort and off the critical path.

@@ -75,7 +75,7 @@ struct SnapshotOptions {
   /// Null: every replacement evacuates the node.
   RestartOnlyPredicate restart_only = nullptr;
   /// Limit for one call of these functions, in real time; after that, a stop is requested through its stop token, and
-  /// its result is ignored.
+  /// its result is ignored. InfiniteDuration: they are called on the thread of the pass, without a limit.
   absl::Duration hook_timeout = absl::Seconds(10);
   /// The nodes that this engine upgrades (default: all). Several engines may thus share a driver's nodes, each with its
   /// own policy. A node that stops matching stays unchanged until it matches another engine.

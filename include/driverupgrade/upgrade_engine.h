@@ -38,10 +38,6 @@
 
 namespace driverupgrade {
 
-namespace internal {
-class EngineMaker;
-}  // namespace internal
-
 struct EngineOptions {
   /// Location of the driver's DaemonSets and pods, and the filter for pods that use the driver.
   SnapshotOptions snapshot = {};
@@ -137,7 +133,6 @@ class UpgradeEngine {
 
  private:
   class Impl;
-  friend class internal::EngineMaker;
   explicit UpgradeEngine(std::unique_ptr<Impl> impl);
 
   const std::unique_ptr<Impl> impl_;

@@ -14,7 +14,6 @@
 #include "core/core.h"
 #include "engine/cache_reader.h"
 #include "engine/configuration_check.h"
-#include "engine/engine_maker.h"
 #include "engine/ledger_sender.h"
 #include "engine/list_reader.h"
 #include "fmt/format.h"
@@ -102,7 +101,7 @@ absl::StatusOr<std::size_t> FindScope(const EngineOptions& options) {
 class UpgradeEngine::Impl {
  public:
   Impl(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
-       std::optional<AdmissionLedger> ledger, std::shared_ptr<internal::TaskRunner> runner, internal::HookThread hooks);
+       std::optional<AdmissionLedger> ledger);
 
   absl::StatusOr<ReconcileResult> Reconcile(const CallContext& context, const UpgradePolicy& policy);
   absl::StatusOr<ReconcileResult> Release(const CallContext& context);
@@ -147,14 +146,6 @@ class UpgradeEngine::Impl {
 absl::StatusOr<std::unique_ptr<UpgradeEngine>> UpgradeEngine::Create(const DriverIdentity& identity,
                                                                      std::shared_ptr<ClusterFacade> cluster,
                                                                      EngineOptions options) {
-  return internal::EngineMaker::Create(identity, std::move(cluster), std::move(options), nullptr);
-}
-
-absl::StatusOr<std::unique_ptr<UpgradeEngine>> internal::EngineMaker::Create(const DriverIdentity& identity,
-                                                                             std::shared_ptr<ClusterFacade> cluster,
-                                                                             EngineOptions options,
-                                                                             std::shared_ptr<TaskRunner> runner,
-                                                                             HookThread hooks) {
   if (cluster == nullptr) return absl::InvalidArgumentError("engine options: no cluster facade");
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckOptions(options));
   const std::optional<RequestorOptions>& requestor = options.state_machine.requestor;
@@ -167,16 +158,15 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> internal::EngineMaker::Create(con
   std::optional<AdmissionLedger> ledger;
   if (options.ledger) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(ledger, AdmissionLedger::Create(identity, *options.ledger));
-    DRIVERUPGRADE_RETURN_IF_ERROR(
-        CheckSupports(*cluster, {Operation::kGetConfigMap, Operation::kCreateConfigMap, Operation::kPatchConfigMap}));
+    DRIVERUPGRADE_RETURN_IF_ERROR(internal::CheckSupports(
+        *cluster, {Operation::kGetConfigMap, Operation::kCreateConfigMap, Operation::kPatchConfigMap}));
   }
-  return std::unique_ptr<UpgradeEngine>(new UpgradeEngine(std::make_unique<UpgradeEngine::Impl>(
-      identity, std::move(cluster), std::move(options), std::move(ledger), std::move(runner), hooks)));
+  return std::unique_ptr<UpgradeEngine>(new UpgradeEngine(
+      std::make_unique<UpgradeEngine::Impl>(identity, std::move(cluster), std::move(options), std::move(ledger))));
 }
 
 UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
-                          std::optional<AdmissionLedger> ledger, std::shared_ptr<internal::TaskRunner> runner,
-                          internal::HookThread hooks)
+                          std::optional<AdmissionLedger> ledger)
     : clock_(options.clock),
       observer_(options.observer),
       shared_slots_(options.shared_slots),
@@ -184,12 +174,12 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
       calls_(options.executor),
       has_cache_(options.cache != nullptr),
       configuration_(options),
-      hooks_(options.snapshot, hooks),
+      hooks_(options.snapshot),
       // A pass without a cache waits for the responses.
       ledger_sender_(cluster, options.clock, executor_,
                      has_cache_ ? std::function<void()>([this] { changed_.Raise(); }) : nullptr),
       executor_(identity, cluster, options.clock, options.observer, options.executor,
-                has_cache_ ? std::function<void()>([this] { changed_.Raise(); }) : nullptr, std::move(runner)) {
+                has_cache_ ? std::function<void()>([this] { changed_.Raise(); }) : nullptr) {
   const internal::ViewScope scope = internal::ScopeOf(options.snapshot, options.state_machine.requestor);
   if (has_cache_) {
     reader_ = std::make_unique<internal::CacheReader>(options.cache, *FindScope(options), clock_, calls_.call_timeout,

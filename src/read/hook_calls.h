@@ -2,7 +2,6 @@
 #ifndef DRIVERUPGRADE_SRC_READ_HOOK_CALLS_H_
 #define DRIVERUPGRADE_SRC_READ_HOOK_CALLS_H_
 
-#include <cstdint>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -13,14 +12,10 @@
 
 namespace driverupgrade::internal {
 
-// kOwn: off the caller's thread, and for a limited time. kCallers: for callbacks that only examine their arguments.
-enum class HookThread : std::uint8_t { kOwn, kCallers };
-
 // Not thread-safe.
 class HookCalls final : public NodeHooks {
  public:
-  explicit HookCalls(SnapshotOptions options, HookThread thread = HookThread::kOwn)
-      : options_(std::move(options)), thread_(thread), runner_(options_.hook_timeout) {}
+  explicit HookCalls(SnapshotOptions options) : options_(std::move(options)), runner_(options_.hook_timeout) {}
 
   // Must be called before the first call of a pass, so that a callback that hangs delays each pass once, and not once
   // per pod.
@@ -35,8 +30,9 @@ class HookCalls final : public NodeHooks {
                                    const ControllerRevision& wanted) override;
 
  private:
+  bool IsLimited() const { return options_.hook_timeout < absl::InfiniteDuration(); }
+
   const SnapshotOptions options_;
-  const HookThread thread_;
   CallContext context_ = {};
   HookRunner runner_;
 };

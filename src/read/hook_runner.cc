@@ -22,16 +22,6 @@ namespace {
 // exits.
 constexpr int kGivenAwayMax = 8;
 
-absl::StatusOr<bool> Guarded(std::string_view what, const HookRunner::Call& call, const CallContext& context) {
-  try {
-    return call(context);
-  } catch (const std::exception& error) {
-    return absl::InternalError(fmt::format("{} threw: {}", what, error.what()));
-  } catch (...) {
-    return absl::InternalError(fmt::format("{} threw", what));
-  }
-}
-
 }  // namespace
 
 // A thread and its single call in flight. The thread shares ownership of this object.
@@ -46,7 +36,7 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
     answer_.reset();
     begun_ = false;
     job_ = [what = std::move(what), call = std::move(call), context = std::move(context)] {
-      return Guarded(what, call, context);
+      return RunHere(context, what, call);
     };
     changed_.notify_all();
   }
@@ -116,6 +106,17 @@ HookRunner::HookRunner(absl::Duration limit, std::function<absl::Time()> now)
 
 HookRunner::~HookRunner() {
   if (worker_) worker_->Finish();
+}
+
+absl::StatusOr<bool> HookRunner::RunHere(const CallContext& context, std::string_view what,
+                                         absl::FunctionRef<absl::StatusOr<bool>(const CallContext&)> call) {
+  try {
+    return call(context);
+  } catch (const std::exception& error) {
+    return absl::InternalError(fmt::format("{} threw: {}", what, error.what()));
+  } catch (...) {
+    return absl::InternalError(fmt::format("{} threw", what));
+  }
 }
 
 absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_view what, Call call) {

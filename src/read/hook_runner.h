@@ -8,6 +8,7 @@
 #include <memory>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
@@ -18,6 +19,11 @@ namespace driverupgrade::internal {
 // of its stop token. The next call gets a new thread, but the number of abandoned threads is limited.
 class HookRunner {
  public:
+  using Call = std::function<absl::StatusOr<bool>(const CallContext& context)>;
+  // Calls on this thread, without a limit. Errors: the errors of `call`; Internal if it throws.
+  static absl::StatusOr<bool> RunHere(const CallContext& context, std::string_view what,
+                                      absl::FunctionRef<absl::StatusOr<bool>(const CallContext&)> call);
+
   // `limit` is measured in real time, regardless of the engine's clock, because a callback hangs in real time. `now` is
   // for tests of the total duration of calls; empty: absl::Now.
   explicit HookRunner(absl::Duration limit, std::function<absl::Time()> now = nullptr);
@@ -31,7 +37,6 @@ class HookRunner {
     spent_ = absl::ZeroDuration();
   }
 
-  using Call = std::function<absl::StatusOr<bool>(const CallContext& context)>;
   // `what` is the start of error texts. `call` must own everything that it uses, because it may outlive this object.
   // Errors: the errors of `call`; Internal if it throws; DeadlineExceeded if it exceeds the limit; Cancelled if a stop
   // is requested.

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/worker_pool.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "write/event_correlator.h"
+#include "write/worker_pool.h"
 
 namespace driverupgrade::internal {
 

@@ -5,12 +5,12 @@
 #include <string>
 #include <utility>
 
-#include "base/worker_pool.h"
 #include "write/event_writer.h"
 #include "write/node_requests.h"
 #include "write/refusal_event.h"
 #include "write/send_requests.h"
 #include "write/transition_events.h"
+#include "write/worker_pool.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -23,8 +23,7 @@ constexpr int kEventsInFlight = 4;
 class PlanExecutor::Impl {
  public:
   Impl(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock,
-       std::shared_ptr<Observer> observer, const ExecutorOptions& options, std::function<void()> on_answered,
-       std::shared_ptr<TaskRunner> runner)
+       std::shared_ptr<Observer> observer, const ExecutorOptions& options, std::function<void()> on_answered)
       : event_reason_(identity.EventReason()),
         cluster_(std::move(cluster)),
         clock_(clock ? std::move(clock) : SystemClock()),
@@ -32,7 +31,7 @@ class PlanExecutor::Impl {
         options_(options),
         on_answered_(std::move(on_answered)),
         events_(cluster_, clock_, options.call_timeout, std::min(options.calls_in_flight, kEventsInFlight)),
-        calls_(options.calls_in_flight, std::move(runner)) {}
+        calls_(options.calls_in_flight, options.runner) {}
 
   void Begin(const CallContext& context, std::vector<NodeRequests> requests) {
     for (NodeRequests& of_node : requests) {
@@ -102,10 +101,9 @@ class PlanExecutor::Impl {
 
 PlanExecutor::PlanExecutor(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster,
                            std::shared_ptr<Clock> clock, std::shared_ptr<Observer> observer,
-                           const ExecutorOptions& options, std::function<void()> on_answered,
-                           std::shared_ptr<TaskRunner> runner)
+                           const ExecutorOptions& options, std::function<void()> on_answered)
     : impl_(std::make_unique<Impl>(identity, std::move(cluster), std::move(clock), std::move(observer), options,
-                                   std::move(on_answered), std::move(runner))) {}
+                                   std::move(on_answered))) {}
 
 PlanExecutor::~PlanExecutor() = default;
 

@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "base/task_runner.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
@@ -29,11 +28,10 @@ namespace driverupgrade::internal {
 class PlanExecutor {
  public:
   // `cluster` is not null; `observer` may be. `clock`: null for SystemClock(). `on_answered` is called, on another
-  // thread, when there are results to take; it must not call the executor. Null: no callback. `runner`: makes the
-  // calls; null: threads.
+  // thread, when there are results to take; it must not call the executor. Null: no callback.
   PlanExecutor(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock,
                std::shared_ptr<Observer> observer, const ExecutorOptions& options,
-               std::function<void()> on_answered = nullptr, std::shared_ptr<TaskRunner> runner = nullptr);
+               std::function<void()> on_answered = nullptr);
   // Waits for the calls in flight; unsent requests are dropped.
   ~PlanExecutor();
 

@@ -6,13 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/task_runner.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/watch_cache.h"
-#include "engine/engine_maker.h"
 #include "support/catch.h"
+#include "support/late_tasks.h"
 #include "support/node_under_test.h"
 
 namespace driverupgrade::tests {
@@ -20,25 +19,6 @@ namespace {
 
 using testing::FakeClock;
 using testing::FakeCluster;
-
-// Keeps the requests of each node's plan until the test sends them.
-class LateRequests final : public internal::TaskRunner {
- public:
-  void Submit(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
-  void WaitIdle() override { Send(); }
-  void Send() {
-    for (const std::function<void()>& task : std::exchange(tasks_, {})) task();
-  }
-  // Takes away the requests of one node.
-  std::function<void()> TakeOne() {
-    std::function<void()> task = std::move(tasks_.back());
-    tasks_.pop_back();
-    return task;
-  }
-
- private:
-  std::vector<std::function<void()>> tasks_;
-};
 
 TEST_CASE("a gang waits for a node whose label is still being written, because its pods are read afterwards") {
   const auto clock = std::make_shared<FakeClock>();
@@ -60,13 +40,14 @@ TEST_CASE("a gang waits for a node whose label is still being written, because i
   const LabelSelector driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
   const std::shared_ptr<WatchCache> cache =
       *WatchCache::Create(cluster, {.drivers = {{.ns = fleet.ns, .driver_labels = driver_labels}}, .clock = clock});
-  const auto late = std::make_shared<LateRequests>();
+  const auto late = std::make_shared<LateTasks>();
   EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = driver_labels},
                         .cache = cache,
                         .ledger = AdmissionLedgerOptions{.ns = "ops", .name = "ledger"},
                         .clock = clock};
   options.executor.events = false;
-  const auto engine = *internal::EngineMaker::Create(Gpu(), cluster, std::move(options), late);
+  options.executor.runner = late;
+  const auto engine = *UpgradeEngine::Create(Gpu(), cluster, std::move(options));
   UpgradeController controller(*engine, cache, {});
   controller.SetPolicy(policy);
   const auto pass = [&] {
@@ -75,11 +56,11 @@ TEST_CASE("a gang waits for a node whose label is still being written, because i
   };
   pass();
   const std::function<void()> label_of_one_node = late->TakeOne();
-  late->Send();
+  late->RunAll();
   cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
   for (int i = 0; i < 5; ++i) {
     pass();
-    late->Send();
+    late->RunAll();
     cluster->Advance(absl::Seconds(1));
   }
   for (const Node& node : cluster->nodes()) CHECK_FALSE(node.unschedulable);
@@ -87,7 +68,7 @@ TEST_CASE("a gang waits for a node whose label is still being written, because i
   std::set<std::string> units;
   for (int i = 0; i < 10 && units.empty(); ++i) {
     pass();
-    late->Send();
+    late->RunAll();
     cluster->Advance(absl::Seconds(1));
     for (const Node& node : cluster->nodes()) {
       if (node.annotations.contains(Gpu().UnitAnnotation())) units.insert(node.name);

@@ -20,6 +20,14 @@ TEST_CASE("A callback runs on a separate thread, and its result is returned") {
             .status() == absl::NotFoundError("no claim"));
 }
 
+TEST_CASE("A callback without a limit runs on the caller's thread") {
+  const std::thread::id caller = std::this_thread::get_id();
+  CHECK(
+      *HookRunner::RunHere({}, "the filter", [&](const CallContext&) { return std::this_thread::get_id() == caller; }));
+  CHECK(HookRunner::RunHere({}, "the filter", [](const CallContext&) -> absl::StatusOr<bool> { throw 1; }).status() ==
+        absl::InternalError("the filter threw"));
+}
+
 TEST_CASE("A callback that throws is an error") {
   HookRunner hooks(absl::Minutes(2));
   CHECK(

@@ -18,7 +18,6 @@
 #include "driverupgrade/testing/gang_controller.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
-#include "engine/engine_maker.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "policy/windows.h"
@@ -179,19 +178,19 @@ class Simulation {
         cluster_, {.drivers = {{.ns = snapshot.ns, .driver_labels = *labels, .devices = followed_}}, .clock = clock_});
     if (!cache.ok()) return cache.status();
     cache_ = *std::move(cache);
-    auto engine = internal::EngineMaker::Create(situation_.question.identity, cluster_,
-                                                {.snapshot = {.ns = snapshot.ns,
-                                                              .driver_labels = *labels,
-                                                              .uses_driver = snapshot.uses_driver,
-                                                              .restart_only = snapshot.restart_only,
-                                                              .devices = followed_},
-                                                 .executor = {.calls_in_flight = 1, .events = false},
-                                                 .cache = cache_,
-                                                 // A pass takes no time here.
-                                                 .nodes_per_pass = std::numeric_limits<int>::max(),
-                                                 .ledger = Ledger(),
-                                                 .clock = clock_},
-                                                /*runner=*/nullptr, internal::HookThread::kCallers);
+    auto engine = UpgradeEngine::Create(situation_.question.identity, cluster_,
+                                        {.snapshot = {.ns = snapshot.ns,
+                                                      .driver_labels = *labels,
+                                                      .uses_driver = snapshot.uses_driver,
+                                                      .restart_only = snapshot.restart_only,
+                                                      .hook_timeout = absl::InfiniteDuration(),
+                                                      .devices = followed_},
+                                         .executor = {.calls_in_flight = 1, .events = false},
+                                         .cache = cache_,
+                                         // A pass takes no time here.
+                                         .nodes_per_pass = std::numeric_limits<int>::max(),
+                                         .ledger = Ledger(),
+                                         .clock = clock_});
     if (!engine.ok()) return engine.status();
     engine_ = *std::move(engine);
     return absl::OkStatus();

@@ -7,7 +7,6 @@
 
 #include "driverupgrade/observer.h"
 #include "driverupgrade/snapshot_builder.h"
-#include "engine/engine_maker.h"
 #include "fmt/format.h"
 #include "simulation/world/liveness.h"
 
@@ -230,8 +229,9 @@ void Replica::Begin() {
     turn_due_ = world_.Now();
   }
   if (driver_.setup.election) MakeElection(name);
-  auto engine = driverupgrade::internal::EngineMaker::Create(driver_.identity, process_->facade, MakeEngineOptions(),
-                                                             process_->tasks);
+  EngineOptions options = MakeEngineOptions();
+  options.executor.runner = process_->tasks;
+  auto engine = UpgradeEngine::Create(driver_.identity, process_->facade, std::move(options));
   if (!engine.ok()) {
     driver_.checker.Fail("setup", std::string(engine.status().message()));
     return;

@@ -8,7 +8,7 @@ void Tasks::Submit(std::function<void()> task) {
   queue_.push_back({.run = std::move(task), .writer = cluster_->writer()});
 }
 
-void Tasks::WaitIdle() {
+void Tasks::BeforeWait() {
   while (!queue_.empty()) RunNext();
 }
 

@@ -9,20 +9,20 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/task_runner.h"
+#include "driverupgrade/engine_options.h"
 #include "simulation/world/faulty_cluster.h"
 #include "simulation/world/random.h"
 #include "simulation/world/world.h"
 
 namespace driverupgrade::testing::internal {
 
-class Tasks final : public driverupgrade::internal::TaskRunner {
+class Tasks final : public TaskRunner {
  public:
   Tasks(World& world, std::shared_ptr<FaultyCluster> cluster, Random& random)
       : world_(world), cluster_(std::move(cluster)), random_(random) {}
 
   void Submit(std::function<void()> task) override;
-  void WaitIdle() override;
+  void BeforeWait() override;
   // Starts one of the tasks. Other tasks may start and end before it ends.
   void RunNext();
   // Drops the tasks that have not started.

@@ -1,6 +1,6 @@
 // Runs queued tasks in threads.
-#ifndef DRIVERUPGRADE_SRC_BASE_WORKER_POOL_H_
-#define DRIVERUPGRADE_SRC_BASE_WORKER_POOL_H_
+#ifndef DRIVERUPGRADE_SRC_WRITE_WORKER_POOL_H_
+#define DRIVERUPGRADE_SRC_WRITE_WORKER_POOL_H_
 
 #include <condition_variable>
 #include <cstddef>
@@ -11,16 +11,16 @@
 #include <thread>
 #include <vector>
 
-#include "base/task_runner.h"
+#include "driverupgrade/engine_options.h"
 
 namespace driverupgrade::internal {
 
 class WorkerPool {
  public:
-  // With `threads` below 2, tasks run in the thread that submits them, one at a time and deterministically. With a
-  // runner, the runner runs the tasks.
+  // With a runner, the runner runs the tasks. Otherwise, with `threads` below 2, tasks run in the thread that submits
+  // them, one at a time and deterministically.
   explicit WorkerPool(int threads, std::shared_ptr<TaskRunner> runner = nullptr);
-  // Waits for the running tasks; drops the others.
+  // Waits for the running tasks; the others never start.
   ~WorkerPool();
 
   void Submit(std::function<void()> task);
@@ -30,9 +30,11 @@ class WorkerPool {
   void WaitIdle();
 
  private:
+  class Lent;
   void Work();
 
   const std::shared_ptr<TaskRunner> runner_;
+  const std::shared_ptr<Lent> lent_;  // null without a runner
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable idle_;
@@ -44,4 +46,4 @@ class WorkerPool {
 
 }  // namespace driverupgrade::internal
 
-#endif  // DRIVERUPGRADE_SRC_BASE_WORKER_POOL_H_
+#endif  // DRIVERUPGRADE_SRC_WRITE_WORKER_POOL_H_

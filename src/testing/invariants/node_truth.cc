@@ -307,9 +307,9 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   const std::optional<UpgradeState> state = StateOf(node, keys);
   if (node.annotations.contains(keys.requestor_mode)) {
     // The note from the start was removed when the state became uncordon-required, so another client has written it
-    // since. If another client erased the state, the upgrade ends without a step that could remove the note.
+    // since. If another client erased or mistyped the state, the upgrade ends without a step that could remove the note.
     const bool noted_since = node.annotations.contains(keys.initial) &&
-                             (state == UpgradeState::kUncordonRequired || state == UpgradeState::kUnknown);
+                             (!state || state == UpgradeState::kUncordonRequired || state == UpgradeState::kUnknown);
     if (noted_since) return "it is noted as an administrator's";
     return IsMarked(node, keys) ? "" : "it is the maintenance operator's";
   }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -38,6 +39,8 @@ struct du_engine {
   std::string policy_text = {};
   UpgradePolicy policy = {};
   std::vector<std::string> warnings = {};
+  // The warnings about the last policy of each owner.
+  std::map<std::string, std::vector<std::string>> warnings_by_owner = {};
   std::map<std::string, TimeZoneTable, std::less<>> time_zones = {};
 };
 
@@ -150,6 +153,19 @@ absl::Status TakePolicy(du_engine& host, std::string_view text) {
   host.warnings = Warnings(host.policy);
   host.policy_text = std::string(text);
   return absl::OkStatus();
+}
+
+// Returns each warning about a policy of these parts once.
+std::vector<std::string> AllWarnings(const du_engine& engine, const std::vector<OwnedPart>& parts) {
+  std::vector<std::string> all;
+  for (const OwnedPart& part : parts) {
+    const auto found = engine.warnings_by_owner.find(part.owner);
+    if (found == engine.warnings_by_owner.end()) continue;
+    for (const std::string& warning : found->second) {
+      if (std::find(all.begin(), all.end(), warning) == all.end()) all.push_back(warning);
+    }
+  }
+  return all;
 }
 
 absl::StatusOr<PodAnswers> PodAnswersOf(std::string_view text) {
@@ -275,6 +291,7 @@ du_code du_engine_apply(du_engine* engine, du_str nodes, du_str policy, int64_t 
     DRIVERUPGRADE_RETURN_IF_ERROR(TakePolicy(*engine, View(policy)));
     DRIVERUPGRADE_ASSIGN_OR_RETURN(HostPass pass, host.Apply(part, engine->policy, At(now_ms)));
     pass.warnings = engine->warnings;
+    engine->warnings_by_owner[part.owner] = engine->warnings;
     return FormatPass(pass);
   });
 }
@@ -318,7 +335,8 @@ du_code du_engine_explain(du_engine* engine, du_str node, du_buf* out) {
 du_code du_engine_everything(du_engine* engine, du_buf* out) {
   return Guarded(engine, out, {}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
     HostPass everything = host.Everything();
-    everything.warnings = engine->warnings;
+    everything.warnings = AllWarnings(*engine, everything.parts);
+    everything.warnings_by_owner = engine->warnings_by_owner;
     return FormatPass(everything);
   });
 }

@@ -84,9 +84,13 @@ struct OwnedStatus {
   std::string owner = {};
   FleetStatus status = {};
 };
-struct OwnedRollout {
+// The pools of one owner together, in numbers.
+struct OwnedPart {
   std::string owner = {};
-  RolloutStatus rollout = {};
+  Tally totals = {};
+  // Number of waiting nodes by reason.
+  std::map<GateReason, int> waiting = {};
+  std::optional<RolloutStatus> rollout = std::nullopt;
 };
 
 // Not thread-safe.
@@ -154,8 +158,8 @@ class Core {
   Plan Everything() const;
   // Returns the status of each pool with nodes, without nodes that callers no longer name.
   std::vector<OwnedStatus> Statuses() const;
-  // Returns the rollouts of all pools, in order of their owners.
-  std::vector<OwnedRollout> Rollouts() const;
+  // Returns the parts of all owners, in order of their names.
+  std::vector<OwnedPart> Parts() const;
 
  private:
   // A failure about a node, and the time of the next attempt.

@@ -144,14 +144,21 @@ std::vector<OwnedStatus> Core::Statuses() const {
   return statuses;
 }
 
-std::vector<OwnedRollout> Core::Rollouts() const {
-  std::vector<OwnedRollout> rollouts;
+// Pools of owners whose nodes have all left stay for their ledgers.
+std::vector<OwnedPart> Core::Parts() const {
+  std::map<std::string, OwnedPart> parts;
   for (const auto& pool : pools_) {
-    const std::shared_ptr<const PublishedPlan> plan = pool->planner.Publish();
-    if (plan->Rollout()) rollouts.push_back({.owner = pool->owner, .rollout = *plan->Rollout()});
+    Plan plan = pool->planner.Publish()->Full();
+    OwnedPart& part = parts.try_emplace(pool->owner, OwnedPart{.owner = pool->owner}).first->second;
+    part.totals += plan.totals;
+    for (const NodeGate& gate : plan.gates) part.waiting[gate.gate.reason] += pool->guests.contains(gate.node) ? 0 : 1;
+    if (plan.rollout) part.rollout = std::move(plan.rollout);
   }
-  std::sort(rollouts.begin(), rollouts.end(), [](const auto& a, const auto& b) { return a.owner < b.owner; });
-  return rollouts;
+  std::vector<OwnedPart> all;
+  for (auto& [owner, part] : parts) {
+    if (part.totals.total > 0 || parts.size() == 1) all.push_back(std::move(part));
+  }
+  return all;
 }
 
 }  // namespace driverupgrade::internal

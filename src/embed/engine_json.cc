@@ -155,6 +155,18 @@ void WriteOutcome(const NodeOutcome& outcome, JsonWriter& writer) {
   writer.Member("podsKept", outcome.pods_kept);
 }
 
+void WritePart(const OwnedPart& part, const std::vector<std::string>& warnings, JsonWriter& writer) {
+  writer.Member("owner", part.owner);
+  WriteTotals(part.totals, writer);
+  writer.ObjectMember("waiting", [&] {
+    for (const auto& [reason, nodes] : part.waiting) {
+      if (nodes > 0) writer.Member(ToString(reason), nodes);
+    }
+  });
+  Texts("warnings", warnings, writer);
+  if (part.rollout) writer.ObjectMember("rollout", [&] { WriteRollout(*part.rollout, writer); });
+}
+
 }  // namespace
 
 std::string FormatReading(const std::vector<ManagedNode>& nodes, const std::vector<HostQuestion>& questions) {
@@ -204,10 +216,11 @@ std::string FormatPass(const HostPass& pass) {
     Texts("warnings", pass.warnings, writer);
     WriteTotals(pass.plan.totals, writer);
     if (pass.plan.rollout) writer.ObjectMember("rollout", [&] { WriteRollout(*pass.plan.rollout, writer); });
-    if (!pass.rollouts.empty()) {
-      Objects("rollouts", pass.rollouts, writer, [&](const OwnedRollout& owned) {
-        writer.Member("owner", owned.owner);
-        WriteRollout(owned.rollout, writer);
+    if (!pass.parts.empty()) {
+      Objects("parts", pass.parts, writer, [&](const OwnedPart& part) {
+        const auto warnings = pass.warnings_by_owner.find(part.owner);
+        WritePart(part, warnings == pass.warnings_by_owner.end() ? std::vector<std::string>() : warnings->second,
+                  writer);
       });
     }
     TimeMember("wakeAt", pass.plan.wake_at, writer);

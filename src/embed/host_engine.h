@@ -43,8 +43,10 @@ struct HostPass {
   std::set<std::string> pod_interest = {};
   // Warnings about the policy (see Warnings).
   std::vector<std::string> warnings = {};
-  // The rollouts of all pools, for a report: see Core::Rollouts.
-  std::vector<OwnedRollout> rollouts = {};
+  // For a report: see Core::Parts.
+  std::vector<OwnedPart> parts = {};
+  // Warnings about the policies of `parts`.
+  std::map<std::string, std::vector<std::string>> warnings_by_owner = {};
   // The ledger has requests, which Next(kLedger) returns.
   bool ledger_begins = false;
 };
@@ -95,7 +97,7 @@ class HostEngine {
 
   std::optional<Gate> Explain(const std::string& node) const { return core_.Explain(node); }
   // Returns the plans of all pools together.
-  HostPass Everything() const { return {.plan = core_.Everything(), .rollouts = core_.Rollouts()}; }
+  HostPass Everything() const { return {.plan = core_.Everything(), .parts = core_.Parts()}; }
   // Returns the document of the rollout (docs/rollout.schema.json). `facts`: the data that only the host knows; all
   // other members are filled in.
   std::string Rollout(RolloutReport facts, absl::Time now);

@@ -120,13 +120,21 @@ type Pass struct {
 	Warnings    []string // about the policy
 	Totals      Totals
 	Rollout     *Rollout
-	Rollouts    []Rollout // rollouts of all parts, by owner; only Everything returns them
+	Parts       []OwnedPart // of all owners, by name; only Everything returns them
 	WakeAt      *int64
+}
+
+// OwnedPart counts the nodes of an owner.
+type OwnedPart struct {
+	Owner    string // empty: no owner
+	Totals   Totals
+	Waiting  map[string]int // number of waiting nodes by reason
+	Warnings []string       // about the owner's policy
+	Rollout  *Rollout
 }
 
 // Rollout is the progress of a rollout in stages.
 type Rollout struct {
-	Owner    string // owner of the part; only in Rollouts
 	Revision string
 	Began    *int64
 	Stage    string // the open stage

@@ -65,17 +65,19 @@ func (h *Host) awaited(owner *string, stage string) (approval string, halted boo
 	if err != nil {
 		return "", false, err
 	}
-	rollouts := slices.DeleteFunc(found.Rollouts, func(one engine.Rollout) bool { return owner != nil && one.Owner != *owner })
-	if len(rollouts) == 0 {
+	parts := slices.DeleteFunc(found.Parts, func(part engine.OwnedPart) bool {
+		return part.Rollout == nil || (owner != nil && part.Owner != *owner)
+	})
+	if len(parts) == 0 {
 		return "", false, errors.New("there is no rollout: the last ApplyState or ApplyPolicy had a policy without one")
 	}
 	var owners []string
-	for _, one := range rollouts {
-		for _, gate := range []*engine.Gate{one.Halted, one.WaitsFor} {
+	for _, part := range parts {
+		for _, gate := range []*engine.Gate{part.Rollout.Halted, part.Rollout.WaitsFor} {
 			if gate == nil || gate.Subject.Kind != "Approval" || !strings.HasPrefix(gate.Subject.Name, stage+"@") {
 				continue
 			}
-			approval, halted, owners = gate.Subject.Name, gate == one.Halted, append(owners, one.Owner)
+			approval, halted, owners = gate.Subject.Name, gate == part.Rollout.Halted, append(owners, part.Owner)
 			break
 		}
 	}

@@ -60,26 +60,43 @@ type Stats struct {
 }
 
 // Stats returns the numbers of the last passes, for all drivers of this Manager together.
-func (m *Manager) Stats() Stats {
+func (m *Manager) Stats() Stats { return m.statsOf(m.parts()) }
+
+// StatsOf returns the numbers of the last passes for the parts of an owner (PartOf). Requests contains the requests of
+// all owners.
+func (m *Manager) StatsOf(owner string) Stats { return m.statsOf(m.partsOf(owner)) }
+
+func (m *Manager) statsOf(parts []engine.OwnedPart) Stats {
 	stats := Stats{Waiting: map[string]int{}, Requests: m.connection.Sent()}
-	for _, one := range m.allHosts() {
-		found, err := one.Everything()
-		if err != nil {
-			continue // it is closed
-		}
-		stats.Total += found.Totals.Total
-		stats.Pending += found.Totals.Pending
-		stats.InProgress += found.Totals.InProgress
-		stats.Failed += found.Totals.Failed
-		stats.Done += found.Totals.Done
-		stats.NotReady += found.Totals.NotReady
-		stats.Slots += found.Totals.Slots
-		stats.Unavailable += found.Totals.Unavailable
-		for _, gate := range found.Gates {
-			stats.Waiting[gate.Reason]++
+	for _, part := range parts {
+		stats.Total += part.Totals.Total
+		stats.Pending += part.Totals.Pending
+		stats.InProgress += part.Totals.InProgress
+		stats.Failed += part.Totals.Failed
+		stats.Done += part.Totals.Done
+		stats.NotReady += part.Totals.NotReady
+		stats.Slots += part.Totals.Slots
+		stats.Unavailable += part.Totals.Unavailable
+		for reason, nodes := range part.Waiting {
+			stats.Waiting[reason] += nodes
 		}
 	}
 	return stats
+}
+
+// parts returns the parts of all drivers. A host whose engine has ended has none.
+func (m *Manager) parts() []engine.OwnedPart {
+	var all []engine.OwnedPart
+	for _, one := range m.allHosts() {
+		if found, err := one.Everything(); err == nil {
+			all = append(all, found.Parts...)
+		}
+	}
+	return all
+}
+
+func (m *Manager) partsOf(owner string) []engine.OwnedPart {
+	return slices.DeleteFunc(m.parts(), func(part engine.OwnedPart) bool { return part.Owner != owner })
 }
 
 func (m *Manager) allHosts() []*host.Host {

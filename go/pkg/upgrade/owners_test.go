@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	testclock "k8s.io/utils/clock/testing"
 
 	"driverupgrade.example/go/internal/fakecluster"
@@ -81,6 +82,18 @@ func TestEachOwnerHasARolloutOfItsOwn(t *testing.T) {
 	w.awaitApprovals("gold-2", "silver-2")
 	if err := w.manager.Approve(t.Context(), "canary"); err == nil || !contains(err.Error(), "gold, silver", "ApprovePart") {
 		t.Errorf("an approval that may be of either: %v", err)
+	}
+	for _, owner := range owners {
+		if stats := w.manager.StatsOf(owner); stats.Total != 3 || stats.Pending != 2 || stats.Waiting["Approval"] != 2 {
+			t.Errorf("the numbers of %s: %+v", owner, stats)
+		}
+		progressing := meta.FindStatusCondition(w.manager.ConditionsOf(owner), ConditionProgressing)
+		if progressing == nil || progressing.Reason != "Approval" || !contains(progressing.Message, "1 of 3 nodes done") {
+			t.Errorf("the condition of %s: %+v", owner, progressing)
+		}
+	}
+	if stats := w.manager.StatsOf("bronze"); stats.Total != 0 {
+		t.Errorf("the numbers of an owner without nodes: %+v", stats)
 	}
 	if err := w.manager.ApprovePart(t.Context(), "bronze", "canary"); err == nil || !contains(err.Error(), "there is no rollout") {
 		t.Errorf("the approval of an owner that there is not: %v", err)

@@ -90,30 +90,19 @@ func (m *Manager) approve(ctx context.Context, owner *string, stage string) erro
 // may expect. Each starts with the path of its field, as spelled in docs/policy.md. It is empty for most policies, and
 // before the first pass.
 func (m *Manager) Warnings() []string {
-	return warningsOf(m.everything())
+	return warningsOf(m.parts())
 }
 
-func warningsOf(all []engine.Pass) []string {
+func warningsOf(parts []engine.OwnedPart) []string {
 	var warnings []string
-	for _, found := range all {
-		for _, warning := range found.Warnings {
+	for _, part := range parts {
+		for _, warning := range part.Warnings {
 			if !slices.Contains(warnings, warning) {
 				warnings = append(warnings, warning)
 			}
 		}
 	}
 	return warnings
-}
-
-// everything returns the results of the last passes. A host whose engine has ended has no results.
-func (m *Manager) everything() []engine.Pass {
-	var all []engine.Pass
-	for _, one := range m.allHosts() {
-		if found, err := one.Everything(); err == nil {
-			all = append(all, found)
-		}
-	}
-	return all
 }
 
 // Rollout is the progress of a rollout, for the status of a custom resource.
@@ -146,12 +135,12 @@ func (m *Manager) Rollout() (Rollout, bool) {
 }
 
 // Rollouts returns the progress of the rollouts of all parts, by owner.
-func (m *Manager) Rollouts() []Rollout { return rolloutsIn(m.everything()) }
+func (m *Manager) Rollouts() []Rollout { return rolloutsIn(m.parts()) }
 
-func rolloutsIn(all []engine.Pass) (rollouts []Rollout) {
-	for _, found := range all {
-		for _, one := range found.Rollouts {
-			rollouts = append(rollouts, rolloutOf(one))
+func rolloutsIn(parts []engine.OwnedPart) (rollouts []Rollout) {
+	for _, part := range parts {
+		if part.Rollout != nil {
+			rollouts = append(rollouts, rolloutOf(part.Owner, *part.Rollout))
 		}
 	}
 	return rollouts
@@ -169,8 +158,8 @@ func firstOf(rollouts []Rollout) *Rollout {
 	return &rollouts[0]
 }
 
-func rolloutOf(of engine.Rollout) Rollout {
-	made := Rollout{Owner: of.Owner, Revision: of.Revision, Stage: of.Stage, Stages: of.Stages, Gangs: of.Gangs}
+func rolloutOf(owner string, of engine.Rollout) Rollout {
+	made := Rollout{Owner: owner, Revision: of.Revision, Stage: of.Stage, Stages: of.Stages, Gangs: of.Gangs}
 	if of.Began != nil {
 		made.Began = time.UnixMilli(*of.Began)
 	}

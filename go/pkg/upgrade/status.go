@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"driverupgrade.example/go/internal/engine"
 )
 
 // The types of the conditions of Conditions.
@@ -21,9 +23,15 @@ const (
 
 // Conditions returns the conditions of the last passes for the status of a custom resource, for meta.SetStatusCondition. They have neither
 // LastTransitionTime nor ObservedGeneration.
-func (m *Manager) Conditions() []metav1.Condition {
-	all := m.everything()
-	return conditionsOf(m.Stats(), firstOf(rolloutsIn(all)), warningsOf(all))
+func (m *Manager) Conditions() []metav1.Condition { return m.conditionsOf(m.parts()) }
+
+// ConditionsOf returns the conditions of the parts of an owner (PartOf), for the status of the owner.
+func (m *Manager) ConditionsOf(owner string) []metav1.Condition {
+	return m.conditionsOf(m.partsOf(owner))
+}
+
+func (m *Manager) conditionsOf(parts []engine.OwnedPart) []metav1.Condition {
+	return conditionsOf(m.statsOf(parts), firstOf(rolloutsIn(parts)), warningsOf(parts))
 }
 
 func conditionsOf(stats Stats, rollout *Rollout, warnings []string) []metav1.Condition {

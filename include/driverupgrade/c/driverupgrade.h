@@ -237,8 +237,8 @@ du_code du_engine_settle(du_engine *engine, int64_t now_ms, du_buf *out);
  * wait or is not known. */
 du_code du_engine_explain(du_engine *engine, du_str node, du_buf *out);
 
-/* The state of all nodes after the last passes: same as du_engine_apply, with every gate, and the "rollouts" of all
- * parts by "owner". */
+/* The state of all nodes after the last passes: same as du_engine_apply, with every gate, and the "parts" of all owners
+ * with their counts. */
 du_code du_engine_everything(du_engine *engine, du_buf *out);
 
 /*

@@ -96,7 +96,7 @@ own_sources() {
       wasm) pure_sources ; (cd src && ls c/{driverupgrade,engine}.cc whatif/*.cc) ;;
       forecast)
         pure_sources | grep -vE '^(host|kubernetes)/'
-        (cd src && ls c/{driverupgrade,forecast}.cc base/worker_pool.cc cluster/*.cc \
+        (cd src && ls c/{driverupgrade,forecast}.cc write/worker_pool.cc cluster/*.cc \
           read/{hook_calls,hook_runner,listed_objects,pods_by_node,snapshot_builder,watch_cache,watch_follower,watch_store}.cc \
           engine/{cache_reader,configuration_check,ledger_sender,upgrade_engine}.cc observe/observer.cc \
           testing/{fake_*,gang_controller,watch_bell}.cc write/{event_writer,plan_executor,send_requests}.cc &&

@@ -14,7 +14,7 @@ absl::StatusOr<std::string> PlanOf(std::string_view request_text, std::string_vi
   DRIVERUPGRADE_ASSIGN_OR_RETURN(whatif::Question question, ReadQuestion(request));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(question.policy, ReadPolicy(request, request, question.identity));
   whatif::FollowDevices(question);
-  DRIVERUPGRADE_RETURN_IF_ERROR(ReadCluster(cluster, question));
+  DRIVERUPGRADE_RETURN_IF_ERROR(ReadCluster(request, cluster, question));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const whatif::Report report, whatif::Answer(std::move(question)));
   return whatif::FormatJson(report);
 }

@@ -46,13 +46,53 @@ absl::Status ReadDriver(const Document& request, Question& question) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<ControllerRevision> RevisionMember(const Document& pair, std::string_view member,
+                                                  const Question& question) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string name, pair.Text(member));
+  for (const ControllerRevision& revision : question.cluster.controller_revisions) {
+    if (revision.ns != question.snapshot.ns || revision.name != name) continue;
+    const absl::StatusOr<bool> comparable = SameTemplate(revision, revision);
+    return comparable.ok() ? absl::StatusOr<ControllerRevision>(revision)
+                           : pair.Wrong(member, Message(comparable.status()));
+  }
+  return pair.Wrong(member, fmt::format("the cluster has no ControllerRevision {}/{}", question.snapshot.ns, name));
+}
+
+// A simulation gives its revisions other names, so revisions are recognized by their pod templates.
+absl::Status ReadRestartOnly(const Document& request, Question& question) {
+  struct Pair {
+    ControllerRevision running = {};
+    ControllerRevision wanted = {};
+  };
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> members,
+                                 request.Objects("restartOnly", {"running", "wanted"}));
+  std::vector<Pair> pairs;
+  for (const Document& member : members) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(ControllerRevision running, RevisionMember(member, "running", question));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(ControllerRevision wanted, RevisionMember(member, "wanted", question));
+    pairs.push_back({.running = std::move(running), .wanted = std::move(wanted)});
+  }
+  if (pairs.empty()) return absl::OkStatus();
+  question.snapshot.restart_only = [pairs = std::move(pairs)](
+                                       const CallContext&, const Pod&, const ControllerRevision& running,
+                                       const ControllerRevision& wanted) -> absl::StatusOr<bool> {
+    for (const Pair& pair : pairs) {
+      DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool is_running, SameTemplate(pair.running, running));
+      DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool is_wanted, SameTemplate(pair.wanted, wanted));
+      if (is_running && is_wanted) return true;
+    }
+    return false;
+  };
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Document> ParseRequest(std::string_view text, std::initializer_list<std::string_view> more) {
   return Document::Parse(
       "request", text,
       {"identity", "namespace", "driverLabels", "policy", "policyDefaults", "at", "activeSince", "validationSelector",
-       "earlyValidation", "usesDriverUids", "requestor", "spareSkippedPods", "timeZones"},
+       "earlyValidation", "usesDriverUids", "restartOnly", "requestor", "spareSkippedPods", "timeZones"},
       more);
 }
 
@@ -79,11 +119,11 @@ absl::StatusOr<UpgradePolicy> ReadPolicy(const Document& request, const Document
   return policy;
 }
 
-absl::Status ReadCluster(std::string_view cluster, Question& question) {
+absl::Status ReadCluster(const Document& request, std::string_view cluster, Question& question) {
   absl::StatusOr<ClusterObjects> objects = ParseMixedList(cluster, OnUnreadable::kMark);
   if (!objects.ok()) return OfCluster(objects.status());
   question.cluster = *std::move(objects);
-  return absl::OkStatus();
+  return ReadRestartOnly(request, question);
 }
 
 absl::StatusOr<whatif::ClusterFacts> ReadFacts(std::string_view cluster, Question& question) {

@@ -27,8 +27,8 @@ absl::StatusOr<whatif::Question> ReadQuestion(const Document& request);
 absl::StatusOr<UpgradePolicy> ReadPolicy(const Document& request, const Document& holder,
                                          const DriverIdentity& identity);
 
-// Sets the cluster of the question.
-absl::Status ReadCluster(std::string_view cluster, whatif::Question& question);
+// Sets the cluster of the question, and the member `restartOnly`, which names revisions of the cluster.
+absl::Status ReadCluster(const Document& request, std::string_view cluster, whatif::Question& question);
 
 // Returns the remaining facts in the dump, and sets the record of the rollout if the dump contains it.
 absl::StatusOr<whatif::ClusterFacts> ReadFacts(std::string_view cluster, whatif::Question& question);

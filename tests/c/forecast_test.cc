@@ -126,6 +126,52 @@ TEST_CASE("du_simulate evicts the pods that use the driver, if the request has t
         std::string::npos);
 }
 
+// The driver pod runs the revision driver-1; driver-2 is the newest one.
+std::string WithNewRevision() {
+  std::string cluster = Fleet(1, R"(,
+{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"gpu-operator","name":"driver","uid":"ds","generation":2,
+"labels":{"app":"nvidia-driver-daemonset"}},"spec":{"selector":{"matchLabels":{"app":"nvidia-driver-daemonset"}},
+"updateStrategy":{"type":"OnDelete"}},"status":{"observedGeneration":2,"desiredNumberScheduled":1}})");
+  cluster.resize(cluster.size() - std::string_view("]}").size());
+  for (int number = 1; number <= 2; ++number) {
+    cluster += fmt::format(R"(,
+{{"kind":"ControllerRevision","apiVersion":"apps/v1","metadata":{{"namespace":"gpu-operator","name":"driver-{0}",
+"labels":{{"app":"nvidia-driver-daemonset","controller-revision-hash":"{0}"}},
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}}]}},
+"revision":{0},"data":{{"spec":{{"template":{{"spec":{{"containers":[{{"name":"c","image":"driver:{0}"}}]}}}}}}}}}})",
+                           number);
+  }
+  cluster += "]}";
+  const std::string label = R"("labels":{"app":"nvidia-driver-daemonset"},
+"ownerReferences")";
+  const std::size_t pod = cluster.find(label);
+  REQUIRE(pod != std::string::npos);
+  return cluster.insert(pod + std::string_view(R"("labels":{)").size(), R"("controller-revision-hash":"1",)");
+}
+
+TEST_CASE("Revisions between which a restart is enough need no evacuation") {
+  const std::string policy = R"("policy":{"autoUpgrade":true,"drain":{"enable":true}})";
+  const std::string restart = policy + R"(,"restartOnly":[{"running":"driver-1","wanted":"driver-2"}])";
+  const std::string cluster = WithNewRevision();
+  const Reply drained = Call(du_simulate, OfFleet(policy + R"(,"seeds":1)"), cluster);
+  CHECK(drained.text.find("\"evictions\": 1,") != std::string::npos);
+  const Reply restarted = Call(du_simulate, OfFleet(restart + R"(,"seeds":1)"), cluster);
+  CHECK(restarted.code == 0);
+  CHECK(restarted.text.find("\"evictions\": 0,") != std::string::npos);
+  CHECK(restarted.text.find("\"done\": 1,") != std::string::npos);
+  CHECK(Call(du_preflight, OfFleet(restart), cluster).code == 0);
+}
+
+TEST_CASE("A revision of restartOnly must be in the dump with its data") {
+  const auto message = [](std::string_view pair) {
+    return Call(du_plan, OfFleet(fmt::format(R"("policy":{{}},"restartOnly":[{}])", pair)), WithNewRevision());
+  };
+  const Reply unknown = message(R"({"running":"driver-0","wanted":"driver-2"})");
+  CHECK(unknown.code == 3);
+  CHECK(unknown.text == "request.restartOnly[0].running: the cluster has no ControllerRevision gpu-operator/driver-0");
+  CHECK(message(R"({"running":"driver-1"})").text == "request.restartOnly[0].wanted: is missing");
+}
+
 TEST_CASE("du_preflight finds the obstacles that upgradectl finds") {
   const ScratchFile policy(kPolicy);
   const std::string request = OfFleet(fmt::format(R"("policyDefaults":"gpu-operator","policy":{})", kPolicy));

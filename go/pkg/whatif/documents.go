@@ -24,6 +24,7 @@ type document struct {
 	ValidationSelector string           `json:"validationSelector,omitempty"`
 	EarlyValidation    string           `json:"earlyValidation,omitempty"`
 	UsesDriverUIDs     *[]string        `json:"usesDriverUids,omitempty"`
+	RestartOnly        []revisionPair   `json:"restartOnly,omitempty"`
 	Requestor          *Requestor       `json:"requestor,omitempty"`
 	SpareSkippedPods   bool             `json:"spareSkippedPods"`
 	TimeZones          []timezones.Zone `json:"timeZones,omitempty"`
@@ -38,8 +39,8 @@ type namedPolicy struct {
 	Policy json.RawMessage `json:"policy"`
 }
 
-// documentOf returns the document of a request; `trials` is nil for a preflight.
-func documentOf(request Request, trials *Trials) ([]byte, error) {
+// documentOf returns the document of a request about a cluster. `trials` is nil unless it is a simulation.
+func documentOf(request Request, trials *Trials, cluster []byte) ([]byte, error) {
 	at := request.At
 	if at.IsZero() {
 		at = time.Now()
@@ -61,8 +62,11 @@ func documentOf(request Request, trials *Trials) ([]byte, error) {
 	if request.UsesDriver != nil {
 		made.UsesDriverUIDs = &request.UsesDriver
 	}
-	zones := map[string]timezones.Zone{}
 	var err error
+	if made.RestartOnly, err = restartOnlyPairs(request, cluster); err != nil {
+		return nil, err
+	}
+	zones := map[string]timezones.Zone{}
 	if trials == nil || len(trials.Policies) == 0 {
 		if made.Policy, err = policyOf(request.Policy, at, zones); err != nil {
 			return nil, err

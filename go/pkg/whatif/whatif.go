@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"driverupgrade.example/go/internal/timezones"
@@ -40,6 +41,10 @@ type Request struct {
 	EarlyValidation string
 	// UsesDriver contains the UIDs of the pods that use the driver. Nil: the operator does not delete such pods.
 	UsesDriver []string
+	// RestartOnly reports whether a restart of the driver pod is enough to get from one revision to another. It is called
+	// for each ControllerRevision in the dump and the newest one of the same DaemonSet. Nil: every new revision needs a
+	// full upgrade.
+	RestartOnly func(running, desired *corev1.PodSpec) (bool, error)
 	// Requestor is set in requestor mode.
 	Requestor *Requestor
 	// EvictSkipped lets drains evict pods with the skip-drain label.
@@ -145,7 +150,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e
 // Simulate simulates rollouts with each policy, as `upgradectl simulate` does. `cluster` is a List of nodes, pods,
 // DaemonSets and ControllerRevisions, of PodDisruptionBudgets, and of Events if times must be measured. If a policy
 // isolates devices, it also needs the ResourceClaims and ResourceSlices. Errors: *Error, starting with `request` or
-// `cluster`; this machine does not know a time zone in a policy.
+// `cluster`; this machine does not know a time zone in a policy; the error of RestartOnly.
 func Simulate(request Request, trials Trials, cluster []byte) ([]Rollout, error) {
 	text, err := SimulateJSON(request, trials, cluster)
 	if err != nil {
@@ -158,7 +163,7 @@ func Simulate(request Request, trials Trials, cluster []byte) ([]Rollout, error)
 
 // SimulateJSON is Simulate with the text that `upgradectl simulate -o json` prints.
 func SimulateJSON(request Request, trials Trials, cluster []byte) ([]byte, error) {
-	document, err := documentOf(request, &trials)
+	document, err := documentOf(request, &trials, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +184,7 @@ func Preflight(request Request, cluster []byte) ([]Obstacle, error) {
 
 // PreflightJSON is Preflight with the text that `upgradectl preflight -o json` prints.
 func PreflightJSON(request Request, cluster []byte) ([]byte, error) {
-	document, err := documentOf(request, nil)
+	document, err := documentOf(request, nil, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +194,7 @@ func PreflightJSON(request Request, cluster []byte) ([]byte, error) {
 // PlanJSON returns the text that `upgradectl plan -o json` prints: what an engine would do next, and why the other
 // nodes wait. Errors: same as for Simulate.
 func PlanJSON(request Request, cluster []byte) ([]byte, error) {
-	document, err := documentOf(request, nil)
+	document, err := documentOf(request, nil, cluster)
 	if err != nil {
 		return nil, err
 	}

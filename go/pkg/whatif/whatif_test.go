@@ -3,6 +3,7 @@ package whatif
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 const tests = "../../../tests/"
@@ -117,7 +119,7 @@ func TestAPlanIsByteForByteTheNativeOne(t *testing.T) {
 }
 
 // fleet contains one node with a driver pod and a pod of a workload. Like objects from a client, they have no TypeMeta.
-func fleet(t *testing.T) []byte {
+func fleet(t *testing.T, more ...runtime.Object) []byte {
 	t.Helper()
 	ready := corev1.PodStatus{
 		Phase:             corev1.PodRunning,
@@ -127,10 +129,10 @@ func fleet(t *testing.T) []byte {
 		controller := true
 		return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: "uid-of-owner", Controller: &controller}}
 	}
-	cluster, err := Dump(
+	cluster, err := Dump(append(more,
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "n1", ResourceVersion: "1"}},
 		&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "drivers", Name: "driver-1", UID: "d1", Labels: map[string]string{"app": "driver"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "drivers", Name: "driver-1", UID: "d1", Labels: map[string]string{"app": "driver", "controller-revision-hash": "driver-1"},
 				OwnerReferences: owned("DaemonSet", "driver")},
 			Spec:   corev1.PodSpec{NodeName: "n1"},
 			Status: ready,
@@ -141,7 +143,7 @@ func fleet(t *testing.T) []byte {
 			Status:     ready,
 		},
 		&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "drivers", Name: "driver", UID: "uid-of-owner",
-			Labels: map[string]string{"app": "driver"}}})
+			Labels: map[string]string{"app": "driver"}}})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,6 +186,45 @@ func TestPodsThatUseTheDriverAreEvicted(t *testing.T) {
 	}
 	if rollouts[0].Evictions != 1 {
 		t.Errorf("%+v", rollouts[0])
+	}
+}
+
+// revisionsOf returns revisions of the driver in fleet, whose pod runs driver-1.
+func revisionsOf(images ...string) (revisions []runtime.Object) {
+	controller := true
+	for i, image := range images {
+		name := fmt.Sprintf("driver-%d", i+1)
+		revisions = append(revisions, &appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "drivers", Name: name, Labels: map[string]string{"app": "driver", "controller-revision-hash": name},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "driver", UID: "uid-of-owner", Controller: &controller}}},
+			Revision: int64(i + 1),
+			Data:     runtime.RawExtension{Raw: []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"` + image + `"}]}}}}`)},
+		})
+	}
+	return revisions
+}
+
+func TestRevisionsBetweenWhichARestartIsEnoughEvictNothing(t *testing.T) {
+	cluster := fleet(t, revisionsOf("driver:1", "driver:2")...)
+	request := vendor("{autoUpgrade: true, drain: {enable: true}}")
+	for enough, evictions := range map[bool]int64{false: 1, true: 0} {
+		request.RestartOnly = func(running, desired *corev1.PodSpec) (bool, error) {
+			if running.Containers[0].Image != "driver:1" || desired.Containers[0].Image != "driver:2" {
+				t.Errorf("compared %v with %v", running, desired)
+			}
+			return enough, nil
+		}
+		rollouts, err := Simulate(request, Trials{Seeds: 1}, cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rollouts[0].Done != 1 || rollouts[0].Evictions != evictions {
+			t.Errorf("a restart is enough: %v; %+v", enough, rollouts[0])
+		}
+	}
+	request.RestartOnly = func(_, _ *corev1.PodSpec) (bool, error) { return false, errors.New("no such image") }
+	if _, err := PlanJSON(request, cluster); err == nil || err.Error() != "compare ControllerRevisions driver-1 and driver-2: no such image" {
+		t.Errorf("%v", err)
 	}
 }
 

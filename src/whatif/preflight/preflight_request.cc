@@ -11,7 +11,7 @@ absl::StatusOr<std::string> PreflightOf(std::string_view request_text, std::stri
   DRIVERUPGRADE_ASSIGN_OR_RETURN(whatif::Question question, ReadQuestion(request));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(question.policy, ReadPolicy(request, request, question.identity));
   whatif::FollowDevices(question);
-  DRIVERUPGRADE_RETURN_IF_ERROR(ReadCluster(cluster, question));
+  DRIVERUPGRADE_RETURN_IF_ERROR(ReadCluster(request, cluster, question));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const whatif::ClusterFacts facts, ReadFacts(cluster, question));
   return whatif::FormatObstaclesJson(whatif::FindObstacles({.question = question, .facts = facts}));
 }

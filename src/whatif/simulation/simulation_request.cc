@@ -79,7 +79,7 @@ absl::StatusOr<std::string> SimulationOf(std::string_view request_text, std::str
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Policies policies, PoliciesOf(request, question.identity));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const int seeds, CountWithin(request, "seeds", kSeeds, 1, kSeedsMax));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const whatif::GivenDurations given, DurationsMember(request));
-  DRIVERUPGRADE_RETURN_IF_ERROR(ReadCluster(cluster, question));
+  DRIVERUPGRADE_RETURN_IF_ERROR(ReadCluster(request, cluster, question));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const whatif::ClusterFacts facts, ReadFacts(cluster, question));
   const whatif::Situation situation{.question = question, .facts = facts};
   std::vector<std::string> measured;

@@ -1,4 +1,5 @@
-// Computes pauses that grow, and that differ between objects without a random number.
+// Computes retry delays that grow with the number of failures. A hash spreads them between objects, so no random
+// numbers are needed.
 #ifndef DRIVERUPGRADE_SRC_BASE_BACKOFF_H_
 #define DRIVERUPGRADE_SRC_BASE_BACKOFF_H_
 
@@ -10,20 +11,21 @@
 
 namespace driverupgrade::internal {
 
-// FNV-1a hash: the same on every platform, unlike std::hash.
+// Returns the FNV-1a hash. Unlike std::hash, it is the same on every platform.
 inline std::uint64_t Hash(std::string_view text, std::uint64_t seed) {
   std::uint64_t hash = 14695981039346656037ULL ^ seed;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   return hash;
 }
 
-// `first` after the first of `count` failures, twice that after the second, and so on up to `max`.
+// Returns the delay after `count` failures: `first` after the first failure, doubled after each further failure, up to
+// `max`.
 inline absl::Duration Doubled(absl::Duration first, absl::Duration max, int count) {
   const int doublings = std::clamp(count - 1, 0, 16);
   return std::min(first * (1 << doublings), max);
 }
 
-// `delay` varied by up to 10 % either way.
+// Returns `delay` changed by up to 10 % in either direction, depending on `key` and `count`.
 inline absl::Duration Spread(absl::Duration delay, std::string_view key, int count) {
   const auto thousandths = static_cast<int>(Hash(key, static_cast<std::uint64_t>(count)) % 201) - 100;
   return delay + delay * thousandths / 1000;

@@ -1,4 +1,4 @@
-// A map of limited size. When it is full, the least recently used entry makes room for a new one.
+// A map of limited size. When the map is full, a new entry replaces the least recently used entry.
 #ifndef DRIVERUPGRADE_SRC_BASE_LRU_MAP_H_
 #define DRIVERUPGRADE_SRC_BASE_LRU_MAP_H_
 
@@ -19,7 +19,7 @@ class LruMap {
   LruMap(const LruMap&) = delete;
   LruMap& operator=(const LruMap&) = delete;
 
-  // Returns the value of `key`, which is inserted as `initial` if it is missing. Valid until the next call.
+  // Returns the value of `key`; inserts `initial` if the key is missing. The reference is valid until the next call.
   Value& Use(const std::string& key, Value initial = {}) {
     const auto found = places_.find(key);
     if (found != places_.end()) {
@@ -39,7 +39,7 @@ class LruMap {
   using Entries = std::list<std::pair<std::string, Value>>;
 
   const std::size_t size_max_;
-  Entries entries_;  // the most recently used entry is the first
+  Entries entries_;  // most recently used entry first
   std::map<std::string, typename Entries::iterator> places_;
 };
 

@@ -1,4 +1,4 @@
-// Quotes foreign text in error messages: it may be long, and it may contain characters that confuse a terminal or a
+// Quotes foreign text in error messages. Such text can be long, and can contain characters that confuse a terminal or a
 // log.
 #ifndef DRIVERUPGRADE_SRC_BASE_QUOTE_H_
 #define DRIVERUPGRADE_SRC_BASE_QUOTE_H_
@@ -13,7 +13,7 @@ namespace driverupgrade::internal {
 
 inline constexpr std::size_t kQuoteSizeMax = 100;
 
-/// Returns `text` in double quotes, escaped, and cut if it is too long to help.
+/// Returns `text` in double quotes, escaped, and truncated after `kQuoteSizeMax` bytes.
 inline std::string Quote(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text.substr(0, kQuoteSizeMax)) {

@@ -1,5 +1,6 @@
-// RapidJSON in a namespace of our own. It is header-only, so a consumer that compiles it with other settings or in
-// another version would otherwise share symbols with us (one definition rule). Include it only through this header.
+// Includes RapidJSON in a namespace of our own. RapidJSON is header-only: without the namespace, a consumer that
+// compiles another version or other settings would violate the one-definition rule. Include RapidJSON only through this
+// header.
 #ifndef DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
 #define DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
 
@@ -11,12 +12,12 @@
 
 #define RAPIDJSON_NAMESPACE driverupgrade_rapidjson
 #define RAPIDJSON_HAS_STDSTRING 1
-// Handles strings and white space sixteen bytes at a time. That many readable bytes must follow the end of the input.
+// Processes strings and white space sixteen bytes at a time. Sixteen readable bytes must follow the end of the input.
 #if defined(__SSE2__)
 #define RAPIDJSON_SSE2
 #endif
-// Enabled in every build. A failed assertion means that this library did not check an access, whatever the input was.
-// Continuing would be undefined behavior, and this code does not throw.
+// Enabled in every build. No input may cause a failed assertion: a failure means that this library did not check an
+// access. To continue would be undefined behavior, and this code does not throw.
 #define RAPIDJSON_ASSERT(condition) ((condition) ? static_cast<void>(0) : std::abort())
 
 #include <rapidjson/document.h>

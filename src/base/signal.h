@@ -1,4 +1,4 @@
-// Notifies a listener that there is work to do.
+// Notifies a listener of new work.
 #ifndef DRIVERUPGRADE_SRC_BASE_SIGNAL_H_
 #define DRIVERUPGRADE_SRC_BASE_SIGNAL_H_
 
@@ -11,12 +11,12 @@ namespace driverupgrade::internal {
 // Thread-safe.
 class Signal {
  public:
-  // Sets the listener; null removes it. Returns once no earlier listener is running.
+  // Sets the listener; null removes it. Waits until a running call of the previous listener has returned.
   void Listen(std::function<void()> listener) {
     const std::lock_guard lock(mutex_);
     listener_ = std::move(listener);
   }
-  // The listener must not call this object.
+  // Calls the listener, if any. The listener must not call this object.
   void Raise() {
     const std::lock_guard lock(mutex_);
     if (listener_) listener_();

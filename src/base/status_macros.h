@@ -9,14 +9,16 @@
 
 namespace driverupgrade::internal {
 
-/// Debian's absl::string_view is a separate type, which fmt and std::string do not accept.
+/// Returns the message as std::string_view. Debian's absl::string_view is a separate type that fmt and std::string do
+/// not accept.
 inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }
 
 }  // namespace driverupgrade::internal
 
-/// Returns from the calling function, which returns Status or StatusOr, unless `expression` is OK.
+/// Returns the status of `expression` from the calling function unless it is OK. The function must return Status or
+/// StatusOr.
 #define DRIVERUPGRADE_RETURN_IF_ERROR(expression)                                         \
   do {                                                                                    \
     if (::absl::Status driverupgrade_status = (expression); !driverupgrade_status.ok()) { \
@@ -24,8 +26,8 @@ inline std::string_view Message(const absl::Status& status) {
     }                                                                                     \
   } while (false)
 
-/// `DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, cluster.GetNode(context, {.name = name}));` Use braces around it
-/// after `if`. The declaration must not contain a comma: give such a type a name first.
+/// `DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, cluster.GetNode(context, {.name = name}));` After `if`, put it in
+/// braces. The declaration must not contain a comma: define an alias for such a type first.
 #define DRIVERUPGRADE_ASSIGN_OR_RETURN(declaration, expression) \
   DRIVERUPGRADE_ASSIGN_OR_RETURN_IMPL(DRIVERUPGRADE_CONCAT(driverupgrade_result_, __LINE__), declaration, expression)
 

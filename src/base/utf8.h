@@ -1,4 +1,4 @@
-// UTF-8: repairs and escapes bytes of unknown origin before they are put into JSON or into a text for users.
+// Validates, repairs and escapes UTF-8 from unknown sources before it becomes part of JSON or of a text for users.
 #ifndef DRIVERUPGRADE_SRC_BASE_UTF8_H_
 #define DRIVERUPGRADE_SRC_BASE_UTF8_H_
 
@@ -28,7 +28,7 @@ inline std::size_t Utf8Length(std::string_view text) {
   return length;
 }
 
-// Returns how many bytes at the start of `text` are well-formed.
+// Returns the length in bytes of the longest well-formed prefix of `text`.
 inline std::size_t ValidUtf8Size(std::string_view text) {
   std::size_t size = 0;
   while (size < text.size()) {
@@ -51,7 +51,7 @@ inline std::size_t ValidUtf8Size(std::string_view text) {
   return size;
 }
 
-// Replaces each byte that is not part of a well-formed character by U+FFFD.
+// Replaces each byte that is not part of a well-formed character with U+FFFD.
 inline std::string ReplaceInvalidUtf8(std::string_view text) {
   std::string result;
   result.reserve(text.size());
@@ -63,15 +63,16 @@ inline std::string ReplaceInvalidUtf8(std::string_view text) {
   return result;
 }
 
-// Returns the first `bytes_max` bytes, or fewer so that no character is cut in two. `text` must be well-formed.
+// Returns the longest prefix of at most `bytes_max` bytes that does not split a character. `text` must be well-formed.
 inline std::string_view CutUtf8(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
   while (bytes_max > 0 && (static_cast<std::uint8_t>(text[bytes_max]) & 0xC0) == 0x80) --bytes_max;
   return text.substr(0, bytes_max);
 }
 
-// Escapes text for error texts and logs: writes control characters (C0, DEL, C1) and invalid bytes as \xNN. Foreign
-// text can then neither start a new line nor control a terminal. Returns at most about `bytes_max` bytes, then "...".
+// Escapes text for error messages and logs: writes control characters (C0, DEL, C1) and invalid bytes as \xNN. Foreign
+// text can then neither start a new line nor control a terminal. Truncates the result to about `bytes_max` bytes,
+// followed by "...".
 inline std::string EscapeForText(std::string_view text, std::size_t bytes_max) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string result;

@@ -16,7 +16,7 @@ namespace {
 
 absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
-  // Without a record, two replicas that both lead could be in different stages.
+  // Without a stored record, two replicas that both believe that they lead could be in different stages.
   if (policy.rollout && !has_ledger) {
     return absl::FailedPreconditionError(
         "policy: rollout: the engine has no ledger (option `ledger`, EngineOptions::ledger), where the record of a "
@@ -26,7 +26,7 @@ absl::Status CheckPolicy(const UpgradePolicy& policy, bool has_ledger) {
   return absl::OkStatus();
 }
 
-// Returns an error if the node may have some of our marks or claims that cannot be released, because the node cannot be
+// Returns an error if marks or claims of ours may remain on the node because the node or its NodeMaintenances cannot be
 // read.
 absl::Status CheckReadable(const NodeView& view, bool requestor) {
   if (IsUnreadable(view.node)) return absl::UnavailableError(CannotBeRead("Node", view.node));
@@ -36,8 +36,8 @@ absl::Status CheckReadable(const NodeView& view, bool requestor) {
   return absl::OkStatus();
 }
 
-// Returns the time for which the evictions of a node wait for the cordons of the nodes that started with it. This
-// leaves the node half of its time for the drain.
+// Returns the longest time for which the evictions of a node wait for the cordons of the nodes that started with it. At
+// least half of the drain timeout remains for the drain itself.
 absl::Duration HoldMax(const UpgradePolicy& policy) {
   absl::Duration most = absl::Minutes(2);
   if (policy.drain) most = std::min(most, policy.drain->timeout / 2);
@@ -70,8 +70,8 @@ absl::StatusOr<CorePass> Core::Apply(const Part& part, const UpgradePolicy& poli
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
   NoteTime(now);
   DRIVERUPGRADE_RETURN_IF_ERROR(NoteChanges());
-  // A list of nodes may have shown that the cluster was restored from a backup. Then everything else must be read again
-  // first.
+  // The list of nodes may have shown that the cluster was restored from a backup. In that case, Ready fails until
+  // everything else has been read again.
   DRIVERUPGRADE_RETURN_IF_ERROR(objects_.Ready());
   DRIVERUPGRADE_ASSIGN_OR_RETURN(LedgerSteps* const ledger, LedgerFor(part.owner));
   Pool& pool = PoolFor(part);
@@ -112,7 +112,7 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
   if (!UsesLedger(pool)) return;
   LedgerSteps& ledger = *pool.ledger;
   ledger.Begin(now);
-  // Only a core that has seen all nodes knows whether the node of a grant exists.
+  // Until all changed nodes have been examined, the core cannot determine whether the node of a grant exists.
   if (touched_.empty()) {
     const auto is_managed = [&](const std::string& node) {
       return pool.nodes.contains(node) || pool.guests.contains(node);
@@ -130,7 +130,7 @@ void Core::SetFacts(Pool& pool, const UpgradePolicy& policy, const PassFacts& fa
 }
 
 Plan Core::Advance(Pool& pool, absl::Time now) {
-  // Each node that is judged may get requests, and the requests of all nodes share the connections.
+  // Every judged node may produce requests, and the requests of all nodes share the same connections.
   const std::size_t in_flight_max = 2 * nodes_per_pass_;
   const std::size_t room = in_flight_max - std::min(in_flight_max, under_way_.size());
   const AdvanceLimits limits{
@@ -143,7 +143,8 @@ Plan Core::Advance(Pool& pool, absl::Time now) {
 // ----- pods
 
 void Core::FollowPods(Pool& pool, const Plan& plan) {
-  // An unfinished plan does not name all nodes whose pods are needed: nodes that wait to start keep their interest.
+  // An unfinished plan does not list every node whose pods are needed, so earlier interest is kept until a plan is
+  // finished.
   std::set<std::string> interest = plan.finished ? std::set<std::string>() : pool.interest;
   interest.insert(plan.pod_interest.begin(), plan.pod_interest.end());
   std::vector<std::string> left;
@@ -184,8 +185,9 @@ bool Core::Awaits(const std::string& node, const std::set<std::string>& wanted) 
 
 // ----- what may start
 
-// A node gets no further requests until all of its requests are answered, and its gate is reported later. A node whose pods are
-// being read may need fewer patches once they are known.
+// Removes nodes with requests in flight from the plan. They get new requests, and their gates are reported, only after
+// all responses have arrived. Also removes nodes whose pods are being read, because they may need fewer patches once
+// the pods are known.
 void Core::LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan) {
   std::erase_if(plan.nodes, [&](const NodePlan& node) {
     const bool is_early = touched_.contains(node.node) || (!plan.finished && Starts(node));
@@ -211,7 +213,7 @@ bool Core::Settle(CorePass& pass, absl::Time now) {
 void Core::Withhold(CorePass& pass, absl::Time now) {
   if (!UsesLedger(*pass.pool) || !pass.plan.finished) return;
   WithholdNodes(pass.pool->planner, pass.withheld, pass.plan);
-  // A conflict shows that another replica may have granted further nodes of a unit.
+  // After a conflict, the ledger is unknown: another replica may have granted further nodes of a unit.
   if (pass.pool->has_gangs) WithholdEvictions(*pass.pool, pass.plan, now);
   LeaveOut(*pass.pool, pass.wanted_pods, pass.plan);
   pass.pool->ledger->Report(pass.plan, now);
@@ -219,7 +221,8 @@ void Core::Withhold(CorePass& pass, absl::Time now) {
 
 // ----- reports
 
-// The planner lists the driver's findings first, and then those of its verdicts. Findings of nodes belong between them.
+// The planner lists the findings about the driver first, followed by the findings of its verdicts. Inserts the findings
+// about nodes between the two groups, and puts the findings about reads at the front.
 void Core::AddFindings(const Pool& pool, Plan& plan) const {
   std::vector<Finding> of_nodes;
   for (const auto& [node, findings] : findings_) {
@@ -301,7 +304,7 @@ std::vector<NodeRequests> Core::Begin(const Plan& plan, absl::Time now) {
   return begun;
 }
 
-// Stores the written node before a watch reports it. The node is judged again.
+// Stores the written node without waiting for the watch to report it. The next pass judges the node again.
 NodeOutcome Core::End(const NodeRequests& requests, absl::Time now) {
   NodeOutcome outcome = under_way_.End(requests, log_);
   if (outcome.node_after) objects_.NodeWritten(*outcome.node_after);
@@ -328,7 +331,7 @@ absl::StatusOr<Plan> Core::Release(const Names& nodes, absl::Time now) {
     if (!release.empty() && !under_way_.Contains(name)) plan.nodes.push_back(std::move(release));
   }
   log_.LabelsRemoved();
-  // Without this, the caller would assume that it has finished.
+  // Without this error, the caller would conclude that everything has been released.
   if (plan.nodes.empty() && under_way_.size() == 0 && !unread.ok()) return unread;
   return plan;
 }

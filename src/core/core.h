@@ -1,7 +1,6 @@
-// Core decides everything that an engine does, and does nothing itself. It has no I/O, thread, lock or clock. Objects
-// and responses are passed in as values; requests, reads and Events are returned as values. It is driven by
-// UpgradeEngine, which has a facade and threads, or by HostEngine, which exchanges documents with a host in another
-// language.
+// Core makes all decisions of an engine, but performs no action itself. It has no I/O, threads, locks or clock. Objects
+// and responses are passed in as values; requests, reads and Events are returned as values. UpgradeEngine drives it
+// with a facade and threads. HostEngine drives it by exchanging documents with a host in another language.
 //
 //     core.ledger()->Begin(now); // and send its requests
 //     ...                                             // the objects are read
@@ -52,14 +51,14 @@ struct CoreOptions {
   std::size_t nodes_per_pass = std::numeric_limits<int>::max();
 };
 
-// Describes what a new engine cannot know, for a pass that changes nothing.
+// State of an earlier engine that a dry run needs. A dry run is a pass that changes nothing.
 struct DryRun {
   absl::Time active_since = absl::InfinitePast();
-  // The record of the rollout; nullopt: none is stored.
+  // The record of the rollout; nullopt if no record is stored.
   std::optional<std::string> record = std::nullopt;
 };
 
-// Facts about a pass that do not come from objects.
+// Inputs of a pass that do not come from cluster objects.
 struct PassFacts {
   std::optional<SharedSlots> shared_slots = std::nullopt;
   // The reason why the rollout must not continue; empty if it may continue.
@@ -71,15 +70,15 @@ struct PassFacts {
 struct CorePass {
   // `nodes` contains the nodes whose requests may start; `gates` contains new and changed gates.
   Plan plan = {};
-  // Nodes whose pods must be read, by lists that start now or later. The same node is returned again until its pods are
-  // known.
+  // Nodes whose pods must be read by lists that start no earlier than now. Every pass returns a node again until its
+  // pods are known.
   std::set<std::string> wanted_pods = {};
   // Nodes of the plan that the ledger does not allow to start, with the reason.
   std::map<std::string, Gate> withheld = {};
   Pool* pool = nullptr;
 };
 
-// The status of a pool, and the owner of the pool.
+// The status of a pool, with the owner of the pool.
 struct OwnedStatus {
   std::string owner = {};
   FleetStatus status = {};
@@ -106,40 +105,41 @@ class Core {
   absl::Status Look(absl::Time now);
   // The nodes that the engine manages, as of the last Look, Apply or Release.
   const Managed& managed() const { return managed_; }
-  // Makes the next pass examine the node again, even if no object has changed.
+  // Makes the next pass examine the node even if no object has changed.
   void LookAt(const std::string& node) { touched_.insert(node); }
-  // Accepts the outcome of a read of wanted pods. After a failure, the node is wanted again after a pause that starts
-  // at `now`.
+  // Accepts the result of reading the wanted pods of the node. After a failure, `wanted_pods` contains the node again
+  // after a pause that starts at `now`.
   void PodsRead(const std::string& node, const absl::Status& status, absl::Time now);
 
   // Makes a pass over the part to which `policy` applies. Errors: same as for Validate, and for ObjectSource::Ready and
-  // Driver. InvalidArgument for an owner that the ledger does not accept. FailedPrecondition for a rollout without a
-  // ledger, and for a second part that would share the record of another one.
+  // Driver. InvalidArgument if the ledger does not accept the owner. FailedPrecondition if a policy has a rollout but
+  // the engine has no ledger, or if two parts would share one record.
   absl::StatusOr<CorePass> Apply(const Part& part, const UpgradePolicy& policy, const PassFacts& facts, absl::Time now);
-  // Queries the ledger for the nodes of the plan that may start. Returns true if it has requests: once they are
-  // answered, the same plan, or a newer one, is settled again.
+  // Determines with the ledger which nodes of the plan may start. Returns true if the ledger has requests to send.
+  // After their responses, the caller must call Settle again with the same plan or a newer one.
   bool Settle(CorePass& pass, absl::Time now);
-  // The final step of the plan: removes the starts that the ledger has withheld.
+  // Final step of a pass: removes from the plan the starts that the ledger withholds.
   void Withhold(CorePass& pass, absl::Time now);
-  // Returns the Events about the findings and gangs of `pass` if its plan is finished; sets its wake-up to the next
-  // reminder.
+  // Returns the Events about the findings and gangs of `pass` if its plan is finished. If the next reminder is earlier
+  // than the wake-up time of the plan, makes it the wake-up time.
   std::vector<RecordEventParams> EventsOf(CorePass& pass, absl::Time now);
-  // See StateMachine::Release. The plan's wake_at has no meaning. Errors: same as for Apply; Unavailable once nothing
-  // else is left, if a node or a claim that may be ours cannot be read.
+  // See StateMachine::Release. The plan's wake_at has no meaning. Errors: same as for Apply. Also Unavailable if
+  // nothing else is left to release, but a node or its NodeMaintenances cannot be read.
   absl::StatusOr<Plan> Release(const Names& nodes, absl::Time now);
-  // Must be called after passes were interrupted: another process may have made passes in the meantime.
+  // Must be called when passes resume after an interruption, because another process may have made passes in the
+  // meantime.
   void Resume();
-  // Must be called when a pass with autoUpgrade off starts. It counts as an interruption even if the pass cannot read
-  // anything.
+  // Must be called when a pass with autoUpgrade off starts. Such a pass counts as an interruption even if it cannot
+  // read anything.
   void Freeze();
 
   // Starts the requests of `plan`. None of its nodes may have requests in flight.
   std::vector<NodeRequests> Begin(const Plan& plan, absl::Time now);
-  // Finishes requests from Begin once they have no further Next.
+  // Finishes requests that Begin has returned. Must be called once they have no further request to send.
   NodeOutcome End(const NodeRequests& requests, absl::Time now);
   bool InFlight(const std::string& node) const { return under_way_.Contains(node); }
 
-  // Returns the ledger of parts without an owner; nullptr: the engine has no ledger.
+  // Returns the ledger of parts without an owner; nullptr if the engine has no ledger.
   LedgerSteps* ledger() { return ledger_options_ ? &ledgers_.at(ledger_options_->owner) : nullptr; }
   // Returns the ledgers of all owners by name. The engine adds a ledger for each new owner, and removes none.
   std::map<std::string, LedgerSteps>& ledgers() { return ledgers_; }
@@ -152,20 +152,20 @@ class Core {
 
   // Returns the plan of the pool that contains all nodes: see IncrementalPlanner::Publish.
   std::shared_ptr<const PublishedPlan> Publish();
-  // nullopt if the node does not wait, or is unknown.
+  // Returns the gate of the node; nullopt if the node does not wait or is unknown.
   std::optional<Gate> Explain(const std::string& node) const;
-  // Returns the plans of all pools together.
+  // Returns the plans of all pools, merged into one.
   Plan Everything() const;
-  // Returns the status of each pool with nodes, without nodes that callers no longer name.
+  // Returns the status of each pool that has nodes, or of the only pool. Excludes guests (Pool::guests).
   std::vector<OwnedStatus> Statuses() const;
   // Returns the parts of all owners, in order of their names.
   std::vector<OwnedPart> Parts() const;
 
  private:
-  // A failure about a node, and the time of the next attempt.
+  // Consecutive failures of an action for a node, and the time of the next attempt.
   struct Retry {
     int failures = 0;
-    std::optional<absl::Time> due = std::nullopt;  // nullopt: it is being tried
+    std::optional<absl::Time> due = std::nullopt;  // nullopt: the attempt is in progress
     std::optional<Finding> finding = std::nullopt;
   };
   using Retries = std::map<std::string, Retry>;  // by node
@@ -177,7 +177,7 @@ class Core {
   absl::Status ReadDriver();
   void TouchManaged();
   void TouchDue(Retries& retries);
-  // Examines nodes that may have changed, in turn. Nodes beyond the limit are left to the next pass.
+  // Examines nodes that may have changed, in round-robin order. Leaves nodes beyond the limit to the next pass.
   void RefreshTouched();
   void Refresh(const std::string& node);
   void ShowTo(const std::string& node);
@@ -189,10 +189,10 @@ class Core {
 
   // ----- pools (core_pools.cc)
   Pool& PoolFor(const Part& part);
-  // Returns the ledger with the entry of the owner; nullptr: the engine has no ledger. Errors: same as for
+  // Returns the ledger that contains the entry of the owner; nullptr if the engine has no ledger. Errors: same as for
   // AdmissionLedger::Create.
   absl::StatusOr<LedgerSteps*> LedgerFor(const std::string& owner);
-  // Sets the nodes of the pool to `nodes`.
+  // Moves `nodes` into the pool, and makes all other nodes of the pool guests.
   void Assign(Pool& pool, const Names& nodes);
   void Move(const std::string& node, Pool& pool);
   void SetGuests(Pool& pool);
@@ -203,24 +203,24 @@ class Core {
   void FollowPods(Pool& pool, const Plan& plan);
   bool WantsPodsOf(const std::string& node) const;
   std::set<std::string> WantedPods(const Pool& pool) const;
-  // Returns true while the pods of the node are being read: nothing is done on the node until they are known, or until
-  // the read fails.
   bool MayHaveGangs(const Pool& pool, const std::string& node) const;
+  // Returns true while the pods of the node are being read. The node gets no requests until its pods are known, or
+  // until the read fails.
   bool Awaits(const std::string& node, const std::set<std::string>& wanted) const;
   void AddFindings(const Pool& pool, Plan& plan) const;
   void LeaveOut(Pool& pool, const std::set<std::string>& wanted, Plan& plan);
   void WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan);
   void WithholdEvictions(Pool& pool, Plan& plan, absl::Time now);
-  // Returns the unit with which the node has started (RolloutPolicy::gangs); empty: none.
+  // Returns the unit with which the node has started (RolloutPolicy::gangs); empty if the node has no unit.
   std::string UnitOf(const std::string& node) const;
   // Returns true if the node is known and its upgrade is in progress.
   bool HasStarted(const std::string& node) const;
-  // Notes the gangs that the plan may interrupt, before it is carried out.
+  // Notes the gangs that the plan may interrupt. Must be called before the requests of the plan start.
   void NoteInterruptions(const NodePlan& plan);
   // Forgets units and nodes that are no longer in progress.
   void ForgetInterruptions(Pool& pool) const;
-  // A ledger contains the record of one rollout, so only one pool may use it. Errors: FailedPrecondition if `pool` is a
-  // different one.
+  // A ledger contains the record of one rollout, so only one pool may use it. Errors: FailedPrecondition if another
+  // pool uses the ledger of `pool`.
   absl::Status CheckLedgerPool(const Pool& pool) const;
   bool UsesLedger(const Pool& pool) const {
     return pool.ledger != nullptr && (!pool.nodes.empty() || pools_.size() == 1);
@@ -244,16 +244,16 @@ class Core {
   bool driver_stale_ = true;
   Managed managed_;
   std::map<std::string, std::vector<Finding>> findings_;  // by node
-  std::set<std::string>
-      written_;  // nodes whose requests were started or answered, or whose pods were read, since the last pass
+  // Nodes whose requests were started or answered, or whose pods were read, since the last pass.
+  std::set<std::string> written_;
   std::set<std::string> touched_;
-  std::string touched_at_;  // the last that was taken, so that nodes that change often do not keep others waiting
+  std::string touched_at_;  // last node examined; the next pass continues after it, so that no node starves
   Retries reads_;           // only nodes whose pods are wanted
   Retries questions_;
 
   std::vector<std::unique_ptr<Pool>> pools_;
   std::map<std::string, Pool*> pool_of_;  // by node
-  std::map<std::string, Pool*> left_;     // pools that nodes left with their driver pods, by node; a node may return
+  std::map<std::string, Pool*> left_;     // former pools of nodes that no caller names now, by node; a node may return
   absl::Time now_ = absl::InfinitePast();
 };
 

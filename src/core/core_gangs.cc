@@ -1,4 +1,4 @@
-// Gangs: the nodes of a unit start together, and no pod leaves before all of them are cordoned.
+// Members of Core for gangs: the nodes of a unit start together, and no pod is evicted before all of them are cordoned.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,9 +12,9 @@
 
 namespace driverupgrade::internal {
 
-// Returns true if pods of a gang may be on the node, because its pods are unknown. A node whose pods repeatedly cannot
-// be read does not delay the other nodes, nor does a node that has started and has requests in flight. Requests that
-// only label a node delay them, because its pods are read afterwards.
+// Returns true if pods of a gang may be on the node, because its pods are unknown. Other nodes wait for such a node,
+// but not after repeated failures to read its pods, and not if it has started and has requests in flight. They do wait
+// for a node that is only being labeled, because its pods are read afterwards.
 bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   constexpr int kFailuresMax = 5;
   if (pool.guests.contains(node) || objects_.KnowsPodsOn(node)) return false;
@@ -23,9 +23,9 @@ bool Core::MayHaveGangs(const Pool& pool, const std::string& node) const {
   return retry == reads_.end() || retry->second.failures < kFailuresMax;
 }
 
-// Nodes that start together wait until the pods of all of them have been read, because otherwise some would start
-// without the others. After a failed list, a node continues with everything that needs no pods. A gang may have pods on
-// any node.
+// Nodes that start together wait until the pods of all of them have been read. Otherwise some would start without the
+// others. With gangs, all waiting nodes wait for each other, because a gang can have pods on any node. After a failed
+// list, a node continues with all work that does not depend on its pods.
 void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool for_gangs, Plan& plan) {
   const bool all_wait = for_gangs && std::any_of(pool.interest.begin(), pool.interest.end(),
                                                  [&](const std::string& node) { return MayHaveGangs(pool, node); });
@@ -43,8 +43,8 @@ void Core::WithholdUnread(Pool& pool, const std::set<std::string>& wanted, bool 
   WithholdNodes(pool.planner, unread, plan);
 }
 
-// No pod of a unit is evicted before all of its nodes are cordoned. Otherwise the pod's controller may start it again
-// on a node of the unit. A node that cannot be cordoned does not delay the others for longer than HoldMax.
+// No pod of a unit is evicted before all of its nodes are cordoned. Otherwise the pod's controller could recreate it on
+// another node of the unit. A node that cannot be cordoned delays the others for at most HoldMax.
 void Core::WithholdEvictions(Pool& pool, Plan& plan, absl::Time now) {
   const std::map<std::string, std::string>& uncordoned = pool.planner.uncordoned_units();
   const bool knows_grants = !UsesLedger(pool) || pool.ledger->IsKnown();

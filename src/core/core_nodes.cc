@@ -1,4 +1,4 @@
-// Members of Core that keep the view of each node.
+// Members of Core that maintain the view of each node.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -17,14 +17,14 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Pause before a failed action for a node is retried.
+// First and longest pause before a failed action for a node is retried.
 constexpr absl::Duration kRetryFirst = absl::Seconds(5);
 constexpr absl::Duration kRetryMax = absl::Minutes(1);
 
 }  // namespace
 
 void Core::NoteTime(absl::Time now) {
-  // The clock was set back: times noted for nodes may lie in the future.
+  // If the clock was set back, times that were noted earlier may lie in the future.
   if (now < now_) {
     log_.SetBack(now);
     for (const auto& pool : pools_) {
@@ -43,7 +43,7 @@ absl::Status Core::NoteChanges() {
   CacheChanges changes = objects_.Take();
   touched_.merge(changes.nodes);
   driver_stale_ |= changes.driver;
-  // From now on, as after a restart, only the nodes show which of our requests were carried out.
+  // After a restore from a backup, as after a restart, only the nodes show which of our requests were carried out.
   if (changes.set_back) {
     log_.KeepOnly({});
     for (auto& [owner, ledger] : ledgers_) ledger.Forget(now_);
@@ -91,7 +91,7 @@ void Core::TouchDue(Retries& retries) {
 }
 
 void Core::RefreshTouched() {
-  // The planner judges them in each pass until they show the effect of an action.
+  // Written nodes are not limited, because the planner judges them in every pass until they show the effect of a write.
   for (const std::string& node : std::exchange(written_, {})) {
     touched_.erase(node);
     Refresh(node);
@@ -166,7 +166,7 @@ void Core::Forget(const std::string& node) {
   hooks_.Forget(node);
 }
 
-// Drops the pods of a node that no pool wants, with the finding that they could not be read.
+// Drops the pods of a node that no pool needs, and the finding that they could not be read.
 void Core::ForgetPods(const std::string& node) {
   if (WantsPodsOf(node)) return;
   if (const auto read = reads_.find(node); read != reads_.end()) {
@@ -204,7 +204,7 @@ void Core::TryAgain(const std::string& node, absl::Time now, Retry& retry) {
 void Core::PodsRead(const std::string& node, const absl::Status& status, absl::Time now) {
   written_.insert(node);
   if (status.ok() || !WantsPodsOf(node)) return;
-  // The cordon, or the watch, has changed while the pods were read: reads them again immediately.
+  // The cordon or the watch changed while the pods were being read, so they are read again immediately.
   if (absl::IsAborted(status) && !reads_.contains(node)) {
     reads_[node].due = now;
     return;

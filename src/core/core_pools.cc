@@ -1,4 +1,4 @@
-// Members of Core that assign nodes to pools, and report on pools.
+// Members of Core that assign nodes to pools, and that report the status of pools.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -16,8 +16,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns true also if the state cannot be understood. A node without a label is in progress if its marks and its
-// driver pods show this.
+// Returns true if the node is in progress, or if its state is unknown. For a node without a state label, its other
+// marks and its driver pods decide.
 bool IsUnderWay(const NodeView& view, const DriverIdentity& identity) {
   const std::optional<UpgradeState> state = MarksOfView(view, identity)->State();
   return !state || IsInProgress(*state);
@@ -27,8 +27,8 @@ bool HasLabel(const NodeView& view, const DriverIdentity& identity) { return Mar
 
 }  // namespace
 
-// Returns the pool of the owner. Without an owner: the pool that contains these nodes, or contained them while they had
-// driver pods.
+// Returns the pool of the owner. Without an owner, returns the pool that contains one of the named nodes, or that
+// contained it earlier. Creates the pool if none matches.
 Pool& Core::PoolFor(const Part& part) {
   for (const auto& pool : pools_) {
     const bool is_same = part.owner.empty() ? !part.nodes && pool->has_all : pool->owner == part.owner;
@@ -84,20 +84,20 @@ void Core::Move(const std::string& node, Pool& pool) {
 }
 
 void Core::Assign(Pool& pool, const Names& nodes) {
-  // ShowTo passes the new nodes to it.
+  // ShowTo adds new nodes to the only pool.
   if (!nodes && pools_.size() == 1 && !pool.nodes.empty()) return;
   for (const auto& [name, view] : managed_) {
     const auto owner = pool_of_.find(name);
     const bool is_ours = owner != pool_of_.end() && owner->second == &pool;
     const bool wanted = nodes ? nodes->contains(name) : owner == pool_of_.end() || is_ours;
     if (wanted && !is_ours) Move(name, pool);
-    // The caller names nodes by their driver pods.
+    // The caller finds nodes by their driver pods. It cannot name a node without a driver pod, so the node stays in the
+    // pool.
     if (wanted || !is_ours || view->driver_pods.empty()) continue;
     pool.nodes.erase(name);
     pool_of_.erase(name);
     pool.guests.insert(name);
-    // If this node regains its driver pod while the others lose theirs, its name alone would otherwise create a second
-    // pool for the same part.
+    // Without this entry, a later part that names only this node would create a second pool for the same policy.
     left_[name] = &pool;
   }
   std::erase_if(pools_, [&](const auto& other) {
@@ -112,8 +112,8 @@ void Core::SetGuests(Pool& pool) {
   std::set<std::string> guests;
   for (const auto& [name, view] : managed_) {
     if (pool_of_.contains(name)) continue;
-    // The caller may have read before the driver pod came back, or while another client had removed the label. Such a node
-    // counts until its upgrade has ended or a caller names it.
+    // The caller may have read the node before its driver pod was recreated, or while the state label was missing. Such
+    // a node counts until its upgrade has ended or a caller names it.
     const bool was_ours = pool.guests.contains(name);
     const bool counts = IsUnderWay(*view, machine_.identity()) || (was_ours && under_way_.Contains(name));
     const bool may_be_left_out = view->driver_pods.empty() || !HasLabel(*view, machine_.identity());

@@ -1,4 +1,4 @@
-// The nodes of one policy: the nodes of a driver may be divided among several policies (ADR 0016).
+// The nodes of one policy. Several policies can share the nodes of a driver (ADR 0016).
 #ifndef DRIVERUPGRADE_SRC_CORE_POOL_H_
 #define DRIVERUPGRADE_SRC_CORE_POOL_H_
 
@@ -20,8 +20,8 @@ namespace driverupgrade::internal {
 // The nodes to which a policy applies.
 struct Part {
   std::optional<std::set<std::string>> nodes = std::nullopt;  // nullopt: all
-  // Name of the custom resource with the policy, if several share the driver's nodes: its rollout has its own record.
-  // Empty: the part is recognized by its nodes.
+  // Name of the custom resource with the policy, if several policies share the nodes of the driver. The rollout of each
+  // owner has its own record. If empty, the part is identified by its nodes.
   std::string owner = {};
 };
 
@@ -38,24 +38,25 @@ struct Pool {
   GangEvents gang_events;
   GangInterruptions gang_interruptions = {};
   std::string owner = {};
-  // nullptr: the engine has no ledger. Pools of different owners have different ones.
+  // nullptr if the engine has no ledger. Pools of different owners have different ledgers.
   LedgerSteps* ledger = nullptr;
-  // Whether it contains every managed node that is not in another pool.
+  // True if the pool contains every managed node that is not in another pool.
   bool has_all = false;
   std::set<std::string> nodes = {};
-  // Nodes in progress that no caller names. Either their driver pod is missing, so that their pool is unknown, or they
-  // were in this pool before. They count against the budgets, and wait.
+  // Nodes in progress that no caller names: nodes whose pool is unknown because their driver pod is missing, and nodes
+  // that were in this pool before. They count against the budgets, but get no requests.
   std::set<std::string> guests = {};
-  // Whether the policy of the last pass takes account of gangs.
+  // True if gangs start together under the policy of the last pass.
   bool has_gangs = false;
-  // Times since which evictions wait for the cordons of other nodes, by node, and the limit of this wait.
+  // Time since which the evictions of a node have waited for the cordons of other nodes, by node, and the limit of this
+  // wait.
   std::map<std::string, absl::Time> held_since = {};
   absl::Duration hold_max = absl::ZeroDuration();
-  // The nodes whose pods it needs.
+  // Nodes whose pods the pool needs.
   std::set<std::string> interest = {};
   // Time since which the policy has been applied with autoUpgrade on, without interruption.
   std::optional<absl::Time> active_since = std::nullopt;
-  // The same while the policy has a rollout; otherwise InfiniteFuture.
+  // Same as `active_since` while the policy has a rollout; otherwise InfiniteFuture.
   absl::Time rollout_since = absl::InfiniteFuture();
 };
 

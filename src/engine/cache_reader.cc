@@ -48,9 +48,9 @@ CacheChanges CacheReader::Take() {
   return changes;
 }
 
-// DaemonSets and their revisions have separate watches: when the first shows a change, the second may be behind. The
-// revisions are therefore listed, and a listed revision is kept until the watch reports it. Until the list has ended,
-// passes use the DaemonSets at the time of the previous list.
+// DaemonSets and their revisions have separate watches, so the revisions may be outdated when a DaemonSet changes. The
+// revisions are therefore listed, and a listed revision is kept until the watch reports it. Until the list has
+// finished, passes use the DaemonSets and revisions of the previous list.
 absl::StatusOr<DriverObjects> CacheReader::Driver() {
   TakeRevisions();
   std::vector<DaemonSet> daemon_sets = cache_->DaemonSets(driver_);

@@ -1,4 +1,4 @@
-// Reads objects from a WatchCache: a pass examines only changes (arch-A10).
+// Reads objects from a WatchCache, so that a pass examines only changes (arch-A10).
 #ifndef DRIVERUPGRADE_SRC_ENGINE_CACHE_READER_H_
 #define DRIVERUPGRADE_SRC_ENGINE_CACHE_READER_H_
 
@@ -23,16 +23,16 @@ namespace driverupgrade::internal {
 
 class CacheReader final : public Reader, private ObjectSource {
  public:
-  // `driver`: the index of the driver's scope in the cache's options. `call_timeout`: timeout of the calls for which
-  // the first pass waits. `executor` must outlive this object, but its threads must end before it is destroyed.
-  // `on_change` is called, from any thread, when there is new data for the next pass.
+  // `driver`: index of the driver's scope in the options of the cache. `call_timeout`: timeout of the calls for which
+  // the first pass waits. `executor` must outlive this object, but the threads of `executor` must end before this
+  // object is destroyed. `on_change` is called from any thread when there is new data for the next pass.
   CacheReader(std::shared_ptr<WatchCache> cache, std::size_t driver, std::shared_ptr<Clock> clock,
               absl::Duration call_timeout, PlanExecutor& executor, std::function<void()> on_change);
   ~CacheReader() override;
 
   ObjectSource& objects() override { return *this; }
   absl::Status Begin(const CallContext& context, LedgerSteps* ledger) override;
-  // Starts to read pods, and does not wait for them.
+  // Starts to read the pods, and returns without waiting for them.
   void ReadPods(const CallContext& context, const UpgradePolicy& policy, const std::set<std::string>& nodes) override;
   std::map<std::string, absl::Status> TakeRead() override;
 
@@ -57,7 +57,7 @@ class CacheReader final : public Reader, private ObjectSource {
 
   // Lists the revisions for listed_for_.
   void ListRevisions();
-  // Returns true if a list has ended.
+  // Accepts the result of a finished list. Returns true if a list has finished.
   bool TakeRevisions();
 
   const std::shared_ptr<WatchCache> cache_;
@@ -66,15 +66,15 @@ class CacheReader final : public Reader, private ObjectSource {
   const absl::Duration call_timeout_;
   PlanExecutor& executor_;
   const std::function<void()> on_change_;
-  CallContext context_ = {};                             // the context of the current pass
-  std::vector<DaemonSet> daemon_sets_;                   // their state when revisions_ were listed
-  std::map<std::string, ControllerRevision> revisions_;  // by name, as a list had them
+  CallContext context_ = {};                             // context of the current pass
+  std::vector<DaemonSet> daemon_sets_;                   // state at the time of the list of revisions_
+  std::map<std::string, ControllerRevision> revisions_;  // by name, from the last list
   std::vector<DaemonSet> listed_for_;
   bool is_listing_ = false;
-  absl::Status list_status_ = absl::OkStatus();  // the result of the latest list
+  absl::Status list_status_ = absl::OkStatus();  // result of the latest list
   std::set<std::string> reading_;                // nodes whose pods are being read
   std::mutex mutex_;
-  std::map<std::string, absl::Status> read_;                               // the results; guarded by mutex_
+  std::map<std::string, absl::Status> read_;                               // results by node; guarded by mutex_
   std::optional<absl::StatusOr<std::vector<ControllerRevision>>> listed_;  // guarded by mutex_
 };
 

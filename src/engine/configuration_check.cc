@@ -15,7 +15,7 @@ bool EvictsNothing(const UpgradePolicy& policy) {
 
 }  // namespace
 
-// In requestor mode another operator evicts.
+// In requestor mode, a maintenance operator evicts pods.
 ConfigurationCheck::ConfigurationCheck(const EngineOptions& options)
     : no_daemon_set_(fmt::format("no DaemonSet in namespace {} matches {}", options.snapshot.ns,
                                  options.snapshot.driver_labels.ToString())),

@@ -1,4 +1,4 @@
-// Finds problems in the configuration of one engine that are not about any node.
+// Finds problems in the configuration of an engine that do not concern a particular node.
 //
 //     std::vector<Finding> wrong = check.Look(policy, pass.SeesDaemonSet());
 //     for (const Finding& finding : check.News(wrong, plan)) observer.OnFinding(finding);
@@ -24,16 +24,16 @@ class ConfigurationCheck {
 
   // Returns the findings NoDaemonSet and NothingIsEvicted, if they apply.
   std::vector<Finding> Look(const UpgradePolicy& policy, bool sees_daemon_set) const;
-  // Returns the findings of `wrong` to report: each one once while it lasts, and NothingIsEvicted again for each
-  // further rollout, in the pass that starts it. `plan`: the plan of this pass.
+  // Returns the findings of `wrong` that must be reported. Each finding is reported once while it lasts.
+  // NothingIsEvicted is reported again in the pass that starts a further rollout. `plan`: the plan of the current pass.
   std::vector<Finding> News(const std::vector<Finding>& wrong, const Plan& plan);
 
  private:
   const std::string no_daemon_set_;
-  const bool evicts_by_itself_;  // evicts whatever the policy contains
+  const bool evicts_by_itself_;  // pods are evicted under any policy
   std::set<FindingCode> told_;
-  bool rolls_ = false;            // a rollout is in progress
-  bool told_in_rollout_ = false;  // reported that nothing is evicted, in the current rollout or in the previous one
+  bool rolls_ = false;            // true while a rollout is in progress
+  bool told_in_rollout_ = false;  // NothingIsEvicted was reported in the current rollout or in the previous one
 };
 
 }  // namespace driverupgrade::internal

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kJitter = 1.2;
 constexpr int kReleaseTries = 3;
-// Limit of an API server for keys and values together.
+// The API server limits the total size of keys and values.
 constexpr std::size_t kAnnotationsMax = std::size_t{256} << 10;
 
 absl::Status CheckOptions(const LeaderElectionOptions& options) {
@@ -27,14 +27,14 @@ absl::Status CheckOptions(const LeaderElectionOptions& options) {
     return refuse("renew_deadline must be more than 1.2 x retry_period");
   }
   if (options.lease_duration <= options.renew_deadline) return refuse("lease_duration must exceed renew_deadline");
-  // The other candidates wait according to the record, which contains whole seconds.
+  // The Lease contains whole seconds, and the other candidates wait for the duration in the Lease.
   if (options.lease_duration != absl::Trunc(options.lease_duration, absl::Seconds(1))) {
     return refuse("lease_duration must be whole seconds");
   }
   return absl::OkStatus();
 }
 
-// Uses the final mix of splitmix64: consecutive attempts must differ in every bit.
+// Applies the final mix of splitmix64, so that the hashes of consecutive attempts differ in all bits.
 std::uint64_t Hash(std::string_view text, std::uint64_t seed, std::uint64_t count) {
   std::uint64_t hash = internal::Hash(text, seed);
   hash += count * 0x9e3779b97f4a7c15ULL;
@@ -45,7 +45,7 @@ std::uint64_t Hash(std::string_view text, std::uint64_t seed, std::uint64_t coun
 
 absl::Time ToMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
 
-// Returns the record with which `options.identity` holds the Lease (api-A59).
+// Returns the Lease as it must be written for `options.identity` to hold it (api-A59).
 Lease Held(const std::optional<Lease>& before, bool exists, const LeaderElectionOptions& options, absl::Time now) {
   Lease lease = before.value_or(Lease{});
   if (!before || before->holder != options.identity) {
@@ -66,12 +66,13 @@ std::size_t SizeOf(const StringMap& annotations) {
   return size;
 }
 
-// Returns true for responses with which the server, or a webhook, may reject annotations.
+// Returns true if the server or a webhook may have rejected the annotations.
 bool MayBeForAnnotations(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status);
 }
 
-// A lost race is not a problem: the next attempt reads who won, which may be this replica.
+// Returns OK if another write came first. That is not an error: the next attempt reads the current holder, which may be
+// this replica.
 absl::Status Trouble(const absl::Status& status) {
   return absl::IsAborted(status) || absl::IsAlreadyExists(status) ? absl::OkStatus() : status;
 }
@@ -131,7 +132,7 @@ absl::Status LeaderElection::Release(const CallContext& context) {
   }
   absl::Status status;
   for (int i = 0; i < kReleaseTries; ++i) {
-    // Always reads, because this replica may be the holder after a write whose response was lost.
+    // Always reads the Lease, because this replica may hold it after a write whose response was lost.
     status = Read(context);
     {
       const std::lock_guard lock(mutex_);
@@ -148,7 +149,7 @@ absl::Status LeaderElection::Release(const CallContext& context) {
 absl::Status LeaderElection::Read(const CallContext& context) {
   absl::StatusOr<Lease> found = cluster_->GetLease(Bounded(context), {.ns = options_.ns, .name = options_.name});
   const std::lock_guard lock(mutex_);
-  // After the response: a later change of the record would have been noticed (api-A58).
+  // Reads the clock after the response, so that a changed Lease is watched for its full duration from now on (api-A58).
   Look();
   state_.renewable = false;
   if (absl::IsNotFound(found.status())) {
@@ -184,16 +185,18 @@ absl::Status LeaderElection::Write(const CallContext& context) {
   const absl::Time now = Look();
   state_.renewable = written.ok();
   if (MayBeForAnnotations(written.status())) state_.muted = true;
-  // Without a response, this replica may hold the Lease, but nothing relies on that: the next attempt reads it.
+  // If the response was lost, this replica may hold the Lease. It does not act as the leader before the next attempt
+  // has read the Lease.
   DRIVERUPGRADE_RETURN_IF_ERROR(written.status());
   state_.record = *std::move(written);
   state_.exists = true;
   state_.watched = absl::ZeroDuration();
-  // If the response took too long, or an unknown time, this replica does not become the leader.
+  // This replica does not become the leader if the response took too long, or if its duration is unknown because the
+  // clock was set back.
   const bool leads = now - sent < options_.renew_deadline && setbacks == state_.setbacks;
   if (leads && !state_.leading) {
     ++state_.terms;
-    // The writes may have been refused for another reason.
+    // Annotations are tried again, because earlier writes may have been refused for another reason.
     state_.muted = false;
   }
   state_.leading = leads;
@@ -224,12 +227,12 @@ CallContext LeaderElection::Bounded(const CallContext& context) const {
   return {.deadline = std::min(context.deadline, options_.clock->Now() + limit), .stop = context.stop};
 }
 
-// Reads the clock, and updates the state that depends on time alone.
+// Reads the clock, and updates the state that depends only on time.
 absl::Time LeaderElection::Look() const {
   const absl::Time now = options_.clock->Now();
   if (now < state_.looked_at) {
-    // The elapsed time is unknown. A leader must assume that its time has expired, and a candidate that the time has
-    // not expired.
+    // The elapsed time is unknown. A leader must assume that its Lease has expired. A candidate must assume that the
+    // other replica's Lease has not.
     ++state_.setbacks;
     state_.leading = false;
     state_.due = now;
@@ -241,8 +244,8 @@ absl::Time LeaderElection::Look() const {
   return now;
 }
 
-// Returns whether the Lease, when last read, was free, ours or expired. A deleted Lease counts as held until its
-// duration has ended.
+// Returns true if the Lease was free or ours when last read, or if it has expired. A deleted Lease counts as held until
+// its duration has passed.
 bool LeaderElection::MayTake() const {
   if (!state_.record || state_.record->holder.empty() || state_.record->holder == options_.identity) return true;
   return state_.watched >= Expiry();
@@ -256,7 +259,8 @@ absl::Duration LeaderElection::Expiry() const {
 absl::Duration LeaderElection::Wait(absl::Time now) const {
   if (state_.leading) {
     if (state_.renewable) return options_.retry_period;
-    // More frequent attempts towards the end, because the Lease is lost if it is not renewed by then.
+    // Attempts become more frequent towards the deadline, because this replica stops leading if the Lease is not
+    // renewed by then.
     const absl::Duration left = state_.renewed_at + options_.renew_deadline - now;
     return std::max(std::min(options_.retry_period, left / 2), options_.retry_period / 4);
   }

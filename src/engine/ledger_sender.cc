@@ -35,7 +35,7 @@ bool LedgerSender::Advance(const CallContext& context, LedgerSteps& steps) {
     const LedgerRequest* request = steps.Next();
     if (request == nullptr) break;
     Begin(context, *request);
-    // An executor without threads has already made the call.
+    // An executor without threads makes the call before Begin returns.
     has_answer |= Take(steps);
   }
   return has_answer;
@@ -54,7 +54,7 @@ void LedgerSender::Begin(const CallContext& context, const LedgerRequest& reques
   if (!on_answer_) executor_.AwaitAnswers();
 }
 
-// A response may wait a long time for the next pass, so its validity is measured from its own time.
+// The next pass may accept the response much later, so the time of the response is stored with it.
 LedgerSender::Answer LedgerSender::AnswerTo(const LedgerRequest& request, const CallContext& context) {
   if (const auto* list = std::get_if<ListNodesParams>(&request)) {
     return [uids = UidsOf(cluster_->ListNodes(context, *list))](LedgerSteps& steps) { steps.TakeUids(uids); };

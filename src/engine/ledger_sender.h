@@ -1,4 +1,4 @@
-// Sends the requests of the ledger as calls of the executor.
+// Sends the requests of the ledger through the executor.
 #ifndef DRIVERUPGRADE_SRC_ENGINE_LEDGER_SENDER_H_
 #define DRIVERUPGRADE_SRC_ENGINE_LEDGER_SENDER_H_
 
@@ -14,18 +14,18 @@
 
 namespace driverupgrade::internal {
 
-// Sends a request that concerns the ConfigMap. `cluster` must respond consistently, so it must not be a cache.
+// Sends a request for the ConfigMap. `cluster` must return consistent reads, so it must not be a cache.
 absl::StatusOr<ConfigMap> Send(ClusterFacade& cluster, const CallContext& context, const LedgerRequest& request);
 
-// One request is in progress at a time.
+// At most one request is in flight.
 //
 //     while (sender.Advance(context, steps)) ...;  // the steps may have a new request by now
 //
 // Advance must be called by the thread that runs the passes.
 class LedgerSender {
  public:
-  // `executor` must outlive this object, but its threads must end before this object is destroyed. `on_answer` is
-  // called from another thread when there is a response; null: Advance waits for the responses.
+  // `executor` must outlive this object, but the threads of `executor` must end before this object is destroyed.
+  // `on_answer` is called from another thread when a response has arrived. If it is null, Advance waits for responses.
   LedgerSender(std::shared_ptr<ClusterFacade> cluster, std::shared_ptr<Clock> clock, PlanExecutor& executor,
                std::function<void()> on_answer);
 
@@ -45,7 +45,7 @@ class LedgerSender {
   const std::function<void()> on_answer_;
   bool in_flight_ = false;
   std::mutex mutex_;
-  Answer answer_;  // guarded by mutex_; null: none
+  Answer answer_;  // guarded by mutex_; null if there is no response
 };
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// Reads objects from lists, again for each pass.
+// Reads all objects with lists, in every pass.
 #ifndef DRIVERUPGRADE_SRC_ENGINE_LIST_READER_H_
 #define DRIVERUPGRADE_SRC_ENGINE_LIST_READER_H_
 

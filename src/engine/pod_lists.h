@@ -1,4 +1,4 @@
-// Decides whether the pods of many nodes are read with a list for each node, or with one list of all pods.
+// Decides whether pods are read with one list per node, or with a single list of all pods.
 #ifndef DRIVERUPGRADE_SRC_ENGINE_POD_LISTS_H_
 #define DRIVERUPGRADE_SRC_ENGINE_POD_LISTS_H_
 
@@ -9,8 +9,8 @@
 
 namespace driverupgrade::internal {
 
-// Maximum number of nodes whose pods are listed node by node, if the order of a rollout needs the pods of all waiting
-// nodes.
+// Maximum number of nodes whose pods are listed node by node. Applies only if the order of a rollout needs the pods of
+// all waiting nodes.
 inline constexpr std::size_t kPodListsMax = 10;
 inline bool ReadsAllPods(const UpgradePolicy& policy, std::size_t nodes) {
   return nodes > kPodListsMax && policy.rollout && OrdersByPods(*policy.rollout);

@@ -1,4 +1,4 @@
-// The source of objects of an engine with threads: lists of each pass, or a cache.
+// The object source of an engine with threads: lists in each pass, or a cache.
 #ifndef DRIVERUPGRADE_SRC_ENGINE_READER_H_
 #define DRIVERUPGRADE_SRC_ENGINE_READER_H_
 
@@ -20,12 +20,12 @@ class Reader {
   virtual ~Reader() = default;
 
   virtual ObjectSource& objects() = 0;
-  // Called before a pass. `ledger` may be null. Errors: the errors of reading.
+  // Must be called before a pass. `ledger` may be null. Errors: errors of the reads.
   virtual absl::Status Begin(const CallContext& context, LedgerSteps* ledger) = 0;
   // Reads the pods of these nodes, or starts to read them.
   virtual void ReadPods(const CallContext& context, const UpgradePolicy& policy,
                         const std::set<std::string>& nodes) = 0;
-  // Called after a pass. Objects that the next pass reads again can be dropped.
+  // Must be called after a pass. Drops objects that the next pass reads again.
   virtual void End() {}
   // Returns the results of the reads that have finished since the last call, by node.
   virtual std::map<std::string, absl::Status> TakeRead() = 0;

@@ -14,15 +14,15 @@ namespace driverupgrade::internal {
 
 class RolloutOver {
  public:
-  // Returns true if the rollout has ended according to `plan`, the plan of the current pass, and had not ended before.
-  // `everything` returns the plan with all gates, at a cost of O(N log N). It is called only if its result may differ
-  // from the last one: a paused rollout, or a rollout between two windows, has passes without any change for days.
+  // Returns true in the pass in which the rollout ends. `plan`: the plan of the current pass. `everything` returns a
+  // plan with all gates, at a cost of O(N log N). It is called only if its result may have changed: a paused rollout,
+  // or a rollout between two windows, can have passes without any change for days.
   bool Ended(const Plan& plan, const std::function<Plan()>& everything);
   // Must be called after a failed pass, because its results are unknown.
   void PassFailed() { is_known_ = false; }
 
  private:
-  bool is_on_ = false;     // a node has been in progress since a rollout last ended
+  bool is_on_ = false;     // a node has been in progress since the last rollout ended
   bool is_known_ = false;  // nothing has changed since all gates were checked
 };
 

@@ -11,14 +11,14 @@
 namespace driverupgrade {
 namespace {
 
-// Time limit for releasing the Lease when everything else has ended.
+// Time limit for releasing the Lease after all other work has ended.
 constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
 constexpr char kNotRead[] = "the cache has not read the cluster yet";
 constexpr absl::Duration kLookAtCache = absl::Seconds(1);
-// The loop runs at least this often, because a cache sends no notification when it becomes stale.
+// Longest pause of the loop. A cache sends no notification when it becomes stale, so the loop must check.
 constexpr absl::Duration kWaitMax = absl::Minutes(1);
 
-// Returned if the cache has not been read, but no watch has failed.
+// Returns the error for a cache that is not synced yet, if no watch reports an error.
 absl::Status CacheNotRead() { return absl::FailedPreconditionError(kNotRead); }
 
 }  // namespace
@@ -55,13 +55,13 @@ void UpgradeController::Notify() {
   if (options_.on_change) options_.on_change();
 }
 
-// If the clock was set back, everything that was due at a later time is due now.
+// If the clock was set back, everything that was due later is due now.
 void UpgradeController::NoteTime(absl::Time now) {
   const std::lock_guard lock(mutex_);
   if (now < std::exchange(looked_at_, now)) due_ = not_before_ = now;
 }
 
-// Returns whether to run passes. `next`: when the election must be called again.
+// Returns true if this replica may run passes. Sets `next` to the time at which the election must be called again.
 bool UpgradeController::Lead(const CallContext& context, absl::Time& next) {
   next = options_.election ? options_.election->Step(context) : absl::InfiniteFuture();
   const bool leads = options_.election == nullptr || options_.election->IsLeader();
@@ -70,7 +70,7 @@ bool UpgradeController::Lead(const CallContext& context, absl::Time& next) {
     const std::lock_guard lock(mutex_);
     status_.leading = leads;
     if (!leads || term == std::exchange(term_, term)) return leads;
-    // Our own deadlines do not reflect the changes made by another leader, so start with a pass.
+    // Our deadlines do not reflect the changes of another leader, so the new term starts with a pass.
     due_ = absl::InfinitePast();
   }
   engine_.Resume();
@@ -85,7 +85,7 @@ absl::Time UpgradeController::Step(const CallContext& context) {
 
 absl::Status UpgradeController::CacheTrouble() const {
   if (cache_ == nullptr) return absl::OkStatus();
-  // A cache that is not synced yet cannot fall back on old data, so each of its errors counts immediately.
+  // Without old data to fall back on, each error of the cache counts immediately.
   return cache_->Synced() ? cache_->Health() : cache_->Health(absl::ZeroDuration());
 }
 
@@ -117,8 +117,8 @@ absl::Time UpgradeController::StepOnce(const CallContext& context) {
     const std::lock_guard lock(mutex_);
     if (!policy_) return election_due;
     if (cache_ != nullptr && !cache_->Synced()) {
-      // This does not count as a failed pass: the cache reports when it is ready, and a periodic check shows what
-      // prevents it.
+      // This is not a failed pass. The cache sends a notification when it is ready, and a periodic check reports what
+      // delays it.
       const absl::Status hindrance = cache_->Health(absl::ZeroDuration());
       status_.last_error = hindrance.ok() ? CacheNotRead() : hindrance;
       notified_ = false;
@@ -136,7 +136,7 @@ absl::Time UpgradeController::StepOnce(const CallContext& context) {
 
 absl::Time UpgradeController::Pass(const CallContext& context, const UpgradePolicy& policy, absl::Time now) {
   absl::Time deadline = std::min(context.deadline, now + options_.pass_timeout);
-  // Calls in progress must end before another replica may start.
+  // Calls in flight must end before another replica may become the leader.
   if (options_.election) deadline = std::min(deadline, options_.election->LeadsUntil().value_or(now));
   const absl::StatusOr<ReconcileResult> result =
       engine_.Reconcile({.deadline = deadline, .stop = context.stop}, policy);
@@ -176,8 +176,8 @@ void UpgradeController::Stop() {
 
 void UpgradeController::Wait(absl::Time until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  // A notification that has arrived since Step checked. It cannot shorten the pause between passes, and a replica that
-  // does not lead ignores it.
+  // True if a notification has arrived after the check in Step. It cannot shorten the pause between passes, and a
+  // replica that does not lead ignores it.
   const bool pending = notified_ && status_.leading && policy_;
   if (pending) until = std::min(until, not_before_);
   const absl::Duration pause = std::min(until - clock_->Now(), kWaitMax);

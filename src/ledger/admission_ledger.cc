@@ -9,7 +9,7 @@
 namespace driverupgrade {
 namespace {
 
-// Kubernetes' limit for a key in a ConfigMap.
+// Kubernetes limits the length of a key in a ConfigMap.
 constexpr std::size_t kKeyLengthMax = 253;
 
 // A domain contains no `_`, so no two identities share a key.
@@ -50,8 +50,8 @@ void AdmissionLedger::Read() {
 
 absl::Status AdmissionLedger::TakeRead(const absl::StatusOr<ConfigMap>& found) {
   if (absl::IsNotFound(found.status())) {
-    // The next Settle stores the remembered grants again. The record is dropped: another replica may have halted the
-    // rollout since.
+    // The grants are kept, and the next Settle stores them again. The record is dropped, because another replica may
+    // have halted the rollout in the meantime.
     stored_.reset();
     record_.reset();
     known_ = true;
@@ -129,7 +129,8 @@ void AdmissionLedger::Saw(const ConfigMap& config_map) {
 
 absl::Status AdmissionLedger::TakeStored(const Asked& asked, const absl::StatusOr<ConfigMap>& written) {
   if (!written.ok()) {
-    // The ConfigMap must be read before it can be changed, except after a clear refusal, which leaves it unchanged.
+    // After an error, the ConfigMap must be read again before the next change, unless the server has clearly refused
+    // the request. NotFound and AlreadyExists are refusals, too, but show that the known content is outdated.
     known_ = WasNotApplied(written.status()) && !absl::IsNotFound(written.status()) &&
              !absl::IsAlreadyExists(written.status());
     return written.status();

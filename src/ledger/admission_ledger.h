@@ -1,7 +1,7 @@
-// Ensures that budgets hold even if two replicas believe that they lead, or if one crashes with a write in progress
-// (ADR 0005). Sends nothing: it returns its requests as values.
+// Ensures that budgets hold even if two replicas believe that they lead, or if a replica crashes with a write in
+// progress (ADR 0005). Sends nothing itself: it returns its requests as values.
 //
-// The decisions, and the reasons for them, are in admission/grants.h.
+// The decisions and their reasons are in admission/grants.h.
 //
 //     auto ledger = AdmissionLedger::Create(identity, {.ns = "gpu-operator", .name = "driver-upgrades"});
 //     // Each pass of the engine:
@@ -12,27 +12,27 @@
 //     Send(*ledger);
 //     if (...) ...                                         // 4. if that succeeded, start decision->admitted
 //
-// LedgerSteps uses it. Rules for the engine:
-// - Read() comes before the list of nodes, because a node may have been created and granted since an older list. If it
-//   fails, the pass continues, but admits no node.
+// LedgerSteps uses this class. Rules for the engine:
+// - Read() comes before the list of nodes, because a node may have been created and granted after an older list. If
+//   Read() fails, the pass continues, but admits no node.
 // - Every node with a grant must be among the readings as long as the node exists, with or without a driver pod or a
 //   label of the driver: the ledger assumes that a missing node was deleted. Plan::readings contains the relevant
 //   nodes.
-// - For the budgets, each node's share is WithGrant(internal::TallyOf(...)) if Counts(ledger.grants(), reading).
-//   Candidates for which IsCurrent(...) go first: Candidate::has_grant. StateMachine::Step does both, using
+// - In the budgets, a node with Counts(ledger.grants(), reading) counts as WithGrant(internal::TallyOf(...)).
+//   Candidates with IsCurrent(...) are admitted first: Candidate::has_grant. StateMachine::Step does both, using
 //   ClusterSnapshot::grants. Candidates that request neither a slot nor headroom need no grant (dep-F14):
 //   NodePlan::needs_grant.
-// - A node's plan that starts it is sent only if the node is among `admitted`, so only after the compare-and-set
-//   succeeded, and its patch has the granted version as precondition: Granted(uid) == plan.resource_version. The plan
-//   of any other admitted node is dropped for this pass, including its pod calls and Events (arch-A12).
-// - After a conflict of the patch (409) the node is read at a newer version and requests a grant again: Settle renews
-//   the grant.
-// - Settle is called in every pass, even without a candidate: it releases grants that are no longer needed. It makes a
-//   request only for a change.
+// - A plan that starts a node is sent only if the node is among `admitted`, and only after the compare-and-set has
+//   succeeded. The granted version is the precondition of the patch: Granted(uid) == plan.resource_version. Otherwise,
+//   the plan of the node is dropped for this pass, including its pod calls and Events (arch-A12).
+// - If the patch fails with a conflict (409), the node is read at a newer version and requests a grant again. Settle
+//   then renews the grant.
+// - Settle must be called in every pass, even without a candidate, because it releases grants that are no longer
+//   needed. It sends a request only if something has changed.
 //
 // A rollout's record (ADR 0013) is another entry of the same ConfigMap. When a replica stores a grant, the
-// compare-and-set shows that no other replica has changed the record since it was read. Confirm shows this without a
-// change.
+// compare-and-set shows that no other replica has changed the record since it was read. Confirm shows the same without
+// a write.
 //
 // Not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_LEDGER_ADMISSION_LEDGER_H_
@@ -56,19 +56,19 @@ namespace driverupgrade {
 
 class AdmissionLedger {
  public:
-  // Errors: InvalidArgument for options that cannot work.
+  // Errors: InvalidArgument if the options are invalid.
   [[nodiscard]] static absl::StatusOr<AdmissionLedger> Create(const DriverIdentity& identity,
                                                               AdmissionLedgerOptions options);
 
   // The functions below start a request if one is needed. They must not be called while a request is unanswered.
 
   // Reads the ConfigMap if its content is not known from the last request: at first use, after a conflict, and after a
-  // lost response. Settle detects changes by other clients. A missing ConfigMap counts as an empty one.
+  // lost response. Settle detects changes by other clients. A missing ConfigMap counts as empty.
   void Read();
 
-  // Releases, renews and adds grants as DecideGrants decides, and stores `record` if it is given, by at most one
-  // compare-and-set. Returns the decision, which applies once Next has no request and Take returned OK. Errors:
-  // FailedPrecondition unless the ConfigMap has been read.
+  // Releases, renews and adds grants as DecideGrants decides, and stores `record` if it is set, with at most one
+  // compare-and-set. Returns the decision. The decision applies once Next returns nullptr and Take has returned OK.
+  // Errors: FailedPrecondition unless the ConfigMap has been read.
   [[nodiscard]] absl::StatusOr<GrantDecision> Settle(const std::vector<NodeReading>& nodes,
                                                      const std::vector<std::string>& wanted,
                                                      const std::optional<std::string>& record = std::nullopt);
@@ -77,9 +77,10 @@ class AdmissionLedger {
   // FailedPrecondition unless it has been read.
   [[nodiscard]] absl::Status Confirm();
 
-  // Returns the request to send, the same one until it is answered; nullptr if there is nothing to send.
+  // Returns the request to send; nullptr if there is nothing to send. Returns the same request until Take accepts its
+  // response.
   const internal::LedgerRequest* Next() const { return asked_ ? &asked_->request : nullptr; }
-  // Returns whether Next is a request of Read.
+  // Returns true if Next is a request of Read.
   bool IsRead() const { return asked_ && asked_->purpose == Purpose::kRead; }
   // Accepts the response to Next, and returns its error, if any. Errors: Aborted if another client has changed the
   // ConfigMap since it was read; FailedPrecondition if Next is nullptr. After any error, no node may start in this
@@ -87,23 +88,23 @@ class AdmissionLedger {
   [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
 
   // Accepts the ConfigMap that another ledger of this process has just read or stored. If the entries of this ledger
-  // are unchanged, its next request is based on that version, so that the other ledger's change does not cause a
-  // conflict. Next must not have been sent yet.
+  // are unchanged, its next request uses that version, so that the other ledger's change does not cause a conflict. The
+  // request of Next must not have been sent yet.
   void Saw(const ConfigMap& config_map);
 
-  // Drops all data, because the cluster was restored from a backup. The next Read reads the ConfigMap; the response to
-  // a request in progress is ignored.
+  // Drops all data. Must be called when the cluster was restored from a backup. The next Read reads the ConfigMap. The
+  // response to a request in progress is ignored.
   void Forget();
 
-  // Returns true if grants() is complete. False before the first Read. Also false after each sign that another client
-  // may have changed the ConfigMap, until it is read again.
+  // Returns true if grants() is complete: not before the first Read, and not after a sign that another client may have
+  // changed the ConfigMap, until it is read again.
   bool IsKnown() const { return known_; }
   // The grants that were read or stored last.
   const Grants& grants() const { return grants_; }
   // The record of the rollout that was read or stored last; nullopt if the ConfigMap contains no record.
   const std::optional<std::string>& record() const { return record_; }
   const AdmissionLedgerOptions& options() const { return options_; }
-  // Returns the version of the node at which it may be started; nullopt if it may not be started.
+  // Returns the resource version at which the node may start; nullopt if the node must not start.
   std::optional<std::string> Granted(const std::string& node_uid) const;
   // Describes invalid lines of the ConfigMap, for a finding. Empty if all lines are valid.
   const std::string& error() const { return error_; }
@@ -114,14 +115,14 @@ class AdmissionLedger {
     Purpose purpose;
     internal::LedgerRequest request;
     std::map<std::string, std::string> entries = {};   // to store
-    Grants grants = {};                                // they apply once they are stored
+    Grants grants = {};                                // apply once they are stored
     std::optional<std::string> record = std::nullopt;  // likewise
     bool ignored = false;
   };
 
   AdmissionLedger(std::string key, AdmissionLedgerOptions options);
   GetConfigMapParams Get() const { return {.ns = options_.ns, .name = options_.name}; }
-  // Returns whether the stored entry has this text; an empty text means that there is no entry.
+  // Returns true if the stored entry has this text. An empty text stands for a missing entry.
   bool Has(const std::string& key, const std::string& text) const;
   internal::LedgerRequest StoreRequest(std::map<std::string, std::string> entries) const;
   absl::Status TakeRead(const absl::StatusOr<ConfigMap>& found);

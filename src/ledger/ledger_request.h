@@ -10,8 +10,8 @@
 
 namespace driverupgrade::internal {
 
-// Reads, creates or patches the ConfigMap, or lists all nodes. Each response must be consistent, and so must not come
-// from a cache.
+// Reads, creates or patches the ConfigMap, or lists all nodes. The responses must be consistent reads, so they must not
+// come from a cache.
 using LedgerRequest = std::variant<GetConfigMapParams, ConfigMap, PatchConfigMapParams, ListNodesParams>;
 
 }  // namespace driverupgrade::internal

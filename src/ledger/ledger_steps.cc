@@ -12,9 +12,9 @@ namespace {
 
 constexpr absl::Duration kLedgerRetryFirst = absl::Seconds(1);
 constexpr absl::Duration kLedgerRetryMax = absl::Seconds(30);
-// Time between two lists of all nodes. They are requested for grants whose nodes the cache has never contained.
+// Time between two lists of all nodes. Such lists look for nodes that have grants but have never been in the cache.
 constexpr absl::Duration kLooksApart = absl::Minutes(1);
-// If a response shows that the record is current, it can be used for a plan within this time.
+// Time for which a confirmation that the record is current can be used.
 constexpr absl::Duration kConfirmedFor = absl::Seconds(30);
 
 bool Fails(const NodePlan& node) { return !node.path.empty() && node.path.back() == UpgradeState::kFailed; }
@@ -53,7 +53,7 @@ void LedgerSteps::Forget(absl::Time now) {
 // Unless the cluster is restored from a backup, a UID is never used again, and the data in a cache never becomes older.
 // A node that the cache no longer contains was therefore deleted.
 void LedgerSteps::NodeSeen(const std::string& name, const Node* node) {
-  if (node != nullptr && node->uid.empty()) return;  // it cannot be read, and may still be the one that was seen
+  if (node != nullptr && node->uid.empty()) return;  // it cannot be read, and may still be the known node
   const auto known = uids_.find(name);
   if (known != uids_.end() && (node == nullptr || node->uid != known->second)) {
     if (grants().contains(known->second)) gone_.insert(known->second);
@@ -94,12 +94,12 @@ void LedgerSteps::LookForUnseen(absl::Time now) {
   looked_for_ = std::move(unseen);
 }
 
-// The grants were known before the list started, so the list contains every node with a grant, unless the node was
+// The grants were known before the list started. A node with a grant that is missing from the list was therefore
 // deleted.
 void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes) {
   if (!looked_for_) return;
   std::set<std::string> unseen = *std::exchange(looked_for_, std::nullopt);
-  if (std::exchange(look_is_stale_, false) || !of_all_nodes.ok()) return;  // they count until the next list
+  if (std::exchange(look_is_stale_, false) || !of_all_nodes.ok()) return;  // unseen grants count until the next list
   // A UID that cannot be read may be that of any grant.
   if (std::find(of_all_nodes->begin(), of_all_nodes->end(), "") != of_all_nodes->end()) return;
   const std::size_t before = unseen.size();
@@ -108,7 +108,7 @@ void LedgerSteps::TakeUids(const absl::StatusOr<std::vector<std::string>>& of_al
   gone_.merge(unseen);
 }
 
-// Each list is complete, so a node that was missing from the previous list may be in this one.
+// Each list is complete, so it replaces the result of the previous list.
 void LedgerSteps::NodesListed(const std::vector<std::string>& uids) {
   // A UID that cannot be read may be that of any grant.
   if (std::find(uids.begin(), uids.end(), "") != uids.end()) return;
@@ -174,12 +174,12 @@ const LedgerRequest* LedgerSteps::Next() const {
 void LedgerSteps::Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now) {
   if (!IsPending()) return;
   const std::optional<Storing> storing = std::exchange(storing_, std::nullopt);
-  confirmed_at_.reset();  // after a failure, a different record may be read
+  confirmed_at_.reset();  // the next read may return a different record
   const bool was_read = ledger_.IsRead();
   const absl::Status taken = ledger_.Take(answer);
   if (was_read) nonsense_ = ledger_.error();
   if (was_read && taken.ok()) {
-    status_ = taken;  // and the pause after the next failure is not the shortest again
+    status_ = taken;  // keeps failures_, so that the pause after the next failure is longer
     return;
   }
   Note(taken, now);
@@ -194,7 +194,7 @@ void LedgerSteps::Note(const absl::Status& status, absl::Time now) {
   retry_at_ = status.ok() ? absl::InfinitePast() : now + Doubled(kLedgerRetryFirst, kLedgerRetryMax, failures_);
 }
 
-// arch-A12: the grant is stored before the patch is sent, and is for the version that is the patch's precondition.
+// arch-A12: the grant is stored before the patch is sent, and names the version that is the precondition of the patch.
 bool LedgerSteps::MayStart(const NodePlan& node) const { return ledger_.Granted(node.uid) == node.resource_version; }
 
 Gate LedgerSteps::WhyNot(const NodePlan& node) const {

@@ -29,8 +29,8 @@
 
 namespace driverupgrade::internal {
 
-// Returns whether the plan takes the node out of upgrade-required, with or without a grant. Nodes that an administrator
-// has cordoned, or that a maintenance operator evacuates, need no grant.
+// Returns true if the plan moves the node out of upgrade-required, with or without a grant. A node that an
+// administrator has cordoned, or that a maintenance operator evacuates, needs no grant.
 bool Starts(const NodePlan& node);
 
 // Not thread-safe.
@@ -38,7 +38,7 @@ class LedgerSteps {
  public:
   explicit LedgerSteps(AdmissionLedger ledger) : ledger_(std::move(ledger)) {}
 
-  // Reads the ledger if its content is unknown. Until it is known, no node starts; all other work continues.
+  // Reads the ledger if its content is unknown. Until the content is known, no node starts. All other work continues.
   void Begin(absl::Time now);
   const Grants& grants() const { return ledger_.grants(); }
   std::size_t grants_max() const { return ledger_.options().grants_max; }
@@ -47,47 +47,50 @@ class LedgerSteps {
   // The record of the rollout: see RolloutFacts::record.
   const std::optional<std::string>& record() const { return ledger_.record(); }
 
-  // Notes outcomes of nodes, for the durations in the record. `unbroken_since`: time since which this process has run
-  // passes without interruption, under a policy with a rollout.
+  // Measures upgrade durations for the record from the outcomes of nodes. `unbroken_since`: time since which this
+  // process has made passes without interruption under a policy with a rollout.
   void NoteOutcomes(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
                     absl::Time now) {
     durations_.Note(outcomes, identity, unbroken_since, now);
   }
-  // See RolloutFacts::took; they are returned until a record with them is stored.
+  // Returns measured durations until a record that contains them is stored. See RolloutFacts::took.
   const std::vector<absl::Duration>& took() {
     told_ = durations_.took().size();
     return durations_.took();
   }
 
-  // Must be called when the cluster was restored from a backup, because UIDs and versions may then occur again. The
-  // ledger is read again, and NodeSeen must be called for every node.
+  // Must be called when the cluster was restored from a backup, because UIDs and versions may then be reused. The
+  // ledger is read again. The caller must then call NodeSeen for every node.
   void Forget(absl::Time now);
 
-  // Notes the node that a cache now contains under this name; nullptr: no node. Call it for every change.
+  // Notes the node that the cache now contains under this name; nullptr if it contains none. Must be called for every
+  // change.
   void NodeSeen(const std::string& name, const Node* node);
-  // Returns the grants to use for planning. `is_managed` returns whether the node with that name is managed. The result
-  // includes grants whose nodes are not in the cache, because the cache may be behind. Such a grant is dropped once the
-  // cache has contained the node, or when a list shows that the node does not exist.
+  // Returns the grants to use for planning. `is_managed` returns true if the node with the given name is managed. The
+  // result includes grants of nodes that have never been in the cache, because the cache may be outdated. A grant is
+  // dropped once its node disappears from the cache, or once a list shows that the node does not exist.
   Grants Standing(const std::function<bool(const std::string&)>& is_managed, absl::Time now);
-  // Accepts a list of all nodes that started after the grants were known: a node that is missing from it was deleted.
+  // Accepts the UIDs of all nodes, from a list that started after the grants were known. A node that is missing from
+  // the list was deleted.
   void NodesListed(const std::vector<std::string>& uids);
 
-  // Releases, renews and adds grants, and stores the record of a rollout, by at most one compare-and-set. Returns the
+  // Releases, renews and adds grants, and stores the record of a rollout, with at most one compare-and-set. Returns the
   // nodes of `plan` that must not start now, with their gates. While a request is unanswered, no node starts. With a
-  // rollout, nodes start only after a response has shown that the record has not changed since it was read. Each such
-  // response is used for one plan.
+  // rollout, nodes start only after a response has shown that the record is unchanged since it was read. Each such
+  // response is valid for one plan.
   std::map<std::string, Gate> Settle(const Plan& plan, absl::Time now);
   // See AdmissionLedger::IsKnown.
   bool IsKnown() const { return ledger_.IsKnown(); }
-  // Notes that another process may have changed the record: no earlier response shows it to be current.
+  // Notes that another process may have changed the record. Earlier responses no longer show that the record is
+  // current.
   void Distrust() { confirmed_at_.reset(); }
   // Adds the ledger's findings to `plan`, and the time of the ledger's next step.
   void Report(Plan& plan, absl::Time now) const;
 
-  // Returns the request to send; nullptr if there is nothing to send. At most one request that concerns the ConfigMap
-  // is unanswered. A list of nodes can be in progress at the same time.
+  // Returns the request to send; nullptr if there is nothing to send. At most one request for the ConfigMap is in
+  // flight. A list of nodes can be in flight at the same time.
   const LedgerRequest* Next() const;
-  // Accept a response. Do nothing if no such request is unanswered.
+  // Accept a response. Have no effect if no such request is in flight.
   void TakeUids(const absl::StatusOr<std::vector<std::string>>& of_all_nodes);
   void Take(const absl::StatusOr<ConfigMap>& answer, absl::Time now);
   // See AdmissionLedger::Saw.
@@ -119,17 +122,17 @@ class LedgerSteps {
   int failures_ = 0;
   absl::Time retry_at_ = absl::InfinitePast();
   std::optional<Storing> storing_ = std::nullopt;
-  std::optional<absl::Time> confirmed_at_ = std::nullopt;  // the record; not used for a plan yet
+  std::optional<absl::Time> confirmed_at_ = std::nullopt;  // time of a confirmation that no plan has used yet
   bool record_stored_ = false;  // since the last plan was settled
   NodeDurations durations_;
-  std::size_t told_ = 0;  // number of them in the record of the last plan
-  std::string nonsense_;  // in the ConfigMap, as it was read
+  std::size_t told_ = 0;  // number of durations in the record of the last plan
+  std::string nonsense_;  // invalid lines of the ConfigMap at the last read
 
-  // With a cache.
+  // Used only with a cache.
   std::map<std::string, SeenNode> seen_;             // by UID
   std::map<std::string, std::string> uids_;          // by name
-  std::set<std::string> gone_;                       // UIDs that still have grants
-  std::optional<std::set<std::string>> looked_for_;  // UIDs, while nodes are listed
+  std::set<std::string> gone_;                       // UIDs of deleted nodes that still have grants
+  std::optional<std::set<std::string>> looked_for_;  // UIDs to find, while a list of nodes is in flight
   bool look_is_stale_ = false;                       // the list may have started before the restore
   LedgerRequest look_ = ListNodesParams{.on_unreadable = OnUnreadable::kMark};
   bool any_unseen_ = false;

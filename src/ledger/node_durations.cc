@@ -9,7 +9,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A node that was deleted during its upgrade is never done.
+// Nodes are forgotten after this time, because a node that was deleted during its upgrade never becomes done.
 constexpr absl::Duration kForgotten = absl::Hours(7 * 24);
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Measures the durations of upgrades for the record of a rollout (RolloutFacts::took). It uses only this process's own
-// patches: from the patch that moved a node out of upgrade-required to the patch that completed its upgrade.
+// Measures the durations of upgrades for the record of a rollout (RolloutFacts::took). Each duration is the time from
+// the patch that moved a node out of upgrade-required to the patch that completed its upgrade. Only patches of this
+// process count.
 #ifndef DRIVERUPGRADE_SRC_LEDGER_NODE_DURATIONS_H_
 #define DRIVERUPGRADE_SRC_LEDGER_NODE_DURATIONS_H_
 
@@ -20,12 +21,11 @@ class NodeDurations {
  public:
   // `starts`: the node's next outcome belongs to a plan that moves the node out of upgrade-required.
   void Planned(const std::string& node, bool starts);
-  // Must be called if a plan moves the node to upgrade-failed, or finds it in that state. Uses the plan because the
-  // response to its patch may be lost.
+  // Must be called if a plan moves the node to upgrade-failed, or finds it in that state. The plan decides, not the
+  // outcome, because the response to the patch may be lost.
   void Failed(const std::string& node) { began_.erase(node); }
   // Notes the outcomes of nodes up to `now`. Ignores failed nodes, because they do not show how long an upgrade takes.
-  // Ignores nodes that started before `unbroken_since`, because another replica led for part of that time, or no passes
-  // were made.
+  // Ignores nodes that started before `unbroken_since`, because passes were interrupted after their start.
   void Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
             absl::Time now);
 
@@ -35,9 +35,9 @@ class NodeDurations {
   void Stored(std::size_t count);
 
  private:
-  std::set<std::string> starting_;  // nodes whose start has no outcome yet
+  std::set<std::string> starting_;  // nodes whose start is planned, but has no outcome yet
   struct Began {
-    std::string uid;  // another node may be created with its name
+    std::string uid;  // another node may be created with the same name
     absl::Time at;
   };
   std::map<std::string, Began> began_;  // nodes in progress

@@ -9,7 +9,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns true if the driver `name` has no state yet, or no longer has one.
+// Returns true if the driver `name` has no state on the node, either not yet or no longer.
 bool IsWithoutState(const Node& node, const std::string& name) {
   const std::optional<DriverIdentity> driver = ParseDriverName(name);
   return driver && !HasState(node, *driver);
@@ -20,7 +20,7 @@ bool IsPastCordon(UpgradeState state) {
          state != UpgradeState::kNodeMaintenanceRequired;
 }
 
-// The maintenance operator cordons the node while the state is still node-maintenance-required, and lifts its cordon
+// The maintenance operator cordons the node while the state is still node-maintenance-required, and lifts the cordon
 // while the state is uncordon-required (ADR 0004).
 bool IsMaintained(const NodeMarks& driver) {
   const std::optional<UpgradeState> state = driver.State();

@@ -14,32 +14,33 @@ namespace driverupgrade::internal {
 
 enum class CordonKind {
   kNone,           // The node is schedulable.
-  kUpgrade,        // An upgrade set it: our own, or another driver's that ours may join.
-  kAdministrator,  // Never lifted by us.
+  kUpgrade,        // An upgrade of our driver or of another driver set it. Our upgrade may join.
+  kAdministrator,  // We never lift it.
 };
 
-// The cordon of a node as it was read, before an upgrade of `identity` starts.
+// The cordon that a node has before an upgrade of `identity` starts.
 struct Cordon {
   CordonKind kind = CordonKind::kNone;
-  // Name of a driver without an entry in the cordon set (the Go library) that is past cordon-required and has set the
-  // cordon: our upgrade waits for it. Otherwise nullopt.
+  // Name of a driver that is past cordon-required and has set the cordon without an entry in the cordon set, as the Go
+  // library does. Our upgrade waits for this driver. nullopt if there is no such driver.
   std::optional<std::string> rival = std::nullopt;
-  // The rival or its maintenance operator must lift the cordon. A cordon with our name does not belong to that
-  // operator, because the operator does not lift a cordon that already existed (dep-F13).
+  // True if the rival or its maintenance operator must lift the cordon. A maintenance operator does not lift a cordon
+  // that already existed, so it does not lift a cordon with our name (dep-F13).
   bool rival_lifts = false;
-  // The set contains only names of drivers that are done, or texts that cannot be names of drivers.
+  // True if the set contains only names of drivers that are done, or texts that are not valid driver names.
   bool stale_names_only = false;
 };
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 
-// Returns the name of a driver outside the cordon set that still needs an evacuated node, evacuated by the driver or by
-// a maintenance operator; otherwise nullopt. Our upgrade then leaves the cordon in place for that driver.
+// Returns the name of a driver outside the cordon set that still needs the node evacuated, by itself or by a
+// maintenance operator. Our upgrade then leaves the cordon in place for that driver. Returns nullopt if there is no
+// such driver.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
 // Writes the cordon set, or removes it if there are no names.
 void SetCordonNames(std::set<std::string> names, NodeMarks& marks);
 
-// Returns true if an administrator's cordon was noted when the upgrade started.
+// Returns true if the marks record that the node was already cordoned when the upgrade started.
 inline bool WasInitiallyUnschedulable(const NodeMarks& marks) { return marks.initially_unschedulable.present(); }
 
 }  // namespace driverupgrade::internal

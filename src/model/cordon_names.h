@@ -1,7 +1,7 @@
-// The drivers that rely on a node's cordon, by name: `driverupgrade/cordoned-by`.
+// Reads the names of the drivers that rely on a node's cordon from the annotation `driverupgrade/cordoned-by`.
 //
-// With these names, engines of several drivers and other programs share cordons: none lifts a cordon that another one
-// still needs.
+// With these names, the engines of several drivers and other programs share a cordon: none of them lifts it while
+// another still needs it.
 //
 //     std::set<std::string> names = LiveCordonNames(node, "example.com/tuner");
 //     names.insert("example.com/tuner");
@@ -23,35 +23,35 @@
 
 namespace driverupgrade::internal {
 
-// Parses `<domain>/<driver>`, the form of DriverIdentity::Name; nullopt for a text that cannot be a driver's name.
+// Parses `<domain>/<driver>`, the form of DriverIdentity::Name. Returns nullopt if the text is not a valid driver name.
 std::optional<DriverIdentity> ParseDriverName(std::string_view name);
 
-// The mark of a program that needs the cordon but does not write its name to that annotation.
+// The mark of a program that needs the cordon but does not write its name to the annotation `cordoned-by`.
 struct ForeignCordonMark {
-  // Annotation of the node; its presence means that the program needs the cordon.
+  // Annotation of the node. Its presence means that the program needs the cordon.
   std::string_view key = {};
-  // Name of that program for messages.
+  // Name of the program, for messages.
   std::string_view owner = {};
 };
-// All known marks. A cordon with one of them, and without names of upgrades in progress, is treated as an
-// administrator's: it is never lifted.
+// All known marks. If the node has such a mark, and no name of an upgrade in progress, its cordon is treated like an
+// administrator's cordon and is never lifted.
 inline constexpr std::array kForeignCordonMarks = {
     ForeignCordonMark{"nvidia.com/driver-manager.node-initial-state.unschedulable", "NVIDIA's driver manager"},
 };
-// Returns the owner of the first such mark on the node; nullopt without a mark, or if the node is schedulable.
+// Returns the owner of the first such mark on the node; nullopt if the node has no such mark or is schedulable.
 std::optional<std::string_view> ForeignCordonOwner(const Node& node);
 
-// Returns the names in the annotation, without white space around them; they may be stale, or may not be names of
-// drivers.
+// Returns the names in the annotation, without surrounding white space. A name may be stale, or may not be a valid
+// driver name.
 std::set<std::string> CordonNames(const Node& node);
 
-// Returns the names of drivers whose upgrade is in progress, without `except`. All others are stale, and the next
-// writer of the annotation leaves them out. The state label of the driver decides; a label that is not a state counts
-// as in progress. Without a label the driver's other marks on a cordoned node decide: its timer, or a pod to restart.
+// Returns the names of drivers whose upgrade is in progress, without `except`. All other names are stale, and the next
+// writer of the annotation omits them. The state label of a driver decides; an invalid label counts as in progress. If
+// the label is missing, the other marks of the driver on a cordoned node decide, such as its timer or a pod to restart.
 std::set<std::string> LiveCordonNames(const Node& node, std::string_view except);
 
-// Returns the drivers, without `except`, that have a state label on the node but whose names are not in the annotation.
-// Such drivers are upgraded by the Go library, which does not use the annotation.
+// Returns the drivers, except for `except`, that have a state label on the node but no name in the annotation. The Go
+// library upgrades such drivers, and does not use the annotation.
 std::vector<DriverIdentity> DriversWithoutCordonName(const Node& node, std::string_view except);
 
 }  // namespace driverupgrade::internal

@@ -35,7 +35,7 @@ std::string EventReasonOf(std::string driver) {
 
 }  // namespace
 
-// Stored because every pass uses several of them for every node.
+// All keys are stored, because every pass uses several of them for every node.
 struct DriverIdentity::Keys {
   Keys(std::string_view the_domain, std::string_view the_driver) : domain(the_domain), driver(the_driver) {}
 

@@ -1,4 +1,4 @@
-// Driver pods as a cache keeps them: one for each node of the fleet, as long as the engine runs.
+// Reduces the memory for driver pods in a cache, which keeps one for each node while the engine runs.
 #ifndef DRIVERUPGRADE_SRC_MODEL_DRIVER_POD_H_
 #define DRIVERUPGRADE_SRC_MODEL_DRIVER_POD_H_
 
@@ -6,8 +6,8 @@
 
 namespace driverupgrade::internal {
 
-// Drops the fields that only a PodFilter needs, because it is never called with a driver pod. They would take more
-// memory than all other fields.
+// Drops the fields that only a PodFilter needs. A PodFilter is never called with a driver pod, and these fields use
+// more memory than all others.
 inline void DropFilterFields(Pod& pod) {
   pod.annotations = {};
   pod.volumes = {};

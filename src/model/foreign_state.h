@@ -1,4 +1,4 @@
-// States of other vendors' operators, which use the same label scheme with their own states.
+// Lists states of other vendors' operators that use the same label scheme with additional states.
 #ifndef DRIVERUPGRADE_SRC_MODEL_FOREIGN_STATE_H_
 #define DRIVERUPGRADE_SRC_MODEL_FOREIGN_STATE_H_
 

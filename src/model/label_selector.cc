@@ -85,7 +85,8 @@ void SortUnique(std::vector<std::string>& values) {
   values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
-// Sorts the requirements, so that equivalent selectors compare equal and have the same text (S7).
+// Sorts the requirements and removes duplicates, so that equivalent selectors compare equal and have the same text
+// (S7).
 void Canonicalize(std::vector<Requirement>& requirements) {
   std::sort(requirements.begin(), requirements.end(), [](const Requirement& a, const Requirement& b) {
     return std::tie(a.key, a.op, a.values) < std::tie(b.key, b.op, b.values);
@@ -113,7 +114,8 @@ struct Token {
   std::size_t offset = 0;
 };
 
-// The lexer of S2. `in` and `notin` are plain text here: only the parser knows where they are operators.
+// Implements the lexer of S2. Treats `in` and `notin` as plain text, because only the parser knows where they are
+// operators.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) { Advance(); }
@@ -155,7 +157,8 @@ class Lexer {
   Token next_;
 };
 
-// Recursive descent over S1. Kubernetes accepts every accepted selector in the canonical form.
+// Implements the grammar S1 by recursive descent. Kubernetes accepts the canonical form of every selector that this
+// parser accepts.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text), lexer_(text) {}
@@ -226,7 +229,7 @@ class Parser {
   absl::Status ParseValueList(std::vector<std::string>& values) {
     if (const Token token = lexer_.Take(); token.kind != TokenKind::kOpen) return Expected("'('", token);
     for (;;) {
-      // S3: an empty text between separators means the empty value.
+      // S3: nothing between two separators means the empty value.
       values.emplace_back(lexer_.next().kind == TokenKind::kText ? lexer_.Take().text : std::string_view());
       const Token token = lexer_.Take();
       if (token.kind == TokenKind::kClose) return absl::OkStatus();
@@ -342,7 +345,7 @@ bool LabelSelector::Matches(const StringMap& labels) const {
 }
 
 std::string LabelSelector::ToString() const {
-  // The empty query would select everything. This contradiction selects nothing, and every server accepts it.
+  // An empty query would select everything. This contradictory query selects nothing, and every server accepts it.
   if (nothing_) return "!nothing,nothing";
   std::vector<std::string> parts;
   parts.reserve(requirements_.size());

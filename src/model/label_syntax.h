@@ -1,4 +1,4 @@
-// The syntax of Kubernetes for label keys, label values and DNS subdomains (S8, S9, S11).
+// Checks label keys, label values and DNS subdomains against the syntax of Kubernetes (S8, S9, S11).
 #ifndef DRIVERUPGRADE_SRC_MODEL_LABEL_SYNTAX_H_
 #define DRIVERUPGRADE_SRC_MODEL_LABEL_SYNTAX_H_
 
@@ -11,11 +11,11 @@ namespace driverupgrade::internal {
 inline constexpr std::size_t kDnsSubdomainSizeMax = 253;
 inline constexpr std::size_t kLabelNameSizeMax = 63;
 
-// The C library's predicates depend on the locale.
+// Replace the predicates of the C library, which depend on the locale.
 inline bool IsLowerAlnum(char c) { return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9'); }
 inline bool IsAlnum(char c) { return IsLowerAlnum(c) || ('A' <= c && c <= 'Z'); }
 
-/// Like Kubernetes, and unlike DNS, it does not limit the length of the parts between the dots.
+/// Unlike DNS, but like Kubernetes, does not limit the length of the labels between the dots.
 inline bool IsDnsSubdomain(std::string_view text) {
   if (text.empty() || text.size() > kDnsSubdomainSizeMax) return false;
   char before = '.';
@@ -27,7 +27,7 @@ inline bool IsDnsSubdomain(std::string_view text) {
   return IsLowerAlnum(before);
 }
 
-/// The part of a key after the `/`; not empty.
+/// Checks the part of a key after the `/`. It must not be empty.
 inline bool IsLabelName(std::string_view text) {
   return !text.empty() && text.size() <= kLabelNameSizeMax && IsAlnum(text.front()) && IsAlnum(text.back()) &&
          std::all_of(text.begin(), text.end(), [](char c) { return IsAlnum(c) || c == '-' || c == '_' || c == '.'; });

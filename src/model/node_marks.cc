@@ -23,7 +23,7 @@ bool IsSteering(const Taint& taint, const DriverIdentity& identity) {
   return taint.effect == kSteeringEffect && taint.key == identity.PendingTaint();
 }
 
-// The two types differ if abseil was built for C++14.
+// absl::string_view differs from std::string_view if abseil was built for C++14.
 absl::string_view ToAbseil(std::string_view text) { return {text.data(), text.size()}; }
 
 std::optional<Flag> ParseAny(std::string_view) { return Flag{}; }
@@ -33,7 +33,7 @@ std::optional<std::string> ParseText(std::string_view text) { return std::string
 
 std::optional<absl::Time> ParseUnixSeconds(std::string_view text) {
   std::int64_t seconds = 0;
-  // The bound keeps the result of arithmetic within the range of absl::Time.
+  // The upper limit keeps arithmetic with the time within the range of absl::Time.
   if (!absl::SimpleAtoi(ToAbseil(text), &seconds) || seconds < 0 || seconds > (std::int64_t{1} << 40))
     return std::nullopt;
   return absl::FromUnixSeconds(seconds);
@@ -110,7 +110,7 @@ constexpr std::tuple kAnnotations{
     Row<int>{&NodeMarks::isolated_devices, &DriverIdentity::IsolatedDevicesAnnotation, ParseCount},
 };
 
-// Our keys are adjacent in the map, so one look-up finds them all.
+// Keys with our prefix are adjacent in the map, so one look-up finds all of them.
 template <typename Rows>
 void Decode(const StringMap& map, const DriverIdentity& identity, const Rows& rows, NodeMarks& marks) {
   for (auto it = map.lower_bound(identity.KeyPrefix()); it != map.end() && it->first.starts_with(identity.KeyPrefix());
@@ -138,7 +138,7 @@ void AddChange(const Mark<T>& from, const Mark<T>& to, const std::string& key,
   if (text != TextOf(from)) changes.emplace(key, std::move(text));
 }
 
-// Created once, because it is looked up on every node.
+// Created once, because the key is looked up on every node.
 const std::string& CordonedByKey() {
   static const std::string& key = *new std::string(kCordonedByAnnotation);
   return key;
@@ -149,7 +149,7 @@ const std::string* FindText(const StringMap& map, const std::string& key) {
   return found == map.end() ? nullptr : &found->second;
 }
 
-// Returns the state that the timer names, if it is valid.
+// Returns the state that the timer names; nullopt if the timer is invalid.
 std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
   const std::optional<Stage>& stage = marks.stage.value();
   if (!stage || !stage->state) return std::nullopt;
@@ -157,8 +157,8 @@ std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
   return is_timed || *stage->state == UpgradeState::kUpgradeRequired ? stage->state : std::nullopt;
 }
 
-// Returns true if an upgrade in progress left the marks of a node without a label. If the node is schedulable and its
-// driver runs, its name in the cordon set is a leftover: another engine has finished the upgrade.
+// Returns true if an upgrade was in progress when the state label was removed. If the node is schedulable and its
+// driver runs, the name in the cordon set is a leftover, because another engine has finished the upgrade.
 bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
   if (marks.isolated_devices.present()) return true;
   if (named) return marks.unschedulable || !driver_runs;
@@ -167,11 +167,13 @@ bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
   return marks.unschedulable && cordoned_by_others && WasAdmitted(marks);
 }
 
-// The upgrade continues from the cordon: stages without a timer can be repeated safely.
+// Derives the state of a node without a state label. If the timer does not name the state, the upgrade continues from
+// the cordon, because states without a timer can be repeated safely.
 std::optional<UpgradeState> StateWithoutLabel(const NodeMarks& marks, bool named, bool driver_runs) {
   const std::optional<UpgradeState> timed = StateOfTimer(marks);
   const bool is_interrupted = IsInterrupted(marks, named, driver_runs);
-  // The node has not been admitted. Without this mark, its name would mean that it has been admitted.
+  // The timer shows that the node has not been admitted. Without the timer, the name in the cordon set would mean that
+  // it has.
   if (named && timed == UpgradeState::kUpgradeRequired) return is_interrupted ? timed : std::nullopt;
   if (marks.failed_revision.present()) return UpgradeState::kFailed;
   if (!is_interrupted) return std::nullopt;
@@ -223,7 +225,7 @@ void RemoveMarks(Node& node, const DriverIdentity& identity) {
     return std::string_view(entry.first).starts_with(identity.KeyPrefix());
   };
   std::erase_if(node.labels, is_ours);
-  // An administrator's cordon stays.
+  // Without the annotation, an administrator set the cordon, and it stays.
   if (node.annotations.erase(std::string(kCordonedByAnnotation)) > 0) node.unschedulable = false;
   std::erase_if(node.annotations, is_ours);
   node.taints = WithSteering(node, identity, /*steers=*/false);
@@ -301,7 +303,7 @@ bool HasState(const Node& node, const DriverIdentity& identity) {
 
 bool IsMarked(const Node& node, const DriverIdentity& identity) {
   if (HasState(node, identity) || CordonNames(node).contains(identity.Name())) return true;
-  // Our name is not set on an administrator's cordon.
+  // A cordon that an administrator set does not have our name.
   return (node.unschedulable || FindText(node.annotations, identity.IsolatedDevicesAnnotation()) != nullptr) &&
          IsBusy(node, identity);
 }

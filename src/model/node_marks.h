@@ -1,7 +1,7 @@
-// The labels and annotations on a node for the upgrade of one driver, both ours and the Go library's.
+// Defines the labels and annotations on a node for the upgrade of one driver, both ours and those of the Go library.
 //
-// They are decoded once into NodeMarks when a view is created (ShareView). A walk edits them, and they are encoded when
-// the patch is created. No other code in src/ depends on their format; DriverIdentity defines their keys.
+// They are decoded once into NodeMarks when a view is created (ShareView). A walk edits the NodeMarks, which are
+// encoded when the patch is created. No other code in src/ depends on the format. DriverIdentity defines the keys.
 #ifndef DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
 #define DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
 
@@ -21,8 +21,8 @@
 
 namespace driverupgrade::internal {
 
-// One label or annotation. Keeps the original text until the mark is written, so a value that is invalid, or that has a
-// different format, stays unchanged on the node.
+// One label or annotation. Keeps the original text until the mark is written. A value that is invalid or has a
+// different format therefore stays unchanged on the node.
 template <typename T>
 class Mark {
  public:
@@ -33,7 +33,7 @@ class Mark {
   bool present() const { return text_ || value_; }
   // nullopt: the mark is absent or invalid.
   const std::optional<T>& value() const { return value_; }
-  // The text that was read. nullopt: the mark is absent, or has been written since.
+  // The text that was read. nullopt: the mark is absent, or was written after it was read.
   const std::optional<std::string_view>& text() const { return text_; }
 
   void Write(T value) {
@@ -42,7 +42,7 @@ class Mark {
   }
   void Remove() { *this = Mark(); }
 
-  // Returns true if they have the same meaning, regardless of their spelling.
+  // Returns true if both marks have the same meaning, even if their texts differ.
   friend bool operator==(const Mark& a, const Mark& b) {
     return a.present() == b.present() && a.value_ == b.value_ && (a.value_ || a.text_ == b.text_);
   }
@@ -52,7 +52,7 @@ class Mark {
   std::optional<T> value_;
 };
 
-// The value of a mark that is only set or not set.
+// The value of a mark whose presence is its only information.
 struct Flag {
   friend bool operator==(const Flag&, const Flag&) = default;
 };
@@ -77,22 +77,22 @@ struct Failures {
 
 // `<revision>[,<revision>...]@<target revision>`.
 struct RestartOnly {
-  // Separated by commas.
+  // Revisions that were compared with the target, separated by commas.
   std::string compared = {};
   std::string target = {};
   bool Covers(std::string_view revision) const;
   friend bool operator==(const RestartOnly&, const RestartOnly&) = default;
 };
 
-// The marks on a node. The function of DriverIdentity with the same name explains each mark.
+// The marks on a node. DriverIdentity explains each mark at the function with the same name.
 struct NodeMarks {
-  // The node could not be read, and its state is unknown.
+  // True if the node could not be read. Its state is then unknown.
   bool unreadable = false;
-  // Not a mark, but the cordon that the marks describe.
+  // Whether the node is cordoned. Not a mark, but the cordon that the marks describe.
   bool unschedulable = false;
   // Whether the node has the taint that steers gangs to other nodes (DriverIdentity::PendingTaint).
   bool steers = false;
-  // First, the marks that each judgement checks.
+  // The marks that every judgement checks come first.
   Mark<UpgradeState> state = {};
   // The UID of a pod.
   Mark<std::string> restart_pod = {};
@@ -111,41 +111,41 @@ struct NodeMarks {
   Mark<std::string> waiting_for = {};
   Mark<RestartOnly> restart_only = {};
   Mark<std::string> unit = {};
-  // Set instead of a cordon.
+  // Set if the upgrade isolates devices instead of cordoning the node.
   Mark<int> isolated_devices = {};
-  // Names of drivers, ours among them.
+  // Names of all drivers in the cordon set, including ours.
   Mark<std::set<std::string>> cordoned_by = {};
 
-  // The state of an upgrade in progress whose label another client has removed, derived from the other marks. nullopt:
-  // the label is present, or no upgrade is in progress. It is never written.
+  // State of an upgrade in progress whose state label another client has removed, derived from the other marks. Never
+  // written to the node. nullopt if the label is present, or if no upgrade is in progress.
   std::optional<UpgradeState> unlabelled = std::nullopt;
 
-  // Returns the state that the label names. Without a label the other marks decide: kUnknown if they show no upgrade in
-  // progress. nullopt if the label has another value, or if the node could not be read.
+  // Returns the state that the label names. If the label is missing, the other marks decide: kUnknown if they show no
+  // upgrade in progress. Returns nullopt if the label is invalid, or if the node could not be read.
   std::optional<UpgradeState> State() const;
   // Returns true if the state label is present and not empty, even if its value is invalid.
   bool HasLabel() const { return state.value() != UpgradeState::kUnknown && state.present(); }
   friend bool operator==(const NodeMarks&, const NodeMarks&) = default;
 };
 
-// Returns the marks of `identity`. They refer to texts of `node`, which must outlive them. `driver_runs`: true if every
-// driver pod on the node is ready, or if its driver pods are unknown.
+// Returns the marks of `identity`. They refer to texts in `node`, which must outlive them. `driver_runs`: true if every
+// driver pod on the node is ready, or if the driver pods are unknown.
 NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs = true);
 
-// Returns the taints of the node with or without the taint that steers gangs to other nodes. All other taints stay
-// unchanged.
+// Returns the taints of the node. `steers`: whether they include the taint that steers gangs to other nodes. All other
+// taints stay unchanged.
 std::vector<Taint> WithSteering(const Node& node, const DriverIdentity& identity, bool steers);
 // Returns true if all taints of the node were read completely, so that the list can be written.
 bool CanWriteTaints(const Node& node);
 
-// Removes what upgrades have left on the node, and their cordon. The skip label stays.
+// Removes our marks from the node, and the cordon if an upgrade set it. Keeps the skip label.
 void RemoveMarks(Node& node, const DriverIdentity& identity);
 
-// Returns true if marks other than the name on the cordon show that an upgrade of the node was admitted.
+// Returns true if marks other than the cordon set show that an upgrade of the node was admitted.
 bool WasAdmitted(const NodeMarks& marks);
 // Returns true if the cordon set of the node contains our name.
 bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity);
-// Returns true if the node, or its devices instead of the node, are isolated from workloads for our upgrade.
+// Returns true if either the node or its devices are isolated from workloads for our upgrade.
 bool IsIsolated(const NodeMarks& marks, const DriverIdentity& identity);
 
 // The changes from `from` to `to`, by key; nullopt removes the key.
@@ -157,7 +157,7 @@ struct MarkChanges {
 };
 MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity);
 
-// Size limit, in bytes, of marks that are texts for users.
+// Size limit in bytes of marks that contain a text for users.
 inline constexpr std::size_t kMarkTextMax = 256;
 
 // Return the text of a value.
@@ -171,33 +171,33 @@ std::string Spell(const Failures& failures);
 std::string Spell(const RestartOnly& restart_only);
 std::string Spell(const std::set<std::string>& names);
 
-// Returns true if the mark already has `value`, in the form in which we would write it.
+// Returns true if the mark already has `value` in the format that we would write.
 template <typename T>
 bool IsWritten(const Mark<T>& mark, const T& value) {
   return mark.value() == value && (!mark.text() || *mark.text() == Spell(value));
 }
 
-// Same as NodeMarks::State, without knowledge of the driver pods.
+// Same as NodeMarks::State if the driver pods are unknown.
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
 // Returns true if the state label exists and is not empty, even if its value is not a state.
 bool HasState(const Node& node, const DriverIdentity& identity);
-// Returns true if the node has a non-empty state label, or our name on its cordon. The engine then manages the node,
-// with or without a driver pod.
+// Returns true if the node has a non-empty state label, if the cordon set contains our name, or if other marks show an
+// upgrade in progress. The engine then manages the node even without a driver pod.
 bool IsMarked(const Node& node, const DriverIdentity& identity);
-// Returns the label's value, even if it is not a state; empty without a label.
+// Returns the value of the state label even if it is invalid; empty if the label is missing.
 std::string StateText(const Node& node, const DriverIdentity& identity);
 // Returns the node's labels except for the state label.
 StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity);
-// Returns true if an upgrade is in progress. A label that is not a state, or that could not be read, counts as an
-// upgrade in progress.
+// Returns true if an upgrade is in progress. An invalid label, or a node that could not be read, counts as an upgrade
+// in progress.
 bool IsBusy(const Node& node, const DriverIdentity& identity);
-// Returns the annotation with which an administrator requests an upgrade of a node, for messages.
+// Returns, for messages, the annotation with which an administrator requests an upgrade of a node.
 std::string KeyOfRequest(const DriverIdentity& identity);
-// Returns the approvals of a rollout on a DaemonSet of the driver; empty without approvals.
+// Returns the approvals of the rollout that a DaemonSet of the driver contains; empty if it contains none.
 std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity);
 // Returns the kubectl command with which a user approves a stage.
 std::string ApprovalCommand(const DaemonSet& daemon_set, const DriverIdentity& identity, std::string_view approval);
-// Returns the drivers with a state label on the node, in the order of their labels.
+// Returns the drivers that have a state label on the node, in the order of their labels.
 std::vector<DriverIdentity> DriversWithLabel(const Node& node);
 
 }  // namespace driverupgrade::internal

@@ -14,14 +14,14 @@ struct LeavingTaint {
   std::string_view owner;
 };
 
-// Each of these programs removes the node soon after it has added the taint.
+// Programs that remove a node soon after they have added the taint.
 constexpr std::array kLeavingTaints = {
     LeavingTaint{"ToBeDeletedByClusterAutoscaler", "the cluster autoscaler"},
     LeavingTaint{"karpenter.sh/disrupted", "Karpenter"},
-    LeavingTaint{"karpenter.sh/disruption", "Karpenter"},  // before Karpenter 1.0
+    LeavingTaint{"karpenter.sh/disruption", "Karpenter"},  // used before Karpenter 1.0
 };
 
-// Created once, because they are looked up on every node.
+// Created once, because the keys are looked up on every node.
 struct MachineConfigKeys {
   std::string current = "machineconfiguration.openshift.io/currentConfig";
   std::string desired = "machineconfiguration.openshift.io/desiredConfig";

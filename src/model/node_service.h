@@ -1,4 +1,4 @@
-// Describes conditions of a node, other than its upgrade, that currently prevent its use or its upgrade.
+// Describes conditions of a node that prevent its use or its upgrade.
 #ifndef DRIVERUPGRADE_SRC_MODEL_NODE_SERVICE_H_
 #define DRIVERUPGRADE_SRC_MODEL_NODE_SERVICE_H_
 
@@ -9,23 +9,24 @@
 
 namespace driverupgrade::internal {
 
-// `2026-11-26T12:00:00Z`. Gates contain times, not ages: the text of a gate must not change while its cause stays the
-// same.
+// Formats a time as `2026-11-26T12:00:00Z`. Gates contain times instead of ages, because the text of a gate must not
+// change while its cause stays the same.
 std::string UtcText(absl::Time time);
 
-// `NotReady since 2026-11-26T12:00:00Z`; empty if the node is Ready.
+// Returns a text such as `NotReady since 2026-11-26T12:00:00Z`; empty if the node is Ready.
 std::string WhyNotReady(const Node& node);
 
 // Returns why the node is about to leave the cluster: it is being deleted, or a node autoscaler has tainted it for
-// removal. Empty if it stays. To support an autoscaler that uses another taint, add a row to the table in
-// node_service.cc.
+// removal. Returns an empty text if it stays. To support an autoscaler that uses another taint, add a row to the table
+// in node_service.cc.
 std::string WhyLeaving(const Node& node);
 
-// Returns what OpenShift's Machine Config Operator is doing with the node: it reboots a node whose current config is
-// not the desired one. Empty if its work is done, or if the cluster has no such operator.
+// Returns what OpenShift's Machine Config Operator is doing with the node. It reboots a node if the current config
+// differs from the desired config. Returns an empty text if its work is done, or if the cluster has no such operator.
 std::string WhyMachineConfig(const Node& node);
 
-// `driver pod gpu-operator/driver-x is not Ready since 2026-11-26T12:00:00Z: container driver restarted 3 times`.
+// Returns a text such as `driver pod gpu-operator/driver-x is not Ready since 2026-11-26T12:00:00Z: container driver
+// restarted 3 times`.
 std::string WhyPodNotReady(const Pod& pod);
 
 }  // namespace driverupgrade::internal

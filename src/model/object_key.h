@@ -1,4 +1,4 @@
-// The key of an object among objects of its kind: `name`, or `ns/name` if the kind has namespaces.
+// Returns the key of an object among objects of its kind: `name`, or `ns/name` if the kind is namespaced.
 #ifndef DRIVERUPGRADE_SRC_MODEL_OBJECT_KEY_H_
 #define DRIVERUPGRADE_SRC_MODEL_OBJECT_KEY_H_
 

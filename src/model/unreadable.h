@@ -1,4 +1,4 @@
-// Objects that could not be read (cluster_types.h): detects them, and describes the problems in them.
+// Detects objects that could not be read (cluster_types.h), and describes what is wrong with them.
 #ifndef DRIVERUPGRADE_SRC_MODEL_UNREADABLE_H_
 #define DRIVERUPGRADE_SRC_MODEL_UNREADABLE_H_
 
@@ -23,7 +23,8 @@ bool AnyUnreadable(const std::vector<T>& objects) {
   return std::any_of(objects.begin(), objects.end(), IsUnreadable<T>);
 }
 
-// Returns true if the labels match, or may match: if an unreadable object has no labels, they may have been unreadable.
+// Returns true if the labels match. Also returns true if the object is unreadable and has no labels, because its labels
+// may be what could not be read.
 template <typename T>
 bool MayMatch(const LabelSelector& selector, const T& object) {
   return (IsUnreadable(object) && object.labels.empty()) || selector.Matches(object.labels);
@@ -36,7 +37,7 @@ std::string_view UidOf(const T& object) {
   return object.uid;
 }
 
-// `Pod shop/web-1 (UID 4711) cannot be read: spec.nodeName: expected a string, got a number`.
+// Returns a text such as `Pod shop/web-1 (UID 4711) cannot be read: spec.nodeName: expected a string, got a number`.
 template <typename T>
 std::string CannotBeRead(std::string_view kind, const T& object) {
   const std::string uid = UidOf(object).empty() ? std::string() : fmt::format(" (UID {})", UidOf(object));

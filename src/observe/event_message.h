@@ -1,4 +1,4 @@
-// Shortens messages to the maximum length in an Event.
+// Truncates messages to the maximum length of an Event.
 #ifndef DRIVERUPGRADE_SRC_OBSERVE_EVENT_MESSAGE_H_
 #define DRIVERUPGRADE_SRC_OBSERVE_EVENT_MESSAGE_H_
 

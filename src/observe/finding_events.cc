@@ -10,9 +10,9 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A lasting finding or gate is reported again before its Event, which lives for an hour, expires.
+// A lasting finding or gate is reported again before its Event expires, which by default takes an hour.
 constexpr absl::Duration kReminder = absl::Minutes(30);
-// A label that is removed repeatedly does not affect the upgrade: fewer Events are enough.
+// A label that is repeatedly removed does not affect the upgrade, so fewer Events are enough.
 constexpr absl::Duration kLabelReminder = absl::Hours(1);
 
 absl::Duration ReminderOf(FindingCode code) {
@@ -25,7 +25,7 @@ bool IsForInformation(FindingCode code) {
          code == FindingCode::kForeignCordon || code == FindingCode::kClaimLeftBehind;
 }
 
-// Returns true if the last report was so long ago that it must be repeated. Notes the time.
+// Returns true if the last report is too old, and sets its time to `now`.
 bool IsDue(absl::Time& told, absl::Time now, absl::Duration reminder = kReminder) {
   if (told > now) told = now;  // the clock was set back
   if (now - told < reminder) return false;
@@ -69,7 +69,7 @@ std::optional<RecordEventParams> FindingEvents::EventOf(const Finding& finding) 
 void FindingEvents::FollowFindings(const Plan& plan, absl::Time now, std::vector<RecordEventParams>& news) {
   std::map<FindingKey, absl::Time> standing;
   for (const Finding& finding : plan.findings) {
-    // If only the count in the message differs, the finding has not changed.
+    // The message of this finding contains a count. A different count alone is not a new finding.
     const bool counts_on = finding.code == FindingCode::kLabelTakenAway;
     FindingKey key(finding.code, finding.node, counts_on ? std::string() : finding.message);
     const auto known = findings_.find(key);
@@ -98,7 +98,7 @@ void FindingEvents::FollowGates(const Plan& plan, absl::Time now, std::vector<Re
     std::string message = Describe(waits);
     if (message != told.message) told = {.message = std::move(message)};
   }
-  // Includes all gates that last, not only the gates in this plan.
+  // Covers all gates that still exist, not only the gates in this plan.
   for (auto& [node, told] : gates_) {
     if (IsDue(told.at, now)) {
       news.push_back({.node_name = node, .type = EventType::kWarning, .message = told.message});

@@ -1,4 +1,4 @@
-// Creates the Events about obstacles: findings, and gates that need an administrator.
+// Creates the Events about findings, and about gates that need an administrator.
 #ifndef DRIVERUPGRADE_SRC_OBSERVE_FINDING_EVENTS_H_
 #define DRIVERUPGRADE_SRC_OBSERVE_FINDING_EVENTS_H_
 
@@ -21,15 +21,15 @@ namespace driverupgrade::internal {
 // Decides which findings and gates must be reported. Not thread-safe.
 class FindingEvents {
  public:
-  // `own_pod`: the object of Events that are not about a single node. These Events are dropped if it is not set.
+  // `own_pod`: object of Events that do not concern a single node. Such Events are dropped if it is not set.
   FindingEvents(const DriverIdentity& identity, std::optional<PodRef> own_pod);
 
-  // Must be called with every plan, in order. Returns Events for the findings and gates that are new or changed, or
-  // whose previous report was long ago. `uid_of` returns a node's UID, empty if there is no such node.
+  // Must be called with every plan, in order. Returns Events for findings and gates that are new or changed, and for
+  // those that are due to be reported again. `uid_of` returns the UID of a node; empty if the node does not exist.
   std::vector<RecordEventParams> Follow(const Plan& plan,
                                         const std::function<std::string(const std::string& node)>& uid_of,
                                         absl::Time now);
-  // Returns the time at which a finding or gate must next be reported again; nullopt if nothing must be reported again.
+  // Returns the time at which the next finding or gate must be reported again; nullopt if none exists.
   std::optional<absl::Time> NextReminder() const;
 
  private:
@@ -45,7 +45,7 @@ class FindingEvents {
 
   const std::string reason_;
   const std::optional<PodRef> own_pod_;
-  std::map<FindingKey, absl::Time> findings_;  // findings of the last plan, and when they were reported
+  std::map<FindingKey, absl::Time> findings_;  // findings of the last plan, with the time of the last report
   std::map<std::string, Told> gates_;          // by node
 };
 

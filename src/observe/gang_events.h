@@ -1,5 +1,5 @@
-// Events on the pods of gangs that may finish before they are interrupted: a trainer that watches them can save its
-// work in time.
+// Creates Events on the pods of gangs that may finish before they are interrupted. A training job that watches these
+// Events can save its work in time.
 #ifndef DRIVERUPGRADE_SRC_OBSERVE_GANG_EVENTS_H_
 #define DRIVERUPGRADE_SRC_OBSERVE_GANG_EVENTS_H_
 
@@ -23,8 +23,8 @@ class GangEvents {
  public:
   explicit GangEvents(const DriverIdentity& identity) : reason_(identity.EventReason()) {}
 
-  // Must be called with every plan, in order. Returns one Event for each pod of a gang on a node whose wait is new in
-  // the plan. `view_of` returns the view of a node; nullptr: the node is unknown.
+  // Must be called with every plan, in order. For each node that newly waits for its gangs, returns one Event for each
+  // pod of a gang. `view_of` returns the view of a node, or nullptr if the node is unknown.
   std::vector<RecordEventParams> Follow(const Plan& plan,
                                         const std::function<const NodeView*(const std::string&)>& view_of,
                                         absl::Time now);

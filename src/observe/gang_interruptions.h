@@ -1,5 +1,5 @@
-// Counts how often this process has interrupted gangs. A gang counts as interrupted when a unit, or a node that has
-// started on its own, stops the first of its pods.
+// Counts how often this process has interrupted gangs. A gang counts as interrupted when a unit, or a node that started
+// on its own, stops the first pod of the gang.
 #ifndef DRIVERUPGRADE_SRC_OBSERVE_GANG_INTERRUPTIONS_H_
 #define DRIVERUPGRADE_SRC_OBSERVE_GANG_INTERRUPTIONS_H_
 
@@ -16,35 +16,34 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class GangInterruptions {
  public:
-  // Starts to count again if the rollout has a different revision. Empty: the revision is unknown.
+  // Resets the counts if the rollout has a different revision. If `revision` is empty, the revision is unknown.
   void SetRevision(const std::string& revision);
 
-  // Returns the name under which interruptions by the node are counted. `unit`: empty if the node has started on its
-  // own.
+  // Returns the name under which interruptions by the node are counted. `unit`: empty if the node started on its own.
   static std::string CauseOf(const std::string& node, const std::string& unit);
   bool has_causes() const { return !interrupted_by_.empty(); }
-  // Forgets causes that are no longer in progress: a later unit with the same name interrupts its gang again.
+  // Forgets causes that are no longer in progress, so that a later unit with the same name counts as a new cause.
   void KeepCauses(const std::set<std::string>& in_progress);
 
   // Must be called when the requests of the node's plan start.
   void Begin(const NodePlan& plan, const NodeView& view, const std::string& cause);
-  // Must be called when the requests of Begin were answered, and have stopped the pods with these UIDs. Returns the
-  // number of gangs that the cause had not interrupted before.
+  // Must be called when all requests since Begin have responses. `stopped`: UIDs of the pods that the requests stopped.
+  // Returns the number of gangs that the cause has interrupted for the first time.
   int End(const std::string& node, const std::vector<std::string>& stopped);
 
-  // Numbers for RolloutFacts.
+  // Returns the counts for RolloutFacts.
   GangsInterrupted counts() const;
 
  private:
   struct Sent {
     std::string cause = {};
-    std::map<std::string, std::vector<std::string>> gangs = {};  // by UIDs of pods
+    std::map<std::string, std::vector<std::string>> gangs = {};  // gangs by UID of a pod
   };
 
   std::map<std::string, Sent> sent_;                             // by node
   std::map<std::string, std::set<std::string>> interrupted_by_;  // gangs by cause
   std::string revision_;
-  std::map<std::string, int> gangs_;  // their interruptions
+  std::map<std::string, int> gangs_;  // number of interruptions by gang
 };
 
 }  // namespace driverupgrade::internal

@@ -42,7 +42,7 @@ void CarryGates(const Plan& untold, Plan& plan) {
     if (!told.contains(gate.node)) plan.gates.push_back(gate);
   }
   if (untold.gates_complete) {
-    // Together, the two plans are complete: the later one updates the earlier one.
+    // `untold` is complete and `plan` updates it, so the merged plan is complete.
     plan.gates_complete = true;
     plan.ungated.clear();
   } else {

@@ -1,4 +1,4 @@
-// The gates of all nodes, from plans that may contain only changes (Plan::gates_complete).
+// Tracks the gates of all nodes from plans that may contain only changes (Plan::gates_complete).
 #ifndef DRIVERUPGRADE_SRC_OBSERVE_GATE_MEMORY_H_
 #define DRIVERUPGRADE_SRC_OBSERVE_GATE_MEMORY_H_
 
@@ -14,10 +14,10 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class GateMemory {
  public:
-  // Must be called with every plan, in order. Returns its gates that are new or whose reason has changed. Ignores times
-  // and places in the queue, which change all the time.
+  // Must be called with every plan, in order. Returns the gates of the plan that are new, or whose reason has changed.
+  // Ignores times and queue positions, because they change constantly.
   std::vector<NodeGate> Follow(const Plan& plan);
-  // The number of waiting nodes by reason; 0 for a reason that no longer applies.
+  // Number of waiting nodes by reason; 0 for a reason that no longer applies.
   const std::map<GateReason, int>& counts() const { return counts_; }
 
  private:
@@ -27,8 +27,8 @@ class GateMemory {
   std::map<GateReason, int> counts_;
 };
 
-// Merges `untold`, a plan that is replaced before it has been reported, into its successor `plan`: adds the gates that
-// `plan` does not repeat.
+// Merges `untold` into `plan`, which replaces it before it has been reported: adds the gates that `plan` does not
+// repeat.
 void CarryGates(const Plan& untold, Plan& plan);
 
 }  // namespace driverupgrade::internal

@@ -30,7 +30,7 @@ bool IsPlain(char c) {
          std::string_view("-_./:@%+").find(c) != std::string_view::npos;
 }
 
-// Escapes everything outside printable ASCII: values can neither end the line nor reorder it on a terminal.
+// Escapes everything except printable ASCII, so that a value can neither end the line nor reorder text on a terminal.
 void AppendQuoted(std::string_view value, std::string& line) {
   line += '"';
   for (const char c : value) {
@@ -125,7 +125,8 @@ class LoggingObserver final : public Observer {
  private:
   using Fields = std::vector<std::pair<std::string, std::string>>;
 
-  // A patched node waits in its new state once the patch has been applied, not before.
+  // Logs gates of nodes without a patch immediately. The gate of a patched node is logged once its patch has been
+  // applied.
   void NoteGates(const Plan& plan) {
     for (const NodePlan& node : plan.nodes) {
       if (node.patch) patched_.insert(node.node);
@@ -152,7 +153,8 @@ class LoggingObserver final : public Observer {
     std::erase_if(waits_, [&](const auto& wait) { return !waiting.contains(wait.first); });
   }
 
-  // The requests of a node were answered. If its patch was not applied, the next plan contains the node's gate.
+  // Logs the gate of a node whose requests have responses. If the patch was not applied, the next plan contains the
+  // node's current gate.
   void LogWait(const std::string& node, bool patched) {
     const std::lock_guard lock(mutex_);
     patched_.erase(node);
@@ -200,7 +202,7 @@ class LoggingObserver final : public Observer {
   std::mutex mutex_;
   internal::GateMemory gates_;
   std::set<std::string> patched_;          // nodes whose patch is in progress
-  std::map<std::string, NodeGate> waits_;  // by node, not logged yet
+  std::map<std::string, NodeGate> waits_;  // gates that have not been logged yet, by node
   std::set<std::tuple<FindingCode, std::string, std::string>> findings_;
 };
 

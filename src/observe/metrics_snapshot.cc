@@ -23,10 +23,10 @@ void Histogram::Add(double value) {
 
 namespace {
 
-// From a pass without nodes to a pass that exceeds its time limit.
+// Bounds in seconds, from a pass without nodes to a pass that exceeds its time limit.
 constexpr std::array kPassBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,  0.25,
                                     0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0, 120.0};
-// From a state that a node leaves immediately to a day of waiting for a budget.
+// Bounds in seconds, from a state that a node leaves immediately to a wait of one day for a disruption budget.
 constexpr std::array kNodeBounds = {1.0,   2.5,   5.0,    10.0,   30.0,   60.0,    120.0,   300.0,
                                     600.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 43200.0, 86400.0};
 
@@ -91,12 +91,13 @@ class MetricsObserver::Impl {
     figures_.failing = !pass.status.ok();
     if (pass.status.ok()) figures_.last_success = pass.ended;
     if (pass.status.ok()) CountConfiguration(pass.configuration);
-    // Wall clocks may be turned back.
+    // A wall clock can be set back.
     figures_.reconcile_seconds.Add(std::max(0.0, absl::ToDoubleSeconds(pass.ended - pass.began)));
   }
 
  private:
-  // A plan does not contain these, and the next plan is reported before its pass has ended.
+  // Counted separately, because plans do not contain these findings, and because a plan is reported before its pass has
+  // ended.
   void CountConfiguration(const std::vector<Finding>& findings) {
     for (auto& [_, count] : configuration_) count = 0;
     for (const Finding& finding : findings) ++configuration_[finding.code];

@@ -9,7 +9,7 @@ namespace {
 
 bool IsAtRest(UpgradeState state) { return state == UpgradeState::kUnknown || state == UpgradeState::kDone; }
 
-// Wall clocks may be set back.
+// A wall clock can be set back.
 absl::Duration Between(absl::Time from, absl::Time to) { return std::max(absl::ZeroDuration(), to - from); }
 
 }  // namespace
@@ -18,7 +18,7 @@ NodeTimes::Times NodeTimes::Follow(const NodePlan& plan, absl::Time now) {
   Times times;
   std::optional<absl::Time> began;
   const auto known = nodes_.find(plan.node);
-  // The observer did not see a different node with that name, or a node whose label another client changed, enter its
+  // If the node was replaced, or if another client changed its state label, the observer did not see the node enter its
   // state.
   if (known != nodes_.end() && known->second.uid == plan.uid && known->second.state == plan.from) {
     times.in_state = Between(known->second.entered, now);

@@ -1,4 +1,4 @@
-// Measures how long nodes were in each state, based on the transitions that an observer sees.
+// Measures how long nodes stayed in each state, from the transitions that an observer sees.
 #ifndef DRIVERUPGRADE_SRC_OBSERVE_NODE_TIMES_H_
 #define DRIVERUPGRADE_SRC_OBSERVE_NODE_TIMES_H_
 
@@ -19,13 +19,14 @@ class NodeTimes {
   struct Times {
     // Time in plan.from; nullopt if the observer did not see the node enter it.
     std::optional<absl::Duration> in_state = std::nullopt;
-    // Duration of the upgrade, if it has just finished successfully; nullopt also if the observer did not see it start.
+    // Duration of an upgrade that has just finished successfully; nullopt if it has not, or if the observer did not see
+    // it start.
     std::optional<absl::Duration> upgrade = std::nullopt;
   };
-  // Notes a patch with a path that was acknowledged. Must be called for each one, in order.
+  // Must be called, in order, for each acknowledged patch with a path.
   Times Follow(const NodePlan& plan, absl::Time now);
-  // Limits the memory to `nodes`, the current number of nodes, because some of the remembered nodes were deleted
-  // without notice.
+  // Limits the number of remembered nodes to `nodes`, the current number of nodes. Without a limit, deleted nodes would
+  // accumulate, because their deletion is not reported.
   void Trim(std::size_t nodes);
   std::size_t size() const { return nodes_.size(); }
 

@@ -6,7 +6,7 @@
 namespace driverupgrade {
 namespace {
 
-// From a read out of the server's cache to a request that exceeds its time limit.
+// Bounds in seconds, from a read that the server's cache serves to a request that exceeds its time limit.
 constexpr std::array kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0};
 
 }  // namespace
@@ -20,7 +20,7 @@ void RequestMeter::Time(std::string_view verb, absl::Duration taken) {
   const std::lock_guard lock(mutex_);
   Histogram& histogram = figures_.seconds[std::string(verb)];
   if (histogram.bounds.empty()) histogram.bounds.assign(kBounds.begin(), kBounds.end());
-  // Wall clocks may be turned back.
+  // A wall clock can be set back.
   histogram.Add(std::max(0.0, absl::ToDoubleSeconds(taken)));
 }
 

@@ -1,4 +1,4 @@
-// Plans that contain only changes, and their remainder after nodes are withheld.
+// Creates plans that contain only changes, and removes withheld nodes from them.
 #ifndef DRIVERUPGRADE_SRC_OBSERVE_WITHHELD_PLAN_H_
 #define DRIVERUPGRADE_SRC_OBSERVE_WITHHELD_PLAN_H_
 
@@ -11,10 +11,10 @@
 
 namespace driverupgrade::internal {
 
-// Returns the plan of `update` with the gates that have changed.
+// Returns the plan of `update`, with only the gates that have changed.
 Plan IncompletePlan(PlanUpdate update, const IncrementalPlanner& planner);
 
-// Replaces `plan`, the planner's last one, by the plan that remains if these nodes do not start. See
+// Replaces `plan`, the last plan of the planner, with the plan that remains if the nodes in `gates` do not start. See
 // IncrementalPlanner::Withhold.
 void WithholdNodes(IncrementalPlanner& planner, const std::map<std::string, Gate>& gates, Plan& plan);
 

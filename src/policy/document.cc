@@ -10,13 +10,14 @@
 namespace driverupgrade::internal {
 namespace {
 
-// YAML and JSON forbid the other control characters, and yaml-cpp treats one of them as the end of the file.
+// YAML and JSON forbid all control characters except for these, and yaml-cpp treats one of the others as the end of the
+// file.
 bool IsText(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= ' ' ? byte != 0x7f : c == '\n' || c == '\r' || c == '\t';
 }
 
-// Builds a value from the events of RapidJSON's reader. The events continue as long as the functions return true.
+// Builds a value from the events of RapidJSON's reader. The reader stops if a function returns false.
 class DocumentBuilder {
  public:
   using Ch = char;
@@ -24,7 +25,7 @@ class DocumentBuilder {
 
   bool Null() { return Add(DocumentValue::Kind::kNull, false, ""); }
   bool Bool(bool value) { return Add(DocumentValue::Kind::kScalar, true, value ? "true" : "false"); }
-  // Numbers arrive as they are written.
+  // With kParseNumbersAsStringsFlag, every number arrives here as its text.
   bool RawNumber(const char* text, Size size, bool) { return Add(DocumentValue::Kind::kScalar, true, {text, size}); }
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
@@ -102,7 +103,7 @@ absl::StatusOr<DocumentValue> LoadJson(std::string_view text) {
   json::EncodedInputStream<json::UTF8<>, json::MemoryStream> encoded(stream);
   json::Reader reader;
   DocumentBuilder builder;
-  // Iterative parsing, not recursive.
+  // Parses iteratively, so that deep nesting cannot exhaust the stack.
   constexpr unsigned kFlags =
       json::kParseIterativeFlag | json::kParseValidateEncodingFlag | json::kParseNumbersAsStringsFlag;
   const json::ParseResult result = reader.Parse<kFlags>(encoded, builder);

@@ -15,7 +15,7 @@ namespace driverupgrade::internal {
 inline constexpr std::size_t kDocumentSizeMax = std::size_t{1} << 20;
 inline constexpr int kDocumentDepthMax = 32;
 
-// Values are compared by their marks to find their order in the document.
+// A position in the document. Marks determine the order of values in the document.
 struct DocumentMark {
   int line = 0;
   int column = 0;
@@ -26,14 +26,14 @@ struct DocumentValue {
   enum class Kind { kNull, kScalar, kList, kMapping };
 
   Kind kind = Kind::kNull;
-  // For a scalar: written without quotes, as numbers and truth values are.
+  // For a scalar: true if it is written without quotes, like a number or a Boolean.
   bool plain = false;
   std::string text = {};
-  // The tag that the document gives the value; empty without a tag.
+  // The tag of the value in the document; empty if it has no tag.
   std::string tag = {};
   DocumentMark mark = {};
-  // For a mapping: its entries in the order of the document; a name may occur twice. For a list: its items, whose names
-  // are null.
+  // For a mapping: its entries in the order of the document; a name can occur more than once. For a list: its items, as
+  // entries with null names.
   std::vector<Entry> entries;
 
   bool IsNull() const { return kind == Kind::kNull; }
@@ -48,7 +48,7 @@ struct DocumentValue::Entry {
   DocumentValue value;
 };
 
-// OK if `text` may be a document: neither too long nor with control characters.
+// Errors: InvalidArgument if `text` is too long or contains control characters.
 absl::Status CheckDocumentText(std::string_view text);
 
 // Errors: InvalidArgument if the text is not valid JSON or is nested too deeply.

@@ -7,7 +7,7 @@
 
 namespace driverupgrade::internal {
 
-// Zero is refused because documents write "no limit" that way.
+// Zero is refused, because in documents it means "no limit".
 void FieldChecker::Check(std::string_view field, const Timeout&, absl::Duration value) {
   if (value == absl::InfiniteDuration()) return;
   if (value <= absl::ZeroDuration() || value > absl::Seconds(kNumberMax)) {

@@ -1,5 +1,5 @@
-// Collects what is wrong with the fields of a policy under the names that the documents use, so that one message serves
-// both ways in.
+// Collects errors in the fields of a policy, under the field names of documents. The same messages thus apply to
+// policies from documents and from code.
 #ifndef DRIVERUPGRADE_SRC_POLICY_FIELD_CHECKER_H_
 #define DRIVERUPGRADE_SRC_POLICY_FIELD_CHECKER_H_
 
@@ -39,7 +39,7 @@ class FieldChecker {
   }
   void Check(std::string_view field, const LabelKey& kind, const std::string& value);
   void Check(std::string_view field, const Names& kind, const std::vector<std::string>& value);
-  // A kind that checks its values itself, or has no range.
+  // For a kind that has its own check or no range.
   template <typename Kind, typename T>
   void Check(std::string_view field, const Kind& kind, const T& value) {
     if constexpr (requires { kind.Check(*this, std::string(field), value); }) {
@@ -57,10 +57,10 @@ class FieldChecker {
                                   absl::FormatDuration(max), absl::FormatDuration(value)));
   }
 
-  // `check` is called with the path of each item and the item.
+  // Calls `check` with the path and the value of each item.
   template <typename T, typename CheckItem>
   void Items(const std::string& field, const std::vector<T>& items, const CheckItem& check) {
-    // Some of these are evaluated in every pass.
+    // The number is limited because some lists are evaluated in every pass.
     constexpr std::size_t kItemsMax = 100;
     Require(items.size() <= kItemsMax, field, fmt::format("must have <= {} items, got {}", kItemsMax, items.size()));
     for (std::size_t i = 0; i < items.size(); ++i) check(fmt::format("{}[{}]", field, i), items[i]);

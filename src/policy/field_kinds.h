@@ -1,5 +1,5 @@
-// The kinds of fields that a policy has, with their ranges. PolicySection reads a value of each kind, FieldWriter writes
-// it, and FieldChecker checks its range.
+// Defines the kinds of policy fields, with their ranges. PolicySection reads values of each kind, FieldWriter writes
+// them, and FieldChecker checks their ranges.
 #ifndef DRIVERUPGRADE_SRC_POLICY_FIELD_KINDS_H_
 #define DRIVERUPGRADE_SRC_POLICY_FIELD_KINDS_H_
 
@@ -18,7 +18,8 @@ struct Boolean {};
 
 struct Number {
   int min = 0;
-  // The meaning of 0, if it has a special one. Documents then have 0 in place of a missing value, and not null.
+  // Special meaning of 0; empty if 0 is an ordinary number. If set, documents contain 0 instead of null for a missing
+  // value.
   std::string_view zero = {};
 };
 
@@ -26,7 +27,7 @@ struct NumberOrPercent {
   int min = 0;
 };
 
-// A time that is positive, or infinite, which is 0 in documents.
+// A positive or infinite time. Documents contain 0 for an infinite time.
 struct Timeout {
   std::string_view zero = {};
 };
@@ -38,20 +39,20 @@ struct Seconds {
 };
 
 struct Selector {
-  // The reason why the selector must not be empty, if it must not.
+  // Reason why the selector must not be empty; empty if it may be.
   std::string_view not_empty = {};
 };
 
 struct Text {};
 struct LabelKey : Text {};
 
-// A list of texts. A list in the document replaces the default as a whole.
+// A list of texts. A list in the document replaces the whole default.
 struct Names {
-  // Whether the list must have items, none of which is empty.
+  // Whether the list must have at least one item, and no empty items.
   bool required = false;
 };
 
-// The words of documents and the values that they mean. The first word is the default.
+// The words that documents contain, with their values. The first word is the default.
 template <typename Enum, std::size_t kSize>
 using Words = std::array<std::pair<std::string_view, Enum>, kSize>;
 
@@ -69,7 +70,7 @@ struct OneOf {
       : words(choices), omits_default(omit_default) {}
 
   Words<Enum, kSize> words;
-  // Whether texts of what is set (FieldWriter) omit the default.
+  // Whether documents with only set fields (FieldWriter) omit the default.
   bool omits_default;
 };
 

@@ -1,5 +1,5 @@
-// A table of fields lists the fields of one struct in the order in which they are read, written and checked. Each entry
-// has a name, a member, a kind and the texts of the documentation:
+// A field table lists the fields of one struct in the order in which they are read, written and checked. Each entry has
+// a name, a member, a kind, and texts for the documentation:
 //
 //     inline constexpr std::tuple kRetryFields(
 //         Field("maxAttempts", &RetryPolicy::max_attempts, Number{.zero = "none"}, {.meaning = "number of retries"}),
@@ -23,14 +23,14 @@
 
 namespace driverupgrade::internal {
 
-// docs/policy.md has no row for a field without `meaning`.
+// Texts for the documentation. docs/policy.md has no row for a field without `meaning`.
 struct FieldDoc {
   std::string_view meaning = {};
   std::string_view advice = {};
-  // Replace the values and the default that follow from the kind and the struct.
+  // Replace the values that follow from the kind, and the default that follows from the struct.
   std::string_view values = {};
   std::string_view fallback = {};
-  // The `description` of the field in the definitions of custom resources.
+  // The `description` of the field in the CRDs.
   std::string_view description = {};
 };
 
@@ -42,7 +42,7 @@ template <typename Fields, typename Owner>
 void WriteFields(const Fields& fields, const Owner& owner, FieldWriter& out) {
   std::apply([&](const auto&... field) { (field.Write(owner, out), ...); }, fields);
 }
-// `path`: of the section; empty for the whole policy.
+// `path`: path of the section; empty for the whole policy.
 template <typename Fields, typename Owner>
 void CheckFields(const Fields& fields, const std::string& path, const Owner& owner, FieldChecker& checker) {
   std::apply([&](const auto&... field) { (field.Check(path, owner, checker), ...); }, fields);
@@ -54,7 +54,7 @@ struct Field {
   constexpr Field(std::string_view field_name, Value Owner::*field_member, Kind field_kind, FieldDoc field_doc = {})
       : name(field_name), member(field_member), kind(field_kind), doc(field_doc) {}
 
-  // Restricts the field to some values of the other fields. `problem` is the error if it is set in other cases.
+  // Allows the field only if `condition` is true. `problem`: the error if the field is set in other cases.
   constexpr Field OnlyIf(bool (*condition)(const Owner&), std::string_view problem) const {
     Field field = *this;
     field.allowed = condition;
@@ -81,7 +81,7 @@ struct Field {
   std::string_view not_allowed = {};
 };
 
-// A field that the functions above skip, because its section reads, writes and checks it itself.
+// A field that ReadFields, WriteFields and CheckFields skip, because its section handles it with its own code.
 struct ByHand {
   constexpr explicit ByHand(std::string_view field_name, FieldDoc field_doc = {}) : name(field_name), doc(field_doc) {}
   void Read(PolicySection&, const auto&) const {}
@@ -92,7 +92,7 @@ struct ByHand {
   FieldDoc doc;
 };
 
-// Not a field: a check of several fields together.
+// A check of several fields together. It is not a field.
 template <typename Owner>
 struct CrossCheck : ByHand {
   constexpr explicit CrossCheck(void (*function)(const Owner&, FieldChecker&)) : ByHand(""), check(function) {}
@@ -101,7 +101,7 @@ struct CrossCheck : ByHand {
   void (*check)(const Owner&, FieldChecker&);
 };
 
-// The kind of a mapping whose fields another table lists.
+// The kind of a mapping whose fields are listed in another table.
 template <typename Fields>
 struct Section {
   constexpr explicit Section(const Fields& table, bool null_by_default = false)
@@ -124,16 +124,16 @@ struct Section {
   }
 
   const Fields& fields;
-  // Whether null stands for a section that has all defaults.
+  // Whether a section with only default values is written as null.
   bool writes_null;
 };
 
 // The kind of a list. Overloads of ReadItem, WriteItem and CheckItems handle its items.
 template <typename Item>
 struct ListOf {
-  // Whether texts of what is set (FieldWriter) omit an empty list.
+  // Whether documents with only set fields (FieldWriter) omit an empty list.
   bool omits_empty = false;
-  // The reason why the list must not be empty, if it must not. Without items, it is null.
+  // Reason why the list must not be empty; empty if it may be. If it is set, a list without items is written as null.
   std::string_view not_empty = {};
 
   void Read(PolicySection& section, std::string_view name, std::vector<Item>& value) const {

@@ -1,4 +1,4 @@
-// Writes one JSON document, field by field, with the field names of policies.
+// Writes a JSON document field by field, with the field names of policies.
 #ifndef DRIVERUPGRADE_SRC_POLICY_FIELD_WRITER_H_
 #define DRIVERUPGRADE_SRC_POLICY_FIELD_WRITER_H_
 
@@ -17,8 +17,8 @@ namespace driverupgrade::internal {
 
 class FieldWriter {
  public:
-  // `only_set`: omits nulls and switches that are off, so that a field which is added later does not change texts
-  // without it.
+  // `only_set`: omits nulls and Booleans that are false. A field that is added to a later version then does not change
+  // documents in which it is not set.
   explicit FieldWriter(bool only_set = false) : only_set_(only_set) {}
   bool only_set() const { return only_set_; }
 
@@ -34,7 +34,7 @@ class FieldWriter {
   }
   void EndArray() { writer_.EndArray(); }
 
-  // Items of an array.
+  // Write items of an array.
   void Item(int value) { writer_.Int(value); }
   void Item(std::string_view value) {
     writer_.String(value.data(), static_cast<driverupgrade_rapidjson::SizeType>(value.size()));
@@ -58,7 +58,7 @@ class FieldWriter {
   }
   void Write(std::string_view name, const NumberOrPercent&, const CountOrPercent& value);
   void Write(std::string_view name, const Timeout&, absl::Duration value) { Write(name, Seconds(), value); }
-  // Rounds up: a fraction of a second would otherwise become zero, which means no limit.
+  // Rounds up, because a fraction of a second would otherwise become zero, which means "no limit".
   void Write(std::string_view name, const Seconds&, absl::Duration value);
   void Write(std::string_view name, const Selector&, const LabelSelector& value) {
     Write(name, Text(), value.ToString());
@@ -73,7 +73,7 @@ class FieldWriter {
     if (only_set_ && kind.omits_default && value == kind.words.front().second) return;
     Write(name, Text(), WordOf(kind.words, value));
   }
-  // A kind that writes its values itself.
+  // For a kind that has its own writer.
   template <typename Kind, typename T>
   requires requires(FieldWriter& writer, const Kind& kind, const T& value) { kind.Write(writer, "", value); }
   void Write(std::string_view name, const Kind& kind, const T& value) { kind.Write(*this, name, value); }

@@ -19,7 +19,8 @@
 namespace driverupgrade {
 namespace {
 
-// The kind of a whole Kubernetes object, which administrators pass in place of its section; empty for other documents.
+// Returns the kind of the object if an administrator passed a whole Kubernetes object instead of its policy section;
+// empty for other documents.
 std::string WholeObject(const internal::DocumentValue& document) {
   const auto text = [&](std::string_view name) {
     for (const internal::DocumentValue::Entry& entry : document.entries) {
@@ -30,8 +31,8 @@ std::string WholeObject(const internal::DocumentValue& document) {
   return text("apiVersion").empty() ? std::string() : text("kind");
 }
 
-// The section above a policy with which values of a Helm chart or parts of a custom resource are passed; empty for
-// other documents.
+// Returns the name of the outer section if the policy is nested in Helm values or in part of a custom resource; empty
+// for other documents.
 std::string_view OuterSection(const internal::DocumentValue& document) {
   constexpr std::array<std::string_view, 4> kSections = {"spec", "driver", "ofedDriver", "upgradePolicy"};
   for (const internal::DocumentValue::Entry& entry : document.entries) {
@@ -61,8 +62,8 @@ void internal::DrainField::Read(PolicySection& section, UpgradePolicy& policy) c
   });
 }
 
-// Writes no null if the drain is off: the network operator's server would switch a drain without `enable` on
-// (defect-D17).
+// Does not write null if the drain is off, because the API server with the network operator's CRD enables a drain
+// without `enable` (defect-D17).
 void internal::DrainField::Write(const UpgradePolicy& policy, FieldWriter& out) const {
   out.StartObject(name);
   out.Write("enable", Boolean(), policy.drain.has_value());
@@ -107,13 +108,13 @@ absl::StatusOr<UpgradePolicy> internal::ReadUpgradePolicy(const absl::StatusOr<D
     ReadFields(kPolicyFields, root, policy);
     root.RejectUnknown();
   } else if (document->IsNull()) {
-    // A file that lost its content must not start a rollout by defaults.
+    // A file that lost its content must not start a rollout with the defaults.
     return absl::InvalidArgumentError("upgrade policy: the document is empty; {} is a policy of defaults");
   } else {
     return absl::InvalidArgumentError(fmt::format("upgrade policy: must be a mapping, got {}", Describe(*document)));
   }
   DRIVERUPGRADE_RETURN_IF_ERROR(reading.problems.ToStatus());
-  // Ranges that only some fields have.
+  // Checks the ranges of the fields.
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
   return policy;
 }

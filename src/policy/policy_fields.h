@@ -1,4 +1,5 @@
-// The fields of an upgrade policy, without those of `rollout` (rollout_fields.h). field_table.h explains tables.
+// Defines the fields of an upgrade policy, except for the fields of `rollout` (rollout_fields.h). See field_table.h for
+// the tables.
 #ifndef DRIVERUPGRADE_SRC_POLICY_POLICY_FIELDS_H_
 #define DRIVERUPGRADE_SRC_POLICY_POLICY_FIELDS_H_
 
@@ -63,7 +64,7 @@ inline constexpr std::tuple kPodDeletionFields(
            .advice = "has no effect if there is a `drain`, which comes next"}));
 
 inline constexpr std::tuple kDrainFields(
-    // For DrainField.
+    // Handled by DrainField.
     ByHand("enable", {.meaning = "`false` has the same effect as no section",
                       .advice = "without a drain, the node fails if pod deletion does not succeed"}),
     Field("force", &DrainPolicy::force, Boolean{},
@@ -144,7 +145,7 @@ inline constexpr std::tuple kIsolationFields(
           {.meaning = "the claims of the validation pods tolerate the taint `<domain>/<driver>-driver-upgrade`",
            .advice = "with `false`, the node is cordoned during its validation. Pods stay, and no pod is evicted"}));
 
-// The section `drain`, whose field `enable` decides whether there is a drain.
+// The section `drain`. Its field `enable` decides whether nodes are drained.
 struct DrainField {
   void Read(PolicySection& section, UpgradePolicy& policy) const;
   void Write(const UpgradePolicy& policy, FieldWriter& out) const;

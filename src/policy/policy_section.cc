@@ -21,13 +21,14 @@
 namespace driverupgrade::internal {
 namespace {
 
-// The text is shown in Events and in the status of custom resources.
+// Limits the size of the error text, which is shown in Events and in the status of custom resources.
 constexpr std::size_t kProblemsShownMax = 50;
 constexpr std::int32_t kIntMax = std::numeric_limits<std::int32_t>::max();
 
 bool IsDigit(char c) { return '0' <= c && c <= '9'; }
 
-// Accepts decimal numbers without a leading zero, which YAML 1.1 would read as octal and YAML 1.2 as decimal.
+// Accepts decimal numbers without a leading zero. YAML 1.1 reads a number with a leading zero as octal, YAML 1.2 as
+// decimal.
 bool IsDecimal(std::string_view text) {
   if (!text.empty() && text.front() == '-') text.remove_prefix(1);
   return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit) && (text.size() == 1 || text.front() != '0');
@@ -45,7 +46,7 @@ bool IsTyped(std::string_view text) {
 
 char ToLower(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Levenshtein's, blind to case.
+// Returns the Levenshtein distance, ignoring case.
 std::size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -63,7 +64,8 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& known) {
   constexpr std::size_t kPrefixSizeMin = 4;
   if (name.size() > kQuoteSizeMax) return {};
-  // `timeout` is nearer to onTimeout by letters, and timeoutSeconds is what was meant.
+  // A name that is a prefix of a known name has priority: `timeout` means timeoutSeconds, although onTimeout has a
+  // smaller distance.
   const auto longer = std::find_if(known.begin(), known.end(), [name](std::string_view candidate) {
     return candidate.substr(0, name.size()) == name;
   });
@@ -95,7 +97,7 @@ std::string Describe(const DocumentValue& value) {
   }
   const std::string quoted = Quote(value.text);
   if (!value.plain) return fmt::format("the string {}", quoted);
-  // Without quotes, which would hide the difference from a quoted string.
+  // Removes the quotes, because they would suggest that the value is a quoted string.
   return quoted.substr(1, quoted.size() - 2);
 }
 
@@ -138,7 +140,7 @@ void PolicySection::AddFields(const DocumentValue& mapping) {
       continue;
     }
     const bool inserted = entries_.try_emplace(name.text, Entry{.value = &entry, .mark = name.mark}).second;
-    // yaml-cpp would use the first of two fields with the same name, and most other parsers the last.
+    // If two fields have the same name, yaml-cpp uses the first one, but most other parsers use the last one.
     if (!inserted) reading_.problems.Add(name.mark, PathOf(name.text), "duplicate field");
   }
 }
@@ -147,8 +149,8 @@ void PolicySection::Read(std::string_view name, const Boolean&, bool& value) {
   const DocumentValue* entry = Take(name);
   if (entry == nullptr) return;
   const std::string_view text = entry->IsPlain() ? std::string_view(entry->text) : std::string_view();
-  // YAML 1.1 also reads yes, on, y and more, YAML 1.2 does not: a document with those means different things
-  // to different readers.
+  // Rejects yes, on, y and similar words. YAML 1.1 reads them as Booleans, but YAML 1.2 does not, so readers would
+  // disagree about the document.
   if (text != "true" && text != "false") {
     return Reject(name, fmt::format("must be true or false, got {}", Describe(*entry)));
   }
@@ -241,7 +243,7 @@ void PolicySection::Read(std::string_view name, const NumberOrPercent&, CountOrP
     return;
   }
   const std::string_view text = entry->IsScalar() ? std::string_view(entry->text) : std::string_view();
-  // A string that is only a number is an error to Kubernetes, too (§5.3).
+  // Kubernetes also rejects a string that contains only a number (§5.3).
   if (text.empty() || text.back() != '%' || !IsDecimal(text.substr(0, text.size() - 1))) {
     return Reject(name, fmt::format("must be an integer or a percentage such as 25%, got {}", Describe(*entry)));
   }

@@ -1,4 +1,4 @@
-// One mapping of a policy document, read field by field, with all its mistakes collected.
+// Reads one mapping of a policy document field by field, and collects all errors.
 #ifndef DRIVERUPGRADE_SRC_POLICY_POLICY_SECTION_H_
 #define DRIVERUPGRADE_SRC_POLICY_POLICY_SECTION_H_
 
@@ -21,13 +21,13 @@
 
 namespace driverupgrade::internal {
 
-/// Returns a value as an error message shows it.
+/// Returns the value in the form that error messages show.
 std::string Describe(const DocumentValue& value);
 
 class PolicyProblems {
  public:
   void Add(const DocumentMark& mark, std::string_view path, std::string_view problem);
-  /// OK, or InvalidArgument with every problem in the order of the document.
+  /// Returns OK, or InvalidArgument with all problems in the order of the document.
   absl::Status ToStatus() const;
 
  private:
@@ -46,16 +46,16 @@ struct PolicyReading {
   PolicyProblems problems = {};
 };
 
-/// Each Read leaves its output unchanged if the field is absent, null (which Kubernetes treats as absent) or wrong, and
-/// makes the name known to RejectUnknown, which must be called last.
+/// Each Read leaves its output unchanged if the field is absent, null (which Kubernetes treats as absent) or invalid.
+/// Each Read also registers the name of the field for RejectUnknown, which must be called last.
 class PolicySection {
  public:
-  /// `value` is a mapping, or a list, whose items are fields with the names `[0]`, `[1]` and so on. It and `reading`
-  /// must outlive the section.
+  /// `value`: a mapping, or a list. The items of a list are fields with the names `[0]`, `[1]` and so on. `value` and
+  /// `reading` must outlive the section.
   PolicySection(const DocumentValue& value, std::string path, PolicyReading& reading);
 
   void Read(std::string_view name, const Boolean& kind, bool& value);
-  /// A decimal number from 0 to the largest of 32 bits.
+  /// Reads a decimal number from 0 to the largest signed 32-bit integer.
   void Read(std::string_view name, const Number& kind, int& value);
   void Read(std::string_view name, const Number& kind, std::optional<int>& value);
   void Read(std::string_view name, const NumberOrPercent& kind, CountOrPercent& value);
@@ -70,7 +70,7 @@ class PolicySection {
     for (std::size_t i = 0; i < kSize; ++i) texts[i] = kind.words[i].first;
     if (const auto index = ReadChoice(name, texts.data(), kSize)) value = kind.words[*index].second;
   }
-  /// A kind that reads its values itself.
+  /// For a kind that has its own reader.
   template <typename Kind, typename T>
   requires requires(PolicySection& section, const Kind& kind, T& value) { kind.Read(section, "", value); }
   void Read(std::string_view name, const Kind& kind, T& value) { kind.Read(*this, name, value); }
@@ -80,13 +80,13 @@ class PolicySection {
     Read(name, kind, read);
     if (IsSet(name)) value = std::move(read);
   }
-  /// Reads an integer as Number, or the text `word`, which becomes `of_word`.
+  /// Reads an integer (see Number), or the text `word`, which is stored as `of_word`.
   void ReadIntOr(std::string_view name, std::string_view word, int of_word, std::optional<int>& value);
   void ReadSection(std::string_view name, const std::function<void(PolicySection&)>& read);
-  /// A list: `read` is called for the section of the list with the name of each item, in their order.
+  /// Reads a list: calls `read` with the section of the list and the name of each item, in order.
   void ReadList(std::string_view name, const std::function<void(PolicySection&, std::string_view item)>& read);
 
-  /// Returns whether the field is present and not null.
+  /// Returns true if the field is present and not null.
   bool IsSet(std::string_view name) const;
   bool IsMapping(std::string_view name) const;
   void Reject(std::string_view name, std::string_view problem);
@@ -101,9 +101,9 @@ class PolicySection {
 
   void AddFields(const DocumentValue& mapping);
   void AddItems(const DocumentValue& list);
-  // nullptr: absent, null, or tagged.
+  // Returns nullptr if the field is absent, null or tagged.
   const DocumentValue* Take(std::string_view name);
-  // nullptr also if it is not a string.
+  // Same as Take; also returns nullptr if the value is not a string.
   const DocumentValue* TakeText(std::string_view name);
   std::optional<int> ParseInt(std::string_view name, std::string_view text);
   std::optional<std::size_t> ReadChoice(std::string_view name, const std::string_view* texts, std::size_t size);

@@ -21,13 +21,14 @@ std::string Text(const CountOrPercent& limit) {
   return fmt::format("{}%", std::get_if<Percent>(&limit)->value);
 }
 
-// Returns whether `limit` covers every node of any fleet.
+// Returns true if `limit` covers all nodes, regardless of the size of the fleet.
 bool IsWhole(const CountOrPercent& limit) {
   const Percent* percent = std::get_if<Percent>(&limit);
   return percent != nullptr && percent->value >= 100;
 }
 
-// Returns whether `limit` is at least `other` in any fleet: a number and a percentage do not compare.
+// Returns true if `limit` is at least `other`, regardless of the size of the fleet. A number and a percentage cannot be
+// compared.
 bool IsAtLeast(const CountOrPercent& limit, const CountOrPercent& other) {
   if (const Count* count = std::get_if<Count>(&limit)) {
     const Count* least = std::get_if<Count>(&other);
@@ -94,7 +95,7 @@ void WarnOfRetry(const RetryPolicy& retry, Texts& warnings) {
   }
 }
 
-// Returns how many nodes the stage has, if the policy alone determines it.
+// Returns the number of nodes of the stage; nullopt if the policy alone does not determine it.
 std::optional<int> SizeOf(const RolloutStage& stage) {
   const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes);
   const Count* count = nodes == nullptr ? nullptr : std::get_if<Count>(nodes);
@@ -155,12 +156,12 @@ void WarnOfStages(const UpgradePolicy& policy, Texts& warnings) {
   }
 }
 
-// Returns why criterion `i` never decides between two nodes; empty if it may.
+// Returns why criterion `i` never decides between two nodes; empty if it can decide.
 std::string WhyUndecided(const std::vector<RolloutOrder>& order, std::size_t i) {
   for (std::size_t j = 0; j < i; ++j) {
     if (order[j].by == OrderBy::kName) return "has no effect after Name";  // names are unique
     if (order[j] == order[i]) return fmt::format("has no effect: order[{}] is the same", j);
-    // Idle nodes have the fewest pods.
+    // Idle nodes have no pods, so FewestPods already puts them first.
     if (order[j].by == OrderBy::kFewestPods && order[i].by == OrderBy::kIdle) return "has no effect after FewestPods";
   }
   return "";
@@ -216,7 +217,7 @@ void WarnOfHealth(const RolloutPolicy& rollout, Texts& warnings) {
       }
     }
   }
-  // Only stages wait for these pods.
+  // Only stages wait for the pods that this selector matches.
   if (health.pod_selector && rollout.stages.empty()) {
     warnings.emplace_back("rollout.health.podSelector: has no effect without stages");
   }

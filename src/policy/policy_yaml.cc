@@ -14,11 +14,11 @@ namespace {
 
 using internal::DocumentValue;
 
-// yaml-cpp's tags for scalars without a tag in the document.
+// The tags that yaml-cpp sets for scalars without a tag in the document.
 constexpr std::string_view kPlainTag = "?";
 constexpr std::string_view kQuotedTag = "!";
 
-// `node` is safe to walk: see LoadYaml.
+// Converts a node of LoadYaml, so the recursion is limited.
 DocumentValue ValueOf(const YAML::Node& node) {
   DocumentValue value{.mark = {.line = node.Mark().line, .column = node.Mark().column}, .entries = {}};
   if (node.Tag() != kPlainTag && node.Tag() != kQuotedTag) value.tag = node.Tag();

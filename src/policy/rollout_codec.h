@@ -1,4 +1,5 @@
-// The sections `rollout` and `failurePolicy.byClass` of a policy document on their own, as engines compare and store them.
+// Handles the sections `rollout` and `failurePolicy.byClass` of a policy document, in the form in which engines compare
+// and store them.
 #ifndef DRIVERUPGRADE_SRC_POLICY_ROLLOUT_CODEC_H_
 #define DRIVERUPGRADE_SRC_POLICY_ROLLOUT_CODEC_H_
 
@@ -14,7 +15,7 @@ struct RolloutSections {
   FailureBudgets by_class = {};
   friend bool operator==(const RolloutSections&, const RolloutSections&) = default;
 };
-// Returns the two sections alone as JSON, with the field names of policies. `only_set`: see FieldWriter.
+// Returns only these two sections as JSON, with the field names of policies. `only_set`: see FieldWriter.
 std::string FormatRolloutSections(const RolloutSections& sections, bool only_set = false);
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// The fields of the section `rollout` of an upgrade policy. field_table.h explains tables.
+// Defines the fields of the section `rollout` of an upgrade policy. See field_table.h for the tables.
 #ifndef DRIVERUPGRADE_SRC_POLICY_ROLLOUT_FIELDS_H_
 #define DRIVERUPGRADE_SRC_POLICY_ROLLOUT_FIELDS_H_
 
@@ -34,13 +34,13 @@ void ReadItem(PolicySection& list, std::string_view item, SickCondition& sick);
 void WriteItem(const SickCondition& sick, FieldWriter& out);
 void CheckItems(const std::string& path, const std::vector<SickCondition>& conditions, FieldChecker& checker);
 
-// The kind of a mapping from classes to budgets. CheckByClass checks them.
+// The kind of a mapping from failure classes to budgets. CheckByClass checks the budgets.
 struct ByClass {
   void Read(PolicySection& section, std::string_view name, FailureBudgets& value) const;
   void Write(FieldWriter& out, std::string_view name, const FailureBudgets& value) const;
 };
 
-// May be infinite in code: then an unwell node never counts as sick.
+// In code, the time can be infinite. An unwell node then never counts as sick.
 struct UnwellTime : Seconds {
   void Check(FieldChecker& checker, const std::string& path, absl::Duration value) const;
 };
@@ -126,7 +126,7 @@ inline constexpr std::tuple kHealthFields(
                       "whether upgraded nodes are unwell",
            .fallback = "60"}));
 
-// The checks of several fields together, and of the budgets of `failurePolicy.byClass`.
+// Check several fields together, or the budgets of `failurePolicy.byClass`.
 void Check(const FailureBudgets& budgets, FieldChecker& checker);
 void CheckGangs(const RolloutPolicy& rollout, FieldChecker& checker);
 void CheckFinishBy(const RolloutPolicy& rollout, FieldChecker& checker);

@@ -27,7 +27,7 @@ std::vector<Offset> OffsetsOf(const absl::TimeZone& zone) {
   std::vector<Offset> offsets = {{.from = begin, .offset = offset_at(begin)}};
   absl::TimeZone::CivilTransition change;
   for (absl::Time time = begin; time < end && zone.NextTransition(time, &change);) {
-    // The clocks are set at the first time that they skip, or show twice.
+    // The transition occurs at the first civil time that is skipped or repeated.
     absl::TimeZone::TimeInfo info = zone.At(change.from);
     if (info.kind == absl::TimeZone::TimeInfo::UNIQUE) info = zone.At(change.to);
     time = info.kind == absl::TimeZone::TimeInfo::UNIQUE ? info.pre : info.trans;
@@ -75,7 +75,7 @@ absl::CivilSecond TimeZoneTable::ClockAt(absl::Time time) const {
 }
 
 absl::Time TimeZoneTable::FirstTime(absl::CivilSecond clock) const {
-  // The first offset at whose end the clocks show a later time.
+  // Finds the first offset at the end of which the clocks show a time later than `clock`.
   const auto found = std::partition_point(offsets().begin(), std::prev(offsets().end()), [&](const Offset& offset) {
     const Offset& next = *(&offset + 1);
     return Clock(next.from, offset.offset) <= clock;

@@ -7,7 +7,8 @@
 namespace driverupgrade {
 namespace {
 
-// A rollout that has a limit for failures needs drivers that never become ready to count as failures.
+// Default limit if the policy limits failures: without it, a driver that never becomes ready would not count as a
+// failure.
 constexpr absl::Duration kPodRestartDefault = absl::Minutes(30);
 
 DeadlinePolicy DeadlinesOf(const UpgradePolicy& policy) {

@@ -25,7 +25,7 @@ constexpr OneOf kDay(Words<absl::Weekday, 7>{{{"Mon", absl::Weekday::monday},
                                               {"Sat", absl::Weekday::saturday},
                                               {"Sun", absl::Weekday::sunday}}});
 
-// Returns the value of the digits of `text` at `at`, or -1 if they are not all digits.
+// Returns the number in the `size` characters of `text` from `at` on; -1 if a character is not a digit.
 int Digits(std::string_view text, std::size_t at, std::size_t size) {
   int value = 0;
   for (const char c : text.substr(at, size)) {
@@ -35,7 +35,7 @@ int Digits(std::string_view text, std::size_t at, std::size_t size) {
   return value;
 }
 
-// Parses `22:00` into a time since midnight.
+// Parses a text such as `22:00` into the time since midnight.
 std::optional<absl::Duration> ParseTimeOfDay(std::string_view text) {
   if (text.size() != 5 || text[2] != ':') return std::nullopt;
   const int hours = Digits(text, 0, 2);
@@ -44,19 +44,19 @@ std::optional<absl::Duration> ParseTimeOfDay(std::string_view text) {
   return absl::Hours(hours) + absl::Minutes(minutes);
 }
 
-// Parses `2026-12-24`.
+// Parses a text such as `2026-12-24`.
 std::optional<absl::CivilDay> ParseDay(std::string_view text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
   const int year = Digits(text, 0, 4);
   const int month = Digits(text, 5, 2);
   const int day = Digits(text, 8, 2);
   const absl::CivilDay parsed(year, month, day);
-  // CivilDay turns the 30th of February into the 2nd of March.
+  // CivilDay normalizes invalid days: February 30 becomes March 1 or 2.
   if (parsed.year() != year || parsed.month() != month || parsed.day() != day) return std::nullopt;
   return parsed;
 }
 
-// Parses `2026-12-24/2027-01-02`, or one day.
+// Parses a text such as `2026-12-24/2027-01-02`, or a single day.
 std::optional<ClosedDays> ParseClosedDays(std::string_view text) {
   const std::size_t slash = text.find('/');
   const std::optional<absl::CivilDay> first = ParseDay(text.substr(0, slash));
@@ -91,7 +91,7 @@ void CheckWindow(const std::string& path, const RolloutWindow& window, FieldChec
   checker.Between(path + ".start", absl::ZeroDuration(), absl::Hours(24) - absl::Minutes(1), window.start);
   checker.Require(absl::Trunc(window.start, absl::Minutes(1)) == window.start, path + ".start",
                   "must be a whole number of minutes");
-  // A window can open every week, so it must not last longer.
+  // A window can open every week, so it must not last longer than a week.
   checker.Between(path + ".durationSeconds", absl::Minutes(1), absl::Hours(7 * 24), window.duration);
   for (const int day : window.days_of_month) {
     checker.Require((day >= 1 && day <= 31) || day == kLastDayOfMonth, path + ".daysOfMonth",

@@ -1,4 +1,4 @@
-// The windows and closed days of a rollout, as documents spell them: kinds of fields (field_table.h).
+// Defines the field kinds (field_table.h) for the windows and closed days of a rollout.
 #ifndef DRIVERUPGRADE_SRC_POLICY_WINDOW_CODEC_H_
 #define DRIVERUPGRADE_SRC_POLICY_WINDOW_CODEC_H_
 
@@ -27,7 +27,7 @@ struct ZoneName {
   void Write(FieldWriter& out, std::string_view name, const TimeZoneTable& value) const;
 };
 
-// Formats `2026-12-24/2027-01-02`, or one day.
+// Returns a text such as `2026-12-24/2027-01-02`, or a single day.
 std::string FormatClosedDays(const ClosedDays& days);
 
 }  // namespace driverupgrade::internal

@@ -16,10 +16,10 @@ struct Span {
 
 constexpr int kWindowDaysMax = 7;
 constexpr int kDaysAtFirst = kWindowDaysMax + 1;
-// Longer than a year with a closed season at its end.
+// Longer than a year, so that a yearly window is found even if closed days follow it.
 constexpr int kDaysAheadMax = 400;
 
-// Returns the parts of `span` outside the closed days of `zone`.
+// Returns the parts of `span` outside the days in `closed`, with the clocks of `zone`.
 std::vector<Span> Without(const std::vector<ClosedDays>& closed, const TimeZoneTable& zone, Span span) {
   std::vector<Span> open = {span};
   for (const ClosedDays& days : closed) {
@@ -44,14 +44,15 @@ bool BeginsOn(const RolloutWindow& window, absl::CivilDay day) {
   return window.days_of_month.contains(kLastDayOfMonth) && (day + 1).month() != day.month();
 }
 
-// A window of whole days ends by the clock: otherwise a weekend would end on Monday after the clocks have gone forward.
+// Returns the end of the window. A window of whole days ends at the same time of day at which it starts. Otherwise a
+// weekend window would end on Monday when the clocks go forward.
 absl::Time EndOf(const RolloutWindow& window, absl::CivilSecond start, absl::Time begin) {
   constexpr absl::Duration kDay = absl::Hours(24);
   if (absl::Trunc(window.duration, kDay) != window.duration) return begin + window.duration;
   return window.time_zone.FirstTime(start + absl::ToInt64Seconds(window.duration));
 }
 
-// Adds the spans of `window` that start on one of `days` days from `first` on.
+// Adds the spans of `window` that start on one of the `days` days from `first` on.
 void AddSpans(const RolloutPolicy& rollout, const RolloutWindow& window, absl::CivilDay first, int days,
               std::vector<Span>& spans) {
   const TimeZoneTable zone = ZoneOfClosedDays(rollout, window.time_zone);
@@ -65,12 +66,12 @@ void AddSpans(const RolloutPolicy& rollout, const RolloutWindow& window, absl::C
   }
 }
 
-// Returns all spans in which nodes may start that end after `now` and begin less than `days` days after it, or a little
-// later. They are in order and do not touch.
+// Returns the spans in which nodes may start, in order and merged if they touch. Includes all spans that end after
+// `now` and start less than about `days` days after `now`.
 std::vector<Span> OpenSpans(const RolloutPolicy& rollout, absl::Time now, int days) {
   std::vector<Span> spans;
   for (const RolloutWindow& window : rollout.windows) {
-    // The days of the zones begin at different times, so one more day on either side is needed.
+    // Days start at different times in different zones, so one more day on either side is needed.
     const absl::CivilDay today = window.time_zone.DayAt(now);
     AddSpans(rollout, window, today - kWindowDaysMax - 1, kWindowDaysMax + days + 2, spans);
   }
@@ -88,7 +89,7 @@ std::vector<Span> OpenSpans(const RolloutPolicy& rollout, absl::Time now, int da
   return merged;
 }
 
-// Returns the closed days that contain `now`, by any of the clocks that count.
+// Returns the closed days that contain `now` in any of the relevant time zones.
 std::optional<ClosedDays> ClosedAt(const RolloutPolicy& rollout, absl::Time now) {
   std::vector<TimeZoneTable> zones = {ZoneOfClosedDays(rollout, TimeZoneTable())};
   if (!rollout.closed_time_zone && !rollout.windows.empty()) zones.clear();
@@ -123,7 +124,7 @@ StartTime Shut(const RolloutPolicy& rollout, absl::Time now, StartTime shut) {
 StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Duration takes) {
   if (rollout.windows.empty() && rollout.closed.empty()) return {};
   const absl::Duration needed = rollout.finish_by ? takes : absl::ZeroDuration();
-  // Looks further ahead than necessary, so that a span which is cut off there is still long enough.
+  // Looks ahead by the needed time in addition, so that a span that is cut off at the horizon is still long enough.
   const auto days_needed = std::clamp<std::int64_t>(needed / absl::Hours(24), 0, kDaysAheadMax);
   bool too_late = false;
   for (const int days : {kDaysAtFirst, kDaysAheadMax}) {
@@ -142,7 +143,7 @@ absl::Duration LongestWindow(const RolloutPolicy& rollout) {
   if (rollout.windows.empty()) return absl::InfiniteDuration();
   RolloutPolicy open = rollout;
   open.closed.clear();
-  // Any day works: within a year, every window has occurred.
+  // Any start time works, because every window opens within a year.
   return LongestFrom(open, absl::FromUnixSeconds(1'704'067'200));
 }
 

@@ -1,9 +1,9 @@
-// Decides whether a node may start now, given the windows and the closed days of a rollout.
+// Decides whether a node may start now, according to the windows and closed days of a rollout.
 //
 //     const StartTime start = StartTimeAt(rollout, now, /*takes=*/absl::Minutes(10));
 //     if (!start.open) return "not before " + FormatTime(start.until);
 //
-// Windows and closed days are times on the clocks of their zones; the result is a span of real time. Pure: zones are
+// Windows and closed days are local times in their time zones; the result is in absolute time. Pure: time zones are
 // loaded when the policy is created.
 #ifndef DRIVERUPGRADE_SRC_POLICY_WINDOWS_H_
 #define DRIVERUPGRADE_SRC_POLICY_WINDOWS_H_
@@ -18,25 +18,25 @@ namespace driverupgrade::internal {
 struct StartTime {
   // Whether nodes may start now.
   bool open = true;
-  // The result is the same at any time before this one, at which it must be computed again. If it is not open, this is
-  // the next start. Infinite if nothing ends: without windows and closed days, or if no window opens for more than a
+  // Time until which the result stays valid; it must then be computed again. If `open` is false, nodes may start again
+  // at this time. Infinite if the policy has neither windows nor closed days, or if no window opens for more than a
   // year.
   absl::Time until = absl::InfiniteFuture();
-  // Not open although a window is: what is left of it is shorter than a node takes.
+  // True if a window is open, but its remaining time is shorter than the duration of a node's upgrade.
   bool too_late = false;
-  // Days that close a window, or the whole day without windows.
+  // The closed days that contain the current time. nullopt if the current day is not closed, or if `too_late` is true.
   std::optional<ClosedDays> closed = std::nullopt;
-  // The longest time for which nodes may start, if `until` is infinite and it is not open; zero: they may never start.
+  // Length of the longest window if `open` is false and `until` is infinite. Zero if nodes may never start.
   absl::Duration longest = absl::ZeroDuration();
   friend bool operator==(const StartTime&, const StartTime&) = default;
 };
 
-// `takes`: how long a node takes from its start. It counts with RolloutPolicy::finish_by alone: then a node may start
-// only if it will be done before the nodes may no longer start.
+// `takes`: duration of a node's upgrade. Used only if RolloutPolicy::finish_by is set: a node may then start only if it
+// will finish before the window ends.
 StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Duration takes);
 
-// The longest time without a break in which nodes may start, closed days apart; infinite without windows. At least as
-// long as a node takes, or no node ever starts with RolloutPolicy::finish_by.
+// Returns the longest uninterrupted time in which nodes may start, ignoring closed days. Infinite if the policy has no
+// windows. With RolloutPolicy::finish_by, no node ever starts if its upgrade takes longer.
 absl::Duration LongestWindow(const RolloutPolicy& rollout);
 
 }  // namespace driverupgrade::internal

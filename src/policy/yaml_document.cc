@@ -19,8 +19,8 @@ absl::Status At(const YAML::Mark& mark, std::string_view problem) {
   return absl::InvalidArgumentError(fmt::format("line {}, column {}: {}", mark.line + 1, mark.column + 1, problem));
 }
 
-// An alias shares its node, so a short document can describe an endless or exponential tree. `budget` counts
-// a node, and its text, once for each way to it.
+// Limits the size of a tree. Aliases share nodes, so a short document can describe an endless or exponentially large
+// tree. A node and its text count once for each path to the node.
 struct Budget {
   int nodes = kYamlNodesMax;
   std::size_t bytes = kDocumentSizeMax;
@@ -65,7 +65,8 @@ absl::StatusOr<YAML::Node> LoadAndCheck(const std::string& text) {
   return document;
 }
 
-// The parser names the character that it met, and the end of the text is a control character to it.
+// Escapes control characters in an error message of the parser. The message contains the unexpected character, which at
+// the end of the text is a control character.
 std::string OneLine(std::string_view text) {
   std::string line;
   for (const char c : text) {

@@ -12,13 +12,14 @@ namespace driverupgrade::internal {
 
 inline constexpr int kYamlNodesMax = 100'000;
 
-/// YAML::Load uses the first document and ignores the rest, and YAML::LoadAll never returns from a text like `,`, which
-/// yaml-cpp 0.7 treats as an endless series of empty documents. Throws what the parser throws.
+/// Returns true if the text contains more than one document. YAML::Load ignores all documents after the first.
+/// YAML::LoadAll never returns for a text such as `,`, which yaml-cpp 0.7 treats as an endless series of empty
+/// documents. Throws the exceptions of the parser.
 bool HasSeveralYamlDocuments(const std::string& text);
 
-/// Returns a null node for an empty document. The node is safe to walk: its depth and the number of nodes on all its
-/// paths are within the limits, whatever its aliases do. yaml-cpp keeps duplicate keys, and the first counts: callers
-/// must check for them. Errors: InvalidArgument, with line and column if known.
+/// Returns a null node for an empty document. The node is safe to traverse, because its depth and its size are limited
+/// even with aliases. Duplicate keys are kept, and yaml-cpp uses the first one, so callers must check for duplicates.
+/// Errors: InvalidArgument, with line and column if known.
 [[nodiscard]] absl::StatusOr<YAML::Node> LoadYaml(std::string_view text);
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// Runs queued tasks in threads.
+// Runs queued tasks in a fixed number of threads, or on a runner of the embedding program.
 #ifndef DRIVERUPGRADE_SRC_WRITE_WORKER_POOL_H_
 #define DRIVERUPGRADE_SRC_WRITE_WORKER_POOL_H_
 
@@ -17,16 +17,16 @@ namespace driverupgrade::internal {
 
 class WorkerPool {
  public:
-  // With a runner, the runner runs the tasks. Otherwise, with `threads` below 2, tasks run in the thread that submits
-  // them, one at a time and deterministically.
+  // If `threads` is below 2, each task runs in the thread that submits it, which makes the order deterministic. If
+  // `runner` is set, it runs the tasks instead.
   explicit WorkerPool(int threads, std::shared_ptr<TaskRunner> runner = nullptr);
-  // Waits for the running tasks; the others never start.
+  // Waits for running tasks, and drops queued tasks.
   ~WorkerPool();
 
   void Submit(std::function<void()> task);
   // Returns the number of tasks that have not started.
   std::size_t queued();
-  // Returns when every task submitted before has ended.
+  // Waits until all submitted tasks have finished.
   void WaitIdle();
 
  private:
@@ -41,7 +41,7 @@ class WorkerPool {
   std::deque<std::function<void()>> queue_;
   int running_ = 0;
   bool stopping_ = false;
-  std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
+  std::vector<std::jthread> threads_;  // last member: joined before the other members are destroyed
 };
 
 }  // namespace driverupgrade::internal

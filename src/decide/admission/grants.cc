@@ -15,7 +15,7 @@ namespace {
 
 // Returns the grant as it must be stored, or nullopt if it can be dropped.
 std::optional<std::string> Kept(const std::string& version, const NodeReading& node) {
-  // The lost version may be this one, and a patch at it may still be in flight.
+  // The lost version may be the current version, and a patch with that precondition may still be in flight.
   if (version.empty()) return node.resource_version;
   if (!node.holds_slot && internal::IsNewerVersion(node.resource_version, version)) return std::nullopt;
   return version;
@@ -25,10 +25,10 @@ std::optional<std::string> Kept(const std::string& version, const NodeReading& n
 bool MayHave(const Grants& grants, const NodeReading& node, std::size_t grants_max) {
   const auto kept = grants.find(node.uid);
   if (kept == grants.end()) return grants.size() < grants_max;
-  // A grant for the version that was read is safe: at that version at most one patch can be applied, however many are
-  // sent. A grant for an older version is kept only while the node holds its slot: no patch at that version can be
-  // applied any longer, and a failed node that an administrator uncordoned starts again. A grant for a newer version
-  // means that the node was read before another replica renewed the grant.
+  // A grant for the version that was read is safe: at most one patch can be applied at that version, no matter how many
+  // are sent. A grant for an older version is renewed: no patch at that version can be applied any longer. Such a grant
+  // is kept while the node holds a slot, for example a failed node that an administrator has uncordoned and that starts
+  // again. A grant for a newer version means that the node was read before another replica renewed the grant.
   return kept->second == node.resource_version || internal::IsNewerVersion(node.resource_version, kept->second);
 }
 
@@ -147,7 +147,7 @@ ParsedGrants ParseGrants(std::string_view text) {
     const bool sensible = !version.empty() && CutWord(line).empty();
     if (!sensible) version = {};
     const auto [grant, is_new] = parsed.grants.emplace(uid, version);
-    // If a node has two grants, the one whose version was lost may be the newer one.
+    // If a node has two grants, a grant whose version was lost may be the newer grant.
     if (!is_new && (version.empty() || (!grant->second.empty() && internal::IsNewerVersion(version, grant->second)))) {
       grant->second = version;
     }

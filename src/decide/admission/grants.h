@@ -4,13 +4,12 @@
 //     Budgets budgets = sums.AndElsewhere(elsewhere).Against(limits, shared_slots);   // for admission
 //     GrantDecision decision = DecideGrants(grants, readings, admitted_uids, 5000);   // for the ledger
 //
-// A grant allows the leading replica, whichever it is, to start this node at this version. The start is a patch with
-// that version as its precondition, so it can be applied only while the node is at that version. A grant can therefore
-// be dropped:
-// - when its node is read at a newer version in a state that holds no slot: no patch that relies on the grant can be
-//   applied any longer, and an upgrade that such a patch may have started has ended;
-// - when a consistent list of the nodes, started after the grant was read, has no node with that UID. Until then it
-//   counts, even if the patch was lost, or was never sent because the replica crashed. Pure.
+// A grant allows any leading replica to start this node at this version. The start is a patch with that version as its
+// precondition, so it can be applied only while the node is at that version. A grant can therefore be dropped:
+// - when its node is read at a newer version in a state that holds no slot. Patches that rely on the grant can no
+//   longer be applied, and an upgrade that such a patch may have started has ended;
+// - when a consistent list of the nodes, started after the grant was read, contains no node with that UID. Until then
+//   the grant counts, even if the patch was lost, or was never sent because the replica crashed. Pure.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_GRANTS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_GRANTS_H_
 
@@ -32,36 +31,36 @@ NodeReading ReadingOf(const NodeView& view, const Verdict& verdict);
 // Returns the reading of a node about which nothing is known, so that its grant stays as it is.
 NodeReading ReadingElsewhere(const std::string& uid, const std::string& version);
 
-// Returns the version that the node's grant must name, or nullopt if the node needs or has no grant.
+// Returns the version that the node's grant must name; nullopt if the node has no grant or no longer needs it.
 std::optional<std::string> KeptGrant(const Grants& grants, const NodeReading& node);
-// Returns whether the node has a grant that counts against the budgets. A grant that the next change would drop no
-// longer counts, because the same compare-and-set passes its slot on to another node.
+// Returns true if the node has a grant that counts against the budgets. A grant that the next change would drop no
+// longer counts, because the same compare-and-set can give its slot to another node.
 bool Counts(const Grants& grants, const NodeReading& node);
-// Returns whether the node has a grant for exactly the version that was read. Such a node can be started without
-// another change.
+// Returns true if the node has a grant for exactly the version that was read. Such a node can start without a change of
+// the grants.
 bool IsCurrent(const Grants& grants, const NodeReading& node);
-// Returns the share of a node with a grant that counts: a slot, and unavailable. The totals shown to users do not
-// change.
+// Returns `tally` for a node with a grant that counts: the node holds a slot and is unavailable. The totals shown to
+// users do not change.
 Tally WithGrant(Tally tally);
 
 // How the grants affect a node that is judged without being admitted.
 struct GrantShare {
-  bool granted = false;  // the node has a grant,
-  bool counts = false;   // the grant counts against the budgets,
-  bool first = false;    // and it is for the version that was read of a candidate, which is admitted first
+  bool granted = false;  // the node has a grant
+  bool counts = false;   // the grant counts against the budgets
+  bool first = false;    // a candidate with a grant for the version that was read; it is admitted first
 };
-// Returns whether the node is one of Tally::unavailable in Sums::with.
+// Returns true if the node counts towards Tally::unavailable in Sums::with.
 bool CountsAsUnavailable(const Tally& node, const GrantShare& share);
 GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& verdict);
 
-// The sums over nodes that admission uses.
+// Sums over all nodes, which admission uses.
 struct Sums {
   Tally with = {};       // with each grant that counts
   Tally without = {};    // with all grants except those of the candidates that go first
   std::size_t kept = 0;  // number of grants that count
   void Add(const Tally& node, const GrantShare& share);
   void Subtract(const Tally& node, const GrantShare& share);
-  // Adds the grants whose nodes are not among the judged nodes.
+  // Returns the sums with `grants` further grants, whose nodes are not among the judged nodes.
   Sums AndElsewhere(std::size_t grants) const;
   // `unavailable`: UpgradeBudget::unavailable_nodes.
   Budgets Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared,
@@ -71,15 +70,16 @@ struct Sums {
 struct GrantDecision {
   // All grants as they must be stored.
   Grants grants = {};
-  // UIDs of the nodes in `wanted` that may be started, at the version that was read, once `grants` are stored.
+  // UIDs of the nodes in `wanted` that may start at the version that was read, once `grants` are stored.
   std::vector<std::string> admitted = {};
-  // UIDs of the other nodes in `wanted`: there are too many grants, or the data about the node is out of date.
+  // UIDs of the other nodes in `wanted`: the number of grants is at its limit, or the data about the node is outdated.
   std::vector<std::string> held_back = {};
   friend bool operator==(const GrantDecision&, const GrantDecision&) = default;
 };
-// `nodes`: the existing nodes, by a list started after `grants` were known; it contains at least every node that has a
-// grant or is in `wanted`. `wanted`: UIDs to admit, in order; the budgets have a slot for them while every grant that
-// Counts is counted. There will be at most `grants_max` grants.
+// `nodes`: existing nodes, from a list that started after `grants` were known. They must include every existing node
+// that has a grant or is in `wanted`. `wanted`: UIDs to admit, in order. The budgets must have slots for them in
+// addition to every grant for which Counts returns true. The result has at most `grants_max` grants unless `grants`
+// already exceeds this limit.
 GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>& nodes,
                            const std::vector<std::string>& wanted, std::size_t grants_max);
 
@@ -90,9 +90,9 @@ struct ParsedGrants {
   // Describes the invalid lines. Empty if all lines are valid.
   std::string error = {};
 };
-// Drops no line that might be a grant: the first word of a malformed line is treated as a UID, and its version as lost.
-// Such a grant counts until a list of the nodes shows that there is no such UID, so an invalid line cannot free a used
-// slot, and cannot occupy a slot permanently. Of two grants for one node, the newer counts.
+// Never drops a line that could be a grant: the first word of a malformed line is treated as a UID, and the version as
+// lost. Such a grant counts until a list of the nodes shows that the UID does not exist. An invalid line can therefore
+// neither free a used slot nor occupy a slot permanently. If a node has two grants, the newer grant counts.
 ParsedGrants ParseGrants(std::string_view text);
 
 }  // namespace driverupgrade

@@ -9,14 +9,14 @@
 namespace driverupgrade {
 namespace {
 
-// Tracks the used part of a limit while nodes are started.
+// Tracks how much of a limit is used while nodes are admitted.
 struct Fill {
   int max = 0;
   int used = 0;
   bool IsFull() const { return used >= max; }
 };
 
-// Code that all limits share. Limits are plain value types.
+// Base of all limits, which are plain value types.
 GateCount CountOf(const Fill& fill) { return {.used = fill.used, .limit = fill.max}; }
 
 template <typename L>
@@ -95,7 +95,7 @@ class SharedParallel final : public LimitBase<SharedParallel> {
 
 class MaxUnavailable final : public LimitBase<MaxUnavailable> {
  public:
-  // `named`: some of the unavailable nodes, each with its cause.
+  // `named`: names of some of the unavailable nodes, with their causes.
   MaxUnavailable(const Fill& nodes, const std::vector<std::string>& named)
       : nodes_(nodes), named_(static_cast<int>(named.size())), names_(fmt::format("{}", fmt::join(named, ", "))) {}
   bool Refuses(const Candidate& candidate) const override { return candidate.needs_headroom && nodes_.IsFull(); }
@@ -118,8 +118,8 @@ class MaxUnavailable final : public LimitBase<MaxUnavailable> {
   std::string names_;
 };
 
-// Refuses nodes for which the ledger has no room. Otherwise each pass would decide to start them, and the ledger would
-// prevent it.
+// Refuses nodes for which the ledger has no room. Otherwise every pass would try to start them, and the ledger would
+// withhold them.
 class LedgerFull final : public LimitBase<LedgerFull> {
  public:
   explicit LedgerFull(const Budgets::LedgerRoom& room) : room_(room) {}

@@ -1,4 +1,4 @@
-// The limits on which nodes may start, in the order in which they are checked.
+// Defines the limits that decide which nodes may start, in the order in which they are checked.
 //
 //     Limits limits = Limits::Of({.all = budget, .granted = budget}, /*paused=*/false);
 //     if (const Limit* limit = limits.Refusing(candidate)) return limit->Describe();
@@ -20,7 +20,7 @@
 
 namespace driverupgrade {
 
-// One reason why a candidate may have to wait, while candidates are admitted one at a time. Equal candidates get the
+// One reason for which a candidate may have to wait. Candidates are admitted one at a time. Equal candidates get the
 // same result, and a refused candidate stays refused until the end of the round.
 class Limit {
  public:
@@ -33,13 +33,13 @@ class Limit {
   virtual std::unique_ptr<Limit> Copy() const = 0;
 };
 
-// The budgets that the limits use. A candidate that has a grant is counted already, so such candidates are checked
-// against the budget without their own grants. A granted candidate that is refused (the policy shrank, or other nodes
-// became unavailable) still counts in `all`. A patch in flight may still start it.
+// The budgets that the limits use. A candidate with a grant is already counted, so such candidates are checked against
+// `granted`, the budget without their own grants. A granted candidate that is refused, because a limit was lowered or
+// other nodes became unavailable, still counts in `all`: a patch in flight may start it.
 struct Budgets {
   UpgradeBudget all = {};
   UpgradeBudget granted = {};
-  // The maximum number of grants in the ledger, and the number that it keeps; nullopt without a ledger.
+  // Maximum number of grants in the ledger, and number of grants that it keeps; nullopt if there is no ledger.
   struct LedgerRoom {
     std::size_t max = 0;
     std::size_t kept = 0;
@@ -47,7 +47,7 @@ struct Budgets {
   std::optional<LedgerRoom> ledger = std::nullopt;
 };
 
-// A copy continues to count independently.
+// A copy counts independently of the original.
 class Limits {
  public:
   // Refuses no candidate.
@@ -58,8 +58,8 @@ class Limits {
   Limits& operator=(Limits&&) = default;
   static Limits Of(const Budgets& budgets, bool paused);
 
-  // Returns the first limit that refuses `candidate`, or nullptr if it may start. The result lives as long as this
-  // object.
+  // Returns the first limit that refuses `candidate`; nullptr if the candidate may start. The result lives as long as
+  // this object.
   const Limit* Refusing(const Candidate& candidate) const;
   void Take(const Candidate& candidate);
 

@@ -34,7 +34,7 @@ const Gate& Refusals::Of(const WaitingNode& waiting) const {
   const std::vector<From>& refused = kinds_.at(waiting.candidate);
   using Order = decltype(OrderOf(waiting));
   const Order order = OrderOf(waiting);
-  // Both operands need the same type, because clang 14 does not compare tuples of different types.
+  // Both operands have the same type, because clang 14 cannot compare tuples of different types.
   return std::find_if(refused.rbegin(), refused.rend(), [&](const From& from) { return Order(from.key) <= order; })
       ->gate;
 }

@@ -1,4 +1,4 @@
-// Decides which waiting nodes start, and why the others do not.
+// Decides which waiting nodes start, and why the others must wait.
 //
 //     queue.Add({.node = "gpu-7", .candidate = candidate});
 //     std::vector<std::string> starting = queue.Admit(Limits::Of(budgets, paused));
@@ -29,13 +29,13 @@ struct WaitingNode {
 
 // The order of admission.
 bool GoesBefore(const WaitingNode& a, const WaitingNode& b);
-// Returns `gate` for a refused node, with its place among the refused nodes, starting at 1.
+// Returns `gate` for a refused node, with the node's place in the queue of refused nodes, starting at 1.
 Gate AtPlace(const Gate& gate, int place);
 
-// The reasons why one call of Admit refused nodes. It is a plain value type, so it may outlive the queue.
+// The reasons for which a call of Admit refused nodes. A plain value type that can outlive the queue.
 class Refusals {
  public:
-  // Returns the gate of a node that was waiting then, without its place in the queue.
+  // Returns the gate of a node that was waiting during that call, without its place in the queue.
   const Gate& Of(const WaitingNode& waiting) const;
 
  private:
@@ -48,12 +48,12 @@ class Refusals {
   };
   static Key KeyOf(const WaitingNode& waiting);
 
-  std::map<Candidate, std::vector<From>> kinds_ = {};  // each in order of the keys
+  std::map<Candidate, std::vector<From>> kinds_ = {};  // each vector is ordered by key
 };
 
-// The waiting nodes by kind; the nodes of a kind are equal candidates. A round always takes the first node of all kinds
-// that are still admitted, and ends when no kind is admitted. It therefore costs O((admitted + told) (kinds + log
-// waiting)). Requires that a node that takes headroom also needs it; Judge ensures this. Not thread-safe.
+// The waiting nodes by kind; the nodes of a kind are equal candidates. A round repeatedly takes the first node of all
+// kinds that are not refused, and ends when every kind is refused. A round therefore costs O(admitted (kinds + log
+// waiting)). Requires that a node that takes headroom also needs it, which Judge ensures. Not thread-safe.
 class AdmissionQueue {
  public:
   void Add(const WaitingNode& waiting);
@@ -62,7 +62,7 @@ class AdmissionQueue {
 
   // Removes the nodes that may start from the queue, and returns their names in the order of their admission.
   std::vector<std::string> Admit(Limits limits);
-  // Returns the nodes that waited before the last Admit and now wait for a different reason. May also include other
+  // Returns the nodes that waited before the last Admit and now wait for a different reason. Can also include other
   // nodes.
   std::vector<std::string> ChangedRefusals() const;
 
@@ -75,20 +75,20 @@ class AdmissionQueue {
   // In a round, `limit` refused every key from `from` on.
   struct Refused {
     Key from = {};
-    const Limit* limit = nullptr;  // a limit of that round
-    Gate gate = {};                // the gate at the end of that round
+    const Limit* limit = nullptr;  // limit of that round
+    Gate gate = {};                // gate at the end of that round
   };
   struct Kind {
     std::set<Key> waiting = {};
-    // In order of `from`: of the last round, and of the one before it, whose limits no longer exist.
+    // Refusals of the last round and of the round before it, ordered by `from`. The limits of the earlier round no
+    // longer exist.
     std::vector<Refused> now = {};
     std::vector<Refused> before = {};
   };
 
-  // Returns the kind whose first node is next to be admitted. Notes which kinds are refused after `last`, and by which
-  // limit.
+  // Returns the kind of the node to admit next. Notes which kinds are refused after `last`, and by which limit.
   std::map<Candidate, Kind>::iterator Next(const Key& last);
-  // Returns whether refusal `i`, and not the one after it, applies at `key`.
+  // Returns true if the next refusal after `i` does not apply to `key` yet.
   static bool Reaches(const std::vector<Refused>& refused, std::size_t i, const Key& key);
 
   Limits limits_ = {};

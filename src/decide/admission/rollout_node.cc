@@ -17,10 +17,10 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Long enough for a kubelet to return after a restart, or after a restart of its node's network, and remove the pod.
+// Long enough for the kubelet to return after a restart of itself or of the node's network, and to remove the pod.
 constexpr absl::Duration kLostAfter = absl::Minutes(1);
 
-// Returns whether the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the
+// Returns true if the node still has a NodeMaintenance from an earlier attempt, which occupies a slot of the
 // maintenance operator (dep-F13). A NodeMaintenance that is being deleted frees the slot on its own.
 bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions>& options) {
   if (!options || !options->enabled || !view.maintenances || view.maintenances->empty()) return false;
@@ -31,15 +31,14 @@ bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions
 
 bool IsLeftOut(GateReason reason) { return TraitsOf(reason).is_wish || TraitsOf(reason).left_out; }
 
-// Uses the marks on the node and not its plan, because no part of the plan has been carried out yet.
+// Uses the marks on the node instead of its plan, because the plan has not been carried out yet.
 NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, bool keeps_maintenance,
                         bool is_of_older_revision) {
   if (verdict.candidate) return share.counts || keeps_maintenance ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
   const UpgradeState from = verdict.from;
   const bool unsettled = verdict.gate && verdict.gate->reason == GateReason::kUnsettled;
   if (from == UpgradeState::kFailed && !unsettled) {
-    // The node failed at an older revision or will be retried, so it does not count as a failure of the current
-    // rollout.
+    // The node failed at an older revision or will be retried, so it is not a failure of the current rollout.
     const bool is_to_begin = verdict.state == UpgradeState::kUpgradeRequired || is_of_older_revision;
     return is_to_begin ? NodeProgress::kWaiting : NodeProgress::kFailed;
   }
@@ -50,7 +49,7 @@ NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, boo
   return verdict.state == UpgradeState::kDone && stays && !verdict.gate ? NodeProgress::kDone : NodeProgress::kWaiting;
 }
 
-// Returns the node's driver pods whose revision is the current one of their DaemonSet.
+// Returns the driver pods of the node that have the target revision of their DaemonSet.
 std::vector<Pod> NewDriverPods(const NodeView& view, const DriverFacts& driver) {
   std::vector<Pod> pods;
   for (const Pod& pod : view.driver_pods) {
@@ -62,7 +61,8 @@ std::vector<Pod> NewDriverPods(const NodeView& view, const DriverFacts& driver) 
   return pods;
 }
 
-// Until the driver has been replaced, the conditions and the chosen pods belong to the old driver.
+// Ignores the conditions and the selected pods until the node is done, because they belong to the old driver until
+// then.
 NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const DriverFacts& driver,
                         const RolloutHealth& health) {
   static const StringMap& kNone = *new StringMap();
@@ -75,8 +75,8 @@ NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const Drive
   return of_node;
 }
 
-// Returns whether the node failed at a revision that is no longer the target. The state machine compares driver pods;
-// this function uses the mark, because the node may have no driver pod at the moment.
+// Returns true if the node failed at a revision that is no longer the target. The state machine compares driver pods.
+// This function compares the mark, because the node may currently have no driver pod.
 bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   const std::optional<std::string>& failed = marks.failed_revision.value();
   if (!failed || failed->empty() || driver.daemon_sets.empty()) return false;
@@ -85,9 +85,9 @@ bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   });
 }
 
-// Returns the time since which the node has been unavailable indefinitely. `will_end`: the node's upgrade will finish
-// and make it available again. A node may be not ready while its driver is replaced. It counts as lost if a driver pod
-// still exists kLostAfter after its deletion timestamp.
+// Returns the time from which the node counts as unavailable indefinitely. `will_end`: true if the upgrade is expected
+// to finish and to make the node available again. A node can be NotReady while its driver is replaced. It counts as
+// lost if a driver pod still exists kLostAfter after its deletion timestamp.
 absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end) {
   if (view.node.ready && !view.node.unschedulable && !marks.isolated_devices.present()) return absl::InfiniteFuture();
   if (!will_end) return absl::InfinitePast();
@@ -99,8 +99,8 @@ absl::Time LastsFrom(const NodeView& view, const NodeMarks& marks, bool will_end
   return from;
 }
 
-// Marks a finished node that is out of use: the node or its driver pod is not Ready, or the pod is missing although a
-// DaemonSet of the driver selects the node.
+// Notes whether a done node is out of use. This is the case if the node or its driver pod is not Ready, or if the
+// driver pod is missing although a DaemonSet of the driver selects the node.
 void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
   const Pod* pod = UnreadyDriverPod(view);
   const bool is_wanted = std::any_of(driver.daemon_sets.begin(), driver.daemon_sets.end(),
@@ -131,7 +131,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
   if (node.progress == NodeProgress::kLeftOut) node.left_out_by = verdict.gate->reason;
-  // A node that leaves the cluster does not show whether its driver works.
+  // A node that is leaving the cluster does not show whether its driver works.
   if (node.progress == NodeProgress::kDone && !WhyLeaving(view.node).empty()) {
     node.progress = NodeProgress::kLeftOut;
     node.left_out_by = GateReason::kNodeLeaves;
@@ -144,7 +144,7 @@ RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, co
   node.is_isolated = view.node.unschedulable || is_evacuated;
   node.out_of_service = keeps_maintenance || marks->isolated_devices.present() ||
                         (view.node.unschedulable && IsInCordonSet(*marks, identity));
-  // The state machine does not check this: a failed node with the skip label may still be repaired.
+  // The state machine ignores the skip label here, because a failed node with this label can still recover.
   if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) {
     node.progress = NodeProgress::kLeftOut;
     node.left_out_by = GateReason::kSkipLabel;

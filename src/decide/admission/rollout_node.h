@@ -1,4 +1,4 @@
-// Creates the representation of a node that rollouts use.
+// Creates the RolloutNode of a node, the representation that rollouts use.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_NODE_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_NODE_H_
 
@@ -6,8 +6,8 @@
 
 namespace driverupgrade::internal {
 
-// Uses the marks on the node and not its plan, because no part of the plan has been carried out yet. The result refers
-// to `view`.
+// Uses the marks on the node instead of its plan, because the plan has not been carried out yet. The result refers to
+// `view`.
 RolloutNode MakeRolloutNode(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
                             const RolloutInput& input);
 

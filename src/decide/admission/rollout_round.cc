@@ -36,7 +36,7 @@ std::vector<const DriverDaemonSet*> DaemonSetsOf(const DriverFacts& driver, bool
   return wanting.empty() ? all : wanting;
 }
 
-// Returns the target revisions; empty if the revision of a DaemonSet is unknown.
+// Returns the target revisions; empty if the target revision of any DaemonSet is unknown.
 std::set<std::string> RevisionsOf(const std::vector<const DriverDaemonSet*>& daemon_sets) {
   std::set<std::string> revisions;
   for (const DriverDaemonSet* daemon_set : daemon_sets) {
@@ -60,7 +60,7 @@ std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identit
   return approvals;
 }
 
-// Any of the DaemonSets may have the approval.
+// Returns the DaemonSet to name in approval commands. An approval counts on any DaemonSet of the driver.
 const DaemonSet& FirstDaemonSet(const DriverFacts& driver) {
   const auto first =
       std::min_element(driver.daemon_sets.begin(), driver.daemon_sets.end(), [](const auto& a, const auto& b) {
@@ -92,7 +92,7 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const Roll
   return statuses;
 }
 
-// Returns true if the units must be formed again. Otherwise the node keeps its own.
+// Returns true if the units must be formed again. Otherwise keeps the unit of the node.
 bool KeepUnit(const RolloutNode& before, RolloutNode& node) {
   if (before.may_start != node.may_start || before.progress != node.progress || before.pods != node.pods ||
       before.gangs != node.gangs || before.may_stop != node.may_stop ||
@@ -181,7 +181,7 @@ class RolloutRounds {
   }
 
  private:
-  // A group that starts together counts as one.
+  // Counts groups instead of nodes if groups start together.
   Budgets CountGroups(Budgets budgets, std::size_t elsewhere) const {
     if (!StartsTogether(policy_)) return budgets;
     const std::vector<std::size_t>& group_of = census_.group_of();
@@ -208,7 +208,7 @@ class RolloutRounds {
     }
   }
 
-  // Returns them in the order of their names.
+  // Returns the indexes in the order of the node names.
   std::vector<std::size_t> PodInterest(const RolloutStep& step) const {
     const bool orders_by_pods = OrdersByPods(policy_);
     const bool has_gangs = GangsStartTogether(policy_);
@@ -245,7 +245,7 @@ class RolloutRounds {
     }
     return next;
   }
-  // Returns when the next of the nodes in progress counts as lost.
+  // Returns the time at which the next node counts as lost.
   absl::Time NextLoss() const {
     absl::Time next = absl::InfiniteFuture();
     if (!StartsTogether(policy_)) return next;
@@ -266,7 +266,7 @@ class RolloutRounds {
     }
     round.gates = std::move(answers.gates);
     step.record.gang_waits = std::move(answers.gang_waits);
-    // Notes the times at which a waiting node may be allowed to start.
+    // Sets the next time at which a waiting node may be allowed to start.
     if (place == 0) return;
     round.wake_at = step.wake_at;
     if (const absl::Time next = std::min({start.until, NextLoss(), NextGangWait(round.gates)});
@@ -286,7 +286,7 @@ class RolloutRounds {
     if (step.returns) status.rollback = policy_.rollback;
     if (GangsStartTogether(policy_)) status.gangs = Gangs(status.revision);
     if (!start.open) status.closed = WindowGate(start, step.record, policy_);
-    // While the revision is unknown, there is nothing to record, and the durations of nodes are kept until it is known.
+    // While the revision is unknown, nothing is recorded, and measured durations are kept until the revision is known.
     if (std::string text = FormatRecord(step.record); view_.revision && text != input_.facts.record) {
       status.record = std::move(text);
     }
@@ -311,7 +311,7 @@ class RolloutRounds {
     }
   }
 
-  // Returns the number of nodes that upgrades can make unavailable at the same time. It excludes nodes that are
+  // Returns the number of nodes that upgrades can make unavailable at the same time, after subtracting nodes that are
   // unavailable indefinitely.
   std::optional<int> RoomForUnits() const {
     if (!GangsStartTogether(policy_) || !budgets_.all.unavailable_max) return std::nullopt;
@@ -341,7 +341,7 @@ class RolloutRounds {
     return most && *most > 0 ? most : std::nullopt;
   }
 
-  // No approval is requested if no node of a later stage is waiting for it.
+  // Returns true if the rollout needs an approval. Without an unfinished node in a later stage, it needs none.
   bool AwaitsApproval(const RolloutStep& step) const {
     if (step.halted || step.closed.reason != GateReason::kApproval) return false;
     const std::vector<StageCount>& counts = census_.counts();

@@ -5,9 +5,9 @@
 //     RolloutRound round = AdmitByRollout(input, members, sums, elsewhere);
 //     members.Change(i, *view, verdict, share, input);     // and the next round
 //
-// Pure. The first round costs O(N log N) for all nodes. A later one costs O(C log N) for the C changed nodes, and a few
-// nanoseconds for each waiting node. It costs O(N) if an order uses pods or a stage waits for chosen pods, and as much
-// as the first if the stages are assigned again.
+// Pure. The first round costs O(N log N) for all N nodes. A later round costs O(C log N) for the C changed nodes, plus
+// a few nanoseconds for each waiting node. It costs O(N) if an order uses pods or a stage waits for selected pods, and
+// O(N log N) if the stages are assigned again.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 
@@ -50,14 +50,15 @@ class RolloutMembers {
  public:
   // Adds a node before the first round.
   void Add(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share, const RolloutInput& input);
-  // Notes that a node's view or verdict may differ. The stages do not change unless the node is or was left out.
+  // Notes that the view or the verdict of a node may have changed. The stages change only if the node is or was left
+  // out.
   void Change(std::size_t i, const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
               const RolloutInput& input);
-  // Notes that labels changed, so that the next round must assign stages and groups again.
+  // Notes that labels have changed. The next round then assigns stages and groups again.
   void LabelsChanged() { stale_ = true; }
-  // The stages of the nodes, as of the last round.
+  // Returns the stages of the nodes as of the last round.
   const std::shared_ptr<const std::vector<int>>& stages() const { return stages_; }
-  // Returns the unit of the node (RolloutNode::unit), as of the last round.
+  // Returns the unit of the node (RolloutNode::unit) as of the last round.
   const std::string& UnitOf(std::size_t i) const { return view_.nodes[i].unit; }
   // Returns the group of the node (GroupOf).
   std::string GroupOf(std::size_t i, const NodeGroups& groups) const {
@@ -73,7 +74,7 @@ class RolloutMembers {
     bool asks = false;
     // The node holds a slot because of its state or because of a grant.
     bool holds_slot = false;
-    // The node would hold a slot even without the grant by which it is admitted.
+    // The node holds a slot even without the grant with which it is admitted first.
     bool holds_slot_without = false;
   };
   static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);
@@ -84,7 +85,7 @@ class RolloutMembers {
   std::vector<Share> shares_;
   bool stale_ = true;
   bool units_stale_ = true;
-  std::optional<int> unavailable_max_ = std::nullopt;  // when the units were formed
+  std::optional<int> unavailable_max_ = std::nullopt;  // value with which the units were formed
   RolloutCensus census_;
   std::shared_ptr<const std::vector<int>> stages_ = nullptr;
 };
@@ -106,17 +107,16 @@ struct RolloutRound {
   UpgradeBudget budget = {};
   std::vector<Finding> findings = {};
   // Indexes of the nodes whose pods the next round must know. These are the waiting nodes if the order uses pods, and
-  // the upgraded nodes of a stage that is done only when chosen pods are ready.
+  // the upgraded nodes if a stage is done only when selected pods are ready.
   std::vector<std::size_t> pod_interest = {};
-  // For each unit, one of its nodes that is not cordoned yet. No pod of the unit is evicted before all its nodes are
-  // cordoned.
+  // One node that is not cordoned yet, by unit. No pod of a unit is evicted before all nodes of the unit are cordoned.
   std::map<std::string, std::string> uncordoned_units = {};
-  // Nodes that have started according to the ledger, but whose units are unknown because their pods are.
+  // Nodes that have started according to the ledger, but whose units are unknown because their pods are unknown.
   std::vector<std::size_t> of_unknown_units = {};
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
-// `sums` covers all nodes, including `elsewhere` grants of nodes that are not members.
+// `sums`: sums over all nodes, including `elsewhere` grants of nodes that are not members.
 RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers& members, const Sums& sums,
                             std::size_t elsewhere);
 

@@ -21,9 +21,9 @@ using internal::NodeMarks;
 
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
-// Returns whether an administrator had cordoned the node and has not uncordoned it during the upgrade. Such a node
-// needs no slot. A patch that cordons the node again makes the engine the owner of the cordon (dep-F8). It is not a
-// start that needs a slot.
+// Returns true if an administrator had cordoned the node and has not uncordoned it during the upgrade. Such a node
+// needs no slot. If the engine cordons an uncordoned node again, it becomes the owner of the cordon (dep-F8), but this
+// is not a start that needs a slot.
 bool IsOutsideSlots(const NodeMarks& marks, const std::optional<UpgradeState>& state) {
   if (!internal::WasInitiallyUnschedulable(marks)) return false;
   return marks.unschedulable || !state || !TraitsOf(*state).holds_cordon;
@@ -32,15 +32,15 @@ bool IsOutsideSlots(const NodeMarks& marks, const std::optional<UpgradeState>& s
 bool HoldsSlot(const Node& node, const NodeMarks& marks, const DriverIdentity& identity, const NodeRules& rules) {
   const std::optional<UpgradeState> state = marks.State();
   if (state && !IsInProgress(*state)) return false;
-  if (state == UpgradeState::kFailed && !rules.failed_hold_slots) return false;  // counted apart (dep-F2)
+  if (state == UpgradeState::kFailed && !rules.failed_hold_slots) return false;  // counted separately (dep-F2)
   if (internal::IsGivenBack(marks, identity)) return false;
   if (rules.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(marks, state)) return false;
-  // The node only waits for another driver to lift its cordon (dep-F8). A node without a cordon does not wait.
+  // A cordoned node in uncordon-required may only be waiting for another driver to lift its cordon (dep-F8).
   const bool waits = state == UpgradeState::kUncordonRequired && node.unschedulable;
   return !waits || !internal::DriverThatNeedsCordon(node, identity);
 }
 
-// A percentage is rounded down, because the limit bounds damage. One failure is always allowed.
+// A percentage is rounded down, because the limit restricts damage, but one failure is always allowed.
 int FailureLimit(const CountOrPercent& limit, int total) {
   if (const Count* count = std::get_if<Count>(&limit)) return count->value;
   const Percent* percent = std::get_if<Percent>(&limit);
@@ -48,7 +48,7 @@ int FailureLimit(const CountOrPercent& limit, int total) {
   return std::max(1, static_cast<int>(hundredths / 100));
 }
 
-// A node whose devices are isolated is schedulable, but not usable by pods that need a device.
+// A node whose devices are isolated is schedulable, but pods that need a device cannot use it.
 bool IsUnavailable(const Node& node, const NodeMarks& marks) {
   const std::optional<UpgradeState> state = marks.State();
   return marks.isolated_devices.present() || !node.unreadable.empty() || node.unschedulable || !node.ready ||
@@ -79,13 +79,13 @@ std::string WhyUnavailable(const NodeView& view, const DriverIdentity& identity,
                                                              : "cordoned for an upgrade";
 }
 
-// 100 % is not a limit: some nodes may be unavailable without a state or a pod that shows it.
+// 100 % is not a limit, because some nodes may be unavailable without a state or a pod that shows it.
 bool IsLimit(const CountOrPercent& max) {
   const Percent* percent = std::get_if<Percent>(&max);
   return percent == nullptr || percent->value < 100;
 }
 
-// Compared first, so that a very negative limit, which Validate rejects, does not overflow.
+// Compares before subtracting, so that a very negative limit, which Validate rejects, cannot cause an overflow.
 int Left(int limit, int used) { return used < limit ? limit - used : 0; }
 
 }  // namespace

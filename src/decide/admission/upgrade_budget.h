@@ -1,4 +1,4 @@
-// Computes how many nodes may be in progress or unavailable, and how many are.
+// Computes how many nodes may be in progress or unavailable, and how many currently are.
 //
 //     Tally tally = TallyOf(view, identity, rules) + TallyOf(other, identity, rules);
 //     UpgradeBudget budget = ComputeBudget(tally, limits);
@@ -15,12 +15,11 @@
 
 namespace driverupgrade::internal {
 
-// Returns the share of one node; each count is 0 or 1. If the outcome of the node's last patch is unknown, the node
-// counts for `slots` and `unavailable` if it would count in its old state or in any state to which it may have been
-// patched.
+// Returns the tally of one node; each count is 0 or 1. If the outcome of the last patch is unknown, all states that the
+// node may have matter: it counts for `slots` and `unavailable` if it counts in any of them.
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
-// Returns the share of a node that has been sent `patch`: it counts towards `slots` and `unavailable` if it does so in
-// `tally`, or would do so after the patch.
+// Returns the tally of a node for which `patch` was sent. The node counts for `slots` and `unavailable` if it counts in
+// `tally`, or would count after the patch.
 Tally WithPatch(Tally tally, const NodeView& view, const PatchNodeParams& patch, const DriverIdentity& identity,
                 const NodeRules& rules);
 

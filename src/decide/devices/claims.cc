@@ -16,7 +16,7 @@ bool Contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// A pattern may end with `*`.
+// A pattern can end with `*`, which matches any suffix.
 bool MatchesPattern(std::string_view pattern, std::string_view name) {
   if (!pattern.ends_with('*')) return pattern == name;
   return name.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -34,15 +34,15 @@ bool IsLate(const NodeView& view, const ResourceClaim& claim, const DriverIdenti
   });
 }
 
-// Such a claim can pass from one pod to the next without another allocation, and the scheduler checks taints only when
-// it allocates.
+// A shared claim can pass from one pod to the next without another allocation, and the scheduler checks taints only
+// when it allocates a claim.
 bool IsShared(const ResourceClaim& claim) {
   return claim.pod_uid.empty() || claim.reserved_for.size() > 1 ||
          std::any_of(claim.reserved_for.begin(), claim.reserved_for.end(),
                      [](const ClaimConsumer& consumer) { return consumer.resource != "pods"; });
 }
 
-// The slices of the highest generation of a pool. Older slices do not count.
+// The slices of the highest generation of a pool. Slices of older generations are ignored.
 struct PublishedPool {
   std::int64_t generation = 0;
   std::int64_t slices_wanted = 0;
@@ -169,7 +169,7 @@ int DeviceCount(const NodeView& view, const IsolationPolicy& policy) {
 
 std::string WhyNotPublished(const NodeView& view, const IsolationPolicy& policy, int before) {
   if (!view.devices) return "the devices of the node are not known";
-  std::map<std::string, std::string> versions;  // the first version of each DRA driver
+  std::map<std::string, std::string> versions;  // first version found, by DRA driver
   for (const auto& [driver, pool] : PublishedPoolsOf(view, policy)) {
     if (static_cast<std::int64_t>(pool.slices.size()) < pool.slices_wanted) {
       return fmt::format("{} of {} slices of {} are published", pool.slices.size(), pool.slices_wanted, driver);

@@ -1,4 +1,4 @@
-// Finds the pods that hold devices of a node, and judges whether it can be upgraded by tainting the devices.
+// Finds the pods that hold devices of a node, and decides whether tainting the devices is enough to upgrade the node.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DEVICES_CLAIMS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DEVICES_CLAIMS_H_
 
@@ -27,7 +27,7 @@ std::set<std::string> HolderUids(const NodeView& view, const std::vector<std::st
 std::set<std::string> LateHolderUids(const NodeView& view, const DriverIdentity& identity,
                                      const std::vector<std::string>& device_drivers);
 
-// A pod that holds a device of the node and is not among the pods of the node, because it is not bound yet.
+// A pod that holds a device of the node, but is not among the pods of the node because it is not bound yet.
 struct UnboundHolder {
   PodRef pod = {};
   // True if the claim was allocated after the devices had been tainted.
@@ -38,13 +38,13 @@ struct UnboundHolder {
 std::vector<UnboundHolder> UnboundHolders(const NodeView& view, const DriverIdentity& identity,
                                           const IsolationPolicy& policy);
 
-// Returns why the node cannot be upgraded by tainting only its devices; empty if nothing in the known data prevents it.
+// Returns why the node cannot be upgraded by tainting only its devices; empty if the known data contains no reason.
 std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& policy);
 
-// Number of devices that are published for the node.
+// Returns the number of devices that are published for the node.
 int DeviceCount(const NodeView& view, const IsolationPolicy& policy);
-// Returns why the devices of the node do not count as published again; empty if they do. There must be at least
-// `before` devices, and all devices with a driver version must have the same one.
+// Returns why the devices of the node do not count as published again; empty if they do. At least `before` devices are
+// required, and all devices that have a driver version must have the same version.
 std::string WhyNotPublished(const NodeView& view, const IsolationPolicy& policy, int before);
 
 }  // namespace driverupgrade::internal

@@ -11,12 +11,12 @@ namespace driverupgrade::internal {
 namespace {
 
 constexpr std::string_view kConditionType = "EvictionInProgress";
-// Maximum time that the controller manager may take to notice a change of a rule. It usually takes a tenth of a second
-// if it processes rules at all.
+// Maximum time for the controller manager to notice a change of a rule. If it processes rules at all, it usually takes
+// a tenth of a second.
 constexpr absl::Duration kSeenMax = absl::Seconds(30);
 // Time for which a rule has the effect None before it is deleted.
 constexpr absl::Duration kHarmless = absl::Seconds(5);
-// The taint is considered ineffective if more claims than this are allocated after it has settled.
+// If more claims than this are allocated after the taint has settled, the taint is considered ineffective.
 constexpr int kLateMax = 3;
 
 bool IsSeen(const DeviceTaintRule& rule) {
@@ -38,7 +38,8 @@ bool HasDevices(const NodeView& view, std::string_view device_driver) {
                      [&](const ResourceSlice& slice) { return slice.driver == device_driver; });
 }
 
-// Returns the time of the last change of the effect. The clock of the API server may be behind.
+// Returns the time of the last change of the effect. Considers the time of our own request, because the clock of the
+// API server may be slow.
 absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   const absl::Time added = rule.time_added.value_or(absl::InfinitePast());
   const auto attempt = view.attempts.devices.find(rule.name);
@@ -46,8 +47,8 @@ absl::Time ChangedAt(const DeviceTaintRule& rule, const NodeView& view) {
   return answered ? std::max(added, attempt->second.answered_at) : added;
 }
 
-// Returns whether a request of ours may have changed the rule since it was read: another rollout may have begun to
-// remove it.
+// Returns true if a request of ours may have changed the rule after it was read. For example, another rollout may have
+// started to remove the rule.
 bool MayBeOutdated(const DeviceTaintRule& rule, const NodeView& view, absl::Time now) {
   const auto found = view.attempts.devices.find(rule.name);
   if (found == view.attempts.devices.end() || found->second.based_on != rule.resource_version) return false;
@@ -67,7 +68,7 @@ void WaitFor(std::string detail, absl::Time due, RuleStep& step) {
   step.due = std::min(step.due, due);
 }
 
-// Returns the number of claims that were allocated although the taint of `rule` had settled.
+// Returns the number of claims that were allocated after the taint of `rule` had settled.
 int LateClaims(const NodeView& view, const DeviceTaintRule& rule, absl::Duration settle) {
   return static_cast<int>(
       std::count_if(view.devices->claims.begin(), view.devices->claims.end(), [&](const ResourceClaim& claim) {
@@ -76,7 +77,7 @@ int LateClaims(const NodeView& view, const DeviceTaintRule& rule, absl::Duration
       }));
 }
 
-// Puts one rule into effect; `rule` is nullptr if it does not exist yet.
+// Plans the next step to put one rule into effect. `rule` is nullptr if the rule does not exist yet.
 void IsolatePool(const NodeView& view, const std::string& device_driver, const DeviceTaintRule* rule,
                  const DriverIdentity& identity, const IsolationPolicy& policy, absl::Time now, RuleStep& step) {
   if (rule == nullptr) {
@@ -134,7 +135,8 @@ bool IsOurs(const DeviceTaintRule& rule, const DriverIdentity& identity) { retur
 RuleStep IsolateDevices(const NodeView& view, const DriverIdentity& identity, const IsolationPolicy& policy,
                         absl::Time now) {
   RuleStep step{.done = true};
-  // While a driver is being replaced, its devices are not published. Without rules either, they may appear at any time.
+  // While a driver is being replaced, its devices are not published. If no DRA driver has devices or a rule, each of
+  // them gets a rule, because devices may appear at any time.
   const bool is_any_known =
       std::any_of(policy.device_drivers.begin(), policy.device_drivers.end(), [&](const std::string& device_driver) {
         return HasDevices(view, device_driver) || FindRule(view, device_driver, identity) != nullptr;
@@ -155,7 +157,7 @@ RuleStep ReleaseDevices(const NodeView& view, const DriverIdentity& identity, ab
     const absl::Time harmless = ChangedAt(rule, view) + kHarmless;
     absl::Time due = absl::InfiniteFuture();
     if (rule.deletion_timestamp) {
-      // The rule will be deleted soon.
+      // Only waits until the rule has been deleted.
     } else if (rule.effect != DeviceTaintEffect::kNone) {
       step.calls.push_back(SetEffect(rule, DeviceTaintEffect::kNone));
     } else if (now >= harmless) {

@@ -1,6 +1,6 @@
-// The life cycle of the rules that taint the devices of a node while its driver is replaced. A rule starts with the
-// effect None, then gets NoSchedule, and gets None again before it is deleted. The reason is that the scheduler may
-// miss a change that coincides with a change of the devices, and a rule that it still remembers must then be harmless.
+// Manages the rules that taint the devices of a node while its driver is replaced. A rule starts with the effect None,
+// then gets NoSchedule, and gets None again before it is deleted. The scheduler may miss a change that coincides with a
+// change of the devices. A rule that it still remembers must then be harmless.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DEVICES_RULES_H_
 
@@ -19,15 +19,16 @@ namespace driverupgrade::internal {
 
 // The next step for the rules of a node.
 struct RuleStep {
-  // At most one for each rule.
+  // At most one call for each rule.
   std::vector<DeviceCall> calls = {};
-  // Every rule is in effect and has settled; or, if they are removed, no rule is left.
+  // True if every rule is in effect and has settled or, when rules are removed, if no rule is left.
   bool done = false;
   // The cause of the wait, unless `done`.
   std::string detail = {};
   // Time at which the wait can end; infinite if only a change of an object can end it.
   absl::Time due = absl::InfiniteFuture();
-  // The reason why the taint does not work in this cluster, so that the node must be cordoned; empty if it may work.
+  // Reason why the taint does not work in this cluster, so that the node must be cordoned instead; empty if no such
+  // reason is known.
   std::string failure = {};
 };
 
@@ -36,12 +37,14 @@ DeviceTaintRule RuleFor(const Node& node, std::string_view device_driver, const 
 // Returns true if the rule has the taint of `identity`.
 bool IsOurs(const DeviceTaintRule& rule, const DriverIdentity& identity);
 
-// Puts the rules of all DRA drivers with devices on the node into effect. The devices of the node must be known.
+// Plans the next step to put the rules of all DRA drivers with devices on the node into effect. The devices of the node
+// must be known.
 RuleStep IsolateDevices(const NodeView& view, const DriverIdentity& identity, const IsolationPolicy& policy,
                         absl::Time now);
-// Removes all rules of `identity` on the node. Does nothing if the devices of the node are unknown.
+// Plans the next step to remove all rules of `identity` on the node. Plans nothing if the devices of the node are
+// unknown.
 RuleStep ReleaseDevices(const NodeView& view, const DriverIdentity& identity, absl::Time now);
-// Same, but immediately and without pauses, for an operator that is being removed from the cluster.
+// Same as ReleaseDevices, but without pauses, for an operator that is being removed from the cluster.
 std::vector<DeviceCall> ReleaseAtOnce(const NodeView& view, const DriverIdentity& identity);
 
 }  // namespace driverupgrade::internal

@@ -29,7 +29,7 @@ Progress EnterDrain(Walk& walk, std::string reason) {
   return Progress::kMoved;
 }
 
-// T25, T26: the deletion of pods failed, so a drain is tried if the policy has one.
+// T25, T26: the deletion of pods failed, so the node is drained if the policy contains a drain.
 Progress FallBackToDrain(Walk& walk, OnFailure on_failure, std::string why) {
   if (!walk.in.policy.drain) {
     return walk.FailEvacuation(on_failure, "Failed to delete workload pods on the node for the driver upgrade",
@@ -41,7 +41,7 @@ Progress FallBackToDrain(Walk& walk, OnFailure on_failure, std::string why) {
   return EnterDrain(walk, std::move(why));
 }
 
-// Returns true if this process has deleted pods. It does not know about deletions before its last restart.
+// Returns true if this process has deleted pods of the node. Deletions before its last restart are unknown.
 bool DeletedAny(const NodeView& view) {
   return std::any_of(view.attempts.pods.begin(), view.attempts.pods.end(),
                      [](const auto& pod) { return pod.second.outcome == Outcome::kApplied; });
@@ -140,7 +140,7 @@ Progress LeaveDrain(Walk& walk) {
   walk.HoldCordon();
   const std::optional<DrainPolicy>& policy = walk.in.policy.drain;
   if (!policy) return walk.Enter(UpgradeState::kPodRestartRequired, "drain is off");
-  // Another client has set the state.
+  // Only another client can have set this state on a node whose devices are isolated.
   if (walk.IsolatesDevices()) return walk.Enter(UpgradeState::kPodRestartRequired, "only devices are isolated");
   const absl::Time deadline = walk.Deadline(policy->timeout);
   const std::vector<Pod>* pods = walk.KnownPods();

@@ -11,24 +11,26 @@
 namespace driverupgrade {
 namespace {
 
-// Returns true if the node's cordon belongs to an upgrade and only we rely on it (dep-F7). `now` is `read` with all
-// later findings about the initial state.
+// Returns true if the node's cordon belongs to an upgrade and only we rely on it (dep-F7). `read`: the marks that were
+// read. `now`: the same marks with the changes of this walk.
 bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMarks& read, const NodeMarks& now) {
-  // If its devices are isolated, another client must have cordoned the node.
+  // If devices are isolated, the upgrade did not cordon the node, so another client did.
   if (read.isolated_devices.present()) return false;
   if (internal::WasInitiallyUnschedulable(now) || !internal::LiveCordonNames(node, identity.Name()).empty())
     return false;
-  // In requestor mode the maintenance operator lifts its own cordon; ours is one that replaced it (H13).
+  // In requestor mode, the maintenance operator lifts its own cordon. Our name marks a cordon that we set to replace it
+  // (H13).
   if (now.requestor_mode.present()) return internal::IsInCordonSet(read, identity);
   const std::optional<UpgradeState> state = read.State();
-  // The Go library does not write the cordon set. If a node in progress was schedulable before, its cordon is therefore
-  // from an upgrade, and counts as ours. Without a label, only our name shows the owner of the cordon.
+  // The Go library does not write the cordon set. If a node in progress was initially schedulable, an upgrade must have
+  // cordoned it, so the cordon counts as ours. If the state label is missing, only our name proves that the cordon is
+  // ours.
   if (state && IsInProgress(*state) && (read.HasLabel() || internal::IsInCordonSet(read, identity))) return true;
   const internal::Cordon cordon = internal::ReadCordon(node, identity);
   return cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival_lifts;
 }
 
-// Keeps what another driver or an administrator wrote (dep-F6, I6).
+// Keeps annotations that another driver or an administrator wrote (dep-F6, I6).
 void RemoveOurAnnotations(NodeMarks& marks) {
   marks.stage.Remove();
   marks.pod_completion_start.Remove();
@@ -46,12 +48,14 @@ void RemoveOurAnnotations(NodeMarks& marks) {
   marks.requestor_mode.Remove();
 }
 
-// If the node was schedulable when it was read, its only cordon can be one that this walk has planned.
+// Returns true if the walk would lift a cordon. If the node was schedulable when it was read, only this walk can have
+// planned a cordon.
 bool LiftsCordon(const Walk& walk) {
   return walk.view.node.unschedulable && IsOursToLift(walk.view.node, walk.in.identity, walk.before(), walk.after());
 }
 
-// Waits while another driver relies on the cordon that would be lifted; nullopt if no driver does.
+// Waits while another driver relies on the cordon that would be lifted. Returns nullopt if no other driver relies on
+// it.
 std::optional<Progress> WaitForOtherDriver(Walk& walk) {
   if (!LiftsCordon(walk)) return std::nullopt;
   const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity);
@@ -65,15 +69,15 @@ Progress RestartAgain(Walk& walk) {
   return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod is not up to date and ready");
 }
 
-// Returns whether another driver pod must be replaced. While the node waited for another driver, another node may have
-// taken its slot (dep-F8). If our name is missing from a cordon, the next upgrade would mistake the cordon for an
-// administrator's.
+// Returns true if the node must be admitted again before its outdated driver pod is replaced. While it waited for
+// another driver, another node may have taken its slot (dep-F8). Does not apply to a cordon without our name, because
+// the next upgrade would mistake it for an administrator's cordon.
 bool NeedsAdmission(const Walk& walk) {
   if (!walk.driver.out_of_date || walk.InRequestorMode()) return false;
   return !walk.view.node.unschedulable || internal::IsIsolated(walk.before(), walk.in.identity);
 }
 
-// Ends the walk: the slot of the past upgrade, which the node may still hold, must not admit the next upgrade.
+// Ends the walk, because the slot that the node may still hold from this upgrade must not admit the next upgrade.
 Progress QueueAgain(Walk& walk) {
   RequireUpgrade(walk, "the driver pod is out of date");
   return walk.Wait(GateReason::kUnsettled, "the limits admit its next upgrade once this patch has been observed");
@@ -105,7 +109,7 @@ void ReturnToService(Walk& walk) {
   walk.Write(&NodeMarks::failure_class, std::string(ToString(FailureClass::kDrainBlocked)));
 }
 
-// If the driver has no DaemonSet, its operator may be creating it again: the node waits.
+// If the driver has no DaemonSet, the node is not released, because the operator may be recreating the DaemonSet.
 bool ReleaseUnwanted(Walk& walk) {
   const auto& daemon_sets = walk.in.driver.daemon_sets;
   const Node& node = walk.view.node;
@@ -120,7 +124,8 @@ bool ReleaseUnwanted(Walk& walk) {
 }
 
 Progress EnterDone(Walk& walk, std::string reason) {
-  // Also without the annotation of requestor mode, because another client may have removed it.
+  // Claims are released even if the annotation of requestor mode is missing, because another client may have removed
+  // it.
   if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
   if (const auto waits = WaitForOtherDriver(walk)) return *waits;
   if (const auto releasing = ReleaseRules(walk)) return *releasing;
@@ -129,8 +134,9 @@ Progress EnterDone(Walk& walk, std::string reason) {
   return walk.Enter(UpgradeState::kDone, std::move(reason));
 }
 
-// T48: the engine must not lift an administrator's cordon, so the node waits only for the maintenance operator, or for the
-// removal of device taint rules: the present state would renew them.
+// T48: enters upgrade-done directly if an administrator had cordoned the node, because the engine must not lift that
+// cordon. Does not do so if the maintenance operator must release the node first, or if device taint rules must be
+// removed, which the current state would renew.
 Progress FinishUpgrade(Walk& walk, std::string reason) {
   if (!walk.driver.ready) return RestartAgain(walk);
   if (walk.InRequestorMode()) {
@@ -144,7 +150,7 @@ Progress FinishUpgrade(Walk& walk, std::string reason) {
 }
 
 // T49, T50 with dep-F8 and dep-F13: uncordon-required -> upgrade-done; -> pod-restart-required | upgrade-required if
-// the driver is not confirmed to work, even if another client set the label.
+// the driver is not confirmed to work, even if another client set the state label.
 Progress LeaveUncordon(Walk& walk) {
   const bool is_left_alone = walk.InRequestorMode() && !walk.requestor;
   if (!walk.driver.ready && !is_left_alone) {

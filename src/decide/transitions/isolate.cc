@@ -16,12 +16,12 @@
 namespace driverupgrade {
 namespace {
 
-// Time for which the devices must remain unchanged after the driver has become ready, because a plugin publishes
-// devices in several steps.
+// Time for which the devices must stay unchanged after the driver has become ready, because a plugin publishes devices
+// in several steps.
 constexpr absl::Duration kPublishing = absl::Seconds(5);
 
-// Plans the calls that are due. Returns when the next call is due, and replaces `detail` by the response to a failed
-// call.
+// Plans the calls that are due. Returns the time at which the next call is due. Replaces `detail` with the response to
+// a failed call.
 absl::Time PlanCalls(Walk& walk, std::vector<DeviceCall> calls, std::string& detail) {
   absl::Time next = absl::InfiniteFuture();
   for (DeviceCall& call : calls) {
@@ -51,17 +51,18 @@ void CordonBecause(Walk& walk, const std::string& why) {
   walk.CordonInstead();
 }
 
-// Returns true if the lists of the devices have failed for a temporary reason, and false if the cluster does not serve
-// these kinds.
+// Returns true if the lists of devices failed for a reason that may be temporary. Returns false if the cluster does not
+// serve these kinds.
 bool MayBeKnownSoon(const NodeView& view) {
   return !view.devices && !view.devices_status.ok() && !absl::IsNotFound(view.devices_status);
 }
 
-// The mark is on the node, and the rules are derived from it, so no rule is forgotten.
+// Returns true if the mark is already stored on the node. Rules are created only after that, so that no rule is
+// forgotten.
 bool IsMarked(const Walk& walk) { return walk.before().isolated_devices.present() && walk.IsolatesDevices(); }
 
-// Returns why evictions from the node would not end: it stays schedulable, and the taint stops only pods that claim a
-// device. Another pod that uses the driver may come back.
+// Returns why evictions from the node would never end: the node stays schedulable, and the taint stops only pods that
+// claim a device. A pod that uses the driver without a claim may return.
 std::string WhyEvictedInVain(const Walk& walk) {
   const std::optional<PodDeletionPolicy> policy = PodDeletion(walk.in);
   if (!policy || !walk.view.pods) return "";
@@ -73,7 +74,7 @@ std::string WhyEvictedInVain(const Walk& walk) {
   return "";
 }
 
-// Pods of other schedulers are known only from here on, because the pods of the node have been read.
+// Reads the pods of the node, because only they show whether other schedulers place pods there.
 std::optional<Progress> CheckBeforeEvictions(Walk& walk) {
   if (walk.ReadPods() == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
   if (const std::string why = internal::WhyNotDevices(walk.view, walk.in.policy.isolation); !why.empty()) {
@@ -131,7 +132,7 @@ std::optional<Progress> HoldDevices(Walk& walk) {
   return std::nullopt;
 }
 
-// While the node has the mark, its upgrade removes them at the end.
+// While the node has the mark, its upgrade removes the rules at the end.
 void RemoveOldRules(Walk& walk) {
   if (walk.before().isolated_devices.present() || walk.admitted) return;
   internal::RuleStep step = internal::ReleaseDevices(walk.view, walk.in.identity, walk.in.now);
@@ -141,7 +142,7 @@ void RemoveOldRules(Walk& walk) {
 std::optional<Progress> ReleaseRules(Walk& walk) {
   internal::RuleStep step = internal::ReleaseDevices(walk.view, walk.in.identity, walk.in.now);
   if (step.done) return std::nullopt;
-  // The calls are already planned.
+  // RemoveOldRules has already planned the calls.
   if (!walk.before().isolated_devices.present()) step.calls.clear();
   return WaitForRules(walk, std::move(step));
 }
@@ -149,7 +150,8 @@ std::optional<Progress> ReleaseRules(Walk& walk) {
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due) {
   if (!walk.view.unread_claims.empty()) {
     const auto& [pod, claim] = *walk.view.unread_claims.begin();
-    due = NextRead(walk.in.now);  // reading the claim changes no object of the node, if another driver allocated it
+    // If another driver allocated the claim, no object of the node changes when the claim is read.
+    due = NextRead(walk.in.now);
     return Gate{.reason = GateReason::kDevicesInUse,
                 .detail = fmt::format("{} has claim {}, which has not been read yet", pod.ToString(), claim),
                 .subject = PodSubject(pod)};

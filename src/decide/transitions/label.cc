@@ -1,13 +1,14 @@
-// Nodes whose state label another client removes: how they continue, and when the label is written again (ADR 0018).
+// Handles nodes whose state label another client removes: how they continue, and when the label is written again (ADR
+// 0018).
 #include "decide/attempt_log.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 
 namespace driverupgrade {
 
-// Finds the state of a node that has neither a label nor a timer. With our claim on a NodeMaintenance the node waits
-// for the maintenance operator, unless its driver is already confirmed to work. If no driver pod must be replaced, the
-// node was evacuated, and continues at the restart.
+// Determines the state of a node that has neither a state label nor a timer. If we claim a NodeMaintenance of the node,
+// it waits for the maintenance operator unless its driver is already confirmed to work. If no driver pod must be
+// replaced, the node was already evacuated, and continues with the restart.
 void Walk::Resume() {
   if (before().HasLabel()) return;
   const bool is_claimed =
@@ -39,8 +40,8 @@ bool Walk::OnlyWritesLabel() const {
          plan.maintenance.empty() && !plan.confirm && !admitted;
 }
 
-// Writes a missing label together with a patch that is needed anyway, or in a separate patch. If another client has
-// removed the label, the separate patch is delayed.
+// Writes a missing label in a patch that is needed anyway, or otherwise in a separate patch. A separate patch is
+// delayed if another client has removed the label.
 void Walk::PaceLabel() {
   NodePlan& plan = verdict.plan;
   const std::optional<LabelLoss>& loss = view.attempts.label_loss;

@@ -1,4 +1,4 @@
-// node-maintenance-required, and the claims on NodeMaintenances: an external operator evacuates the node (dep-F13).
+// node-maintenance-required, and claims on NodeMaintenances: an external operator evacuates the node (dep-F13).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -35,7 +35,8 @@ Progress WaitUnread(Walk& walk, std::string detail) {
   return walk.Wait(GateReason::kMaintenance, std::move(detail), NextRead(walk.in.now));
 }
 
-// Another requestor still uses our object, which is being deleted, to work on the node (M10).
+// Returns why an object of ours that is being deleted still exists: another requestor uses it for work on the node
+// (M10). Returns nullopt if no other requestor uses it.
 std::optional<std::string> WaitsForOthers(const NodeMaintenance& object) {
   if (object.additional_requestors.empty()) return std::nullopt;
   return fmt::format("NodeMaintenance {} is kept by {}", object.ToString(), object.additional_requestors.front());
@@ -43,15 +44,15 @@ std::optional<std::string> WaitsForOthers(const NodeMaintenance& object) {
 
 }  // namespace
 
-// T10: upgrade-required -> node-maintenance-required. None of our budgets applies: the maintenance operator has its
-// own.
+// T10: upgrade-required -> node-maintenance-required. Our budgets do not apply, because the maintenance operator has
+// its own.
 Progress RequestMaintenance(Walk& walk) {
   walk.Write(&NodeMarks::requestor_mode, Flag{});
   return walk.Enter(UpgradeState::kNodeMaintenanceRequired, "the node is requested from the maintenance operator");
 }
 
-// T34-T36: node-maintenance-required -> pod-restart-required; -> upgrade-required if the mode was switched off before
-// an object existed. A missing object is created in this state (arch-A12).
+// T34-T36: node-maintenance-required -> pod-restart-required; -> upgrade-required if requestor mode was switched off
+// before an object existed. A missing object is created in this state (arch-A12).
 Progress LeaveNodeMaintenance(Walk& walk) {
   if (!walk.requestor) {
     walk.Note(FindingCode::kUnhandledState,
@@ -59,13 +60,13 @@ Progress LeaveNodeMaintenance(Walk& walk) {
     return walk.Wait(GateReason::kUnhandledState, "the operator is not configured as a requestor");
   }
   walk.Write(&NodeMarks::requestor_mode, Flag{});
-  // The earlier cordon was lifted; the next one belongs to the maintenance operator and not to an administrator.
+  // The administrator's cordon was lifted. The next cordon will belong to the maintenance operator.
   if (!walk.view.node.unschedulable) walk.Remove(&NodeMarks::initially_unschedulable);
   MaintenanceStatus status = walk.requestor->Assess(walk.view);
   switch (status.phase) {
     case MaintenancePhase::kUnread: return WaitUnread(walk, std::move(status.detail));
     case MaintenancePhase::kAbsent:
-      // A claim of ours on an object with another name would occupy the node, and this upgrade would wait indefinitely
+      // A claim of ours on an object with another name would block the node, and this upgrade would wait indefinitely
       // (§4.3).
       if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
       if (!walk.in.options.requestor->enabled) {
@@ -86,7 +87,7 @@ Progress LeaveNodeMaintenance(Walk& walk) {
     case MaintenancePhase::kPending: return walk.Wait(GateReason::kMaintenance, std::move(status.detail));
     case MaintenancePhase::kReady: break;
   }
-  // If the object is deleted in the meantime, workloads may run on the node again.
+  // The object must still exist when the patch is sent. If it was deleted, workloads may run on the node again.
   walk.verdict.plan.confirm = *status.object;
   return walk.Enter(UpgradeState::kPodRestartRequired, "the maintenance operator evacuated the node");
 }
@@ -100,7 +101,7 @@ void ReportFailedMaintenance(Walk& walk) {
   const auto attempt = walk.view.attempts.maintenances.find(call->object.name);
   const bool tried = attempt != walk.view.attempts.maintenances.end();
   const absl::Time due = tried ? internal::NextMaintenanceCallDue(attempt->second, *call) : absl::InfinitePast();
-  if (due > walk.in.now) return walk.WakeAt(due);  // the gate stays: the node waits for something else
+  if (due > walk.in.now) return walk.WakeAt(due);  // keeps the gate, because the node waits for something else
   walk.verdict.plan.maintenance.push_back(*std::move(call));
 }
 
@@ -115,7 +116,7 @@ bool ClaimsMaintenance(const Walk& walk) {
 
 std::optional<Progress> ReleaseMaintenance(Walk& walk) {
   if (!walk.requestor) {
-    // In other states the mode has ended and only its annotation is left; the next patch removes it.
+    // In other states requestor mode has ended, and the next patch removes the leftover annotation.
     if (!walk.InRequestorMode() || !IsInProgress(walk.state())) return std::nullopt;
     walk.Note(FindingCode::kUnhandledState,
               "the node is in requestor mode, but the operator is not configured as a requestor");

@@ -1,4 +1,5 @@
-// pod-restart-required and upgrade-failed: the driver pod is replaced; handles nodes on which this failed.
+// pod-restart-required, validation-required and upgrade-failed: replaces and validates the driver, and handles nodes on
+// which this failed.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr absl::Duration kRetryBackoffMax = absl::Hours(24);
 
-// Whether pods that the policy protects are still on the node, and what must be done about them.
+// Whether the node is evacuated, and what must be done about the pods that must still leave.
 struct Evacuation {
   enum class Status { kDone, kEvicting, kUnread, kStuck };
   Status status = Status::kDone;
@@ -24,7 +25,7 @@ struct Evacuation {
   EvictionRound round = {};
   OnTimeout on_timeout = OnTimeout::kFail;
   OnFailure on_failure = OnFailure::kFail;
-  // With kStuck: the obstacle that only an administrator can remove.
+  // Set if `status` is kStuck: the obstacle that the engine cannot remove itself.
   Gate stuck = {};
   bool done() const { return status == Status::kDone; }
   std::string Remaining(const Walk& walk) const {
@@ -36,22 +37,22 @@ Evacuation Stuck(Gate gate, OnFailure on_failure) {
   return {.status = Evacuation::Status::kStuck, .on_failure = on_failure, .stuck = std::move(gate)};
 }
 
-// The maintenance operator does not evict itself. The engine does not evict it either while it handles the node,
-// because it must still return the node to service (§4.1).
+// The maintenance operator does not evict its own pod. The engine does not evict that pod either in requestor mode,
+// because the maintenance operator must still return the node to service (§4.1).
 bool IsMaintenanceOperator(const Pod& pod) {
   const auto component = pod.labels.find("app.kubernetes.io/component");
   return component != pod.labels.end() && component->second == "maintenance-operator-controller-manager";
 }
 
-// The drain comes last, so its choice counts if there is one.
+// If the policy contains a drain, its choice counts, because the drain comes last.
 OnFailure OnFailureOf(const JudgeContext& in) {
   if (in.policy.drain) return in.policy.drain->on_failure;
   const std::optional<PodDeletionPolicy> deletion = PodDeletion(in);
   return deletion ? deletion->on_failure : OnFailure::kFail;
 }
 
-// Evicts the pods that must leave before the driver is changed, according to the policy under which the node was
-// evacuated. This is pod deletion, or the drain that it fell back to (T25).
+// Evicts the pods that must leave before the driver is replaced, with the same rules as the evacuation: pod deletion,
+// or the drain as its fallback (T25). `spares_pending`: leaves pods in the phase Pending on the node.
 Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   if (!EvacuationTimeout(walk.in)) return {};
   const std::vector<Pod>* pods = walk.KnownPods();
@@ -96,9 +97,9 @@ Evacuation Evacuate(Walk& walk, bool spares_pending = false) {
   return result;
 }
 
-// Returns true if the pods arrived after the node was evacuated, so that its deadline does not apply to them. False
-// once the eviction of one of them has been requested, and false if all are terminating beyond their grace period:
-// otherwise a pod that never leaves would block the node indefinitely.
+// Returns true if the pods arrived after the node was evacuated, so that the deadline of the evacuation does not apply
+// to them. Returns false once the eviction of a pod has been requested, or if all pods are terminating beyond their
+// grace period. Otherwise a pod that never leaves would block the node indefinitely.
 bool AreNewcomers(const Walk& walk, const std::vector<const Pod*>& pods) {
   const auto tried = [&](const Pod* pod) { return walk.view.attempts.pods.contains(pod->ref.uid); };
   const auto overstays = [&](const Pod* pod) {
@@ -112,14 +113,14 @@ bool AnyStays(const std::vector<const Pod*>& pods) {
 }
 
 // Evicts pods that arrived on the node after it was evacuated, with the timeout of the evacuation (dep-F8). The timeout
-// starts with their arrival, not with a restart that may have started long before.
+// starts when the pods arrive, not when pod-restart-required started, which may be long ago.
 Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   const absl::Duration timeout = *EvacuationTimeout(walk.in);
   if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());
   absl::Time deadline = walk.Deadline(timeout);
   const bool evicting = evacuation.status == Evacuation::Status::kEvicting;
-  // The time of pods whose eviction is requested in this pass starts now. The exception is an engine that has only just
-  // become active, because it may have requested their eviction before it was restarted.
+  // For pods whose eviction is requested in this pass, the timeout starts now. An engine that has just become active is
+  // an exception, because it may have requested the evictions before its restart.
   const bool asked_now = walk.in.now > walk.in.active_since && AnyStays(evacuation.pods);
   if (evicting && AreNewcomers(walk, evacuation.pods) && (asked_now || walk.Expired(deadline))) {
     walk.RestartStage(timeout);
@@ -139,8 +140,8 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   return walk.Wait(std::move(evacuation.stuck), std::min(deadline, NextRead(walk.in.now)));
 }
 
-// Returns the driver pod that the node waits for: a pod that must be replaced, that is terminating, or that is not
-// ready. nullptr: no such pod.
+// Returns the driver pod for which the node waits: a pod that must be replaced, is terminating, or is not ready.
+// Returns nullptr if there is no such pod.
 const Pod* PodInQuestion(const DriverPods& driver) {
   if (!driver.to_restart.empty()) return driver.to_restart.front();
   return driver.terminating != nullptr ? driver.terminating : driver.not_ready;
@@ -162,8 +163,8 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
 
 bool IsToBeEvacuated(const Walk& walk) { return !walk.RestartsOnly() && EvacuationTimeout(walk.in); }
 
-// Plans the deletions that are due; a deletion is not repeated while it is unanswered. Sets `detail` to the response to
-// a failed deletion, and returns when the next deletion is due.
+// Plans the deletions that are due. A deletion is not repeated while it is in flight. Sets `detail` to the response to
+// a failed deletion. Returns the time at which the next deletion is due.
 absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::string& detail) {
   absl::Time due = absl::InfiniteFuture();
   for (const Pod* pod : pods) {
@@ -181,12 +182,13 @@ absl::Time DeletePods(Walk& walk, const std::vector<const Pod*>& pods, std::stri
   return due;
 }
 
-// Plans the deletions of the driver pods. Returns the detail of the gate, and when the next deletion is due.
+// Plans the deletions of the driver pods. Returns the detail of the gate, and the time at which the next deletion is
+// due.
 std::pair<std::string, absl::Time> DeleteDriverPods(Walk& walk) {
   std::string detail = fmt::format("{} is to be replaced", walk.driver.to_restart.front()->ref.ToString());
   const absl::Time due = DeletePods(walk, walk.driver.to_restart, detail);
-  // A deletion has no precondition on the node, which must still be cordoned. If pods count as lost, it must also still
-  // be not ready.
+  // A deletion has no precondition on the node, so the patch confirms that the node is still cordoned. If pods count as
+  // lost, the node must also still be NotReady.
   if (IsToBeEvacuated(walk) && !walk.verdict.plan.remove.empty()) walk.ConfirmNode();
   return {std::move(detail), due};
 }
@@ -200,7 +202,7 @@ Progress RestartDriverPods(Walk& walk) {
   return WaitForDriver(walk, GateReason::kDriverPodTerminating, std::move(detail), due);
 }
 
-// T39, T43: the driver may be loaded once the node is evacuated. nullopt: nothing blocks it any longer.
+// T39, T43: lets the driver load once the node is evacuated. Returns nullopt if the driver no longer waits.
 std::optional<Progress> UnblockSafeLoad(Walk& walk) {
   if (!walk.AwaitsSafeLoad()) return std::nullopt;
   if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
@@ -209,7 +211,8 @@ std::optional<Progress> UnblockSafeLoad(Walk& walk) {
 }
 
 // Evicts pods that have started to use a device since the driver pod was deleted, because the new driver pod waits for
-// them. A pod that has not started waits, in turn, for the plugin of the devices. nullopt: no such pod holds a device.
+// them. Pods that have not started are spared: they wait for the device plugin. Returns nullopt if no such pod holds a
+// device.
 std::optional<Progress> EvictLateHolders(Walk& walk) {
   if (!walk.IsolatesDevices()) return std::nullopt;
   Evacuation late = Evacuate(walk, /*spares_pending=*/true);
@@ -217,7 +220,7 @@ std::optional<Progress> EvictLateHolders(Walk& walk) {
   return EvictNewcomers(walk, std::move(late));
 }
 
-// dep-F3: a failed node's driver is not loaded under workloads, and nothing is evicted to load it.
+// dep-F3: the driver of a failed node is not loaded while workloads run, and no pod is evicted to load it.
 std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   if (!walk.AwaitsSafeLoad()) return std::nullopt;
   if (!walk.after().unschedulable && !walk.IsolatesDevices()) {
@@ -240,7 +243,7 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   return std::nullopt;
 }
 
-// Returns the time at which the newest of the driver pods became ready, for the validation pods.
+// Returns the time at which the last driver pod became ready. Validation pods are compared with it.
 std::optional<absl::Time> DriverReadySince(const NodeView& view) {
   std::optional<absl::Time> since;
   for (const Pod& pod : view.driver_pods) since = std::max(since, pod.ready_since);
@@ -254,7 +257,7 @@ std::string StartError(const Walk& walk) {
   for (const auto* statuses : {&pod.init_container_statuses, &pod.container_statuses}) {
     for (const ContainerStatus& status : *statuses) {
       if (status.start_error.empty()) continue;
-      // The reasons for one image alternate with each attempt, and each text would cause a separate Event.
+      // The reasons for a failed image pull alternate, and each different text would cause another Event.
       if (status.image_pull_fails) {
         return fmt::format("container {}: {} cannot be pulled", status.name,
                            status.image.empty() ? "its image" : "the image " + status.image);
@@ -313,7 +316,8 @@ void RestartOnEntry(Walk& walk) {
 Progress LeavePodRestart(Walk& walk) {
   walk.HoldCordon();
   const DriverPods& driver = walk.driver;
-  // The mark is about other revisions; if the target is set back, this pod must still be compared with it.
+  // The mark applies to other revisions. If the target changes back to an earlier revision, this pod must still be
+  // compared with it.
   if (!driver.wanted_revision.empty() && !walk.RestartsOnly()) {
     walk.Remove(&NodeMarks::restart_only);
   }
@@ -349,7 +353,7 @@ Progress LeavePodRestart(Walk& walk) {
   return WaitForDriver(walk, GateReason::kDriverPodNotReady, std::move(why));
 }
 
-// Retries a failed node that nothing has repaired, after a pause and as often as the policy allows (retry).
+// Retries a failed node that has not recovered, after a pause and as often as the policy allows (`retry`).
 Progress RetryOrWait(Walk& walk, std::string why) {
   const RetryPolicy& retry = walk.in.policy.retry;
   const Failures failures = walk.PastFailures();
@@ -372,8 +376,8 @@ Progress LeaveFailed(Walk& walk) {
     walk.Remove(&NodeMarks::failures);
     return RequireUpgrade(walk, fmt::format("revision {} is new", wanted));
   }
-  // If the Go library set a node to upgrade-failed, the node has neither mark: the engine assumes that it failed just
-  // now, at this revision.
+  // A node that the Go library set to upgrade-failed has neither of these marks. The engine assumes that the node has
+  // just failed at this revision.
   if (!wanted.empty()) walk.Write(&NodeMarks::failed_revision, wanted);
   if (walk.PastFailures().count == 0) {
     if (const std::optional<std::string_view> text = walk.after().failures.text()) {
@@ -391,13 +395,13 @@ Progress LeaveFailed(Walk& walk) {
   }
   if (const auto stopped = UnblockSafeLoadOfFailed(walk)) return *stopped;
   if (!walk.driver.ready) return RetryOrWait(walk, WhyNotReady(walk, "the driver pod"));
-  // A failed node may hold no slot, so nothing may be left to wait for when it leaves this state.
+  // A failed node may hold no slot, so it must not have anything left to wait for when it leaves this state.
   if (walk.IsolatesDevices()) {
     if (const auto releasing = ReleaseRules(walk)) return *releasing;
   }
   if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "the driver recovered");
-  // A retry of a node that failed validation would fail repeatedly, so the node returns to service when its validation
-  // pods are ready.
+  // Without this check, a node whose validation failed would fail again and again. It enters validation-required only
+  // when its validation pods are ready.
   const std::vector<Pod>* pods = walk.ReadPods();
   if (pods == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
   Validation validation = Validate(walk, *pods);
@@ -408,7 +412,7 @@ Progress LeaveFailed(Walk& walk) {
 // T43-T47: validation-required -> uncordon-required | upgrade-done | upgrade-failed.
 Progress LeaveValidation(Walk& walk) {
   if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "validation is off");
-  // Validation pods claim devices.
+  // Validation pods claim devices, so the taint would stop them.
   if (walk.IsolatesDevices() && !walk.in.policy.isolation.validator_tolerates) walk.CordonInstead();
   walk.HoldCordon();
   const absl::Duration timeout = walk.in.policy.deadlines.validation;

@@ -1,4 +1,4 @@
-// The time limits of a node's states, and the timer that the node carries.
+// Handles the time limits of a node's states, and the timer that is stored on the node.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 namespace driverupgrade {
 namespace {
 
-// No node fails by a deadline before the engine has been active for this time (dep-F4).
+// No node fails because of a deadline before the engine has been active for this time (dep-F4).
 constexpr absl::Duration kActiveMin = absl::Seconds(60);
 
 }  // namespace
@@ -41,8 +41,8 @@ absl::Time Walk::StageBegan(absl::Duration timeout) {
   return WholeSecond(in.now);
 }
 
-// Returns the Go library's timer of the stage, unless it is invalid or had already expired when the engine first saw
-// it.
+// Returns the start time that the Go library stored for the state. Returns nullopt if it is invalid, or if the time
+// limit had expired before the engine first saw the node.
 std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
   std::optional<absl::Time> began;
   if (state_ == UpgradeState::kWaitForJobsRequired) began = after().pod_completion_start.value();
@@ -51,7 +51,8 @@ std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
   return began;
 }
 
-// While the revision is unknown, the target of the upgrade in progress is still the revision in the stage annotation.
+// While the target revision is unknown, uses the revision in the stage annotation, which is the target of the upgrade
+// in progress.
 std::string Walk::TargetRevision() const {
   if (!driver.wanted_revision.empty()) return driver.wanted_revision;
   const std::optional<internal::Stage>& stage = before().stage.value();
@@ -78,7 +79,7 @@ void Walk::DropStage() {
   Remove(&NodeMarks::validation_start);
 }
 
-// Returns nullopt if the current state has no deadline, so that it needs no timer.
+// Returns the time limit of the current state; nullopt if it has no limit and thus needs no timer.
 std::optional<absl::Duration> Walk::StageTimeout() const {
   const auto finite = [](absl::Duration timeout) {
     return timeout == absl::InfiniteDuration() ? std::nullopt : std::optional(timeout);

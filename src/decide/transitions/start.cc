@@ -19,9 +19,9 @@ std::string UpgradeReason(const Walk& walk) {
   return {};
 }
 
-// Notes on the node whether its cordon is an administrator's, according to the data read (dep-F7).
+// Notes on the node whether an administrator had cordoned it when it was read (dep-F7).
 void NoteInitialState(Walk& walk, const internal::Cordon& cordon) {
-  if (walk.InRequestorMode()) return;  // the cordon may belong to the maintenance operator alone
+  if (walk.InRequestorMode()) return;  // the maintenance operator may have set the cordon
   if (cordon.kind == internal::CordonKind::kAdministrator) {
     walk.Write(&NodeMarks::initially_unschedulable, Flag{});
   } else {
@@ -29,13 +29,13 @@ void NoteInitialState(Walk& walk, const internal::Cordon& cordon) {
   }
 }
 
-// The request turns into "restart the pod with this UID", so that it restarts exactly one pod (dep-F17). The same
-// applies to a retry by label of a node whose driver pod is up to date but failing, because nothing else would ever
-// replace the pod.
+// Turns a request into "restart the pod with this UID", so that it restarts exactly one pod (dep-F17). Does the same if
+// a node is retried by its label while its driver pod is up to date but failing, because nothing else would replace the
+// pod.
 void NoteRequestedRestart(Walk& walk) {
   const bool requested = walk.Remove(&NodeMarks::upgrade_requested);
   if (!requested && walk.driver.failing == nullptr) return;
-  if (!walk.driver.to_restart.empty()) return;  // a pod is replaced anyway
+  if (!walk.driver.to_restart.empty()) return;  // a driver pod is replaced anyway
   const Pod* restart = walk.driver.failing;
   for (const Pod& pod : walk.view.driver_pods) {
     if (restart == nullptr && !pod.deletion_timestamp) restart = &pod;
@@ -45,8 +45,8 @@ void NoteRequestedRestart(Walk& walk) {
   walk.AssessDriver();
 }
 
-// Returns the needs of the node, without those that an earlier admission of the node, with an unknown outcome, has
-// already taken.
+// Returns the candidate with the needs of the node. Excludes slots and headroom that an earlier admission with an
+// unknown outcome has already taken.
 Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const Tally& own = walk.verdict.tally;
   const bool outside =
@@ -54,7 +54,8 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const bool available = cordon.kind == internal::CordonKind::kNone;
   const bool out_of_use = internal::IsOutOfUse(walk.view, walk.in.policy);
   const bool admitted_before = available && !out_of_use && own.unavailable > 0;
-  // The request is to repair this node, which is not Ready: the repair must not wait for the node's own recovery.
+  // An administrator has requested the upgrade of a node that is NotReady. This is a repair, and must not wait for
+  // headroom that the node itself takes.
   const bool is_repair = !walk.view.node.ready && walk.after().upgrade_requested.value();
   return {
       .needs_slot = !outside && own.slots == 0,
@@ -64,15 +65,15 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   };
 }
 
-// Returns true if a patch that started the upgrade may have been applied: such a node continues like any node in
+// Returns true if a patch that started the upgrade may have been applied. Such a node continues like any node in
 // progress.
 bool MayHaveStarted(const Walk& walk) {
   return walk.read_state() == UpgradeState::kUpgradeRequired && walk.verdict.tally.slots > 0;
 }
 
-// Returns true if a waiting node has nothing to wait for: its driver works and is up to date although its upgrade has
-// not begun. The DaemonSet has returned to the old template, or another replica labelled the node by older data. A node
-// that has failed keeps waiting for its next attempt.
+// Returns true if a waiting node no longer needs an upgrade: its driver works and is up to date although its upgrade
+// has not started. Either the DaemonSet was changed back to the old template, or another replica labeled the node
+// because of older data. A failed node keeps waiting for its next attempt.
 bool IsUpToDate(const Walk& walk) {
   const NodeMarks& marks = walk.after();
   const bool has_failed = marks.failed_revision.present() || marks.failures.present();
@@ -98,7 +99,8 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   if (std::string why = internal::WhyLeaving(node); !why.empty()) {
     return Gate{.reason = GateReason::kNodeLeaves, .detail = std::move(why)};
   }
-  // The driver may be the cause of the failure, which another attempt or another revision can then repair.
+  // If the upgrade has already started, the driver may be the reason why the node is NotReady. Another attempt or
+  // another revision can then repair it.
   const bool has_started =
       internal::IsIsolated(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
   if (std::string why = internal::WhyNotReady(node);
@@ -113,7 +115,8 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   return std::nullopt;
 }
 
-// T8: returns false if the upgrade was requested explicitly, or if the driver is waiting to be loaded again.
+// T8: returns true if the node does not need an evacuation in any case. It needs one if the upgrade was requested
+// explicitly, or if the driver waits to be loaded.
 bool MayRestartOnly(const Walk& walk) {
   return walk.driver.out_of_date && !walk.driver.orphaned && !walk.AwaitsSafeLoad() &&
          !walk.after().upgrade_requested.value();
@@ -132,8 +135,8 @@ bool WasInterrupted(const Walk& walk) {
          (marks.unschedulable && internal::WasInitiallyUnschedulable(marks));
 }
 
-// If an upgrade of the node was interrupted, keeps a node without a label from entering upgrade-done until its driver
-// is confirmed to work. nullopt: the driver is confirmed to work, or no upgrade was interrupted.
+// Keeps a node without a state label from entering upgrade-done after an interrupted upgrade until its driver is
+// confirmed to work. Returns nullopt if the driver is confirmed to work, or if no upgrade was interrupted.
 std::optional<Progress> WaitForProof(Walk& walk) {
   if (walk.driver.none || !WasInterrupted(walk)) return std::nullopt;
   if (const Pod* terminating = walk.driver.terminating) {
@@ -141,8 +144,8 @@ std::optional<Progress> WaitForProof(Walk& walk) {
                       .detail = fmt::format("{} is terminating", terminating->ref.ToString()),
                       .subject = PodSubject(terminating->ref)});
   }
-  // An orphaned pod that is Ready also confirms that the driver works: the pod alone is not a reason for an upgrade
-  // (T2).
+  // An orphaned pod that is Ready also confirms that the driver works, because such a pod alone is not a reason for an
+  // upgrade (T2).
   if (const Pod* unready = internal::UnreadyDriverPod(walk.view)) {
     return walk.Wait({.reason = GateReason::kDriverPodNotReady,
                       .detail = fmt::format("{} is not ready", unready->ref.ToString()),
@@ -216,10 +219,10 @@ Progress LeaveUpgradeRequired(Walk& walk) {
               "the cordon does not name a driver whose upgrade is in progress; it is treated as an administrator's");
   }
   if (!by_request) {
-    if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // requestor mode was switched off (H16)
+    if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // if requestor mode was switched off (H16)
     walk.Remove(&NodeMarks::requestor_mode);
   }
-  // The maintenance operator cordons the nodes that we have claimed, even if the annotation was lost.
+  // The maintenance operator cordons nodes that we claim, even if our annotation of requestor mode was lost.
   const bool evacuated_for_us = walk.InRequestorMode() || ClaimsMaintenance(walk);
   if (cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
       !evacuated_for_us) {

@@ -1,4 +1,4 @@
-// The annotation that shows the gate of a node in progress (DriverIdentity::WaitingForAnnotation).
+// Writes the annotation that shows the gate of a node in progress (DriverIdentity::WaitingForAnnotation).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -9,8 +9,8 @@
 namespace driverupgrade {
 namespace {
 
-// Time for which a node is not annotated after a patch of it was refused. The server may have refused the patch because
-// of this annotation, and each refusal delays the patches that the upgrade needs.
+// Time for which a node is not annotated after a refused patch. The server may have refused the patch because of this
+// annotation, and each refusal delays the patches that the upgrade needs.
 constexpr absl::Duration kAfterRefusal = absl::Minutes(5);
 
 absl::Time RefusalEnds(const NodeView& view) {
@@ -25,9 +25,8 @@ bool Walk::HasPatch() const {
   return verdict.plan.patch || (edited_ && !PatchBetween(view.node, before(), *edited_, in.identity).empty());
 }
 
-// Enter and Release remove the annotation. A node that waits for a slot is patched only when it starts. A node in
-// progress always has a gate, so this function removes the annotation only from nodes on which an earlier upgrade left
-// it.
+// Enter and Release already remove the annotation. A node that waits for a slot is patched only when it starts. A node
+// in progress always has a gate, so this function removes the annotation only if an earlier upgrade left it behind.
 void Walk::ShowWait(const internal::ShownWait& wait) {
   if (!verdict.plan.path.empty() || state_ == UpgradeState::kUpgradeRequired) return;
   const std::optional<Gate> gate = IsInProgress(state_) ? verdict.gate : std::nullopt;
@@ -36,7 +35,7 @@ void Walk::ShowWait(const internal::ShownWait& wait) {
   const absl::Time due = std::max(wait.DueAt(state_, gate, in.now), RefusalEnds(view));
   if (due > in.now) return WakeAt(due);
   const bool has_patch = HasPatch();
-  // Evictions and deletions do not wait for this patch: the next judgement plans it.
+  // Evictions and deletions must not wait for this patch, so the next judgement plans it.
   if (!has_patch && !verdict.plan.empty()) return;
   if (!has_patch) verdict.plan.reason = text ? "shows its gate" : "no longer has the gate that it shows";
   if (text) {

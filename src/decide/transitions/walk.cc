@@ -14,7 +14,7 @@ namespace {
 
 // Interval between attempts to read data after a failure.
 constexpr absl::Duration kReadRetry = absl::Seconds(5);
-// A larger number on the node was not written by the engine. It is reduced to this number, which can still be
+// The engine never writes a larger count. A larger count on the node is reduced to this number, which can still be
 // incremented.
 constexpr int kFailuresCounted = 1'000'000;
 
@@ -40,7 +40,7 @@ absl::Time NextRead(absl::Time now) {
 
 std::optional<PodDeletionPolicy> PodDeletion(bool known, const NodeRules& rules) {
   const bool selects = rules.pod_deletion && !rules.pod_deletion->pod_selector.empty();
-  // The claims show which pods use the driver.
+  // With device isolation, claims show which pods use the driver.
   const bool knows_holders = rules.isolation.scope != IsolationScope::kNode;
   if (!known && !selects && !knows_holders) return std::nullopt;
   return rules.pod_deletion.value_or(PodDeletionPolicy{});
@@ -63,7 +63,7 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, const Admissi
       requestor(context.requestor),
       verdict(judged),
       read_(node_view, context.identity),
-      // Judge handles values that are not states before it walks.
+      // Judge has already handled invalid labels.
       state_(read_->State().value_or(UpgradeState::kUnknown)) {
   AssessDriver();
   Resume();
@@ -97,8 +97,8 @@ void Walk::SetRestartsOnly() {
         {.compared = fmt::format("{}", fmt::join(compared, ",")), .target = driver.wanted_revision});
 }
 
-// A pod with a third revision has not been compared with the target: its template arrived while the previous pod was
-// absent.
+// Every pod to restart must have a revision that was compared with the target. A pod can have another revision if the
+// template changed while the previous pod was missing.
 bool Walk::RestartsOnly() const {
   const std::optional<internal::RestartOnly>& mark = after().restart_only.value();
   if (driver.wanted_revision.empty() || !mark || mark->target != driver.wanted_revision) return false;
@@ -109,7 +109,7 @@ bool Walk::RestartsOnly() const {
 Progress Walk::Enter(UpgradeState next, std::string reason) {
   DropStage();
   Remove(&NodeMarks::waiting_for);
-  // A failed node does not delay the nodes that started with it.
+  // A failed node must not delay the nodes that started with it.
   if (next == UpgradeState::kFailed) Remove(&NodeMarks::unit);
   verdict.wake_at.reset();
   state_ = next;
@@ -128,7 +128,7 @@ void Walk::Release(std::string reason) {
   verdict.plan.reason = std::move(reason);
 }
 
-// Returns the class of a failure of the node in `state`.
+// Returns the class of a failure that occurs in `state`; nullopt if the state has no class.
 std::optional<FailureClass> ClassOfFailure(UpgradeState state, const NodeView& view) {
   const auto any_fails = [](const std::vector<ContainerStatus>& statuses) {
     return std::any_of(statuses.begin(), statuses.end(), [](const auto& status) { return status.image_pull_fails; });
@@ -140,9 +140,9 @@ std::optional<FailureClass> ClassOfFailure(UpgradeState state, const NodeView& v
 }
 
 Progress Walk::Fail(std::string_view what, std::string why) {
-  // The Warning comes before the transition, so that the Events are in the order of cause and effect.
+  // The Warning precedes the transition, so that the Event about the cause comes before the Event about the effect.
   std::string cause = fmt::format("{}, {}", what, why);
-  // The Event contains the whole text.
+  // The annotation is truncated; the Event contains the whole text.
   Write(&NodeMarks::failure_cause, std::string(internal::CutUtf8(cause, internal::kMarkTextMax)));
   Event(true, std::move(cause));
   const std::string revision = TargetRevision();
@@ -157,7 +157,7 @@ Progress Walk::Fail(std::string_view what, std::string why) {
   return Progress::kMoved;
 }
 
-// A driver that waits to be loaded, or whose pod is being deleted, no longer counts as the old driver.
+// A driver that waits to be loaded, or whose pod is being deleted, no longer counts as running.
 bool Walk::RunsOldDriver() const {
   return !driver.none && !driver.to_restart.empty() && driver.terminating == nullptr && !AwaitsSafeLoad();
 }
@@ -195,7 +195,7 @@ Progress Walk::DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>
                              absl::Time deadline) {
   verdict.plan.remove = drains.Overdue(overdue_pods, view, on_timeout, in.now);
   verdict.plan.force_remove = on_timeout == OnTimeout::kForceDelete && !verdict.plan.remove.empty();
-  // No budget protects a pod from a deletion, so the node must still be in the state in which it was read.
+  // No disruption budget protects pods from a deletion, so the node must still be as it was read.
   if (!verdict.plan.remove.empty()) ConfirmNode();
   round.gate.detail = fmt::format("the evictions took too long, so the pods are deleted: {}",
                                   drains.Remaining(overdue_pods, view, in.now));
@@ -240,8 +240,8 @@ void Walk::CordonInstead() {
 }
 
 const std::vector<Pod>* Walk::KnownPods() {
-  // A list from before the cordon is useless, because the node accepted new pods until then. If its devices are
-  // isolated, the claims show the relevant pods.
+  // A list from before the cordon is useless, because the node accepted new pods until the cordon. If devices are
+  // isolated instead, claims show the relevant pods.
   return view.node.unschedulable || IsolatesDevices() ? ReadPods() : nullptr;
 }
 
@@ -255,11 +255,11 @@ Progress Walk::WaitForPods(absl::Time deadline) {
               std::min(deadline, NextRead(in.now)));
 }
 
-// Updates the set of drivers that rely on the node's cordon after this patch (dep-F7). It consists of the other drivers
-// whose upgrades are in progress and, from cordon-required on, of us. While the node waits for a slot, our name stays
-// if it is already in the set. Our name also replaces stale names, because no other driver would ever lift that cordon.
-// The maintenance operator lifts its own cordon. In requestor mode our name is therefore added only for a cordon that
-// the engine set because the operator's cordon had been lifted too early (H13).
+// Updates the set of drivers that rely on the node's cordon after this patch (dep-F7). The set contains the other
+// drivers whose upgrades are in progress and, from cordon-required on, our driver. While the node waits for a slot, our
+// name stays if it is already in the set. Our name also replaces stale names, because no other driver would ever lift
+// that cordon. The maintenance operator lifts its own cordon. In requestor mode, our name is therefore added only if
+// the engine set the cordon because the operator's cordon had been lifted too early (H13).
 void Walk::UpdateCordonSet() {
   std::set<std::string> names = internal::LiveCordonNames(view.node, in.identity.Name());
   bool ours = after().unschedulable && !internal::WasInitiallyUnschedulable(after());
@@ -273,7 +273,8 @@ void Walk::UpdateCordonSet() {
     ours = false;
   }
   if (ours) names.insert(in.identity.Name());
-  // If another client then removed the label, the name alone would mean that the node has been admitted.
+  // Without the timer, our name alone would mean that the node has been admitted if another client then removed the
+  // label.
   if (ours && entered_ && state_ == UpgradeState::kUpgradeRequired) WriteStage(in.now);
   internal::SetCordonNames(std::move(names), Edit());
 }
@@ -282,15 +283,15 @@ bool Walk::AwaitsUpgrade() const {
   return state_ == UpgradeState::kUpgradeRequired || (IsInProgress(state_) && state_ != UpgradeState::kFailed);
 }
 
-// The taint is set in patches that are sent anyway. A node with the skip label keeps its driver, so gangs on it are
-// safe.
+// The taint never causes a patch; it is part of patches that are sent anyway. A node with the skip label keeps its
+// driver, so gangs on that node are safe.
 void Walk::Steer() {
   const bool steers =
       in.policy.steer_gangs && AwaitsUpgrade() && !after().skip_upgrade.value() && internal::CanWriteTaints(view.node);
   if (steers != after().steers) Edit().steers = steers;
 }
 
-// Another engine may have finished the upgrade and left the taint.
+// Removes a taint that was left when another engine finished the upgrade.
 void Walk::RemoveOldTaint() {
   if (!before().steers || AwaitsUpgrade()) return;
   Edit().steers = false;
@@ -309,8 +310,8 @@ void Walk::Finish(bool acts, const internal::ShownWait* shown_wait) {
       verdict.plan.patch = PatchBetween(view.node, before(), *edited_, in.identity);
     }
   }
-  // A gang may have been restarted on this node after another replica upgraded it. The pods are then known earlier than
-  // the new state of the node if its watch lags, or if this replica was suspended.
+  // A gang may have been restarted on this node after another replica upgraded it. If the watch of nodes lags, or if
+  // this replica was suspended, the new pods are known before the new state of the node.
   if (in.policy.keep_gangs && !verdict.plan.evict.empty() && !verdict.plan.patch) ConfirmNode();
   CountPods(*this);
   NoteLabelLoss();

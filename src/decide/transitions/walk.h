@@ -1,4 +1,4 @@
-// The path of one node through the states within one pass (arch-A4).
+// Moves one node through its states within one pass (arch-A4).
 #ifndef DRIVERUPGRADE_SRC_DECIDE_TRANSITIONS_WALK_H_
 #define DRIVERUPGRADE_SRC_DECIDE_TRANSITIONS_WALK_H_
 
@@ -21,7 +21,7 @@
 
 namespace driverupgrade {
 
-// The arguments of Judge that are the same for every node, and objects derived from them once.
+// The arguments of Judge that are the same for every node, and objects that are derived from them once.
 struct JudgeContext {
   JudgeContext(const StateMachine& machine, const NodeRules& rules, const DriverFacts& facts, absl::Time at,
                absl::Time since)
@@ -53,21 +53,21 @@ using internal::Flag;
 using internal::Mark;
 using internal::NodeMarks;
 
-// Whether a transition function entered another state, so that the next one may continue from there.
+// Whether a transition function has entered another state, so that the function of that state can continue.
 enum class Progress { kMoved, kStopped };
 
-// Whether a node may leave upgrade-required, and the unit with which it starts (StateMachine::Judge).
+// Whether a node may leave upgrade-required, and the unit with which it starts. See StateMachine::Judge.
 struct Admission {
   bool admitted = false;
   std::string_view unit = {};
 };
 
-// Moves a node from state to state. It works on a copy of the node's marks, which is created on the first write because
-// most nodes only wait. The patch is the final difference from the node, so it never writes a value twice or a value
-// that the node already has (defect-D31).
+// Moves a node from state to state. Works on a copy of the node's marks, which is created on the first write because
+// most nodes only wait. The patch is the final difference from the node. It therefore never writes a value twice, or a
+// value that the node already has (defect-D31).
 class Walk {
  public:
-  // `judged` is a new Verdict, which the walk fills in until it is finished.
+  // `judged`: a new Verdict, which the walk fills in.
   Walk(const JudgeContext& context, const NodeView& view, const Admission& admission, Verdict& judged);
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
@@ -83,7 +83,7 @@ class Walk {
   Verdict& verdict;
 
   UpgradeState state() const { return state_; }
-  // The state in which the node was read; nullopt if the label's value is not a state.
+  // The state in which the node was read; nullopt if the label is invalid.
   std::optional<UpgradeState> read_state() const { return before().State(); }
 
   // The marks as they were read, and as the patch will leave them.
@@ -94,7 +94,7 @@ class Walk {
   void Write(Mark<T> NodeMarks::*mark, T value) {
     if (!internal::IsWritten(after().*mark, value)) (Edit().*mark).Write(std::move(value));
   }
-  // Returns whether the mark was present.
+  // Removes the mark. Returns true if it was present.
   template <typename T>
   bool Remove(Mark<T> NodeMarks::*mark) {
     if (!(after().*mark).present()) return false;
@@ -102,80 +102,81 @@ class Walk {
     return true;
   }
 
-  // Enters `next`; timers of the stage that is left are dropped.
+  // Enters `next`, and drops the timers of the previous state.
   Progress Enter(UpgradeState next, std::string reason);
-  // Leaves the states after our marks have been removed.
+  // Ends the upgrade in the state unknown, after our marks have been removed.
   void Release(std::string reason);
   // Enters upgrade-failed with a Warning event `what`, `why`.
   Progress Fail(std::string_view what, std::string why);
-  // The same for a node that could not be evacuated. With OnFailure::kGiveBack, and if the old driver was not touched,
-  // the node returns to service.
+  // Same as Fail, for a node that could not be evacuated. With OnFailure::kGiveBack, the node returns to service if its
+  // old driver is still running.
   Progress FailEvacuation(OnFailure on_failure, std::string_view what, std::string why);
-  // Sends the evictions that are due and waits for the rest, up to `deadline`. `fails_at`: the time at which the node
-  // then fails.
+  // Plans the evictions that are due, and waits until `deadline` for the others. `fails_at`: time at which the node
+  // fails if pods are still left.
   Progress Evict(EvictionRound round, absl::Time deadline, absl::Time fails_at = absl::InfiniteFuture());
-  // Returns true if the policy deletes pods that are left at `deadline`, and no pod is stuck despite its deletion.
+  // Returns true if the policy deletes pods that are left at `deadline`, unless a pod is stuck despite its deletion.
   bool DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, absl::Time deadline) const;
   // Deletes pods whose eviction is overdue, and waits until they no longer exist.
   Progress DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, EvictionRound round,
                          absl::Time deadline);
-  // Stops for this pass, with the reason that users see.
+  // Stops for this pass. The arguments are the gate that users see.
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
-  // Same for a gate with a subject; the time in the gate is ignored.
+  // Same as above for a gate with a subject. The time in the gate is ignored.
   Progress Wait(Gate gate, absl::Time not_before = absl::InfiniteFuture());
-  // Notes that the verdict may change at `time`, unless that is never.
+  // Notes that the verdict may change at `time`. InfiniteFuture has no effect.
   void WakeAt(absl::Time time);
-  // Stops without a reason: there is nothing more to do.
+  // Stops without a gate, because nothing is left to do.
   Progress Rest() { return Progress::kStopped; }
 
   void Note(FindingCode code, std::string message);
   void Event(bool warning, std::string message);
 
   // Returns the time at which the current stage fails if it is limited to `timeout`: `began + timeout`, but not before
-  // the engine has been active for min(timeout, 60 s) (dep-F4). Writes or repairs the stage's timer if necessary.
+  // the engine has been active for min(timeout, 60 s) (dep-F4). Writes or repairs the timer of the stage if necessary.
   absl::Time Deadline(absl::Duration timeout);
   bool Expired(absl::Time deadline) const { return in.now >= deadline; }
 
-  // Zero failures if the annotation is missing or invalid.
+  // Returns the past failures of the node; zero failures if the annotation is missing or invalid.
   Failures PastFailures() const;
   void WriteFailures(const Failures& failures);
 
-  // Ensures that the node is cordoned, by the engine if no other client has cordoned it (T11, dep-F8), unless its
-  // devices are isolated instead.
+  // Ensures that the node is cordoned: cordons it if no other client has (T11, dep-F8). Does nothing if its devices are
+  // isolated instead.
   void HoldCordon();
-  // Returns true if the devices of the node are isolated, and not the node.
+  // Returns true if the devices are isolated instead of the node.
   bool IsolatesDevices() const { return after().isolated_devices.present(); }
   // Cordons the node, and gives up the isolation of its devices.
   void CordonInstead();
-  // Returns the node's pods if they have been read since it was cordoned, otherwise nullptr; requests them (arch-A11).
+  // Requests the pods of the node. Returns them if they have been read since it was cordoned, otherwise nullptr
+  // (arch-A11).
   const std::vector<Pod>* KnownPods();
-  // Same, but also if the node is not cordoned.
+  // Same as KnownPods, but also returns the pods of a node that is not cordoned.
   const std::vector<Pod>* ReadPods();
-  // Waits for a list of the node's pods that failed or has not been made yet, up to `deadline`.
+  // Waits until `deadline` for the pods of the node, if they have not been listed yet or if the list failed.
   Progress WaitForPods(absl::Time deadline);
-  // Makes the plan depend on the node as it was read: the node is patched first, even if nothing changes.
+  // Makes the plan depend on the node as it was read. The node is then patched first, even if the patch is empty.
   void ConfirmNode() { verdict.plan.patch.emplace(); }
-  // Restarts the current stage now if it has a limit, or if `timeout`, the limit of the wait, is finite.
+  // Restarts the timer of the current stage if the stage has a time limit, or if `timeout`, the limit of the current
+  // wait, is finite.
   void RestartStage(absl::Duration timeout);
-  // Judges the driver pods again, after the annotation that names a pod to restart has changed.
+  // Judges the driver pods. Must be called again if the annotation that names a pod to restart has changed.
   void AssessDriver();
 
-  // Returns true if the upgrade of this node uses a NodeMaintenance, however the operator handles other nodes now
-  // (dep-F13).
+  // Returns true if the upgrade of this node uses a NodeMaintenance, even if the operator no longer uses requestor mode
+  // for other nodes (dep-F13).
   bool InRequestorMode() const { return after().requestor_mode.present(); }
   // Returns true if the driver waits until the node is evacuated: its init container has set the annotation (T39, T43).
   bool AwaitsSafeLoad() const { return SafeLoadManager::IsWaiting(after()); }
-  // Returns the text for the gate of a node without a bound driver pod. `until`: the end of the text if no cause is
-  // known.
+  // Returns the text for the gate of a node without a bound driver pod. `until`: end of the text if no cause is known.
   std::string WhyNoDriverPod(std::string_view until = "") const;
   // Allows the current driver pods to be restarted without an evacuation until the target changes (T8).
   void SetRestartsOnly();
-  // Returns true if the target and the pods to restart have the revisions that were compared (T8).
+  // Returns true if the target and the pods to restart have revisions that were compared (T8).
   bool RestartsOnly() const;
 
-  // Ends the walk and completes its plan: the patch, the joined cordon, the last timers, and a label that another
-  // client has removed. `acts`: whether the node may be written to. `shown_wait`: for the annotation that shows the
-  // node's gate; nullptr: the annotation is not changed.
+  // Ends the walk and completes its plan: the patch, the cordon set, the last timers, and a label that another client
+  // has removed. `acts`: whether the node may be written to. `shown_wait`: decides when the annotation that shows the
+  // node's gate is written; nullptr if the annotation must not change.
   void Finish(bool acts, const internal::ShownWait* shown_wait);
 
  private:
@@ -198,13 +199,13 @@ class Walk {
   bool RunsOldDriver() const;
 
   internal::MarksOfView read_;
-  std::optional<NodeMarks> edited_;  // once something is written
+  std::optional<NodeMarks> edited_;  // set by the first write
   UpgradeState state_;
   bool entered_ = false;  // `state_` was entered in this walk
 };
 
-// Same as StateMachine::Judge, but stores the result in `judged`, a new Verdict. A Verdict has 1.2 kB, and should not
-// be moved for each node. `shown_wait`: see Walk::Finish.
+// Same as StateMachine::Judge, but stores the result in `judged`, a new Verdict. A Verdict has a size of 1.2 kB, so it
+// should not be moved for every node. `shown_wait`: see Walk::Finish.
 void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& admission,
                const internal::ShownWait* shown_wait, Verdict& judged);
 
@@ -212,22 +213,22 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
 // evacuation.
 std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 
-// Returns the policy for pod deletion, if it is switched on (dep-F10). `known`: the views name the pods that use the
-// driver.
+// Returns the policy for pod deletion; nullopt if pod deletion is off (dep-F10). `known`: whether the views name the
+// pods that use the driver.
 std::optional<PodDeletionPolicy> PodDeletion(bool known, const NodeRules& rules);
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
 
 // Returns nullopt for InfiniteFuture.
 std::optional<absl::Time> Finite(absl::Time time);
 
-// A timer further in the future than this was written by a wrong clock (dep-F4).
+// A timer further in the future than this comes from a wrong clock (dep-F4).
 inline constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 
-// Returns the time as a mark can store it.
+// Returns the time with the precision of a mark, in whole seconds.
 inline absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToUnixSeconds(time)); }
 
-// Returns the time of the next retry of a read: the next multiple of 5 s. If it were 5 s from now, the verdict would
-// change all the time, and the retry would never happen if nodes are judged often.
+// Returns the time of the next retry of a read: the next multiple of 5 s. With 5 s from now, every judgement would
+// change the verdict, and nodes that are judged often would never retry.
 absl::Time NextRead(absl::Time now);
 
 // The transition functions, one for each state; src/decide/transitions/{start,evacuate,restart,finish}.cc.
@@ -239,70 +240,74 @@ Progress LeavePodDeletion(Walk& walk);
 Progress LeaveDrain(Walk& walk);
 Progress LeaveNodeMaintenance(Walk& walk);
 Progress LeavePodRestart(Walk& walk);
-// Plans the deletion of the driver pods together with the patch that enters pod-restart-required, if the walk ends
-// there. The deletions rely on the node as it was read. In the next pass, a separate patch would have to confirm that
-// the node has not changed.
+// Plans the deletion of the driver pods together with the patch that enters pod-restart-required, if the walk ends in
+// that state. This patch confirms that the node is still as it was read. In the next pass, the deletions would need a
+// separate patch for that.
 void RestartOnEntry(Walk& walk);
 Progress LeaveFailed(Walk& walk);
 Progress LeaveValidation(Walk& walk);
 Progress LeaveUncordon(Walk& walk);
 // upgrade-required -> node-maintenance-required, for a node that is admitted in requestor mode.
 Progress RequestMaintenance(Walk& walk);
-// Returns the next step of releasing the node's NodeMaintenances; stops the walk while one of our claims is left.
-// nullopt: there is no claim.
+// Plans the next step to release the node's NodeMaintenances, and stops the walk while we still have a claim. Returns
+// nullopt if we have no claim.
 std::optional<Progress> ReleaseMaintenance(Walk& walk);
-// Returns true if we claim a NodeMaintenance of the node among those that have been read.
+// Returns true if we claim a NodeMaintenance of the node. Returns false if its NodeMaintenances are unknown.
 bool ClaimsMaintenance(const Walk& walk);
 // Reports to the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
-// Removes our name from a failed node in requestor mode whose cordon another client has lifted. The next cordon of the
-// node will be the maintenance operator's, and other drivers would mistake it for ours.
+// Removes our name from the cordon set of a failed node in requestor mode if another client has lifted the cordon.
+// Otherwise other drivers would mistake the next cordon, which the maintenance operator sets, for ours.
 void ForgetLiftedCordon(Walk& walk);
 
-// Decides whether a starting node's devices are isolated instead of the node (transitions/isolate.cc).
+// Decides whether the devices of a starting node are isolated instead of the node (transitions/isolate.cc).
 void ChooseScope(Walk& walk);
-// Returns why the node may not start: the policy isolates only devices, and the node's devices cannot be isolated, or
-// are still unknown. Empty if it may.
+// Returns why the node must not start: the policy isolates only devices, but the devices of the node cannot be isolated
+// or are still unknown. Empty if the node may start.
 std::string WhyUnfitForDevices(const Walk& walk);
-// Isolates the devices of a node in progress, before the node continues. nullopt: the devices or the node are isolated.
+// Isolates the devices of a node in progress before the node continues. Returns nullopt once the devices are isolated,
+// or if the node is isolated instead.
 std::optional<Progress> HoldDevices(Walk& walk);
-// Returns true if this walk must not evict pods or touch the driver yet: it entered its state from one in which the rules
-// are not held, so HoldDevices has to run first.
+// Returns true if this walk must not evict pods or replace the driver yet. In that case the walk has entered its state
+// from a state in which the rules are not maintained, and HoldDevices must run first.
 bool DevicesAreOpen(const Walk& walk);
-// Removes rules that an upgrade has left behind, or that a cordon has replaced.
+// Removes rules that an earlier upgrade left behind, or that a cordon has replaced.
 void RemoveOldRules(Walk& walk);
-// Removes the rules of the node. nullopt: it has no rule.
+// Removes the rules of the node. Returns nullopt once no rule is left.
 std::optional<Progress> ReleaseRules(Walk& walk);
-// Waits for claims of pods on the node that are not read yet. Then waits for pods that hold a device and are not bound
-// yet, and evicts the late ones. nullopt: no such claim or pod exists.
+// Returns the gate of a node whose devices may still be in use. Waits for claims of its pods that have not been read
+// yet. Then waits for pods that hold a device but are not bound yet, and evicts those that are late. Returns nullopt if
+// no such claim or pod exists.
 std::optional<Gate> WhyDevicesInUse(Walk& walk, absl::Time& due);
 // Returns why the driver is not confirmed to work although its pod is ready: its devices have not been published again.
-// Empty if they have. `due`: when to check again.
+// Empty if they have been published. `due`: time of the next check.
 std::string WhyDevicesMissing(const Walk& walk, absl::Time& due);
-// Fills in the counts of the plan for a node whose devices are isolated (NodePlan::late_holders, pods_kept).
+// Sets the counts of the plan for a node whose devices are isolated (NodePlan::late_holders, pods_kept).
 void CountPods(Walk& walk);
 
-// Returns whether the validation pods among `pods` have validated the node's driver.
+// Checks whether the validation pods among `pods` have validated the driver of the node.
 Validation Validate(const Walk& walk, const std::vector<Pod>& pods);
-// Replaces validation pods that have validated only the old driver. Returns when the next deletion is due.
+// Deletes validation pods that have validated only the old driver. Returns the time at which the next deletion is due.
 absl::Time RestartEarly(Walk& walk, Validation& validation);
 
-// Returns a node that enters upgrade-failed with its old driver to service. Lifts a cordon that only our upgrade relies
-// on, and marks the node so that it holds no slot (internal::IsGivenBack).
+// Returns a node that enters upgrade-failed with its old driver to service. Lifts a cordon on which only our upgrade
+// relies, and marks the node so that it holds no slot (internal::IsGivenBack).
 void ReturnToService(Walk& walk);
-// Removes from `after` everything that our upgrade wrote to `node`, and lifts a cordon that no other driver relies on
-// (dep-F9); the decision is based on the node as it was read. Returns what was done, as text for users.
+// Removes from `after` everything that our upgrade wrote to `node`, and lifts a cordon on which no other driver relies
+// (dep-F9). Decides this from the node as it was read. Returns a text for users that describes what was done.
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
-// Releases a node with our cordon if no DaemonSet of the driver needs a pod there. Returns whether it did so.
+// Releases a node with our cordon if no DaemonSet of the driver needs a pod there. Returns true if the node was
+// released.
 bool ReleaseUnwanted(Walk& walk);
-// Notes on a node in progress without a label that its cordon is not ours, if the cordon set does not contain our name.
+// Notes on a node in progress without a state label that its cordon is not ours, if the cordon set does not contain our
+// name.
 void NoteForeignCordon(Walk& walk);
 // Returns the patch that changes the marks of `node` from `from` to `to`.
 PatchNodeParams PatchBetween(const Node& node, const NodeMarks& from, const NodeMarks& to,
                              const DriverIdentity& identity);
 // Enters upgrade-required, and notes the owner of the node's cordon (dep-F7).
 Progress RequireUpgrade(Walk& walk, std::string reason);
-// Enters upgrade-done and returns the node to service. Waits instead while we claim a NodeMaintenance of the node, or
+// Enters upgrade-done and returns the node to service. Waits while we claim a NodeMaintenance of the node, or while
 // another driver relies on the cordon that would be lifted.
 Progress EnterDone(Walk& walk, std::string reason);
 // Leaves pod-restart-required, validation-required or upgrade-failed once the driver is confirmed to work (T48).

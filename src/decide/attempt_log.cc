@@ -12,12 +12,11 @@ namespace {
 constexpr absl::Duration kAcceptedEvictionRepeats = absl::Seconds(30);
 constexpr absl::Duration kRefusedEvictionFirst = absl::Seconds(5);
 constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
-// Upper limit for the wait that a server requests: the server may be mistaken, or the response may not come from the
-// server.
+// Upper limit for the delay that a server requests. The server may be wrong, or a proxy may have sent the response.
 constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
-// A patch refused at an old version is refused again until a newer version is read. This delay is for a 409 sent by
-// mistake.
+// A patch that was refused at an old version is refused again until a newer version is read. This delay applies if no
+// newer version arrives because the 409 was sent by mistake.
 constexpr absl::Duration kConflictRetryFirst = absl::Seconds(15);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
@@ -31,15 +30,15 @@ bool TouchesTheSame(const std::map<std::string, std::optional<std::string>>& a,
   });
 }
 
-// Returns whether two patches of one node at one version have the same effect. Ignores times in annotations, because
-// budgets do not use them.
+// Returns true if two patches of the same node at the same version have the same effect. Compares only the keys of
+// annotations, because budgets do not use their values.
 bool HaveOneEffect(const PatchNodeParams& a, const PatchNodeParams& b) {
   return a.labels == b.labels && a.unschedulable == b.unschedulable && a.taints == b.taints &&
          TouchesTheSame(a.annotations, b.annotations);
 }
 
-// Keeps at most two patches with the same effect: a clear refusal removes one, and an earlier one with an unknown
-// outcome must stay.
+// Keeps at most two patches with the same effect: a clear refusal removes the last patch, but an earlier patch with an
+// unknown outcome must stay.
 void AddPossible(const PatchNodeParams& patch, std::vector<PatchNodeParams>& possible) {
   const auto is_same = [&](const PatchNodeParams& other) { return HaveOneEffect(patch, other); };
   if (std::count_if(possible.begin(), possible.end(), is_same) > 1) {
@@ -48,8 +47,8 @@ void AddPossible(const PatchNodeParams& patch, std::vector<PatchNodeParams>& pos
   possible.push_back(patch);
 }
 
-// Returns the value of the label in the last patch that changed it: nullptr if there is no such patch, nullopt if the
-// patch removed the label.
+// Returns the value of the label in the last patch that changed it: nullptr if no patch changed it, nullopt if the
+// patch removed it.
 const std::optional<std::string>* WrittenTo(const std::string& label, const PatchAttempt& attempt) {
   for (auto patch = attempt.possible.rbegin(); patch != attempt.possible.rend(); ++patch) {
     if (const auto written = patch->labels.find(label); written != patch->labels.end()) return &written->second;
@@ -57,11 +56,12 @@ const std::optional<std::string>* WrittenTo(const std::string& label, const Patc
   return nullptr;
 }
 
-// Returns the delay until the same call for the object that was read may be repeated.
+// Returns the time at which the call may be made or repeated for the object that was read.
 template <typename Call>
 absl::Time NextCallDue(const ObjectAttempt<Call>& attempt, const Call& call) {
   if (!attempt.outcome) return absl::InfiniteFuture();
-  // A newer object has been read since, so this is a different call, regardless of the outcome of the last call.
+  // The object was read at a newer version, or the kind differs, so this is a new call, whatever the outcome of the
+  // last call.
   if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
   const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
   return attempt.answered_at + Spread(delay, call.object.name, attempt.count);
@@ -170,7 +170,7 @@ void AttemptLog::PatchAnswered(const std::string& node_uid, Outcome outcome, std
   attempt.message = std::move(message);
   if (outcome == Outcome::kApplied) {
     attempt.count = 0;
-    // A patch that changes nothing never becomes visible.
+    // An empty patch does not change the version of the node, so its effect never becomes visible.
     std::erase_if(attempt.possible, [](const PatchNodeParams& patch) { return patch.empty(); });
   }
   if (outcome == Outcome::kNotApplied && !attempt.possible.empty()) attempt.possible.pop_back();
@@ -237,13 +237,13 @@ void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_po
   if (found == nodes_.end()) return;
   NodeAttempts& attempts = found->second;
   if (!IsOlderVersion(node.resource_version, attempts.read_version)) attempts.read_version = node.resource_version;
-  // A refused patch is remembered for its backoff until one is applied.
+  // A refused patch is kept for its backoff until another patch is applied.
   if (attempts.patch && attempts.patch->outcome && IsSettled(*attempts.patch, node) &&
       *attempts.patch->outcome != Outcome::kNotApplied) {
     attempts.patch.reset();
   }
   if (live_pods != nullptr) {
-    // A deleted pod is recorded for the patch that reports the deletion, and is forgotten with that patch.
+    // A deleted pod is kept until a patch that reports the deletion has been sent and was not refused.
     const bool told = attempts.patch && attempts.patch->outcome != Outcome::kNotApplied;
     std::erase_if(attempts.pods, [&](const auto& pod) {
       return pod.second.outcome && !live_pods->contains(pod.first) &&
@@ -256,7 +256,7 @@ void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_po
 void AttemptLog::StateLabelRead(const Node& node, const std::string& key, bool is_in_progress) {
   const auto label = node.labels.find(key);
   const auto found = nodes_.find(node.uid);
-  // The node may be older than our patch.
+  // The node may have been read before our patch was applied.
   if (found != nodes_.end() && found->second.patch && !IsSettled(*found->second.patch, node)) return;
   std::optional<LabelLoss> loss = found == nodes_.end() ? std::nullopt : found->second.label_loss;
   const bool is_over = loss && now_ >= LabelLossEnds(*loss);

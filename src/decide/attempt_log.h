@@ -1,16 +1,16 @@
-// Records the engine's requests to the API server and their responses, and paces further requests accordingly.
+// Records the engine's requests to the API server and their responses, and paces further requests.
 //
 //     log.PatchSent(node, patch, clock.Now());
 //     ...  // send it
 //     log.PatchAnswered(node.uid, Outcome::kApplied, /*message=*/"", clock.Now());
 //
-// - While a request for an object is unanswered, no further request is sent for it.
+// - While a request for an object has no response, no further request for that object is sent.
 // - If the response to a patch is 409, or its outcome is unknown, the patch may have been applied. The node then counts
 //   in its old and in its new state until a newer version is read. Until then the patch is retried after 1 s, doubling
 //   to 30 s. After a 409 the first delay is 15 s, because the next patch will most likely be refused as well.
-// - An accepted eviction is not repeated for 30 s. A refused one is due after max(Retry-After, 5 s doubling to 40 s),
-//   varied by up to 10 % by a hash, so that evictions spread without a random number.
-// Losing the log in a crash leads to repeated requests, but never to a violated rule. A value type; not thread-safe.
+// - An accepted eviction is not repeated for 30 s. A refused eviction is repeated after max(Retry-After, 5 s doubling
+//   to 40 s). A hash changes this delay by up to 10 %, so that evictions are spread without random numbers. Losing the
+//   log in a crash leads to repeated requests, but never to a violated rule. A value type; not thread-safe.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ATTEMPT_LOG_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ATTEMPT_LOG_H_
 
@@ -26,35 +26,38 @@
 
 namespace driverupgrade::internal {
 
-// Returns true if resource version `a` is newer than `b`. Versions that are not decimal numbers are newer when they
-// differ.
+// Returns true if resource version `a` is newer than `b`. If a version is not a decimal number, any different version
+// counts as newer.
 bool IsNewerVersion(std::string_view a, std::string_view b);
 // Returns true if resource version `a` is certainly older than `b`. Always false for versions that are not decimal
 // numbers.
 bool IsOlderVersion(std::string_view a, std::string_view b);
-// Returns true if the outcome of the last patch is known: it was answered, and the node has been read at a newer
-// version or the patch was clearly refused.
+// Returns true if the outcome of the last patch is known. The response must have arrived. In addition, the node must
+// have been read at a newer version, or the patch must have been clearly refused.
 bool IsSettled(const PatchAttempt& attempt, const Node& node);
-// Returns when a node may be patched again at the version of `node`; InfiniteFuture() while a response is outstanding.
+// Returns the time at which the node may be patched again at the version of `node`; InfiniteFuture() while a response
+// is outstanding.
 absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node);
-// Returns when the same request for the pod may be sent again; InfiniteFuture() while a response is outstanding.
+// Returns the time at which the same request for the pod may be sent again; InfiniteFuture() while a response is
+// outstanding.
 absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid);
-// Returns when a patch that only writes the label again is due: 10 s after the first loss, doubling to 1 h.
+// Returns the time at which a patch that only writes the label again is due: 10 s after the first loss, doubling to 1
+// h.
 absl::Time NextLabelDue(const LabelLoss& loss);
-// Returns when a loss is forgotten: 2 h after the label was last found missing.
+// Returns the time at which a loss is forgotten: 2 h after the label was last found missing.
 absl::Time LabelLossEnds(const LabelLoss& loss);
-// Returns when the call may be made; InfiniteFuture() while a response is outstanding.
+// Returns the time at which the call may be made; InfiniteFuture() while a response is outstanding.
 absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call);
 absl::Time NextDeviceCallDue(const DeviceAttempt& attempt, const DeviceCall& call);
 
-// Returns what the response to a write shows about its effect.
+// Returns the outcome of a write according to its response.
 Outcome OutcomeOf(const absl::Status& answer);
 
 class AttemptLog {
  public:
   void PatchSent(const Node& node, const PatchNodeParams& patch, absl::Time now);
   void PatchAnswered(const std::string& node_uid, Outcome outcome, std::string message, absl::Time now);
-  // `node_version`: the node's version as it was read when the request was decided.
+  // `node_version`: version of the node on which the decision to send the request was based.
   void PodRequestSent(const std::string& node_uid, std::string_view node_version, const std::string& pod_uid,
                       absl::Time now);
   // `answer.count` and `answer.sent_at` are ignored: the log keeps its own values.
@@ -62,24 +65,25 @@ class AttemptLog {
   void MaintenanceCallSent(const std::string& node_uid, const MaintenanceCall& call);
   void MaintenanceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome,
                                std::string message, absl::Time now);
-  // Forgets the calls about a node that has no further calls to make.
+  // Forgets the calls for a node that needs no further calls.
   void MaintenancesOver(const std::string& node_uid);
   void DeviceCallSent(const std::string& node_uid, const DeviceCall& call);
   void DeviceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome, std::string message,
                           absl::Time now);
-  // Forgets the calls about the devices of a node that has no rule and needs none.
+  // Forgets the calls for the devices of a node that neither has nor needs rules.
   void DevicesOver(const std::string& node_uid);
-  // Forgets what a read has settled: finished patches, and pods that are not in `live_pods` if it is set.
+  // Forgets requests that this read has settled: finished patches, and requests for pods that are not in `live_pods` if
+  // it is set.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
-  // A pass has started: data read from now on counts as read at `now`.
+  // Notes that a pass has started. Data that is read from now on counts as read at `now`.
   void PassBegan(absl::Time now) { now_ = now; }
   // Notes whether a node that was read has its state label `key`. A missing label counts as lost if the node had it
   // before, if a patch with it was sent, or if the upgrade of the node `is_in_progress`. Must be called before
   // NodeRead.
   void StateLabelRead(const Node& node, const std::string& key, bool is_in_progress);
-  // Notes that the engine itself removes the labels: a missing label then does not count as lost.
+  // Notes that the engine itself removes the labels, so that missing labels do not count as lost.
   void LabelsRemoved() { labelled_.clear(); }
-  // The clock has been set back to `now`: nothing has happened later than that.
+  // Must be called if the clock was set back to `now`: limits all recorded times to `now`.
   void SetBack(absl::Time now);
   // Forgets a node that no longer exists.
   void Forget(const std::string& node_uid) {

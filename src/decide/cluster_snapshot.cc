@@ -10,7 +10,7 @@ namespace driverupgrade {
 
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity) {
   auto shared = std::make_shared<NodeView>(std::move(view));
-  // The marks must come last: they refer to texts of the node, which must not move afterwards.
+  // The marks must be decoded last, because they refer to texts of the node, which must not move afterwards.
   shared->marks.decoded_ = std::make_shared<const internal::MarksOfDriver>(*shared, identity);
   return shared;
 }
@@ -35,7 +35,7 @@ int RestartsUnready(const Pod& pod) {
 
 }  // namespace
 
-// A terminating driver pod is about to be replaced, whether it is Ready or not.
+// A terminating driver pod does not count as running even if it is Ready, because it is about to be replaced.
 bool DriverRuns(const NodeView& view) {
   return !view.driver_pods.empty() && std::all_of(view.driver_pods.begin(), view.driver_pods.end(), [](const Pod& pod) {
     return IsReady(pod) && !pod.deletion_timestamp;
@@ -45,7 +45,7 @@ bool DriverRuns(const NodeView& view) {
 DriverPodsMarks::DriverPodsMarks(const std::vector<Pod>& pods) {
   std::size_t size = 0;
   for (const Pod& pod : pods) size += OwnerUidOf(pod).size() + RevisionHash(pod).size();
-  texts_.reserve(size);  // the texts must no longer move
+  texts_.reserve(size);  // the texts must not move
   for (std::size_t i = 0; i < pods.size(); ++i) {
     if (i == 0) {
       first_ = Decode(pods[i]);

@@ -13,10 +13,10 @@ namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kPodsInText = 5;
-// Usual size of a gate's text. It is reserved in advance, because each pass writes a gate for every node that is being
-// drained.
+// Usual size of the text of a gate. It is reserved in advance, because each pass writes a gate for every node that is
+// being drained.
 constexpr std::size_t kDetailSize = 96;
-// Time for which a pod may be terminating beyond its grace period on a ready node.
+// Time after its grace period for which a pod on a Ready node may still be terminating before it counts as stuck.
 constexpr absl::Duration kStuckAfter = absl::Minutes(1);
 
 const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
@@ -24,7 +24,7 @@ const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
   return found == view.attempts.pods.end() ? nullptr : &found->second;
 }
 
-// Returns the reason why a pod still exists, from the last response if it is relevant.
+// Returns why the last eviction of the pod was refused; kNone if the pod is terminating or has no response.
 Refusal RefusalOf(const Pod& pod, const PodAttempt* attempt) {
   return pod.deletion_timestamp || attempt == nullptr || !attempt->outcome ? Refusal::kNone : attempt->refusal;
 }
@@ -41,12 +41,13 @@ GateReason ReasonFor(Refusal refusal) {
   return GateReason::kPodsTerminating;
 }
 
-// Appends the finalizers that keep a terminating pod, because an administrator must remove them.
+// Appends the finalizers that keep a terminating pod from being deleted, because an administrator may have to remove
+// them.
 void AppendFinalizers(const Pod& pod, std::string& text) {
   if (!pod.finalizers.empty()) absl::StrAppend(&text, ", held by finalizer ", absl::StrJoin(pod.finalizers, ", "));
 }
 
-// Appends the reason why one pod is delayed, for the gate and for the failure text.
+// Appends the reason why the pod has not left yet, for gates and failure texts.
 void AppendHoldup(const Pod& pod, const PodAttempt* attempt, std::string& text) {
   switch (RefusalOf(pod, attempt)) {
     case Refusal::kDisruptionBudget:
@@ -67,30 +68,30 @@ void AppendHoldup(const Pod& pod, const PodAttempt* attempt, std::string& text) 
   }
 }
 
-// A gate of a lower rank hides one of a higher rank, so the causes that need an administrator come first.
+// A gate with a lower rank hides gates with a higher rank, so causes that need an administrator come first.
 int Rank(GateReason reason) {
   constexpr std::array kForemost = {GateReason::kSeveralBudgets, GateReason::kDisruptionBudget,
                                     GateReason::kEvictionRefused};
   return static_cast<int>(std::find(kForemost.begin(), kForemost.end(), reason) - kForemost.begin());
 }
 
-// Only an eviction can have these results; a failed deletion has Refusal::kOther.
+// Only evictions can have these refusals; a failed deletion has Refusal::kOther.
 bool IsRefusedEviction(const PodAttempt& attempt) {
   return attempt.outcome && attempt.refusal != Refusal::kNone && attempt.refusal != Refusal::kOther;
 }
 
-// Returns the time from which the kubelet of a node that is not ready will no longer report the end of a terminating
-// pod (dep-F11). The timestamp is truncated to whole seconds.
+// Returns the time from which the kubelet of a NotReady node is not expected to report the end of a terminating pod
+// (dep-F11). Adds a second, because the timestamp is truncated to whole seconds.
 absl::Time LostAt(const Pod& pod) { return *pod.deletion_timestamp + absl::Seconds(1); }
 
 bool IsLost(const Pod& pod, const Node& node, absl::Time now) {
   return pod.deletion_timestamp && LostAt(pod) <= now && !node.ready;
 }
 
-// The pods that still exist, and the reason to report for them.
+// The pods that still exist, and the reason to report.
 struct RemainingPods {
   std::size_t count = 0;
-  // The pod that hides the others, and its attempt, which is nullptr if nothing has been attempted.
+  // The pod to report, and the last request for it; nullptr if no request was sent.
   const Pod* foremost = nullptr;
   const PodAttempt* attempt = nullptr;
   GateReason reason = GateReason::kPodsTerminating;
@@ -105,7 +106,8 @@ struct RemainingPods {
   }
 };
 
-// Sets the reason, subject and detail of `gate` to the pods that the node waits for. There is at least one such pod.
+// Sets the reason, subject and detail of `gate` for the pods on which the node waits. There must be at least one such
+// pod.
 void Explain(const RemainingPods& pods, Gate& gate) {
   gate.reason = pods.reason;
   gate.subject = PodSubject(pods.foremost->ref);
@@ -126,10 +128,10 @@ bool DrainManager::IsOwn(const Pod& pod) const {
   return own_pod_ && pod.ref.ns == own_pod_->ns && pod.ref.name == own_pod_->name;
 }
 
-// The order of the filters follows drain-D10: the first filter that keeps a pod decides.
+// The filters are applied in the order of drain-D10: the first filter that keeps a pod decides.
 void DrainManager::Sort(const Pod& pod, bool force, bool delete_empty_dir, PodSelection& selection) const {
   const bool finished = IsFinished(pod);
-  // Another client has deleted a terminating pod already, so nothing is left that the policy could protect.
+  // A terminating pod was already deleted by another client, so the policy can no longer protect it.
   const bool leaves_anyway = finished || pod.deletion_timestamp;
   if (IsOwn(pod) || (IsDaemonSetPod(pod) && !finished) || pod.mirror) {
     selection.left_alone.push_back(&pod);
@@ -151,7 +153,8 @@ PodSelection DrainManager::Classify(const std::vector<const Pod*>& pods, bool fo
 LabelSelector DrainablePods(const DriverIdentity& identity) {
   absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(
       {{.key = identity.SkipDrainPodLabel(), .op = LabelSelector::Operator::kNotIn, .values = {"true"}}});
-  // The keys of an identity are valid labels. If a key were not valid, no pod could be excluded, so no pod is drained.
+  // The keys of an identity are always valid. If a key were invalid, no pod could be excluded from the drain, so no pod
+  // would be drained.
   return selector.ok() ? *std::move(selector) : LabelSelector::Nothing();
 }
 

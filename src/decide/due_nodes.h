@@ -1,5 +1,5 @@
-// Selects the nodes that an Advance judges again: changed nodes, nodes whose wake time has passed and, during a sweep,
-// all nodes in parts.
+// Selects the nodes that an Advance judges again: changed nodes, nodes whose wake-up time has passed and, during a
+// sweep, all nodes, some at a time.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 
@@ -19,16 +19,17 @@ class DueNodes {
  public:
   using Names = std::set<std::string>;
 
-  // The node has changed or was deleted.
+  // Must be called if the node has changed or was deleted.
   void Change(const std::string& name) { changed_.insert(name); }
   void WakeAt(absl::Time time, const std::string& name) { wakes_.emplace(time, name); }
   void LetSleep(absl::Time time, const std::string& name) { wakes_.erase({time, name}); }
-  // Makes all nodes due, except for those judged from now on. `judgements`: the number of the last judgement.
+  // Starts a sweep: makes all nodes due, except for nodes that are judged in the meantime. `judgements`: number of the
+  // last judgement.
   void Sweep(std::uint64_t judgements);
 
-  // Returns all due nodes in `acting`, and at most `most` of the other nodes that are due or deleted.
+  // Returns all due nodes in `acting`, and at most `most` other nodes that are due or were deleted.
   Names Take(absl::Time now, std::size_t most, const PlannedNodes& nodes, const Names& acting);
-  // Returns true if the last Take left some nodes, or if more nodes have become due since.
+  // Returns true if the last Take left out due nodes, or if further nodes have become due since then.
   bool IsAny() const { return any_woken_ || !changed_.empty() || sweep_; }
   // Returns the time at which the next node is due.
   std::optional<absl::Time> wake_at() const;
@@ -39,13 +40,13 @@ class DueNodes {
   void TakeSwept(std::size_t most, const PlannedNodes& nodes, Names& due);
 
   Names changed_;
-  std::string changed_at_;  // the last node that was taken, so that nodes that change often do not starve the others
+  std::string changed_at_;  // last node taken; the next Take continues after it, so that no node starves
   std::set<std::pair<absl::Time, std::string>> wakes_;
-  bool any_woken_ = false;  // a node was due, and the last Take had no room for it
-  // The sweep continues from `swept_to_` on, wrapping around to where it started.
+  bool any_woken_ = false;  // the last Take had no room for a due node
+  // The sweep continues after `swept_to_`, wraps around, and ends where it started.
   struct SweepEnd {
     std::string name;
-    bool is_behind;               // the last node of all comes first
+    bool is_behind;               // the last node in order must be passed first
     std::uint64_t judgement = 0;  // nodes that were judged after this one are not judged again
   };
   std::optional<SweepEnd> sweep_ = std::nullopt;  // nullopt: no sweep is in progress

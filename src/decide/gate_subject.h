@@ -1,4 +1,4 @@
-// Creates the subjects of gates from objects.
+// Creates gate subjects from objects.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_GATE_SUBJECT_H_
 #define DRIVERUPGRADE_SRC_DECIDE_GATE_SUBJECT_H_
 

@@ -1,5 +1,5 @@
-// The state of an IncrementalPlanner: its input, and the sums and sets over the verdicts of all nodes.
-// incremental_planner.cc takes changes, judges, and admits; incremental_planner_plan.cc reports.
+// Defines the state of an IncrementalPlanner: its input, and the sums and sets over the verdicts of all nodes.
+// incremental_planner.cc accepts changes, judges and admits. incremental_planner_plan.cc reports.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_IMPL_H_
 #define DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_IMPL_H_
 
@@ -63,12 +63,12 @@ class IncrementalPlanner::Impl {
   void AdmitNodes(Names& touched);
   void AdmitByRollout(const Sums& sums, Names& touched);
   void JoinInterests();
-  // Adds a node's verdict to the sums and sets below, or removes it, if there is one.
+  // Enlist adds the verdict on a node to the sums and sets below. Withdraw removes it, if it exists.
   void Enlist(const std::string& name, PlannedNode& node, std::shared_ptr<const JudgedNode> judged);
   void Withdraw(const std::string& name, const PlannedNode& node);
-  // Called when the grant or the node with that UID was added or removed.
+  // Must be called when the grant or the node with this UID was added or removed.
   void Locate(const std::string& uid);
-  // Returns the first node with that UID.
+  // Returns the first node with this UID.
   std::set<std::pair<std::string, std::string>>::const_iterator FirstOf(const std::string& uid) const {
     return names_.lower_bound({uid, ""});
   }
@@ -99,23 +99,23 @@ class IncrementalPlanner::Impl {
   absl::Time now_ = absl::InfinitePast();
   Tally totals_ = {};
   UpgradeBudget budget_ = {};
-  Names all_interest_ = {};  // nodes whose pods any decision needs; empty if the rollout needs none
+  Names all_interest_ = {};  // nodes whose pods any decision needs; unused if the rollout needs no pods
 
   PlannedNodes nodes_;
   DueNodes due_;
   JudgedNodes judged_;
-  std::set<std::pair<std::string, std::string>> names_;  // by UID
-  Names elsewhere_;                                      // UIDs that have a grant but no node
-  Names untold_;                                         // nodes that wait for a slot, which a later Advance reports
-  // Over the verdicts of all nodes.
+  std::set<std::pair<std::string, std::string>> names_;  // pairs of UID and name
+  Names elsewhere_;                                      // UIDs with a grant but without a node
+  Names untold_;                                         // nodes that wait for a slot; a later Advance reports them
+  // Sums and sets over the verdicts of all nodes.
   Sums sums_ = {};
   Names acting_;
   Names interested_;
   Names unavailable_;
   Names with_findings_;
-  Names in_ledger_;  // they have a grant or need one
+  Names in_ledger_;  // nodes that have or need a grant
   AdmissionQueue queue_;
-  Names told_before_;  // a gate that PlannedNode::told lacks may be known to the caller, or the node was deleted
+  Names told_before_;  // nodes without PlannedNode::told, or deleted nodes, whose gate the caller may know
   std::uint64_t judgements_ = 0;
 };
 

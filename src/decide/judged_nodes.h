@@ -1,5 +1,5 @@
-// The verdicts on all nodes, in pieces that copies share. The cost of a copy is proportional to the number of pieces,
-// and the cost of a change after it to the number of nodes in a piece.
+// Stores the verdicts on all nodes in pieces that copies share. The cost of a copy is proportional to the number of
+// pieces. The cost of a change after a copy is proportional to the number of nodes in a piece.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_
 
@@ -18,7 +18,7 @@ namespace driverupgrade::internal {
 
 struct JudgedNode {
   std::string name = {};
-  // Not null: the view that was judged.
+  // The view that was judged; not null.
   std::shared_ptr<const NodeView> view = nullptr;
   KeptVerdict verdict = {};
   Tally tally = {};
@@ -26,19 +26,19 @@ struct JudgedNode {
 
 std::shared_ptr<JudgedNode> CopyOf(const JudgedNode& node);
 
-// A copy may be read by another thread while this one changes.
+// Another thread may read a copy while the original changes.
 class JudgedNodes {
  public:
   JudgedNodes();
 
   // Adds the node, or replaces the node with the same name.
   void Put(std::shared_ptr<const JudgedNode> node);
-  // Does nothing if there is no such node.
+  // Removes the node. Does nothing if there is no such node.
   void Remove(std::string_view name);
 
-  // Returns nullptr if there is no such node.
+  // Returns the node; nullptr if there is no such node.
   const JudgedNode* Find(std::string_view name) const;
-  // Visits the nodes in any order.
+  // Visits the nodes in unspecified order.
   void ForEach(const std::function<void(const JudgedNode&)>& look) const;
 
   // Returns a copy of the current content. Not const, because it marks the pieces as shared.
@@ -47,13 +47,13 @@ class JudgedNodes {
  private:
   using Nodes = std::vector<std::shared_ptr<const JudgedNode>>;  // by name
   struct Piece {
-    std::shared_ptr<Nodes> nodes = nullptr;  // nullptr: empty
+    std::shared_ptr<Nodes> nodes = nullptr;  // nullptr if empty
     bool is_shared = false;
   };
 
   static std::size_t PieceOf(std::string_view name);
   static Nodes::iterator PlaceIn(Nodes& nodes, std::string_view name);
-  // Returns the nodes of the piece for modification.
+  // Returns the nodes of the piece for modification. Copies them first if they are shared.
   Nodes& Own(Piece& piece);
 
   std::vector<Piece> pieces_;

@@ -22,7 +22,7 @@ const Condition* FindCondition(const NodeMaintenance& object, std::string_view t
   return nullptr;
 }
 
-// In a NodeMaintenance, zero means "infinite" (§4.1), and a limit below one second must not become infinite.
+// Rounds up: zero means "infinite" in a NodeMaintenance (§4.1), and a limit below one second must not become infinite.
 absl::Duration WholeSeconds(absl::Duration timeout) {
   if (timeout == absl::InfiniteDuration()) return absl::ZeroDuration();
   return std::max(absl::Ceil(timeout, absl::Seconds(1)), absl::Seconds(1));
@@ -88,7 +88,7 @@ std::vector<const NodeMaintenance*> MaintenanceRequestor::ClaimsOn(const NodeVie
   return claims;
 }
 
-// All requestors of the object share one condition, so its message names the requestor that set it.
+// All requestors of an object share one condition, so its message starts with the requestor that set it.
 bool MaintenanceRequestor::FailedByUs(const Condition& condition) const {
   return condition.type == kRequestorFailed && condition.status == "True" &&
          condition.message.starts_with(options_.id + ":");
@@ -177,7 +177,7 @@ std::optional<MaintenanceCall> MaintenanceRequestor::Release(const NodeMaintenan
     if (object.deletion_timestamp) return std::nullopt;
     return MaintenanceCall{.kind = MaintenanceCall::Kind::kDelete, .object = object};
   }
-  if (auto withdrawn = WithdrawFailure(object, now)) return withdrawn;  // the other requestors keep using it
+  if (auto withdrawn = WithdrawFailure(object, now)) return withdrawn;  // other requestors keep the object
   MaintenanceCall call{.kind = MaintenanceCall::Kind::kLeave, .object = object};
   std::erase(call.object.additional_requestors, options_.id);
   return call;

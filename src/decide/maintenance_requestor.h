@@ -1,13 +1,13 @@
-// Requestor mode: NVIDIA's maintenance operator evacuates nodes and returns them to service at the engine's request,
-// and the engine waits.
+// Implements requestor mode: NVIDIA's maintenance operator evacuates nodes and returns them to service at the engine's
+// request, while the engine waits.
 //
 //     MaintenanceRequestor requestor({.id = "nvidia.gpu-operator", .ns = "maintenance"});
 //     MaintenanceStatus status = requestor.Assess(view);
 //     if (status.phase == MaintenancePhase::kAbsent) call = requestor.Request(view.node, rules, std::nullopt);
 //
-// Each node has one NodeMaintenance, `<prefix>-<node>`, which requestors with the same prefix share: the first creates
-// it, the others add themselves to it, and each withdraws its own claim. A pure decider that Step consults; the calls
-// it returns are made by PlanExecutor. Thread-safe.
+// Each node has one NodeMaintenance, `<prefix>-<node>`, which requestors with the same prefix share. The first
+// requestor creates it, the others add themselves, and each withdraws its own claim. Makes only decisions for Step;
+// PlanExecutor makes the calls that it returns. Thread-safe.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_MAINTENANCE_REQUESTOR_H_
 #define DRIVERUPGRADE_SRC_DECIDE_MAINTENANCE_REQUESTOR_H_
 
@@ -25,14 +25,14 @@
 
 namespace driverupgrade::internal {
 
-// The phase of a node's maintenance from the point of view of this requestor.
+// The phase of the maintenance of a node, as this requestor sees it.
 enum class MaintenancePhase : std::uint8_t {
-  kUnread,   // The objects could not be read; there may be some.
-  kAbsent,   // No object: to be created.
-  kStale,    // It is being deleted or belongs to an earlier node of the name: we must not use it.
-  kForeign,  // Another requestor created it, and we are not on it: to be joined.
-  kFailed,   // It has our failure condition from an earlier attempt: to be withdrawn.
-  kPending,  // The operator is working on the node.
+  kUnread,   // The objects could not be read, so it is unknown whether one exists.
+  kAbsent,   // No object exists; we must create it.
+  kStale,    // The object is being deleted, or belongs to an earlier node with the same name; we must not use it.
+  kForeign,  // Another requestor created the object; we must join it.
+  kFailed,   // The object has our failure condition from an earlier attempt; we must withdraw it.
+  kPending,  // The maintenance operator is working on the node.
   kReady,    // The node is evacuated.
 };
 
@@ -46,29 +46,30 @@ struct MaintenanceStatus {
 
 class MaintenanceRequestor {
  public:
-  // `options` are valid.
+  // `options` must be valid.
   explicit MaintenanceRequestor(RequestorOptions options);
 
   std::string ObjectName(std::string_view node) const;
   MaintenanceStatus Assess(const NodeView& view) const;
 
-  // Creates the object. The spec follows the policy: no drain unless it has one, no wait without a selector.
-  // `deletion`: the policy for pods that use the driver, if that is on.
+  // Returns the call that creates the object. The spec follows the policy: it contains a drain only if the policy has a
+  // drain, and waits only for pods that the policy selects. `deletion`: policy for pods that use the driver; nullopt if
+  // their deletion is off.
   MaintenanceCall Request(const Node& node, const NodeRules& rules,
                           const std::optional<PodDeletionPolicy>& deletion) const;
-  // Adds us to the object of another requestor.
+  // Returns the call that adds us to the object of another requestor.
   MaintenanceCall Join(const NodeMaintenance& object) const;
-  // Sets or withdraws the condition RequestorFailed; nullopt if nothing has to change, or if the condition belongs to
-  // another requestor.
+  // Return the call that sets or withdraws the condition RequestorFailed; nullopt if no change is necessary, or if the
+  // condition belongs to another requestor.
   std::optional<MaintenanceCall> ReportFailure(const NodeMaintenance& object, absl::Time now) const;
   std::optional<MaintenanceCall> WithdrawFailure(const NodeMaintenance& object, absl::Time now) const;
-  // Returns the next step of withdrawing our claim: deletes our own object, or removes us from another requestor's
-  // object. nullopt: there is nothing to do, or the object is already being deleted.
+  // Returns the next call that withdraws our claim: it deletes our own object, or removes us from the object of another
+  // requestor. Returns nullopt if no call is necessary, or if the object is already being deleted.
   std::optional<MaintenanceCall> Release(const NodeMaintenance& object, absl::Time now) const;
 
-  // Returns true if we created the object or are on it, under any name.
+  // Returns true if we created the object or were added to it, whatever its name.
   bool Claims(const NodeMaintenance& object) const;
-  // Returns the node's objects that we claim.
+  // Returns the objects of the node that we claim.
   std::vector<const NodeMaintenance*> ClaimsOn(const NodeView& view) const;
 
  private:

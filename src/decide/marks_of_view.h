@@ -1,5 +1,5 @@
-// The parts of a view that are decoded once, when it is made: the marks on its node, and the data about its driver pods
-// that a judgement needs.
+// Decodes parts of a view once, when it is created: the marks on its node, and the data about its driver pods that a
+// judgement needs.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_
 #define DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_
 
@@ -20,7 +20,7 @@ namespace driverupgrade::internal {
 
 // The data of a driver pod that PodManager::Assess needs.
 struct DriverPodMarks {
-  // UID of the controlling owner; nullopt without one.
+  // UID of the controlling owner; nullopt if the pod has no controller.
   std::optional<std::string_view> owner_uid = std::nullopt;
   std::string_view revision = {};
   // Highest restart count of the containers that are not ready.
@@ -31,9 +31,9 @@ struct DriverPodMarks {
   bool ready = false;
 };
 
-// The driver pods in the order of NodeView::driver_pods. In a large fleet a judgement mostly waits for memory, and a
-// Pod is spread over a dozen memory blocks. If a node has only one driver pod, the required data is therefore stored
-// here, and its texts in one further block.
+// The driver pods in the order of NodeView::driver_pods. In a large fleet, a judgement mostly waits for memory, and the
+// data of a Pod is spread over a dozen memory blocks. The data of the first driver pod is therefore stored in this
+// object, and the texts of all pods in one further block.
 class DriverPodsMarks {
  public:
   explicit DriverPodsMarks(const std::vector<Pod>& pods);
@@ -43,15 +43,15 @@ class DriverPodsMarks {
 
  private:
   DriverPodMarks Decode(const Pod& pod);
-  // Returns a copy that does not move.
+  // Returns a copy of the text in `texts_`, which does not move.
   std::string_view Keep(std::string_view text);
 
-  DriverPodMarks first_;  // the only one on most nodes
+  DriverPodMarks first_;  // the only driver pod on most nodes
   std::vector<DriverPodMarks> others_;
   std::string texts_;
 };
 
-// Returns true if there is a driver pod on the node and all of them are ready.
+// Returns true if the node has driver pods, and all of them are ready and not terminating.
 bool DriverRuns(const NodeView& view);
 
 // The data that ShareView stores in a view.
@@ -63,8 +63,8 @@ struct MarksOfDriver {
   DriverPodsMarks pods;
 };
 
-// The marks that ShareView has decoded for `identity`. The marks of a view that was created by hand are decoded here.
-// The view must outlive them.
+// The marks that ShareView has decoded for `identity`. Decodes the marks itself if ShareView did not create the view.
+// The view must outlive this object.
 class MarksOfView {
  public:
   MarksOfView(const NodeView& view, const DriverIdentity& identity);
@@ -72,10 +72,10 @@ class MarksOfView {
   MarksOfView& operator=(const MarksOfView&) = delete;
   const NodeMarks& operator*() const { return *marks_; }
   const NodeMarks* operator->() const { return marks_; }
-  // Corrects the state of a node without a label after its driver pods were assessed.
+  // Corrects the state of a node without a state label. Must be called after its driver pods were assessed.
   void SetUnlabelled(UpgradeState state);
 
-  // Returns nullptr if the view was created by hand.
+  // Returns the data that ShareView decoded; nullptr if ShareView did not create the view.
   static const MarksOfDriver* Decoded(const NodeView& view) { return view.marks.decoded_.get(); }
 
  private:
@@ -83,7 +83,7 @@ class MarksOfView {
   const NodeMarks* marks_;
 };
 
-// The same for the view's driver pods.
+// Same as MarksOfView, for the driver pods of the view.
 class DriverPodsOfView {
  public:
   explicit DriverPodsOfView(const NodeView& view);
@@ -96,17 +96,17 @@ class DriverPodsOfView {
   const DriverPodsMarks* pods_;
 };
 
-// TallyOf for callers that already have the marks of the view.
+// Same as TallyOf, for callers that already have the marks of the view.
 Tally TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIdentity& identity,
                    const NodeRules& rules);
 
-// Returns a driver pod of the node that is not Ready, or that waits to be scheduled to a node without another driver
-// pod; nullptr if there is no such pod.
+// Returns a driver pod of the node that is not Ready. If the node has no driver pod, returns a pod that waits to be
+// scheduled there. Returns nullptr if there is no such pod.
 const Pod* UnreadyDriverPod(const NodeView& view);
-// Returns true if the node is unavailable apart from its upgrade and its cordon: not Ready, about to leave, or without
-// a driver pod because Kubernetes cannot schedule it.
+// Returns true if the node is unavailable regardless of its upgrade and its cordon. The node is NotReady, is about to
+// leave the cluster, or has no driver pod because Kubernetes cannot schedule the pod.
 bool IsOutOfUse(const NodeView& view, const NodeRules& rules);
-// Returns an item of UpgradeBudget::unavailable_nodes: `gpu-7 (NotReady)`. The node must count as unavailable.
+// Returns an item of UpgradeBudget::unavailable_nodes, such as `gpu-7 (NotReady)`. The node must count as unavailable.
 std::string UnavailableNode(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
 inline constexpr std::size_t kUnavailableNamed = 5;
 

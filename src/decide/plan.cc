@@ -18,7 +18,7 @@ std::string Values(std::string_view what, const std::map<std::string, std::optio
 }  // namespace
 
 bool IsOver(const Plan& everything) {
-  // The rollout continues while a driver is not Ready.
+  // The rollout is not over while a driver pod is not Ready.
   return everything.nodes.empty() && everything.totals.not_ready == 0 &&
          std::all_of(everything.gates.begin(), everything.gates.end(),
                      [](const NodeGate& node) { return TraitsOf(node.gate.reason).ends_rollout; });

@@ -1,4 +1,4 @@
-// A node as an IncrementalPlanner remembers it.
+// Defines the data that an IncrementalPlanner stores about a node.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_PLANNED_NODE_H_
 #define DRIVERUPGRADE_SRC_DECIDE_PLANNED_NODE_H_
 
@@ -27,16 +27,16 @@ struct ToldGate {
 
 struct PlannedNode {
   std::shared_ptr<const NodeView> view;
-  // nullptr: not judged yet.
+  // nullptr if the node has not been judged yet.
   std::shared_ptr<const JudgedNode> judged = nullptr;
   GrantShare share = {};
   // The gate that the caller knows.
   std::optional<ToldGate> told = std::nullopt;
-  // The number of its last judgement.
+  // Number of the last judgement of this node.
   std::uint64_t judgement = 0;
-  // The node's place in the rollout (RolloutPlanner).
+  // Index of the node in RolloutMembers.
   std::size_t member = 0;
-  // The unit with which it starts (RolloutNode::unit).
+  // Unit with which the node starts (RolloutNode::unit).
   std::string unit = {};
   ShownWait shown_wait = {};
 };

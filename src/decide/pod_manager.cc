@@ -13,7 +13,7 @@
 namespace driverupgrade {
 namespace {
 
-// Searches linearly, because a driver has few DaemonSets, and a lookup in the map would have to create a string.
+// Searches linearly, because a driver has only few DaemonSets, and a lookup in the map would have to create a string.
 const DriverDaemonSet* OwnerOf(const internal::DriverPodMarks& marks, const DriverFacts& driver) {
   const auto found = std::find_if(driver.daemon_sets.begin(), driver.daemon_sets.end(),
                                   [&](const auto& daemon_set) { return marks.owner_uid == daemon_set.first; });
@@ -40,7 +40,7 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
                    fmt::format("driver pod {} is not owned by a DaemonSet of the driver", pod.ref.ToString()));
   }
   if (!owner->wanted_revision) {
-    result.why_unknown = owner->why_unknown;  // found once for the DaemonSet, not once a node
+    result.why_unknown = owner->why_unknown;  // reported once for the DaemonSet, not for every node
     return Revision::kUnknown;
   }
   result.wanted_revision = *owner->wanted_revision;
@@ -51,8 +51,8 @@ Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const
   return marks.revision == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
 }
 
-// Returns the label's value. Very old objects have no label, and their name contains the hash (R4, R13). Empty if there
-// is neither.
+// Returns the hash of the revision from its label. Very old objects have no label, but their name contains the hash
+// (R4, R13). Empty if the hash is missing.
 std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_set) {
   const auto label = revision.labels.find("controller-revision-hash");
   if (label != revision.labels.end() && !label->second.empty()) return label->second;
@@ -60,9 +60,9 @@ std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_s
   return revision.name.starts_with(prefix) ? revision.name.substr(prefix.size()) : std::string();
 }
 
-// Returns the revisions with the highest number. If revisions with the DaemonSet's own template are known, only these
-// count. Numbers alone can be wrong. A controller that has not seen a revision yet may assign its number, or a lower
-// number, to the next one (kubernetes#80698).
+// Returns the revisions with the highest number. If revisions with the current template of the DaemonSet are known,
+// considers only these, because numbers alone can be wrong. A controller that has not seen the latest revision may
+// assign the same or a lower number to the next revision (kubernetes#80698).
 std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
                                               const std::vector<ControllerRevision>& revisions) {
   const auto rank = [&](const ControllerRevision& revision) {
@@ -79,8 +79,8 @@ std::vector<const ControllerRevision*> Newest(const DaemonSet& daemon_set,
   return newest;
 }
 
-// Returns true if the deletion of the pod was accepted. The watch may report it later, and its revision may be the
-// target again after a rollback.
+// Returns true if the deletion of the pod was accepted. The watch may report the deletion later. After a rollback, the
+// pod may seem up to date until then.
 bool WasDeleted(const NodeView& view, const Pod& pod) {
   const auto attempt = view.attempts.pods.find(pod.ref.uid);
   return attempt != view.attempts.pods.end() && attempt->second.outcome == Outcome::kApplied;
@@ -119,7 +119,7 @@ std::vector<const Pod*> PodManager::AwaitedPods(const std::vector<Pod>& pods,
                                                 const WaitForCompletionPolicy& policy) const {
   std::vector<const Pod*> awaited;
   for (const Pod& pod : pods) {
-    if (IsDaemonSetPod(pod) || pod.mirror) continue;  // they never end
+    if (IsDaemonSetPod(pod) || pod.mirror) continue;  // such pods never finish
     const bool at_work = pod.phase == PodPhase::kRunning || pod.phase == PodPhase::kPending;
     if (at_work && policy.pod_selector.Matches(pod.labels)) awaited.push_back(&pod);
   }
@@ -153,7 +153,7 @@ DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<Co
     result.why_unknown = internal::CannotBeRead("DaemonSet", daemon_set);
     return result;
   }
-  // A revision whose owner is also unreadable may be the newest revision of any DaemonSet.
+  // An unreadable revision without a known owner may be the newest revision of any DaemonSet.
   const auto unreadable = std::find_if(revisions.begin(), revisions.end(), [&](const ControllerRevision& revision) {
     return internal::IsUnreadable(revision) && (revision.owner_uid.empty() || revision.owner_uid == daemon_set.uid);
   });

@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Collects each pod once, because a pod that the upgrade waits for may have to be deleted, too.
+// Collects each pod once. A pod for which the upgrade waits may also have to be deleted.
 class PodSet {
  public:
   void Add(const Pod* pod) {
@@ -37,7 +37,7 @@ std::optional<std::vector<const Pod*>> PodsInTheWay(const NodeView& view, const 
   if (const auto& jobs = rules.wait_for_completion; jobs && !jobs->pod_selector.empty()) {
     for (const Pod* pod : pods.AwaitedPods(*view.pods, *jobs)) in_the_way.Add(pod);
   }
-  // After a deletion of pods, a node is drained only if the deletion failed.
+  // With pod deletion, a node is drained only if the deletion fails.
   if (const auto deletion = PodDeletion(machine.pod_deletion(), rules)) {
     in_the_way.Add(pods.SelectForDeletion(view, *deletion, drains));
   } else if (rules.drain) {

@@ -1,4 +1,4 @@
-// Determines which workloads the upgrade of a node disturbs.
+// Determines which workloads the upgrade of a node disrupts.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_PODS_IN_THE_WAY_H_
 #define DRIVERUPGRADE_SRC_DECIDE_PODS_IN_THE_WAY_H_
 
@@ -11,8 +11,8 @@
 
 namespace driverupgrade::internal {
 
-// Returns the pods of the node that an upgrade under this policy evicts, deletes or waits for, each once. Pods that
-// have finished are not included; pods that the policy does not allow the engine to evict are. nullopt: the pods are
+// Returns the pods of the node that an upgrade under this policy evicts, deletes or waits for, each once. Excludes
+// finished pods. Includes pods that the policy does not allow the engine to evict. Returns nullopt if the pods are
 // unknown. The result refers to `view`.
 std::optional<std::vector<const Pod*>> PodsInTheWay(const NodeView& view, const NodeRules& rules,
                                                     const StateMachine& machine);

@@ -12,10 +12,10 @@
 namespace driverupgrade::internal {
 namespace {
 
-// `node` waits for a slot.
+// `node` must be waiting for a slot.
 WaitingNode WaitingOf(const JudgedNode& node) { return {.node = node.name, .candidate = *node.verdict.candidate}; }
 
-// Returns the time at which the node entered this state according to its marks; nullopt without such a mark.
+// Returns the time at which the node entered `state` according to its marks; nullopt if no mark shows it.
 std::optional<absl::Time> SinceOf(const NodeMarks& marks, UpgradeState state) {
   const std::optional<Stage>& stage = marks.stage.value();
   if (stage && stage->state == state) return stage->began;
@@ -37,7 +37,7 @@ bool DriverRunsBy(const DriverPodsOfView& pods, std::size_t count) {
   return count > 0;
 }
 
-// Returns the status of the node without its gate and its stage.
+// Returns the status of the node, except for its gate and its stage.
 NodeStatus StatusOf(const JudgedNode& node, const PublishedPlan::Parts& parts) {
   const NodeView& view = *node.view;
   const MarksOfView marks(view, *parts.identity);
@@ -130,7 +130,7 @@ Plan PublishedPlan::Full() const {
     verdict.gate = GateOf(placed);
     AddVerdict(placed.node->name, std::move(verdict), plan);
   }
-  // The pods of interest to the rollout are already in the list.
+  // The list already contains the nodes whose pods the rollout needs.
   std::sort(plan.pod_interest.begin(), plan.pod_interest.end());
   plan.pod_interest.erase(std::unique(plan.pod_interest.begin(), plan.pod_interest.end()), plan.pod_interest.end());
   return plan;

@@ -16,29 +16,29 @@
 
 namespace driverupgrade::internal {
 
-// The reasons why nodes wait, as found by the last round of a rollout.
+// The reasons why nodes wait, as of the last round of a rollout.
 struct RolloutWaits {
   struct Wait {
     // Index in `gates`; -1 if the node does not wait.
     int gate = -1;
-    // Place in the queue, from 1.
+    // Place in the queue, starting at 1.
     int place = 0;
   };
-  // Names of all nodes, in order; not null.
+  // Sorted names of all nodes; not null.
   std::shared_ptr<const std::vector<std::string>> names = nullptr;
   // Indexes in RolloutStatus::stages, in the order of the names.
   std::shared_ptr<const std::vector<int>> stages = nullptr;
   std::vector<Wait> nodes = {};
   std::vector<Gate> gates = {};
 
-  // `wait.gate` is not -1.
+  // `wait.gate` must not be -1.
   const Gate& GateOf(const Wait& wait) const { return gates[static_cast<std::size_t>(wait.gate)]; }
-  // nullptr: the last round started the node, or the node is newer than that round. A node that was judged since then
-  // may wait without a gate until the next round.
+  // Returns nullptr if the last round started the node, or if the node was added after that round. A node that was
+  // judged since then may wait without a gate until the next round.
   const Wait* WaitOf(std::string_view node) const;
-  // Likewise.
+  // Returns nullopt in the same cases.
   std::optional<Gate> GateAtPlace(std::string_view node) const;
-  // nullopt: the node was not part of the last round.
+  // Returns nullopt if the node was not part of the last round.
   std::optional<std::size_t> StageOf(std::string_view node) const;
 
  private:
@@ -51,9 +51,9 @@ struct PublishedPlan::Parts {
   std::shared_ptr<const DriverFacts> driver = nullptr;
   bool auto_upgrade = false;
   bool paused = false;
-  // Key of the label by which the policy forms groups; empty: there are no groups.
+  // Key of the label by which the policy forms groups; empty if there are no groups.
   std::string group_label = {};
-  // Without nodes and gates.
+  // The plan without its nodes and gates.
   Plan plan = {};
   internal::JudgedNodes nodes = {};
   Refusals refusals = {};

@@ -14,7 +14,7 @@ void RolloutPlanner::SetPolicy(const AdmissionLimits& limits) {
   stages_go_by_state_ = text.find(identity_.StateLabel()) != std::string::npos;
 }
 
-// The state label changes with each step of each node, and stages rarely depend on it.
+// Ignores the state label unless stages depend on it, because it changes with every step of a node.
 void RolloutPlanner::LabelsChanged(const Node& before, const Node& after) {
   if (before.labels == after.labels) return;
   if (stages_go_by_state_ || LabelsWithoutState(before, identity_) != LabelsWithoutState(after, identity_)) {
@@ -95,7 +95,7 @@ void RolloutPlanner::NoteWaits(RolloutRound& round, Names& touched) {
     if (gate == RolloutAnswer::kStarts) continue;
     const RolloutWaits::Wait& wait = waits.nodes[index] = {.gate = gate, .place = place};
     const GateReason reason = waits.GateOf(wait).reason;
-    // A reported gate stays valid unless the node has been judged again; then the node is in `touched`.
+    // A reported gate stays valid unless the node was judged again. In that case, `touched` already contains the node.
     if (before != nullptr && before->nodes[index].gate >= 0 && before->GateOf(before->nodes[index]).reason == reason) {
       continue;
     }
@@ -106,7 +106,7 @@ void RolloutPlanner::NoteWaits(RolloutRound& round, Names& touched) {
 }
 
 std::map<std::string, Gate> RolloutPlanner::WithGroups(const std::map<std::string, Gate>& gates) const {
-  std::map<std::string, std::string> waiting;  // a node that waits, by its group
+  std::map<std::string, std::string> waiting;  // one withheld node by group
   for (const auto& [name, gate] : gates) {
     if (const auto found = starting_groups_.find(name); found != starting_groups_.end()) {
       waiting.emplace(found->second, name);

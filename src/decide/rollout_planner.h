@@ -1,5 +1,5 @@
-// Runs the rollout of the policy for an IncrementalPlanner: it keeps the nodes in the form that rollouts use, runs the
-// rounds, and remembers the results of the last round.
+// Runs the rollout of the policy for an IncrementalPlanner: keeps the nodes in the form that rollouts use, runs the
+// rounds, and stores the results of the last round.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PLANNER_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PLANNER_H_
 
@@ -30,21 +30,21 @@ class RolloutPlanner {
 
   void SetPolicy(const AdmissionLimits& limits);
   void SetFacts(const RolloutFacts& facts) { facts_ = facts; }
-  // nullptr: the policy has no rollout.
+  // Returns nullptr if the policy has no rollout.
   const RolloutRules* rules() const { return rules_ ? &*rules_ : nullptr; }
   const RolloutFacts& facts() const { return facts_; }
 
   // Must be called after nodes were added or deleted.
   void NodesChanged() { is_stale_ = true; }
-  // Must be called if the node may have another view or another verdict. The node must stay at the same address.
+  // Must be called if the view or the verdict of the node may have changed. The node must stay at the same address.
   void NodeChanged(PlannedNode& node) { changed_.push_back(&node); }
-  // Must be called if the node has another view.
+  // Must be called if the view of the node has changed.
   void LabelsChanged(const Node& before, const Node& after);
 
-  // Must be called if no rollout is applied: drops the results of the last round.
+  // Drops the results of the last round. Must be called if no rollout applies.
   void Skip();
-  // Runs a round over `nodes`, all of which have been judged. Adds to `touched` each node that waits for a reason that
-  // the caller does not know yet. Returns the nodes that start, in order.
+  // Runs a round over `nodes`, all of which must have been judged. Adds to `touched` each node that waits for a reason
+  // that has not been reported yet. Returns the nodes that start, in order.
   std::vector<NamedNode*> Admit(const RolloutInput& input, PlannedNodes& nodes, const Sums& sums,
                                 std::size_t elsewhere, Names& touched);
 
@@ -54,21 +54,21 @@ class RolloutPlanner {
   const std::vector<Finding>& findings() const { return findings_; }
   const std::optional<absl::Time>& wake_at() const { return wake_at_; }
   const std::shared_ptr<const RolloutWaits>& waits() const { return waits_; }
-  // The nodes whose pods the next round must know.
+  // Nodes whose pods the next round must know.
   const Names& interest() const { return interest_; }
 
   // Same as in RolloutRound, but `of_unknown_units` contains names.
   const std::map<std::string, std::string>& uncordoned_units() const { return uncordoned_units_; }
   const Names& of_unknown_units() const { return of_unknown_units_; }
 
-  // Adds the nodes that start together with the given nodes.
+  // Returns `gates` with the additional nodes that start together with nodes in `gates`.
   std::map<std::string, Gate> WithGroups(const std::map<std::string, Gate>& gates) const;
 
  private:
   void ForgetRound();
   // Brings the members up to date.
   void RenewMembers(const RolloutInput& input, PlannedNodes& nodes);
-  // Notes why the nodes wait.
+  // Stores the reasons why nodes wait.
   void NoteWaits(RolloutRound& round, Names& touched);
 
   const DriverIdentity identity_;

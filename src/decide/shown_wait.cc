@@ -10,7 +10,7 @@ namespace driverupgrade::internal {
 namespace {
 
 // Time for which a gate must last before the node shows it. It is longer for gates that the driver opens: compiling or
-// validating a driver takes minutes, and a node that is not stuck must not cost additional requests.
+// validating a driver takes minutes, and nodes that are not stuck should not cause additional requests.
 constexpr absl::Duration kHeldMin = absl::Minutes(1);
 constexpr absl::Duration kHeldMinOfDriver = absl::Minutes(10);
 
@@ -21,8 +21,8 @@ absl::Duration HeldMin(GateReason reason) {
 // Minimum time between two changes of the annotation while the node stays in its state.
 constexpr absl::Duration kUnchangedMin = absl::Minutes(5);
 
-// Returns true if nodes often have the gate only briefly: until a patch is answered, or until the pods of the node are
-// read. An engine without a cache reads the pods in each pass.
+// Returns true if nodes often have the gate only briefly, until a patch has a response or until the pods of the node
+// have been read. An engine without a cache reads the pods in each pass.
 bool IsPassing(GateReason reason) { return reason == GateReason::kUnsettled || reason == GateReason::kPodsUnknown; }
 
 }  // namespace
@@ -36,7 +36,7 @@ void ShownWait::Read(const NodeMarks& marks, absl::Time now) {
 }
 
 void ShownWait::Judged(const Verdict& verdict, absl::Time now) {
-  // The patch that leaves a state removes the annotation, and the next state may be shown after a minute again.
+  // The patch that leaves a state removes the annotation, so the next annotation does not wait for kUnchangedMin.
   if (!verdict.plan.path.empty()) {
     *this = {};
     return;

@@ -1,5 +1,5 @@
-// Remembers the time since which a node has had its gate, for the annotation that shows the gate
-// (DriverIdentity::WaitingForAnnotation). The marks on the node only show when the node entered its state.
+// Tracks how long a node has had its gate, for the annotation that shows the gate
+// (DriverIdentity::WaitingForAnnotation). The marks on the node show only when the node entered its state.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_SHOWN_WAIT_H_
 #define DRIVERUPGRADE_SRC_DECIDE_SHOWN_WAIT_H_
 
@@ -14,11 +14,11 @@
 
 namespace driverupgrade::internal {
 
-// A new process starts without this data. It assumes that the gate started at its first judgement, and that an existing
+// A new process has no such data. It assumes that the gate started at its first judgement, and that an existing
 // annotation was written at that time.
 class ShownWait {
  public:
-  // Notes the marks that are used to judge the node.
+  // Notes the marks with which the node will be judged.
   void Read(const NodeMarks& marks, absl::Time now);
   // Notes the verdict on the node.
   void Judged(const Verdict& verdict, absl::Time now);

@@ -43,10 +43,10 @@ Progress Advance(Walk& walk) {
   return Progress::kStopped;
 }
 
-// An upgrade that finishes or fails is reported before another one starts, so a walk does not continue from there.
+// Ends the walk when an upgrade finishes or fails, so that this is reported before another upgrade starts.
 bool EndsWalk(UpgradeState state) { return state == UpgradeState::kDone || state == UpgradeState::kFailed; }
 
-// Returns whether the node may be written to; if not, stops the walk with a gate.
+// Returns true if the node may be written to. Otherwise stops the walk with a gate.
 bool MayAct(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
   if (internal::IsUnreadable(walk.view.node)) {
@@ -71,7 +71,7 @@ bool MayAct(Walk& walk) {
   if (const auto& patch = walk.view.attempts.patch) {
     const absl::Time due = internal::NextPatchDue(*patch, walk.view.node);
     if (due > walk.in.now) {
-      // The known pods will soon be needed again and would otherwise have to be read from the start.
+      // Keeps the known pods, because they will soon be needed again and would otherwise have to be read again.
       walk.verdict.pod_interest = walk.view.pods.has_value();
       walk.Wait(GateReason::kUnsettled,
                 patch->outcome ? fmt::format("the last patch of the node: {}",
@@ -107,10 +107,10 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
   Walk walk(in, view, admission, verdict);
   verdict.tally = internal::TallyByMarks(view, walk.before(), in.identity, in.policy);
   NoteDriverPods(walk);
-  // A failed node without a slot does not take one when it recovers: it returns to service immediately (I1).
+  // A failed node without a slot does not take a slot when it recovers, because it returns to service immediately (I1).
   const bool holds_no_slot = !in.policy.failed_hold_slots || internal::IsGivenBack(walk.before(), in.identity);
   const bool recovers = holds_no_slot && walk.state() == UpgradeState::kFailed;
-  // Without a label, a state that leaves no other mark would be entered repeatedly.
+  // If the label is missing, a state that leaves no other mark would be entered again in every pass.
   const bool is_resumed = !walk.before().HasLabel() && (IsInProgress(walk.state()) || view.attempts.label_loss);
   const bool acts = MayAct(walk);
   if (acts) NoteForeignCordon(walk);
@@ -127,14 +127,14 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& ad
       ForgetLiftedCordon(walk);
     }
   }
-  // The other nodes of the unit may not be cordoned yet.
+  // No pod may be evicted yet, because other nodes of the unit may not be cordoned.
   if (walk.admitted && !walk.unit.empty()) {
     verdict.plan.evict.clear();
     verdict.plan.remove.clear();
   }
   walk.Finish(acts, shown_wait);
-  // A failed node that was uncordoned by an administrator needs no admission when it recovers, but it is cordoned
-  // again: nodes that start in the same pass must take that into account.
+  // A failed node that an administrator uncordoned needs no admission when it recovers, but it is cordoned again. The
+  // tally must include this for the admission of other nodes in the same pass.
   if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {
     verdict.tally = internal::WithPatch(verdict.tally, view, *verdict.plan.patch, in.identity, in.policy);
   }
@@ -158,9 +158,9 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
                 .resource_version = view.node.resource_version,
                 .from = marks->State().value_or(UpgradeState::kUnknown),
                 .reason = "the NodeMaintenance is released"};
-  if (internal::IsUnreadable(view.node)) return plan;  // our marks on it cannot be read
+  if (internal::IsUnreadable(view.node)) return plan;  // our marks on the node cannot be read
   if (options_.requestor) {
-    if (!view.maintenances) return plan;  // a claim that was not read must not be forgotten
+    if (!view.maintenances) return plan;  // claims that could not be read must not be forgotten
     const internal::MaintenanceRequestor requestor(*options_.requestor);
     for (const NodeMaintenance* object : requestor.ClaimsOn(view)) {
       if (auto call = requestor.Release(*object, now)) plan.maintenance.push_back(*std::move(call));
@@ -187,7 +187,7 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   planner.SetSharedSlots(snapshot.shared_slots);
   planner.SetRollout(snapshot.rollout);
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) planner.Update(view);
-  // The published plan has all gates.
+  // Reports no gates here, because the published plan contains all of them.
   static_cast<void>(planner.Advance(now, {.told = 0}));
   return planner.Publish()->Full();
 }

@@ -1,4 +1,4 @@
-// Code that StateMachine::Step and IncrementalPlanner share: how they store a verdict, and how they report it.
+// Stores and reports verdicts, for both StateMachine::Step and IncrementalPlanner.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_STEP_PARTS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_STEP_PARTS_H_
 
@@ -11,16 +11,16 @@
 
 namespace driverupgrade::internal {
 
-// A verdict in the form in which code that judges many nodes stores it. Most nodes only wait. Because it allocates a
-// plan only if necessary, its size is a fifth of the size of a Verdict. In a large fleet the duration of a pass depends
+// A verdict in compact form, for code that judges many nodes. It allocates a plan only if necessary, because most nodes
+// only wait. Its size is therefore a fifth of the size of a Verdict. In a large fleet, the duration of a pass depends
 // mostly on the amount of memory that is written. The tally, if needed, must be stored separately.
 struct KeptVerdict {
-  std::unique_ptr<NodePlan> plan = nullptr;  // nullptr: there is nothing to do
+  std::unique_ptr<NodePlan> plan = nullptr;  // nullptr if no action is planned
   UpgradeState from = UpgradeState::kUnknown;
   UpgradeState state = UpgradeState::kUnknown;  // NodePlan::to
   bool needs_grant = false;
-  bool holds_slot = false;   // according to the tally,
-  bool in_progress = false;  // as above
+  bool holds_slot = false;   // according to the tally
+  bool in_progress = false;  // according to the tally
   bool pod_interest = false;
   std::optional<Gate> gate = std::nullopt;
   std::optional<Candidate> candidate = std::nullopt;
@@ -32,7 +32,7 @@ KeptVerdict Keep(Verdict&& verdict);
 
 KeptVerdict CopyOf(const KeptVerdict& verdict);
 
-// Cancels what was planned for a node: it waits for `gate` and stays where it is.
+// Cancels what was planned for a node: it keeps its state and waits with `gate`.
 void Withhold(const Gate& gate, KeptVerdict& verdict);
 
 // Adds the verdict on `node` to all members of `plan` except for the totals, the budget and the readings.

@@ -35,7 +35,7 @@ Validation ValidationManager::Evaluate(const std::vector<Pod>& pods,
   std::string not_ready;
   std::string not_proved;
   Validation result;
-  // Both times were written by the same kubelet, in whole seconds.
+  // The comparison is safe, because the same kubelet wrote both times, in whole seconds.
   const auto is_early = [&](const Pod& pod) {
     return early_ != EarlyValidation::kCount && driver_ready_since && pod.ready_since &&
            *pod.ready_since < *driver_ready_since;
@@ -54,7 +54,7 @@ Validation ValidationManager::Evaluate(const std::vector<Pod>& pods,
       if (!pod.deletion_timestamp) result.early.push_back(&pod);
     }
   }
-  // Reports an early pod first, because an administrator may have to act on it.
+  // Reports a pod that validated the old driver first, because an administrator may have to act on it.
   result.missing = not_proved.empty() ? std::move(not_ready) : std::move(not_proved);
   if (found == 0) result.missing = fmt::format("no pod matches {} on the node", selector_.ToString());
   result.passed = result.missing.empty();

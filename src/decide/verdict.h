@@ -13,35 +13,35 @@
 namespace driverupgrade {
 namespace internal {
 
-// The needs of a waiting node that the limits check. The name of the node is kept separately.
+// The needs of a waiting node that the limits check. The name of the node is stored separately.
 struct Candidate {
-  // Needs a slot of maxParallel. A node that an administrator has cordoned needs no slot while the policy allows such
-  // nodes to proceed.
+  // True if the node needs a slot of maxParallelUpgrades. A node that an administrator has cordoned needs no slot if
+  // the policy allows such nodes to proceed.
   bool needs_slot = true;
-  // Can start only while fewer nodes than maxUnavailable are unavailable. Not needed by a node that is already
-  // cordoned.
+  // True if the node can start only while fewer nodes than maxUnavailable are unavailable. A node that is already
+  // cordoned does not need headroom.
   bool needs_headroom = true;
-  // True if the node adds to the unavailable nodes. A node that is not ready is already counted.
+  // True if the start makes another node unavailable. A node that is NotReady is already counted.
   bool takes_headroom = true;
-  // The operator runs on this node, so it goes last.
+  // True if the operator runs on this node. The node then starts last.
   bool own_node = false;
-  // The node has a grant for the version that was read: it goes first, and its share is already counted. Judge does not
-  // know the grants; the planners set this field.
+  // True if the node has a grant for the version that was read. The node then starts first, and its share is already
+  // counted. Set by the planners, because Judge does not know the grants.
   bool has_grant = false;
   friend auto operator<=>(const Candidate&, const Candidate&) = default;
 };
 
 // The verdict on one node, independent of the other nodes.
 struct Verdict {
-  // Empty (no patch, no pods) if there is nothing to do.
+  // Empty (no patch, no pods) if no action is planned.
   NodePlan plan = {};
-  // The reason why the node does not advance beyond plan.to(); nullopt for a node that is done.
+  // Reason why the node does not advance beyond plan.to(); nullopt if the node is done.
   std::optional<Gate> gate = std::nullopt;
-  // Set if the node would start with a slot; judge it again with `admitted`.
+  // Set if the node would start if it were admitted. In that case, it must be judged again with `admitted`.
   std::optional<Candidate> candidate = std::nullopt;
   Tally tally = {};
   std::vector<Finding> findings = {};
-  // The verdict depends on the node's pods.
+  // True if the verdict depends on the pods of the node.
   bool pod_interest = false;
   // Time at which the verdict can change even if the cluster does not. Before that time, a verdict without planned
   // actions stays the same.

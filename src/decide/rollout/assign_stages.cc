@@ -17,7 +17,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Nodes that are always in the same stage: a single node, or a group that starts together.
+// Nodes that must be in the same stage: a single node, or a group that starts together.
 struct Unit {
   std::uint64_t hash = 0;
   std::string name = {};
@@ -25,7 +25,7 @@ struct Unit {
   int counted = 0;
 };
 
-// With the hash alone, names that differ only in their last letters stay next to each other.
+// Mixes the bits of the hash. Without this, names that differ only in their last letters would stay next to each other.
 std::uint64_t Scattered(std::string_view name) {
   std::uint64_t bits = Hash(name, 0);
   for (const std::uint64_t factor : {0xff51afd7ed558ccdULL, 0xc4ceb9fe1a85ec53ULL}) {
@@ -51,7 +51,7 @@ std::vector<Unit> UnitsOf(const std::vector<RolloutNode>& nodes, const RolloutPo
   return units;
 }
 
-// Takes the units of one stage out of `units`.
+// Removes the units of one stage from `units`, and returns them.
 std::vector<Unit> TakeUnits(const RolloutStage& stage, const std::vector<RolloutNode>& nodes, int total,
                             std::vector<Unit>& units) {
   const LabelSelector* selector = std::get_if<LabelSelector>(&stage.nodes);

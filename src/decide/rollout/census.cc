@@ -96,7 +96,7 @@ void RolloutCensus::Change(std::size_t i, const RolloutNode& before, const Rollo
     group.Count(after, IsOpen(i, after), 1);
   }
   const std::size_t number = UnitOf(i);
-  // The other nodes of the node's group may wait for it.
+  // Other nodes of the group may be waiting for this node.
   const bool concerns_others =
       together_ && (before.progress != after.progress || before.out_of_service != after.out_of_service);
   if ((!before.may_start && !after.may_start && !concerns_others) || is_changed_[number]) return;
@@ -164,14 +164,14 @@ std::vector<int> RolloutCensus::SlotsUsed() const {
   std::vector<int> used(counts_.size());
   for (std::size_t stage = 0; stage < counts_.size() && !together_; ++stage) used[stage] = counts_[stage].under_way;
   for (std::size_t group = 0; group < nodes_of_.size(); ++group) {
-    // All nodes of a group are in one stage.
+    // All nodes of a group are in the same stage.
     const int stage = stages_[nodes_of_[group].front()];
     used[static_cast<std::size_t>(stage)] += groups_.tallies[group].under_way > 0;
   }
   return used;
 }
 
-// Removes the units that have changed, and inserts them again in their order.
+// Returns the sorted units. Removes only the units that have changed, and inserts them again in order.
 const std::vector<std::size_t>& RolloutCensus::Waiting(const std::vector<RolloutNode>& nodes) {
   if (changed_.empty()) return waiting_;
   std::erase_if(waiting_, [&](std::size_t number) { return is_changed_[number]; });

@@ -1,5 +1,5 @@
-// Counts, groups and the order of the nodes of a rollout, updated when single nodes change. The cost of a round depends
-// on the changed nodes and the waiting nodes, not on all nodes.
+// Maintains the counts, groups and order of the nodes of a rollout while single nodes change. The cost of a round
+// depends on the changed and the waiting nodes, not on all nodes.
 //
 //     RolloutCensus census(policy, nodes, AssignStages(nodes, policy));
 //     census.Change(i, nodes[i], changed);
@@ -24,7 +24,7 @@ namespace driverupgrade::internal {
 
 bool StartsTogether(const RolloutPolicy& policy);
 
-// The nodes of one stage, except the nodes that are left out.
+// Counts of the nodes of one stage, except for the nodes that are left out.
 struct StageCount {
   int nodes = 0;
   int under_way = 0;
@@ -34,12 +34,13 @@ struct StageCount {
   int failed = 0;
 };
 
-// Nodes that are not fit to start, so that their stage or group continues without them.
+// Nodes that are not fit to start. Their stage or group continues without them.
 struct LeftOutNodes {
   int count = 0;
   std::string first = {};  // `n3, NotReady since 2026-11-26T12:00:00Z`
 };
-// `1 of 8 left out: n3, NotReady since 2026-11-26T12:00:00Z`; `others` are not left out. Empty if no node is left out.
+// Returns a text such as `1 of 8 left out: n3, NotReady since 2026-11-26T12:00:00Z`; empty if no node is left out.
+// `others`: number of nodes that are not left out.
 std::string Describe(const LeftOutNodes& left_out, int others);
 
 // Nodes that are admitted together: a single node, or all waiting nodes of a group.
@@ -49,39 +50,42 @@ struct WaitingUnit {
   std::size_t group = 0;  // 0 without groups
   std::vector<std::size_t> nodes = {};
   bool admitted_before = false;
-  bool is_rest = false;  // the rest of a group that starts together and has started
+  bool is_rest = false;  // remaining nodes of a group that starts together and has started
   bool own_node = false;
-  bool out_of_service = true;  // neither it nor another node of a group that starts together waits for a stage
+  bool out_of_service = true;  // no node of the unit has to wait for its stage
 };
 
 class RolloutCensus {
  public:
   RolloutCensus() = default;
-  // `stages`: the stages of the nodes. O(N log N).
+  // `stages`: stages by node. O(N log N).
   RolloutCensus(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes, std::vector<int> stages);
 
-  // Replaces node i by one with the same labels. O(log N).
+  // Replaces node `i` by a node with the same labels. O(log N).
   void Change(std::size_t i, const RolloutNode& before, const RolloutNode& after);
 
   const std::vector<int>& stages() const { return stages_; }
   const std::vector<StageCount>& counts() const { return counts_; }
-  // The nodes that have failed or are sick or unwell.
+  // Indexes of the nodes that have failed, or that are sick or unwell.
   const std::set<std::size_t>& troubled() const { return troubled_; }
   const Matches& matches() const { return matches_; }
-  // Lists the left-out nodes by stage.
+  // Returns the left-out nodes by stage.
   std::vector<LeftOutNodes> LeftOutByStage(const std::vector<RolloutNode>& nodes) const;
   // Describes the left-out nodes of each group that has such nodes.
   std::map<std::size_t, std::string> LeftOutByGroup(const std::vector<RolloutNode>& nodes) const;
-  // Returns the name of the first group with nodes in progress; nullptr without such a group. O(groups).
+  // Returns the name of the first group with nodes in progress; nullptr if there is no such group. O(groups).
   const std::string* GroupUnderWay() const;
-  // The number of the group of each node; empty without groups.
+  // Group numbers by node; empty without groups.
   const std::vector<std::size_t>& group_of() const { return group_of_; }
 
-  // Returns the tallies if the stages up to `open` have been reached. O(N) if `open` differs from the last call.
+  // Returns the tallies for a rollout that has reached the stages up to `open`. O(N) if `open` differs from the last
+  // call.
   const GroupTallies& Groups(const std::vector<RolloutNode>& nodes, int open);
-  // Returns the first failed node of each group that has one, with GroupMode::kOneAtATime. O(troubled).
+  // Returns the first failed node by group, for groups with failed nodes. Only with GroupMode::kOneAtATime.
+  // O(troubled).
   std::map<std::size_t, std::string> FailedByGroup(const std::vector<RolloutNode>& nodes) const;
-  // Returns how much of maxParallelUpgrades the nodes in progress use: nodes, or groups that start together. By stage.
+  // Returns, by stage, the number of slots that are in use. Each node in progress takes a slot, or each group if groups
+  // start together.
   std::vector<int> SlotsUsed() const;
   // Returns the numbers of the units with nodes that may start, in the order of admission. O(W + changed log W).
   const std::vector<std::size_t>& Waiting(const std::vector<RolloutNode>& nodes);
@@ -90,7 +94,7 @@ class RolloutCensus {
   std::size_t UnitOf(std::size_t i) const { return together_ ? group_of_[i] : i; }
 
  private:
-  // A node that is out of service does not wait for a stage.
+  // A node that is out of service does not wait for its stage.
   bool IsOpen(std::size_t i, const RolloutNode& node) const { return stages_[i] <= open_ || node.out_of_service; }
   void Count(std::size_t i, const RolloutNode& node, int by);
   void Renew(std::size_t number, const std::vector<RolloutNode>& nodes);
@@ -107,15 +111,15 @@ class RolloutCensus {
   Matches matches_ = {};
   GroupTallies groups_ = {};
   std::vector<std::size_t> group_of_ = {};               // by node; empty without groups
-  std::vector<std::vector<std::size_t>> nodes_of_ = {};  // by group, if it starts together
-  std::vector<WaitingUnit> units_ = {};                  // by node, or by such a group
-  std::vector<std::size_t> waiting_ = {};                // in order, as of the last call of Waiting
-  std::vector<bool> is_changed_ = {};                    // units, since then
+  std::vector<std::vector<std::size_t>> nodes_of_ = {};  // by group, if groups start together
+  std::vector<WaitingUnit> units_ = {};                  // by node, or by group if groups start together
+  std::vector<std::size_t> waiting_ = {};                // sorted, as of the last call of Waiting
+  std::vector<bool> is_changed_ = {};                    // by unit, since the last call of Waiting
   std::vector<std::size_t> changed_ = {};
 };
 
-// Completes the sentence "stage ..." for a stage without a node that counts: `has 2 nodes, all left out: 2 by the skip
-// label`. O(N).
+// Completes the sentence "stage ..." for a stage in which no node counts, such as `has 2 nodes, all left out: 2 by the
+// skip label`. O(N).
 std::string WhyEmpty(const RolloutCensus& census, const std::vector<RolloutNode>& nodes, int stage);
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// The durations of past upgrades in compact form: counts by duration, in steps of 20 %.
+// Stores the durations of past upgrades in compact form: counts by duration, in steps of 20 %.
 //
 //     sketch.Add(absl::Minutes(7));
 //     const absl::Duration takes = sketch.Quantile(95).value_or(expected);
@@ -14,17 +14,17 @@ namespace driverupgrade::internal {
 
 class DurationSketch {
  public:
-  // Fewer samples are not meaningful.
+  // Minimum number of samples for a meaningful quantile.
   static constexpr int kSamplesMin = 5;
-  // With more samples than this, old samples count half, so that the sketch adapts if a driver becomes slower.
+  // If there are more samples than this, old samples count half, so that the sketch adapts when upgrades become slower.
   static constexpr int kSamplesMax = 1000;
 
   void Add(absl::Duration took);
-  // Returns a duration that `percent` of the nodes have not exceeded. The result can be up to 20 % too long. It is too
-  // short only if nodes take more than a week. nullopt: there are too few samples.
+  // Returns a duration that `percent` of the upgrades did not exceed; nullopt if there are too few samples. The result
+  // can be up to 20 % too long. It is too short only if upgrades take more than a week.
   std::optional<absl::Duration> Quantile(int percent) const;
 
-  // The counts by the number of the step, for storage.
+  // Counts by number of the step, for storage.
   const std::map<int, int>& counts() const { return counts_; }
   // Ignores invalid entries.
   static DurationSketch FromCounts(const std::map<int, int>& counts);

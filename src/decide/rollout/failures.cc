@@ -11,7 +11,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Same as failurePolicy.maxFailures: a percentage rounds down, and one failure is always allowed.
+// Same rule as for failurePolicy.maxFailures: a percentage is rounded down, and one failure is always allowed.
 int LimitOf(const CountOrPercent& budget, int total) {
   if (const Count* count = std::get_if<Count>(&budget)) return count->value;
   return std::max(1, static_cast<int>(std::int64_t{std::get_if<Percent>(&budget)->value} * total / 100));
@@ -29,13 +29,13 @@ std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
     case StageLimit::kNone:
     case StageLimit::kJobs: break;
   }
-  // The time limit is set by the maintenance operator, not by this policy.
+  // The time limit of this state comes from the maintenance operator, so its traits contain no limit.
   if (facts.failed_in == UpgradeState::kNodeMaintenanceRequired) return FailureClass::kDrainBlocked;
   return std::nullopt;
 }
 
-// A failed node that relies on a cordon has our name in the cordon set, or a mark for an administrator's cordon. The
-// class is written for every node that is returned to service.
+// A failed node that is still isolated has our name in the cordon set, isolated devices, or a mark for an
+// administrator's cordon. Every node that was returned to service has the failure class.
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity) {
   return marks.State() == UpgradeState::kFailed &&
          marks.failure_class.value() == ToString(FailureClass::kDrainBlocked) && !IsIsolated(marks, identity) &&

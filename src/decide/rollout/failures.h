@@ -1,4 +1,4 @@
-// Classifies failed upgrades, and limits the failures of each class that a rollout tolerates.
+// Classifies failed upgrades, and limits how many failures of each class a rollout tolerates.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_FAILURES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_FAILURES_H_
 
@@ -15,24 +15,24 @@
 namespace driverupgrade::internal {
 
 struct FailureFacts {
-  // The state from which the node went to upgrade-failed.
+  // State from which the node entered upgrade-failed.
   UpgradeState failed_in = UpgradeState::kUnknown;
   bool node_ready = true;
-  // True if the image of a container of the driver's pods cannot be pulled.
+  // True if a driver pod cannot pull the image of a container.
   bool image_pull_fails = false;
 };
-// Returns nullopt for a failure without a class.
+// Returns the class of a failure; nullopt if no class applies.
 std::optional<FailureClass> ClassOf(const FailureFacts& facts);
 
 // Returns true if the node failed because it could not be evacuated, and was returned to service with its old driver
 // (OnFailure::kGiveBack).
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity);
 
-// Returns the class with that name, or nullopt if it does not exist.
+// Returns the class with this name; nullopt if there is no such class.
 std::optional<FailureClass> ParseFailureClass(std::string_view name);
 
-// Describes, for users, the first class that has used up its budget; nullopt if every class has budget left. `total`:
-// nodes of the fleet. `failed`: number of failed nodes by FailureClass.
+// Returns a text for users about the first class that has exhausted its budget; nullopt if every class has budget left.
+// `total`: number of nodes in the fleet. `failed`: number of failed nodes by FailureClass.
 std::optional<std::string> ExhaustedBudget(const FailureBudgets& budgets,
                                            const std::array<int, kAllFailureClasses.size()>& failed, int total);
 

@@ -13,19 +13,19 @@
 namespace driverupgrade::internal {
 namespace {
 
-// More nodes than a rollout can have. Used for keys that are compared as texts.
+// Upper limit for the number of nodes, for sort keys that are compared as texts.
 constexpr std::size_t kNodesMax = 999'999'999;
 constexpr std::string_view kComputeDomainLabel = "resource.nvidia.com/computeDomain";
 
-// Keys that the controllers of gangs set on their pods. If there are two keys, both must be present, and both name the
-// gang.
+// A label or annotation that a controller sets on the pods of a gang. If there is a second key, both must be present,
+// and their values together name the gang.
 struct GangKey {
   std::string_view kind;
   bool is_label = true;
   std::string_view key;
   std::string_view second = {};
 };
-// The widest groups come first: a pod of a JobSet on Kueue restarts with the JobSet.
+// The widest groups come first. For example, a pod of a JobSet on Kueue restarts together with the whole JobSet.
 constexpr std::array kGangKeys = {
     GangKey{.kind = "JobSet", .key = "jobset.sigs.k8s.io/jobset-name"},
     GangKey{.kind = "TrainingJob", .key = "training.kubeflow.org/job-name"},
@@ -48,14 +48,15 @@ std::string_view ValueOf(const StringMap& map, std::string_view key) {
   return found == map.end() ? std::string_view() : std::string_view(found->second);
 }
 
-// The pods of an indexed Job with a subdomain communicate with each other; other pods are independent tasks.
+// Returns the gang of a pod of an indexed Job with a subdomain, because such pods communicate with each other. Empty
+// for other pods, which are independent tasks.
 std::string IndexedJobOf(const Pod& pod) {
   const std::string_view job = ValueOf(pod.labels, "batch.kubernetes.io/job-name");
   const bool is_indexed = pod.labels.contains("batch.kubernetes.io/job-completion-index");
   return job.empty() || !is_indexed || pod.subdomain.empty() ? "" : fmt::format("Job/{}/{}", pod.ref.ns, job);
 }
 
-// Returns a name for the unit of the gang that no unit in progress uses.
+// Returns a unit name for the gang that no other unit uses.
 std::string Unused(const std::string& gang, std::set<std::string>& used) {
   std::string name = gang;
   for (int number = 2; !used.insert(name).second; ++number) name = fmt::format("{}#{}", gang, number);
@@ -85,7 +86,8 @@ class Units {
  private:
   using Members = std::vector<std::size_t>;
 
-  // A node that has its grant but no patch yet belongs to the unit with which it was granted.
+  // A node with a grant but without a patch joins a started unit of its gang, because it was granted together with that
+  // unit.
   void JoinTorn() {
     for (RolloutNode& node : nodes_) {
       if (!node.is_granted_only) continue;
@@ -101,7 +103,7 @@ class Units {
 
   // Returns the waiting nodes of each gang in each stage, the largest gangs first.
   std::vector<std::pair<std::string, Members>> Gangs() const {
-    std::map<std::string, Members> by_gang;  // with the stage in front, as the nodes of a unit are in one stage
+    std::map<std::string, Members> by_gang;  // keys start with the stage, because all nodes of a unit are in one stage
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (!AwaitsStart(nodes_[i]) || !nodes_[i].unit.empty()) continue;
       for (const std::string& gang : nodes_[i].gangs) by_gang[fmt::format("{:03}{}", stages_[i], gang)].push_back(i);
@@ -137,7 +139,7 @@ class Units {
     const std::string unit = Unused(gang, used_);
     std::set<std::string> gangs;
     for (const std::size_t i : members) gangs.insert(nodes_[i].gangs.begin(), nodes_[i].gangs.end());
-    // Units with the fewest interruptions per node come first, then the largest units.
+    // Units with the fewest interruptions per node come first. Among these, the largest units come first.
     const std::string turn =
         fmt::format("2{:09}{:09}{}", 1000 * gangs.size() / members.size(), kNodesMax - members.size(), unit);
     for (const std::size_t i : members) {
@@ -146,7 +148,7 @@ class Units {
     }
   }
 
-  // Nodes without pods to evict go first, and nodes whose pods are unknown go last.
+  // Nodes without pods to evict come first, and nodes whose pods are unknown come last.
   std::string TurnAlone(const RolloutNode& node) const {
     if (!node.pods) return "3";
     if (*node.pods == 0) return "0";
@@ -223,7 +225,7 @@ std::map<std::string, std::string> UncordonedOf(const std::vector<RolloutNode>& 
 RolloutGangs CountGangs(const std::vector<RolloutNode>& nodes, std::optional<int> at_once) {
   std::set<std::string> gangs;
   std::set<std::string> units;
-  std::set<std::string> interruptions;  // gangs, each with the unit or the node that interrupts it
+  std::set<std::string> interruptions;  // pairs of a gang and the unit or node that interrupts it
   std::set<std::string> by_name;
   int node_count = 0;
   for (const RolloutNode& node : nodes) {

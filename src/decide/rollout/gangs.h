@@ -1,4 +1,4 @@
-// Gangs: pods that run only together, and the nodes that a rollout therefore starts together.
+// Finds gangs, which are pods that can run only together, and the nodes that a rollout therefore starts together.
 //
 //     std::vector<std::string> gangs = GangsOn(node, pods_in_the_way);
 //     AssignUnits(nodes, stages, {.too_big = TooBig::kWait});
@@ -20,62 +20,61 @@
 
 namespace driverupgrade::internal {
 
-// The annotation of a pod that names its gang, or has the value `none`.
+// Annotation of a pod that names its gang. The value `none` means that the pod belongs to no gang.
 inline constexpr std::string_view kGangAnnotation = "driverupgrade/gang";
 
-// Returns the gang of the pod, such as `JobSet/team/train`; empty if the pod runs on its own. The result is the widest
-// group of pods that restarts together. The pod's own annotation has priority.
+// Returns the gang of the pod, such as `JobSet/team/train`; empty if the pod runs on its own. The gang is the widest
+// group of pods that restart together. kGangAnnotation has priority.
 std::string GangOf(const Pod& pod);
 
-// The annotation by which a pod allows its gang to be interrupted now, for example after a checkpoint.
+// Annotation with which a pod allows its gang to be interrupted now, for example after a checkpoint.
 inline constexpr std::string_view kMayStopAnnotation = "driverupgrade/may-stop";
 
-// Returns true if each of these pods that belongs to a gang has the annotation. If the node is in a ComputeDomain, all
-// of them belong to a gang.
+// Returns true if all of `pods` that belong to a gang have kMayStopAnnotation. If the node is in a ComputeDomain, all
+// pods belong to a gang.
 bool MayStop(const Node& node, const std::vector<const Pod*>& pods);
 
-// Returns the gangs of these pods of the node, sorted. Includes the gang of the node itself if it belongs to a
-// ComputeDomain.
+// Returns the gangs of `pods` on the node, sorted. Includes the gang of the node itself if it is in a ComputeDomain.
 std::vector<std::string> GangsOn(const Node& node, const std::vector<const Pod*>& pods);
 
-// Returns true if nodes with pods of one gang start together.
+// Returns true if, under this policy, nodes with pods of the same gang start together.
 bool GangsStartTogether(const RolloutPolicy& policy);
 
-// Returns true if the node waits and is not known to have started. A node that cannot start yet delays its unit,
-// because another part would interrupt the gang again.
+// Returns true if the node waits and is not known to have started. Includes nodes that cannot start yet: they delay
+// their unit, because a separate start would interrupt the gang again.
 bool AwaitsStart(const RolloutNode& node);
 
-// Returns the gang of a unit; the name of a unit may end with a number.
+// Returns the gang of a unit. The name of a unit is the gang, which may be followed by a number.
 std::string GangOfUnit(const std::string& unit);
 
-// The time since which each gang has been given the chance to finish before it is interrupted.
+// Times since which gangs have been allowed to finish before they are interrupted, by gang.
 using GangWaits = std::map<std::string, absl::Time>;
 
-// Returns the time until which these nodes, which start together, wait for their gangs; nullopt if they do not wait.
-// `began`: start of the wait. Infinite future: no limit.
+// Returns the time until which `nodes`, which start together, wait for their gangs; nullopt if they do not wait.
+// InfiniteFuture means that the wait has no limit. `began`: start of the wait.
 std::optional<absl::Time> GangWaitEnds(const NodeGangs& gangs, const std::vector<const RolloutNode*>& nodes,
                                        absl::Time began);
 
 struct UnitOptions {
   TooBig too_big = TooBig::kWait;
-  // Number of nodes that can be unavailable at the same time; nullopt: any number.
+  // Number of nodes that can be unavailable at the same time; nullopt if there is no limit.
   std::optional<int> unavailable_max = std::nullopt;
   // True if the policy defines an order for nodes without a gang.
   bool has_order = false;
 };
 
-// Returns, for each unit with nodes in progress, a node that is not cordoned. Units whose nodes are all cordoned are
-// left out.
+// Returns one node that is not cordoned by unit, for units with nodes in progress. Omits units whose nodes are all
+// cordoned.
 std::map<std::string, std::string> UncordonedOf(const std::vector<RolloutNode>& nodes);
 
 // Counts the remaining interruptions, based on the units of the nodes. `at_once`: number of nodes that can be in
-// progress at the same time; nullopt: any number.
+// progress at the same time; nullopt if there is no limit.
 RolloutGangs CountGangs(const std::vector<RolloutNode>& nodes, std::optional<int> at_once);
 
-// Assigns a unit and a turn to each waiting node. A unit consists of all nodes of one stage on which a gang has pods
-// and that are not in a unit yet; the largest gangs come first. Nodes that were granted together before a crash or a
-// conflict, and have not started, belong to the started unit of their gang. Units that share a node are never joined:
-// on shared nodes, all units would become one. O(N log N).
+// Assigns a unit and a turn to each waiting node. A unit consists of all nodes of one stage on which a gang has pods,
+// except for nodes that already belong to a unit. Larger gangs come first. Nodes that were granted together before a
+// crash or a conflict, but have not started, join the started unit of their gang. Gangs that share a node are not
+// merged into one unit, because on shared nodes all units would merge. O(N log N).
 void AssignUnits(std::vector<RolloutNode>& nodes, const std::vector<int>& stages, const UnitOptions& options);
 
 }  // namespace driverupgrade::internal

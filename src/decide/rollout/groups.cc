@@ -25,7 +25,7 @@ std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy) {
   return policy.groups;
 }
 
-// No node name starts with this character.
+// The prefix `=` distinguishes groups from nodes, because no node name starts with this character.
 std::string GroupOf(const Node& node, const NodeGroups& groups) {
   const auto label = node.labels.find(groups.by);
   return label == node.labels.end() ? node.name : "=" + label->second;
@@ -90,7 +90,7 @@ std::optional<std::string> GroupLimit::SecondGroup(std::size_t group) const {
   for (const std::size_t other : begun_) {
     const GroupTally& tally = all_.tallies[other];
     if (other == group || !tally.IsBegun()) continue;
-    // A group in progress has priority over an interrupted one. Of two groups in progress, the first has priority.
+    // A group in progress has priority over an interrupted group. Among groups in progress, the first has priority.
     if (tally.under_way > 0) {
       first = other;
       break;

@@ -1,4 +1,4 @@
-// Limits which groups of nodes may start.
+// Decides which groups of nodes may start.
 //
 //     GroupLimit limit(*rollout.groups, TallyGroups(view.nodes, *rollout.groups, is_open));
 //     if (std::optional<std::string> why = limit.Refusal(group)) ...   // else limit.Take(group, nodes)
@@ -19,57 +19,56 @@
 
 namespace driverupgrade::internal {
 
-// Returns the groups of the policy. If the policy has gangs, returns their groups, which start together; `by` is then
-// empty.
+// Returns the groups of the policy. If gangs start together under the policy, returns the groups that their units form;
+// `by` is then empty.
 std::optional<NodeGroups> GroupsOf(const RolloutPolicy& policy);
-// Returns equal texts for two nodes of one group. A node without the label forms its own group.
+// Returns a text that is the same for all nodes of a group. A node without the label forms its own group.
 std::string GroupOf(const Node& node, const NodeGroups& groups);
-// Same, also for gangs: a node without a unit forms its own group.
+// Same as above, but also supports gangs: a node without a unit forms its own group.
 std::string GroupOf(const RolloutNode& node, const NodeGroups& groups);
 
-// Counts of a group, without the nodes that are left out.
+// Counts of the nodes of a group, except for nodes that are left out.
 struct GroupTally {
   int nodes = 0;
-  int waiting = 0;    // and in a stage that has been reached
+  int waiting = 0;    // in stages that have been reached
   int may_start = 0;  // among the waiting nodes
   int under_way = 0;
-  int ended = 0;  // without having failed
+  int ended = 0;  // done nodes
   int failed = 0;
   // Adds a node, or removes it if `by` is -1. `is_open`: whether the stage of the node has been reached.
   void Count(const RolloutNode& node, bool is_open, int by);
-  // Returns true if some nodes have started, and not all are done: such a group has priority over groups that have not
+  // Returns true if some nodes have started but not all are done. Such a group has priority over groups that have not
   // started.
   bool IsBegun() const { return under_way > 0 || failed > 0 || (ended > 0 && waiting > 0); }
 };
 
-// The tallies by number of the group; the groups are numbered in the order of their names.
+// Tallies by group number. Groups are numbered in the order of their names.
 struct GroupTallies {
-  // Not null once this is built. Copies share it.
+  // Set by TallyGroups. Copies share it.
   std::shared_ptr<const std::vector<std::string>> names = nullptr;
   std::vector<GroupTally> tallies = {};
   // `name` must be one of `names`.
   std::size_t NumberOf(std::string_view name) const;
 };
-// `is_open`: whether the stage of the node with that index has been reached.
+// `is_open`: returns true if the stage of the node with this index has been reached.
 GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups& groups,
                          const std::function<bool(std::size_t)>& is_open);
 
 class GroupLimit {
  public:
-  // `failed`: a failed node of each group that has one, for the texts. `left_out`: a text for each group that continues
-  // without some of its nodes. `not_begun`: the reason why groups that have not started may not start; empty if they
-  // may start.
+  // `failed`: a failed node by group, for texts. `left_out`: a text by group, for groups that continue without some of
+  // their nodes. `not_begun`: reason why groups that have not started must not start; empty if they may start.
   GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed = {},
              std::map<std::size_t, std::string> left_out = {}, std::string not_begun = {});
 
-  // Returns why no node of the group may start now; nullopt if a node may start (with mode kTogether: all waiting
-  // nodes).
+  // Returns why no node of the group may start now; nullopt if a node may start. With GroupMode::kTogether, all waiting
+  // nodes may then start.
   std::optional<std::string> Refusal(std::size_t group) const;
   std::optional<std::string> Refusal(const std::string& group) const { return Refusal(all_.NumberOf(group)); }
-  // Notes that this number of nodes of the group start.
+  // Notes that `nodes` nodes of the group start.
   void Take(std::size_t group, int nodes);
   void Take(const std::string& group, int nodes) { Take(all_.NumberOf(group), nodes); }
-  // Returns true if nodes of the group are in progress, so that the group holds a slot with mode kTogether.
+  // Returns true if nodes of the group are in progress. With GroupMode::kTogether, the group then holds a slot.
   bool IsUnderWay(std::size_t group) const { return all_.tallies[group].under_way > 0; }
   bool IsUnderWay(const std::string& group) const { return IsUnderWay(all_.NumberOf(group)); }
 
@@ -83,7 +82,7 @@ class GroupLimit {
   std::map<std::size_t, std::string> failed_;
   std::map<std::size_t, std::string> left_out_;
   std::string not_begun_;
-  std::vector<std::size_t> begun_ = {};  // in order; has all such groups only with mode kOneAtATime
+  std::vector<std::size_t> begun_ = {};  // sorted; contains all such groups only with GroupMode::kOneAtATime
 };
 
 }  // namespace driverupgrade::internal

@@ -11,17 +11,18 @@
 
 namespace driverupgrade::internal {
 
-// The causes, as text for users. Empty if the node is not sick or not unwell, respectively.
+// Texts for users with the reasons why a node is sick or unwell. Empty if it is not.
 struct NodeHealth {
   std::string sick = {};
   std::string unwell = {};
   friend bool operator==(const NodeHealth&, const NodeHealth&) = default;
 };
-// Returns the health of a node, based on its `conditions` (by type), the `pods` on it, and its driver pods.
+// Returns the health of a node from its `conditions` (by type), the pods on the node, and its driver pods.
 NodeHealth HealthOf(const StringMap& conditions, const std::vector<Pod>& pods, const std::vector<Pod>& driver_pods,
                     const RolloutHealth& health);
 
-// RolloutHealth::unwell_max of the policy, or its default; zero: the rollout does not check whether nodes are in use.
+// Returns RolloutHealth::unwell_max of the policy, or its default. Zero if the rollout does not check whether nodes are
+// in use.
 absl::Duration UnwellMax(const RolloutPolicy& policy);
 
 }  // namespace driverupgrade::internal

@@ -11,24 +11,24 @@
 
 namespace driverupgrade::internal {
 
-// Returns a bit for each of the first 64 RolloutHealth::node_conditions; it is set if the node has the condition,
-// regardless of its status.
+// Returns a bit for each of the first 64 RolloutHealth::node_conditions. The bit is set if the node has the condition,
+// whatever its status.
 std::uint64_t ConditionsOn(const Node& node, const RolloutHealth& health);
 
 class Matches {
  public:
   Matches() = default;
-  // Counts labels, which do not change later.
+  // Checks the labels, which must not change later.
   Matches(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes);
 
-  // Counts conditions and pods. `by`: 1 or -1.
+  // Adds the conditions and pods of the node to the counts if `by` is 1, or removes them if `by` is -1.
   void Count(const RolloutNode& node, int by);
-  // Returns one sentence for each field that matches nothing. Returns no sentences for a cluster without nodes.
+  // Returns one sentence for each field that matches nothing. Returns no sentence if the cluster has no nodes.
   std::vector<std::string> Missing(const RolloutPolicy& policy) const;
 
  private:
   int nodes_ = 0;
-  std::vector<std::string> labels_;  // sentences
+  std::vector<std::string> labels_;  // sentences about labels that match nothing
   std::vector<int> conditions_;
   int pods_read_ = 0;
   int pods_chosen_ = 0;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kPriorityMax = 999'999'999'999'999'999;
 
-// Returns 0 if the text is not a decimal number of up to 18 digits.
+// Returns the priority that the text contains; 0 if the text is not a decimal number of up to 18 digits.
 std::int64_t PriorityOf(std::string_view text) {
   if (text.size() > 18) return 0;
   std::int64_t priority = 0;
@@ -32,7 +32,8 @@ std::string KeyBy(const RolloutNode& node, const RolloutOrder& order) {
     case OrderBy::kFewestPods: return node.pods ? fmt::format("{:010}", *node.pods) : ":";
     case OrderBy::kLabel:
       return fmt::format("{:018}", kPriorityMax - (label == labels.end() ? 0 : PriorityOf(label->second)));
-    // Terminated, so that a shorter value comes before a longer one, regardless of the text that follows.
+    // Terminated with NUL, so that a value comes before all longer values that start with it, whatever follows in the
+    // key.
     case OrderBy::kTopology: return label == labels.end() ? "1" : "0" + label->second + '\0';
     case OrderBy::kName: return node.node->name + '\0';
   }

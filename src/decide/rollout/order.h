@@ -1,4 +1,4 @@
-// Decides which of two waiting nodes goes first.
+// Decides which of two waiting nodes starts first.
 //
 //     std::sort(nodes.begin(), nodes.end(), [&](a, b) { return SortKey(a, order) < SortKey(b, order); });
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_ORDER_H_
@@ -12,10 +12,10 @@
 
 namespace driverupgrade::internal {
 
-// Returns a text whose bytes define the order of the nodes. No two nodes have the same text: it ends with the name.
+// Returns a sort key that is compared by bytes. It ends with the node name, so no two nodes have the same key.
 std::string SortKey(const RolloutNode& node, const std::vector<RolloutOrder>& order);
 
-// Returns true if the pods of waiting nodes must be known.
+// Returns true if the order depends on the pods of waiting nodes.
 bool OrdersByPods(const RolloutPolicy& rollout);
 
 }  // namespace driverupgrade::internal

@@ -21,7 +21,7 @@ constexpr std::int64_t kSecondsMax = 253'402'300'799;
 
 std::string_view View(const json::Value& text) { return {text.GetString(), text.GetStringLength()}; }
 
-// Collects the invalid members of an object.
+// Reads the members of an object, and collects the invalid ones.
 class Reader {
  public:
   explicit Reader(const json::Value& object) : object_(object) {}
@@ -91,7 +91,7 @@ class Reader {
   std::vector<std::string> wrong_;
 };
 
-// Rejects an object that was merged from two by hand, because it is unclear which duplicate counts.
+// Detects duplicate members, which can result from a manual merge. It is then unclear which member counts.
 bool HasDuplicates(const json::Value& object) {
   std::set<std::string_view> names;
   for (const auto& member : object.GetObject()) {
@@ -194,12 +194,12 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   if (!text) return {};
   if (text->size() > kRecordSizeMax) return Unreadable(fmt::format("it has more than {} bytes", kRecordSizeMax));
   json::Document document;
-  // Iterative: its depth is bounded by the size of the text, not by the stack.
+  // Parses iteratively, so that deep nesting cannot exhaust the stack.
   document.Parse<json::kParseIterativeFlag | json::kParseValidateEncodingFlag>(text->data(), text->size());
   if (document.HasParseError()) return Unreadable(fmt::format("no JSON at byte {}", document.GetErrorOffset()));
   if (!document.IsObject()) return Unreadable("it is not an object");
   if (HasDuplicates(document)) return Unreadable("a member occurs twice");
-  // Const, because clang considers the comparison of non-const documents ambiguous.
+  // The reference is const, because clang considers comparisons with iterators of a non-const document ambiguous.
   const json::Document& root = document;
   const auto version = root.FindMember("version");
   if (version == root.MemberEnd() || !version->value.IsInt() || version->value.GetInt() != kVersion) {

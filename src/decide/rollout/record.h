@@ -1,12 +1,12 @@
-// The state of a rollout that is not stored on nodes: the stage that it has reached, the start of the stage's soak, a
-// halt, and the durations of nodes. It is one text in a ConfigMap, written by compare-and-set.
+// Stores the state of a rollout that is not stored on nodes. This is the stage that it has reached, the start of the
+// stage's soak, a halt, and the durations of nodes. The record is one text in a ConfigMap, which is written by
+// compare-and-set.
 //
 //     const ParsedRecord read = ParseRecord(config_map.data["nvidia.com_gpu"]);
 //     if (decision.record != read.record) Store(FormatRecord(decision.record));
 //
-// A lost record errs on the safe side: the rollout is at its first stage, the soak starts again, and sick or failed
-// nodes halt the rollout again. A record that exists but cannot be read halts the rollout, because it may contain a
-// halt.
+// The loss of a record is safe: the rollout returns to its first stage, the soak starts again, and sick or failed nodes
+// halt the rollout again. A record that exists but cannot be read halts the rollout, because it may contain a halt.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_RECORD_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_RECORD_H_
 
@@ -22,46 +22,46 @@
 
 namespace driverupgrade::internal {
 
-// A halt: no further node starts until it is lifted.
+// A halt of the rollout. No further node starts until the halt is lifted.
 struct Halt {
-  // The stage that had been reached. Empty if the stage could not be read; then the stage that has been reached when
-  // the halt is read is used instead.
+  // Stage that the rollout had reached. Empty if it could not be read; the current stage is then used instead.
   std::string stage = {};
   // Text for users.
   std::string reason = {};
-  // RolloutRules::fingerprint of the policy under which the halt occurred; another policy lifts the halt.
+  // RolloutRules::fingerprint of the policy under which the halt occurred. Another policy lifts the halt.
   std::string policy = {};
-  // Approvals that already existed before the halt, and therefore do not lift it: `<stage>@<revision>`.
+  // Approvals in the form `<stage>@<revision>` that existed before the halt and therefore do not lift it.
   std::set<std::string> seen = {};
-  // Target revisions, of all DaemonSets of the driver, when the halt occurred. Another revision lifts the halt when
-  // none of these is a target revision any longer.
+  // Target revisions of all DaemonSets of the driver when the halt occurred. The halt is lifted when none of them is a
+  // target revision any longer.
   std::set<std::string> revisions = {};
   friend bool operator==(const Halt&, const Halt&) = default;
 };
 
 struct RolloutRecord {
-  // The revision that is being rolled out; empty if nothing has been recorded.
+  // Target revision of the rollout; empty if nothing has been recorded.
   std::string revision = {};
-  // Time at which this revision was first recorded, in whole seconds. nullopt if the engine that recorded it did not
-  // note the time.
+  // Time at which `revision` was first recorded, in whole seconds. nullopt if an earlier version of the engine recorded
+  // it without the time.
   std::optional<absl::Time> began = std::nullopt;
-  // RolloutRules::stages_fingerprint: if the stages differ, the rollout starts at the first of them.
+  // RolloutRules::stages_fingerprint of the policy. If the stages of the policy change, the rollout restarts at the
+  // first stage.
   std::string stages = {};
-  // The name of the stage that has been reached; empty: the first.
+  // Name of the stage that the rollout has reached; empty for the first stage.
   std::string stage = {};
-  // The group that was in progress last, with GroupMode::kOneAtATime; empty: none at this revision.
+  // Group that was in progress last, with GroupMode::kOneAtATime. Empty if no group has started at this revision.
   std::string group = {};
   // Time at which the last node of the stage was done, in whole seconds.
   std::optional<absl::Time> soak_since = std::nullopt;
   std::optional<Halt> halt = std::nullopt;
-  // The last revision at which all nodes were done; empty: unknown.
+  // Last revision at which all nodes were done; empty if unknown.
   std::string completed = {};
-  // Nodes that had failed or were sick when an approval lifted a halt: at this revision they do not halt the rollout
+  // Nodes that had failed or were sick when an approval lifted a halt. At this revision, they do not halt the rollout
   // again.
   std::set<std::string> waived = {};
   // Starts of the waits of gangs (GangWaits), in whole seconds.
   std::map<std::string, absl::Time> gang_waits = {};
-  // Measured at this revision if the policy has an expected duration, otherwise at all revisions.
+  // Durations measured at this revision if the policy has an expected duration, otherwise at all revisions.
   DurationSketch durations = {};
   friend bool operator==(const RolloutRecord&, const RolloutRecord&) = default;
 };
@@ -76,7 +76,7 @@ struct ParsedRecord {
   // Describes the invalid members, for a finding. Empty if all members are valid.
   std::string error = {};
 };
-// Reads a record; nullopt: there is no record. Never fails: see above.
+// Reads a record; nullopt stands for a missing record. Never fails: an unreadable record halts the rollout.
 ParsedRecord ParseRecord(std::optional<std::string_view> text);
 
 }  // namespace driverupgrade::internal

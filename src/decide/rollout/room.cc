@@ -42,7 +42,7 @@ class Admission {
   int Refusal(const WaitingUnit& unit) {
     if (nobody_ != kStarts) return nobody_;
     if (unit.stage > step_.open && !unit.out_of_service) return later_;
-    // The unit already has its place in its stage and its group.
+    // The unit is already counted in its stage and its group.
     if (unit.admitted_before) return NoRoom(unit);
     if (const int gate = NotByGroup(unit); gate != kStarts) return gate;
     if (const int gate = Say(room_.NeverFits(unit.nodes)); gate != kStarts) return gate;
@@ -59,8 +59,8 @@ class Admission {
     return gate;
   }
 
-  // Keeps the waits of the record whose gangs still wait. While the pods of a waiting node are unknown, its gang is
-  // unknown, too. A clock that was set back does not extend a wait.
+  // Keeps the recorded waits of gangs whose nodes still wait. Keeps all waits while the pods of any waiting node are
+  // unknown, because its gang is then unknown, too. A clock that was set back does not extend a wait.
   void KeepWaits(const RolloutCensus& census, const std::vector<std::size_t>& waiting) {
     if (step_.record.gang_waits.empty()) return;
     const bool all = std::any_of(view_.nodes.begin(), view_.nodes.end(),
@@ -72,10 +72,10 @@ class Admission {
     }
   }
 
-  // Returns true if nodes may start in general, but no node that would free room is in progress or has started.
+  // Returns true if nodes may start in general, but no node is in progress that would free room.
   bool IsIdle() const { return nobody_ == kStarts && !is_any_under_way_; }
 
-  // Returns the refusal of a node that does not wait for another stage or a group.
+  // Same as Refusal, for a node that waits neither for an earlier stage nor for a group.
   int RefusalAlone(const WaitingUnit& unit) {
     const int gate = NotByStage(unit);
     return gate == kStarts ? NoRoom(unit) : gate;
@@ -92,19 +92,19 @@ class Admission {
   }
 
  private:
-  // Names the gang, regardless of the number of its unit; empty without a gang.
+  // Returns the gang of the unit without the number of the unit; empty if the unit has no gang.
   std::string WaitKey(const WaitingUnit& unit) const {
     const RolloutNode& first = view_.nodes[unit.nodes.front()];
     if (!first.unit.empty()) return GangOfUnit(first.unit);
     return first.gangs.empty() ? "" : first.gangs.front();
   }
 
-  // The response after `takes` units have started.
+  // The result after `takes` units have started.
   struct Answer {
     int takes = -1;
     int gate = kStarts;
   };
-  // Until the next unit starts, units of the same kind get the same response.
+  // Returns the remembered result until the next unit starts, because units of the same kind get the same result.
   template <typename Ask>
   int Remembered(Answer& answer, const Ask& ask) {
     if (answer.takes != takes_) answer = {.takes = takes_, .gate = Say(ask())};
@@ -118,7 +118,7 @@ class Admission {
   }
 
   std::optional<Gate> Nobody(const RolloutView& view, const StartTime& start) const {
-    // There is no record that allows a start.
+    // Without a revision, no record allows a start.
     if (!view.revision) return step_.closed;
     if (auto closed = room_.Closed()) return closed;
     if (step_.halted) return step_.halted;
@@ -137,8 +137,8 @@ class Admission {
     });
   }
 
-  // The wait of a gang starts once nothing else keeps its nodes from starting. It continues even if something else
-  // prevents the start later.
+  // The wait of a gang starts when no other gate keeps its nodes from starting. It continues even if another gate
+  // closes later.
   int GangRuns(const WaitingUnit& unit) {
     if (!GangsStartTogether(policy_)) return kStarts;
     std::vector<const RolloutNode*> nodes;
@@ -149,7 +149,7 @@ class Admission {
         before == gang_waits_.end() ? absl::FromUnixSeconds(absl::ToUnixSeconds(now_)) : before->second;
     const std::optional<absl::Time> end = GangWaitEnds(*policy_.gangs, nodes, began);
     if (!end) return kStarts;
-    // The entry remains until the unit has started, because the start may be withheld.
+    // Keeps the entry until the unit has started, because the start may still be withheld.
     gang_waits_.emplace(key, began);
     if (*end <= now_) return kStarts;
     Gate gate{.reason = GateReason::kGangRuns,
@@ -200,7 +200,7 @@ class Admission {
 };
 
 // Starts one node that an earlier upgrade left cordoned. Such a node counts against maxUnavailable while it waits. If
-// no node is in progress, the nodes that it waits for may in turn be waiting for this part of maxUnavailable.
+// no node is in progress, the nodes for which it waits may themselves be waiting for its share of maxUnavailable.
 void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, Admission& admission,
                           RolloutAnswers& answers) {
   for (RolloutAnswer& answer : answers.nodes) {

@@ -19,23 +19,24 @@
 
 namespace driverupgrade::internal {
 
-// The limits of the policy for nodes that start together, updated while nodes are started.
+// The limits of the policy for nodes that start together. Updated while nodes are admitted.
 class RolloutRoom {
  public:
   virtual ~RolloutRoom() = default;
-  // Returns why no node can start as long as this object lives; nullopt if the limits do not prevent it.
+  // Returns why no node can start during the lifetime of this object; nullopt if the limits allow nodes to start.
   virtual std::optional<Gate> Closed() const = 0;
-  // Returns a number below kKinds, or nullopt if the node has no kind. Between two calls of Take, all single nodes of
-  // one kind get the same result.
+  // Returns the kind of the node, a number below kKinds; nullopt if the node has no kind. Between two calls of Take,
+  // all single nodes of a kind get the same result from Refusal.
   virtual std::optional<std::size_t> KindOf(std::size_t /*node*/) const { return std::nullopt; }
   static constexpr std::size_t kKinds = 16;
-  // Returns why the nodes can never start, however few other nodes are in progress.
+  // Returns why the nodes can never start together, even if no other node is in progress; nullopt if they can.
   virtual std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const = 0;
-  // Returns true if all these nodes may start once the nodes in progress that will free room have finished, if no other
+  // Returns true if all of `nodes` can start when the nodes in progress have freed their room, provided that no other
   // node starts first.
   virtual bool FitsLater(const std::vector<std::size_t>& nodes) const = 0;
-  // Returns why the nodes may not all start now; nullopt if they may. `nodes`: indexes in the view. With
-  // GroupMode::kTogether a group takes one slot. If it has already started, it has the slot: `takes_slot` is false.
+  // Returns why the nodes cannot all start now; nullopt if they may start. `nodes`: indexes in the view. `takes_slot`:
+  // false if the nodes belong to a group with GroupMode::kTogether that has already started, because such a group holds
+  // one slot for all of its nodes.
   virtual std::optional<Gate> Refusal(const std::vector<std::size_t>& nodes, bool takes_slot) const = 0;
   // Notes that the nodes start.
   virtual void Take(const std::vector<std::size_t>& nodes, bool takes_slot) = 0;
@@ -48,21 +49,21 @@ struct RolloutAnswer {
   // Index in RolloutAnswers::gates, or kStarts.
   int gate = kStarts;
 };
-// Most waiting nodes share one of a few reasons.
+// Decisions on all waiting nodes. Gates are stored once, because most nodes share one of a few gates.
 struct RolloutAnswers {
   std::vector<Gate> gates = {};
   std::vector<RolloutAnswer> nodes = {};
-  GangWaits gang_waits = {};  // waits of the step's record that have not ended, and new waits
+  GangWaits gang_waits = {};  // recorded waits that have not ended, and new waits
 };
 
-// Decides about the nodes with `may_start`, in the order of admission: the rest of a group that has started goes first.
-// If a group finds no room because other nodes are in progress, it reserves the room that they will free. Behind such a
-// group, only the rest of groups that have started may start. If no node is in progress and none starts, one node that
-// is out of service starts alone. `census`: the census of the nodes in the view.
+// Decides which of the nodes with `may_start` start, in the order of admission. The remaining nodes of groups that have
+// started come first. If a group does not fit because other nodes are in progress, it reserves the room that they will
+// free. After such a group, only remaining nodes of started groups may start. If no node is in progress and no node
+// starts, one node that is out of service starts alone. `census`: census of the nodes in the view.
 RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census,
                           const RolloutStep& step, const StartTime& start, absl::Time now, RolloutRoom& room);
 
-// Describes why no node may start outside the open windows.
+// Returns the gate of nodes that must not start because no window is open.
 Gate WindowGate(const StartTime& start, const RolloutRecord& record, const RolloutPolicy& policy);
 
 }  // namespace driverupgrade::internal

@@ -17,24 +17,24 @@
 namespace driverupgrade::internal {
 namespace {
 
-// More nodes would not fit into the record. The remaining nodes can halt the rollout again.
+// Limits the size of the record. Nodes beyond this limit can halt the rollout again.
 constexpr std::size_t kWaivedMax = 1000;
-// If the clock of another replica is further ahead, it is wrong.
+// A clock of another replica that is further ahead is considered wrong.
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 
-// The next release must compute the same value for the same policy, even if it adds fields. Otherwise its installation
-// would lift halts and start rollouts again.
+// Later releases must compute the same value for the same policy, even if they add fields. Otherwise their installation
+// would lift halts and restart rollouts.
 std::string Fingerprint(const RolloutSections& sections) {
   return fmt::format("{:016x}", Hash(FormatRolloutSections(sections, /*only_set=*/true), 0));
 }
 
-// The nodes of one stage that are not left out.
+// Counts of the nodes of one stage, except for the nodes that are left out.
 struct StageTally {
   int nodes = 0;
   int ended = 0;   // done and well, or failed
-  int failed = 0;  // and not waived
+  int failed = 0;  // failed and not waived
   std::string failed_node = {};
-  std::string unwell = {};  // the first unwell node
+  std::string unwell = {};  // describes the first unwell node
   std::string left_out = {};
 };
 
@@ -65,12 +65,12 @@ std::set<std::string> ParseApprovals(std::string_view text) {
   return approvals;
 }
 
-// Rounds up, because rounding down would shorten the soak.
+// Rounds up to a whole second, because rounding down would shorten the soak.
 absl::Time NextSecond(absl::Time now) {
   return absl::FromUnixSeconds(absl::ToUnixSeconds(now + absl::Seconds(1) - absl::Nanoseconds(1)));
 }
 
-// Advances one record once.
+// Computes one step of a rollout from one record.
 class Advance {
  public:
   Advance(const RolloutRecord& stored, const RolloutView& view, const RolloutCensus& census, const RolloutRules& rules,
@@ -93,7 +93,7 @@ class Advance {
     Tally();
     if (!record().halt) NoteHalt();
     if (record().halt) {
-      // Observations of the nodes before the halt do not count after it.
+      // The soak starts again after the halt.
       record().soak_since.reset();
       step_.closed = Halted(*record().halt);
     } else {
@@ -114,17 +114,17 @@ class Advance {
   int Last() const { return static_cast<int>(policy_.stages.size()); }
   std::string ApprovalOf(std::string_view stage) const { return fmt::format("{}@{}", stage, *view_.revision); }
 
-  // Starts again if the revision or the stages differ.
+  // Restarts the rollout if the revision or the stages differ from the record.
   void Adopt() {
     if (record().revision != *view_.revision) {
-      // A halt in a record that has lost its revision may belong to this revision.
+      // If the record has lost its revision, its halt may belong to the current revision.
       if (!record().revision.empty() && !IsHaltedRevisionWanted()) record().halt.reset();
       record().revision = *view_.revision;
       record().began = NextSecond(now_);
       record().stages.clear();
       record().group.clear();
       record().waived.clear();
-      // One slow revision would keep the nodes of all later revisions out of the windows.
+      // Otherwise one slow revision would keep nodes from starting in windows at all later revisions.
       if (policy_.expected_node_duration) record().durations = {};
     }
     if (record().stages != rules_.stages_fingerprint) {
@@ -144,8 +144,8 @@ class Advance {
     return wanted;
   }
 
-  // The combined revision of a driver with several DaemonSets changes when one of them is added or deleted, and its
-  // nodes may still be upgrading to the halted revision.
+  // Returns true if nodes may still be upgrading to a halted revision. If the driver has several DaemonSets, their
+  // combined revision also changes when a DaemonSet is added or deleted.
   bool IsHaltedRevisionWanted() {
     if (!record().halt) return false;
     const std::set<std::string> wanted = WantedRevisions();
@@ -188,7 +188,7 @@ class Advance {
       const RolloutNode& node = view_.nodes[i];
       StageTally& tally = tallies_[static_cast<std::size_t>(census_.stages()[i])];
       const bool is_unwell = node.progress == NodeProgress::kDone && !node.unwell.empty();
-      // An approval accepted the node as it is.
+      // An approval has waived this node.
       if (is_unwell && node.out_of_use && record().waived.contains(node.node->name)) {
         ++tally.ended;
         continue;
@@ -200,7 +200,7 @@ class Advance {
     }
   }
 
-  // The group that is in progress, or that was last. Its nodes are watched until the next group starts.
+  // Records the group in progress. Its nodes are watched until the next group starts.
   void NoteGroup() {
     if (!policy_.groups || policy_.groups->mode != GroupMode::kOneAtATime) return record().group.clear();
     if (const std::string* group = census_.GroupUnderWay()) record().group = *group;
@@ -210,13 +210,14 @@ class Advance {
     return !step_.record.group.empty() && GroupOf(view_.nodes[i], *policy_.groups) == step_.record.group;
   }
 
-  // Returns true if it matters whether the node is in use: its stage is open or soaks, or its group was the last one.
+  // Returns true if the node must be in use: its stage is in progress or soaks, or its group was the last group to
+  // start.
   bool IsWatched(std::size_t i) {
     const int stage = census_.stages()[i];
     return (stage == this->stage() && stage < Last()) || IsOfLastGroup(i);
   }
 
-  // Returns an empty text if the node is not sick.
+  // Returns why the node is sick; empty if it is not sick.
   std::string WhySick(std::size_t i) {
     const RolloutNode& node = view_.nodes[i];
     if (!node.sick.empty()) return node.sick;
@@ -225,7 +226,7 @@ class Advance {
     return fmt::format("{}, for more than {}", node.unwell, absl::FormatDuration(UnwellMax(policy_)));
   }
 
-  // Names a node of the last group that prevents other groups from starting; empty without such a node.
+  // Returns why a node of the last group prevents other groups from starting; empty if no node does.
   std::string WhyNoOtherGroup() {
     for (const std::size_t i : census_.troubled()) {
       const RolloutNode& node = view_.nodes[i];
@@ -237,15 +238,16 @@ class Advance {
 
   void WakeAt(absl::Time time) { step_.wake_at = std::min(time, step_.wake_at.value_or(absl::InfiniteFuture())); }
 
-  // Returns true if a node is waiting or in progress. Once all nodes have finished, a halt would stop no node, and
-  // would only alert an administrator.
+  // Returns true if a node is waiting or in progress. Once all nodes have finished, a halt would have no effect except
+  // for a needless alert.
   bool IsAnybodyToCome() const {
     const std::vector<StageCount>& counts = census_.counts();
     return std::any_of(counts.begin(), counts.end(),
                        [](const StageCount& stage) { return stage.done + stage.failed < stage.nodes; });
   }
 
-  // While a node has failed, the revision is not confirmed to work, so a rollback to it must pass the stages again.
+  // Records a completed revision. If a node has failed, the revision is not confirmed to work, so a rollback to this
+  // revision must pass the stages again.
   void NoteCompleted() {
     const std::vector<StageCount>& counts = census_.counts();
     const auto is_over = [](const StageCount& stage) { return stage.done == stage.nodes; };
@@ -283,14 +285,14 @@ class Advance {
                          .revisions = WantedRevisions()};
   }
 
-  // Returns whether the next stage may start. If not, sets the reason.
+  // Returns true if the next stage may start. Otherwise sets the reason.
   bool PassesStage() {
     const RolloutStage& stage = policy_.stages[static_cast<std::size_t>(this->stage())];
     const StageTally& tally = tallies_[static_cast<std::size_t>(this->stage())];
     if (tally.nodes == 0 || tally.ended < tally.nodes || tally.failed > FailuresTolerated(stage, tally.nodes)) {
       record().soak_since.reset();
-      // If a stage without nodes, for example because of a mistyped label, counted as passed, the next stage would
-      // start untested.
+      // A stage without nodes, for example because of a mistyped label, must not pass, because the next stage would
+      // then start untested.
       const std::string left_out = tally.left_out.empty() ? "" : "; " + tally.left_out;
       step_.closed = {
           .reason = GateReason::kStage,
@@ -333,8 +335,8 @@ class Advance {
     return gate;
   }
 
-  // Uses both records: other replicas do not know new facts before they are stored, and old facts may no longer be
-  // true.
+  // Uses both the stored and the new record, because other replicas do not know the new record before it is stored, and
+  // the stored record may be outdated.
   void SayWhatIsOpen() {
     const bool is_current = stored_.revision == record().revision && stored_.stages == record().stages;
     step_.open = is_current ? std::min(StageNamed(policy_, stored_.stage), stage()) : 0;

@@ -5,8 +5,8 @@
 //     if (step.record != stored) ...   // store it by compare-and-set, before the next call
 //     if (!step.halted && stages[i] <= step.open) ...   // node i may start
 //
-// A stage starts only once its record is stored: a replica that has not read the record does not know that the stage
-// has started. Pure.
+// A stage starts only once its record is stored, because a replica that has not read the record does not know that the
+// stage has started. Pure.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
 
@@ -22,30 +22,31 @@
 
 namespace driverupgrade::internal {
 
-// Data derived from a policy, computed only once.
+// A policy with data that is derived from it once.
 struct RolloutRules {
   RolloutPolicy policy = {};
-  // Two policies have the same `fingerprint` if a change from one to the other does not lift a halt: they differ only
-  // in times and in the order. They have the same `stages_fingerprint` if their stages select the same nodes.
+  // Two policies have the same `fingerprint` if they differ only in windows, order and expected times. A change between
+  // such policies does not lift a halt. Two policies have the same `stages_fingerprint` if their stages select the same
+  // nodes.
   std::string fingerprint = {};
   std::string stages_fingerprint = {};
-  // The `fingerprint` of earlier releases, which covers the whole section.
+  // Fingerprint of earlier releases, which covers the whole section.
   std::string whole_fingerprint = {};
 };
-// A change of a stage's soak, approval or limits leaves `stages_fingerprint` unchanged.
+// Changes of the soak, approval or limits of a stage do not affect `stages_fingerprint`.
 RolloutRules RulesOf(const RolloutPolicy& policy, const FailureBudgets& budgets);
 
 struct RolloutStep {
   // The record to store.
   RolloutRecord record = {};
-  // Nodes of the stages up to this one may start.
+  // Index of the last open stage. Nodes of this stage and of all earlier stages may start.
   int open = 0;
-  // The reason why no node may start; nullopt: not halted.
+  // Reason why no node may start; nullopt if the rollout is not halted.
   std::optional<Gate> halted = std::nullopt;
-  // The reason why the nodes of later stages wait.
+  // Reason why the nodes of later stages wait.
   Gate closed = {};
-  // Text that names an unwell node of the last group, with GroupMode::kOneAtATime: no other group starts. Empty if all
-  // nodes are healthy.
+  // Text about an unwell node of the last group, because of which no other group starts. Empty if all nodes of the
+  // group are healthy, or without GroupMode::kOneAtATime.
   std::string last_group = {};
   // True if the fleet has completed this revision before.
   bool returns = false;
@@ -53,12 +54,11 @@ struct RolloutStep {
   std::optional<absl::Time> wake_at = std::nullopt;
   friend bool operator==(const RolloutStep&, const RolloutStep&) = default;
 };
-// Returns the duration of a node's upgrade: the measured duration, or else the duration that the policy expects. For
-// StartTimeAt.
+// Returns the duration of a node's upgrade for StartTimeAt: the measured duration if there are enough samples,
+// otherwise the duration that the policy expects.
 absl::Duration NodeTakes(const RolloutRecord& record, const RolloutPolicy& policy);
 
-// `stored`: the record that was read, regardless of the replica that wrote it. `census`: the census of the nodes in the
-// view.
+// `stored`: record that was read; any replica may have written it. `census`: census of the nodes in the view.
 RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const RolloutCensus& census,
                            const RolloutRules& rules, absl::Time now);
 

@@ -1,4 +1,4 @@
-// The input of a rollout: the nodes, the target revision and the approvals. Also explains why a node waits.
+// Defines the input of a rollout: the nodes, the target revision and the approvals.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_VIEW_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_VIEW_H_
 
@@ -17,73 +17,75 @@ namespace driverupgrade::internal {
 // The progress of a node towards the target revision.
 enum class NodeProgress : std::uint8_t {
   kWaiting,   // Not started.
-  kUnderWay,  // Started and not finished. Also used if this is unknown because of a write with an unknown outcome.
+  kUnderWay,  // Started but not finished, or possibly started by a write with an unknown outcome.
   kDone,
   kFailed,   // Failed in the current rollout, and will not be retried; it may hold a slot.
-  kLeftOut,  // Left out by its own gate (GateTraits::left_out or is_wish): no other node waits for it.
+  kLeftOut,  // Left out because of its own gate (GateTraits::left_out or is_wish). No other node waits for it.
 };
 
 struct RolloutNode {
   // Not null.
   const Node* node = nullptr;
   NodeProgress progress = NodeProgress::kWaiting;
-  // The node waits only for the limits. It may also be in progress in two cases: it was admitted earlier with an
-  // unknown result, or it still has its NodeMaintenance, which uses a slot of the maintenance operator that other nodes
-  // would wait for.
+  // True if the node waits only for the limits. Also set for some nodes that count as in progress. Such a node was
+  // admitted with an unknown outcome, or still has a NodeMaintenance, which occupies a slot of the maintenance
+  // operator.
   bool may_start = false;
-  // The gate because of which the node is left out; set with kLeftOut.
+  // Gate because of which the node is left out; set if `progress` is kLeftOut.
   std::optional<GateReason> left_out_by = std::nullopt;
-  // The time from which the node's part of maxUnavailable is not expected to be freed. Infinite past: the node is
-  // unavailable, and no upgrade in progress will make it available. Infinite future: it is available, or such an
-  // upgrade is in progress.
+  // Time from which the node is not expected to free its share of maxUnavailable. InfinitePast: the node is
+  // unavailable, and no upgrade in progress will make it available. InfiniteFuture: the node is available, or an
+  // upgrade in progress will make it available.
   absl::Time lasts_from = absl::InfiniteFuture();
-  // The operator runs on this node, so it goes last, except for the rest of groups that have started.
+  // True if the operator runs on this node. The node then starts last, unless it belongs to a group that has started.
   bool own_node = false;
-  // An earlier upgrade has cordoned the node, itself or through the maintenance operator, and has not returned it to
-  // service. Such a node does not wait for a stage, because earlier stages would wait until it no longer counts against
-  // maxUnavailable, or until it frees its slot of that operator.
+  // True if an earlier upgrade has cordoned the node, itself or through the maintenance operator, and has not returned
+  // it to service. Such a node does not wait for its stage. Otherwise earlier stages could wait for its share of
+  // maxUnavailable, or for its slot of the maintenance operator.
   bool out_of_service = false;
   // True if the node is cordoned, or if its devices are isolated and the evictions may start.
   bool is_isolated = false;
-  // The reason, for users, why the node counts as sick with its new driver. Empty if it is healthy, or has the old
+  // Text for users: why the node counts as sick with its new driver. Empty if it is healthy, or if it has the old
   // driver.
   std::string sick = {};
-  // Text for users: the part of a node with its new driver that is not ready yet. The stage is not done until this part
-  // is ready. Empty if all parts are ready.
+  // Text for users: what is not ready yet on a node with its new driver, such as a pod. The stage is not done until
+  // then. Empty if everything is ready.
   std::string unwell = {};
-  // The node is done, but the node or its driver pod is not Ready; `unwell` contains the details.
+  // True if the node is done, but the node or its driver pod is not Ready, or the driver pod is missing. `unwell`
+  // contains the details.
   bool out_of_use = false;
-  // Time since which `out_of_use` has been set; nullopt: unknown, or the driver pod is still starting.
+  // Time since which the node has been out of use; nullopt if unknown, or if the driver pod is still starting.
   std::optional<absl::Time> out_of_use_since = std::nullopt;
-  // For matches.h: the conditions on the node that the policy names, and whether the node has a pod that its
-  // podSelector selects; nullopt: not checked.
+  // For matches.h. `conditions`: conditions of the policy that the node has. `has_chosen_pod`: whether the node has a
+  // pod that the podSelector of the policy selects; nullopt if this was not checked.
   std::uint64_t conditions = 0;
   std::optional<bool> has_chosen_pod = std::nullopt;
-  // Number of pods that its upgrade would evict, delete or wait for (pods_in_the_way.h); nullopt: unknown.
+  // Number of pods that the upgrade of the node would evict, delete or wait for (pods_in_the_way.h); nullopt if
+  // unknown.
   std::optional<int> pods = std::nullopt;
   // True if the node has a grant, but its start may not have been written.
   bool is_granted_only = false;
-  // With gangs (gangs.h): the gangs of the node's pods; the unit with which the node has started or will start, empty
-  // without a unit; and a text that takes precedence over the policy's order.
+  // For gangs.h. `gangs`: gangs of the node's pods. `unit`: unit with which the node has started or will start. `turn`:
+  // sort key that has priority over the order of the policy.
   std::vector<std::string> gangs = {};
-  bool may_stop = false;  // each pod of a gang allows it
+  bool may_stop = false;  // every pod of a gang allows an interruption now
   std::string unit = {};
   std::string turn = {};
 };
 
-// Returns true if the node is left out because of its own condition, such as NotReady, and not on request. The rollout
-// reports such nodes.
+// Returns true if the node is left out because of its condition, such as NotReady, and not at the request of an
+// administrator. The rollout reports such nodes.
 inline bool IsUnfit(const RolloutNode& node) { return node.left_out_by && !TraitsOf(*node.left_out_by).is_wish; }
 
 struct RolloutView {
   // The target revision; nullopt if it cannot be determined.
   std::optional<std::string> revision = std::nullopt;
-  // The revisions of the driver's DaemonSets; if there are several, `revision` combines them.
+  // Target revisions of the driver's DaemonSets. If there are several, `revision` combines them.
   std::set<std::string> revisions = {};
   std::vector<RolloutNode> nodes = {};
-  // The annotation with approvals: `<stage>@<revision>`, separated by commas.
+  // Value of the annotation with approvals: `<stage>@<revision>`, separated by commas.
   std::string approvals = {};
-  // The reason why the embedding operator's callback considers the rollout sick; empty if it does not.
+  // Reason why the callback of the embedding operator considers the rollout sick; empty if it does not.
   std::string sick = {};
   // Upgrade durations of nodes that were done since the previous view.
   std::vector<absl::Duration> took = {};

@@ -1,4 +1,4 @@
-// Helpers for Status that the packaged abseil does not provide.
+// Defines helpers for absl::Status that packaged versions of abseil do not contain.
 #ifndef DRIVERUPGRADE_SRC_BASE_STATUS_MACROS_H_
 #define DRIVERUPGRADE_SRC_BASE_STATUS_MACROS_H_
 

@@ -32,7 +32,7 @@ inline std::size_t Utf8Length(std::string_view text) {
 inline std::size_t ValidUtf8Size(std::string_view text) {
   std::size_t size = 0;
   while (size < text.size()) {
-    // Skips eight bytes at a time, as long as they are ASCII.
+    // Skips eight bytes at a time while all of them are ASCII.
     if (std::uint64_t word = 0; text.size() - size >= sizeof(word)) {
       std::memcpy(&word, text.data() + size, sizeof(word));
       if ((word & 0x8080808080808080U) == 0) {

@@ -45,7 +45,7 @@ namespace driverupgrade::internal {
 struct CoreOptions {
   StateMachineOptions machine = {};
   ViewScope scope = {};
-  // Without a ledger, a policy with a rollout is refused.
+  // If there is no ledger, policies with a rollout are refused.
   std::optional<AdmissionLedger> ledger = std::nullopt;
   // See EngineOptions.
   std::size_t nodes_per_pass = std::numeric_limits<int>::max();
@@ -63,7 +63,7 @@ struct PassFacts {
   std::optional<SharedSlots> shared_slots = std::nullopt;
   // The reason why the rollout must not continue; empty if it may continue.
   std::string sick = {};
-  // A dry run needs no ledger.
+  // Set for a dry run, which needs no ledger.
   std::optional<DryRun> dry_run = std::nullopt;
 };
 
@@ -98,10 +98,10 @@ class Core {
   using Managed = std::map<std::string, std::shared_ptr<const NodeView>>;  // by name
   using Names = std::optional<std::set<std::string>>;                      // nullopt: all
 
-  // `objects` and `hooks` outlive this object.
+  // `objects` and `hooks` must outlive this object.
   Core(const DriverIdentity& identity, CoreOptions options, ObjectSource& objects, NodeHooks& hooks);
 
-  // Processes the changes of the objects. Errors: same as for ObjectSource::Driver.
+  // Processes changed objects without making a pass. Errors: same as for ObjectSource::Driver.
   absl::Status Look(absl::Time now);
   // The nodes that the engine manages, as of the last Look, Apply or Release.
   const Managed& managed() const { return managed_; }
@@ -133,7 +133,8 @@ class Core {
   // read anything.
   void Freeze();
 
-  // Starts the requests of `plan`. None of its nodes may have requests in flight.
+  // Returns the requests of `plan`, which count as in flight from now on. No node of `plan` may have requests in
+  // flight.
   std::vector<NodeRequests> Begin(const Plan& plan, absl::Time now);
   // Finishes requests that Begin has returned. Must be called once they have no further request to send.
   NodeOutcome End(const NodeRequests& requests, absl::Time now);
@@ -141,7 +142,7 @@ class Core {
 
   // Returns the ledger of parts without an owner; nullptr if the engine has no ledger.
   LedgerSteps* ledger() { return ledger_options_ ? &ledgers_.at(ledger_options_->owner) : nullptr; }
-  // Returns the ledgers of all owners by name. The engine adds a ledger for each new owner, and removes none.
+  // Returns the ledgers of all owners, by owner. The engine adds a ledger for each new owner, and never removes one.
   std::map<std::string, LedgerSteps>& ledgers() { return ledgers_; }
   AttemptLog& log() { return log_; }
   const StateMachine& machine() const { return machine_; }
@@ -150,7 +151,7 @@ class Core {
   // Returns the number of judgements since the start.
   std::uint64_t judgements() const;
 
-  // Returns the plan of the pool that contains all nodes: see IncrementalPlanner::Publish.
+  // Returns the plan of the pool that contains all nodes. See IncrementalPlanner::Publish.
   std::shared_ptr<const PublishedPlan> Publish();
   // Returns the gate of the node; nullopt if the node does not wait or is unknown.
   std::optional<Gate> Explain(const std::string& node) const;

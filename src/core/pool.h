@@ -17,7 +17,7 @@
 
 namespace driverupgrade::internal {
 
-// The nodes to which a policy applies.
+// The nodes to which a policy applies, and the owner of the policy.
 struct Part {
   std::optional<std::set<std::string>> nodes = std::nullopt;  // nullopt: all
   // Name of the custom resource with the policy, if several policies share the nodes of the driver. The rollout of each

@@ -29,8 +29,7 @@ namespace driverupgrade::internal {
 // Returns true if resource version `a` is newer than `b`. If a version is not a decimal number, any different version
 // counts as newer.
 bool IsNewerVersion(std::string_view a, std::string_view b);
-// Returns true if resource version `a` is certainly older than `b`. Always false for versions that are not decimal
-// numbers.
+// Returns true if resource version `a` is certainly older than `b`. Returns false if a version is not a decimal number.
 bool IsOlderVersion(std::string_view a, std::string_view b);
 // Returns true if the outcome of the last patch is known. The response must have arrived. In addition, the node must
 // have been read at a newer version, or the patch must have been clearly refused.

@@ -37,7 +37,7 @@ void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
 }
 
 void IncrementalPlanner::Impl::SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings) {
-  // Judge does not check approvals.
+  // Changed approvals do not require a sweep, because Judge does not use them.
   if (!SameForJudge(*driver, *driver_)) Sweep();
   driver_ = std::move(driver);
   findings_ = std::move(findings);

@@ -78,7 +78,7 @@ class PublishedPlan {
   [[nodiscard]] std::optional<Gate> Explain(const std::string& node) const;
   // Returns the plan with all gates, for status pages and tests. O(N log N).
   [[nodiscard]] Plan Full() const;
-  // O(N log N).
+  // Returns the status of all nodes. O(N log N).
   [[nodiscard]] FleetStatus Status() const;
   // Returns the status of the rollout; nullopt if the policy has no rollout.
   const std::optional<RolloutStatus>& Rollout() const;
@@ -148,8 +148,8 @@ class IncrementalPlanner {
   // Advance judges them again. If both updates report the same node, this update replaces the report of Advance.
   [[nodiscard]] PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
 
-  // Returns the plan as of the last finished Advance or Withhold; never null. Its cost does not grow with the number of
-  // nodes, because it shares its data with the plans before and after it.
+  // Returns the plan as of the last finished Advance or Withhold; never null. The cost does not grow with the number of
+  // nodes, because consecutive plans share their data.
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
   // Notes that the reported gate of the node was not delivered to any recipient. The next Advance that judges the node

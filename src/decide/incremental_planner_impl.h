@@ -80,7 +80,7 @@ class IncrementalPlanner::Impl {
   Plan PlanWithoutGates() const;
   Plan PlanWithoutNodes() const;
   std::vector<NodeReading> Readings() const;
-  // UpgradeBudget::unavailable_nodes.
+  // See UpgradeBudget::unavailable_nodes.
   std::vector<std::string> UnavailableNodes() const;
 
   const StateMachine machine_;

@@ -1,4 +1,4 @@
-// The parts of a PublishedPlan.
+// Defines the parts of a PublishedPlan.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_PUBLISHED_PLAN_H_
 #define DRIVERUPGRADE_SRC_DECIDE_PUBLISHED_PLAN_H_
 

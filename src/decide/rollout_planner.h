@@ -77,7 +77,7 @@ class RolloutPlanner {
   RolloutFacts facts_ = {};
 
   RolloutMembers members_ = {};
-  bool is_stale_ = true;  // the set of nodes, or the policy, has changed since the members were added
+  bool is_stale_ = true;  // the set of nodes or the policy has changed since the members were added
   std::vector<PlannedNode*> changed_ = {};
   // In the order of the members.
   std::vector<NamedNode*> nodes_ = {};

@@ -20,11 +20,11 @@ class ShownWait {
  public:
   // Notes the marks with which the node will be judged.
   void Read(const NodeMarks& marks, absl::Time now);
-  // Notes the verdict on the node.
+  // Notes the verdict of the judgement.
   void Judged(const Verdict& verdict, absl::Time now);
 
-  // Returns the time at which the annotation may be changed to `gate`, the current gate in `state`, or may be removed
-  // if there is no gate.
+  // Returns the time at which the annotation may be changed to `gate`, the current gate in `state`. If `gate` is
+  // nullopt, returns the time at which the annotation may be removed.
   absl::Time DueAt(UpgradeState state, const std::optional<Gate>& gate, absl::Time now) const;
 
  private:
@@ -43,7 +43,7 @@ class ShownWait {
   absl::Time changed_ = absl::InfinitePast();
 };
 
-// Returns the annotation for `gate`.
+// Returns the text of the annotation for `gate`.
 std::string WaitText(const Gate& gate);
 
 }  // namespace driverupgrade::internal

@@ -167,7 +167,7 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
     }
     if (!plan.maintenance.empty()) return plan;
   }
-  // The mark shows that rules exist, so it is removed last.
+  // The mark shows that rules may exist, so it is removed after the rules.
   plan.devices = internal::ReleaseAtOnce(view, identity_);
   if (!plan.devices.empty()) return plan;
   if (plan.from != UpgradeState::kUnknown) plan.path = {UpgradeState::kUnknown};

@@ -33,7 +33,7 @@ absl::Status CacheReader::Begin(const CallContext& context, LedgerSteps*) {
 
 absl::Status CacheReader::Ready() const {
   if (!cache_->Synced()) return absl::UnavailableError("the cache has not read the cluster yet, or reads it again");
-  // Decisions and deadlines must not rely on objects that may be out of date.
+  // Decisions and deadlines must not rely on objects that may be outdated.
   return cache_->Health();
 }
 
@@ -83,7 +83,7 @@ void CacheReader::ListRevisions() {
     const std::lock_guard lock(mutex_);
     listed_ = std::move(listed);
   };
-  // The first pass has no earlier list to use, so it waits.
+  // The first pass has no earlier list, so it waits for this list.
   if (daemon_sets_.empty()) {
     return list({.deadline = std::min(context_.deadline, clock_->Now() + call_timeout_), .stop = context_.stop});
   }

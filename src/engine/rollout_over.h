@@ -18,7 +18,7 @@ class RolloutOver {
   // plan with all gates, at a cost of O(N log N). It is called only if its result may have changed: a paused rollout,
   // or a rollout between two windows, can have passes without any change for days.
   bool Ended(const Plan& plan, const std::function<Plan()>& everything);
-  // Must be called after a failed pass, because its results are unknown.
+  // Must be called after a failed pass, because the results of the pass are unknown.
   void PassFailed() { is_known_ = false; }
 
  private:

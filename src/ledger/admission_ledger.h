@@ -60,7 +60,7 @@ class AdmissionLedger {
   [[nodiscard]] static absl::StatusOr<AdmissionLedger> Create(const DriverIdentity& identity,
                                                               AdmissionLedgerOptions options);
 
-  // The functions below start a request if one is needed. They must not be called while a request is unanswered.
+  // The functions below create a request if necessary. They must not be called while a request has no response.
 
   // Reads the ConfigMap if its content is not known from the last request: at first use, after a conflict, and after a
   // lost response. Settle detects changes by other clients. A missing ConfigMap counts as empty.
@@ -84,7 +84,7 @@ class AdmissionLedger {
   bool IsRead() const { return asked_ && asked_->purpose == Purpose::kRead; }
   // Accepts the response to Next, and returns its error, if any. Errors: Aborted if another client has changed the
   // ConfigMap since it was read; FailedPrecondition if Next is nullptr. After any error, no node may start in this
-  // pass. If a grant was stored despite the error, the next Read finds it, and it counts.
+  // pass. A grant that was stored despite the error counts once the next Read has found it.
   [[nodiscard]] absl::Status Take(const absl::StatusOr<ConfigMap>& answer);
 
   // Accepts the ConfigMap that another ledger of this process has just read or stored. If the entries of this ledger
@@ -116,7 +116,7 @@ class AdmissionLedger {
     internal::LedgerRequest request;
     std::map<std::string, std::string> entries = {};   // to store
     Grants grants = {};                                // apply once they are stored
-    std::optional<std::string> record = std::nullopt;  // likewise
+    std::optional<std::string> record = std::nullopt;  // applies once it is stored
     bool ignored = false;
   };
 

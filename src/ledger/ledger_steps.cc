@@ -50,8 +50,8 @@ void LedgerSteps::Forget(absl::Time now) {
   Begin(now);
 }
 
-// Unless the cluster is restored from a backup, a UID is never used again, and the data in a cache never becomes older.
-// A node that the cache no longer contains was therefore deleted.
+// Unless the cluster is restored from a backup, UIDs are never reused, and the data in a cache never becomes older. A
+// node that has disappeared from the cache was therefore deleted.
 void LedgerSteps::NodeSeen(const std::string& name, const Node* node) {
   if (node != nullptr && node->uid.empty()) return;  // it cannot be read, and may still be the known node
   const auto known = uids_.find(name);

@@ -1,4 +1,4 @@
-// Decides which nodes may start according to the ledger, in steps that send nothing (ADR 0005, 0013, 0020).
+// Decides with the ledger which nodes may start, in steps that send nothing themselves (ADR 0005, 0013, 0020).
 //
 //     steps.Begin(now);                                // before the nodes are read
 //     ...                                              // send Next(), and pass in the response
@@ -44,7 +44,7 @@ class LedgerSteps {
   std::size_t grants_max() const { return ledger_.options().grants_max; }
   // Excludes failed upgrades from the measured durations. Accepts any plan, finished or not.
   void NoteFailures(const Plan& plan);
-  // The record of the rollout: see RolloutFacts::record.
+  // The record of the rollout. See RolloutFacts::record.
   const std::optional<std::string>& record() const { return ledger_.record(); }
 
   // Measures upgrade durations for the record from the outcomes of nodes. `unbroken_since`: time since which this
@@ -123,7 +123,7 @@ class LedgerSteps {
   absl::Time retry_at_ = absl::InfinitePast();
   std::optional<Storing> storing_ = std::nullopt;
   std::optional<absl::Time> confirmed_at_ = std::nullopt;  // time of a confirmation that no plan has used yet
-  bool record_stored_ = false;  // since the last plan was settled
+  bool record_stored_ = false;  // true if a record was stored after the last plan was settled
   NodeDurations durations_;
   std::size_t told_ = 0;  // number of durations in the record of the last plan
   std::string nonsense_;  // invalid lines of the ConfigMap at the last read

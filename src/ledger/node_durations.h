@@ -29,7 +29,7 @@ class NodeDurations {
   void Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
             absl::Time now);
 
-  // Returns the durations of nodes that were completed since the last durations were stored.
+  // Returns durations of completed upgrades that have not been stored yet.
   const std::vector<absl::Duration>& took() const { return took_; }
   // Notes that the first `count` durations are now in the record.
   void Stored(std::size_t count);

@@ -31,7 +31,7 @@ class Mark {
   Mark(std::string_view text, std::optional<T> value) : text_(text), value_(std::move(value)) {}
 
   bool present() const { return text_ || value_; }
-  // nullopt: the mark is absent or invalid.
+  // The value; nullopt if the mark is absent or invalid.
   const std::optional<T>& value() const { return value_; }
   // The text that was read. nullopt: the mark is absent, or was written after it was read.
   const std::optional<std::string_view>& text() const { return text_; }
@@ -57,9 +57,9 @@ struct Flag {
   friend bool operator==(const Flag&, const Flag&) = default;
 };
 
-// `<state>@<unix seconds>@<target revision>`.
+// The timer of a state: `<state>@<unix seconds>@<target revision>`.
 struct Stage {
-  // nullopt: the text is not a state.
+  // The state; nullopt if the text is not a valid state.
   std::optional<UpgradeState> state = std::nullopt;
   // A whole second.
   absl::Time began = absl::UnixEpoch();
@@ -75,7 +75,7 @@ struct Failures {
   friend bool operator==(const Failures&, const Failures&) = default;
 };
 
-// `<revision>[,<revision>...]@<target revision>`.
+// Revisions that need only a restart: `<revision>[,<revision>...]@<target revision>`.
 struct RestartOnly {
   // Revisions that were compared with the target, separated by commas.
   std::string compared = {};
@@ -94,7 +94,7 @@ struct NodeMarks {
   bool steers = false;
   // The marks that every judgement checks come first.
   Mark<UpgradeState> state = {};
-  // The UID of a pod.
+  // UID of a pod.
   Mark<std::string> restart_pod = {};
   Mark<Flag> skip_upgrade = {};
   Mark<Flag> safe_load = {};
@@ -160,7 +160,7 @@ MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const Dri
 // Size limit in bytes of marks that contain a text for users.
 inline constexpr std::size_t kMarkTextMax = 256;
 
-// Return the text of a value.
+// Return the text of a mark with this value.
 std::string Spell(Flag flag);
 std::string Spell(UpgradeState state);
 std::string Spell(absl::Time time);
@@ -179,7 +179,7 @@ bool IsWritten(const Mark<T>& mark, const T& value) {
 
 // Same as NodeMarks::State if the driver pods are unknown.
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
-// Returns true if the state label exists and is not empty, even if its value is not a state.
+// Returns true if the state label is present and not empty, even if its value is invalid.
 bool HasState(const Node& node, const DriverIdentity& identity);
 // Returns true if the node has a non-empty state label, if the cordon set contains our name, or if other marks show an
 // upgrade in progress. The engine then manages the node even without a driver pod.

@@ -19,7 +19,7 @@ absl::Duration ReminderOf(FindingCode code) {
   return code == FindingCode::kLabelTakenAway ? kLabelReminder : kReminder;
 }
 
-// Returns true if the finding is only informational.
+// Returns true if the Event about the finding is not a warning.
 bool IsForInformation(FindingCode code) {
   return code == FindingCode::kTimerRestarted || code == FindingCode::kPodLeftAlone ||
          code == FindingCode::kForeignCordon || code == FindingCode::kClaimLeftBehind;

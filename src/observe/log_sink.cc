@@ -201,7 +201,7 @@ class LoggingObserver final : public Observer {
   const LogSink sink_;
   std::mutex mutex_;
   internal::GateMemory gates_;
-  std::set<std::string> patched_;          // nodes whose patch is in progress
+  std::set<std::string> patched_;          // nodes whose patch has no response yet
   std::map<std::string, NodeGate> waits_;  // gates that have not been logged yet, by node
   std::set<std::tuple<FindingCode, std::string, std::string>> findings_;
 };

@@ -1,4 +1,4 @@
-// A document of scalars, lists and mappings, independent of its format.
+// Represents a document of scalars, lists and mappings, independent of its format.
 #ifndef DRIVERUPGRADE_SRC_POLICY_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_POLICY_DOCUMENT_H_
 
@@ -11,7 +11,7 @@
 
 namespace driverupgrade::internal {
 
-// Limits for a document from an untrusted source.
+// Limits for documents from untrusted sources.
 inline constexpr std::size_t kDocumentSizeMax = std::size_t{1} << 20;
 inline constexpr int kDocumentDepthMax = 32;
 

@@ -32,7 +32,7 @@ struct Timeout {
   std::string_view zero = {};
 };
 
-// A time for which 0 has no special meaning.
+// A time in seconds. Zero has no special meaning.
 struct Seconds {
   int min = 0;
   int max = kNumberMax;

@@ -124,7 +124,7 @@ absl::StatusOr<UpgradePolicy> ParseUpgradePolicyJson(std::string_view json, cons
   return internal::ReadUpgradePolicy(internal::LoadJson(json), defaults, zones);
 }
 
-// Writes every field, because a server replaces missing fields with defaults (H24).
+// Writes every field, because an API server replaces missing fields with defaults (H24).
 std::string FormatUpgradePolicy(const UpgradePolicy& policy) {
   internal::FieldWriter writer;
   writer.StartObject();

@@ -8,7 +8,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A span from `begin` up to, but not including, `end`.
+// The time from `begin` up to, but not including, `end`.
 struct Span {
   absl::Time begin = absl::InfinitePast();
   absl::Time end = absl::InfiniteFuture();

@@ -16,7 +16,7 @@
 namespace driverupgrade::internal {
 
 struct StartTime {
-  // Whether nodes may start now.
+  // True if nodes may start now.
   bool open = true;
   // Time until which the result stays valid; it must then be computed again. If `open` is false, nodes may start again
   // at this time. Infinite if the policy has neither windows nor closed days, or if no window opens for more than a

@@ -13,7 +13,7 @@
 namespace driverupgrade {
 namespace {
 
-// Returns the grant as it must be stored, or nullopt if it can be dropped.
+// Returns the version of the grant as it must be stored; nullopt if the grant can be dropped.
 std::optional<std::string> Kept(const std::string& version, const NodeReading& node) {
   // The lost version may be the current version, and a patch with that precondition may still be in flight.
   if (version.empty()) return node.resource_version;

@@ -43,7 +43,7 @@ bool IsCurrent(const Grants& grants, const NodeReading& node);
 // users do not change.
 Tally WithGrant(Tally tally);
 
-// How the grants affect a node that is judged without being admitted.
+// How the grants affect a node that is judged without admission.
 struct GrantShare {
   bool granted = false;  // the node has a grant
   bool counts = false;   // the grant counts against the budgets
@@ -56,7 +56,7 @@ GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& ve
 // Sums over all nodes, which admission uses.
 struct Sums {
   Tally with = {};       // with each grant that counts
-  Tally without = {};    // with all grants except those of the candidates that go first
+  Tally without = {};    // with all grants except for grants of candidates that are admitted first
   std::size_t kept = 0;  // number of grants that count
   void Add(const Tally& node, const GrantShare& share);
   void Subtract(const Tally& node, const GrantShare& share);

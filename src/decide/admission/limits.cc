@@ -136,7 +136,7 @@ class LedgerFull final : public LimitBase<LedgerFull> {
   Budgets::LedgerRoom room_;
 };
 
-// Applies a limit only to candidates that have a grant, or only to those without a grant.
+// Applies a limit either only to candidates with a grant, or only to candidates without a grant.
 template <typename L>
 class Among final : public LimitBase<Among<L>> {
  public:

@@ -3,8 +3,8 @@
 //     queue.Add({.node = "gpu-7", .candidate = candidate});
 //     std::vector<std::string> starting = queue.Admit(Limits::Of(budgets, paused));
 //
-// The order is fixed: candidates with a grant first, so that no grant stays unused; then by node name; the operator's
-// own node last (dep-F14, dep-F19).
+// The order is fixed. Candidates with a grant come first, so that no grant stays unused, and the operator's own node
+// comes last (dep-F14, dep-F19). Otherwise, the node name decides.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
 
@@ -27,7 +27,7 @@ struct WaitingNode {
   Candidate candidate = {};
 };
 
-// The order of admission.
+// Returns true if `a` comes before `b` in the order of admission.
 bool GoesBefore(const WaitingNode& a, const WaitingNode& b);
 // Returns `gate` for a refused node, with the node's place in the queue of refused nodes, starting at 1.
 Gate AtPlace(const Gate& gate, int place);
@@ -66,13 +66,13 @@ class AdmissionQueue {
   // nodes.
   std::vector<std::string> ChangedRefusals() const;
 
-  // The refusals of the last Admit; valid until the next one.
+  // The refusals of the last Admit. The reference is valid until the next Admit.
   const Refusals& refusals() const { return refusals_; }
 
  private:
   // The order of admission: (has no grant, is the operator's own node, name).
   using Key = Refusals::Key;
-  // In a round, `limit` refused every key from `from` on.
+  // The refusal of all keys from `from` on, in one round.
   struct Refused {
     Key from = {};
     const Limit* limit = nullptr;  // limit of that round

@@ -39,7 +39,7 @@ struct RolloutInput {
   const AdmissionLimits& limits;
   const std::optional<SharedSlots>& shared_slots;
   absl::Time now;
-  // UpgradeBudget::unavailable_nodes.
+  // See UpgradeBudget::unavailable_nodes.
   std::vector<std::string> unavailable_nodes = {};
   // See Budgets::LedgerRoom::max.
   std::optional<std::size_t> grants_max = std::nullopt;
@@ -70,11 +70,11 @@ class RolloutMembers {
   struct Share {
     // Meaningful only if `asks` is set.
     Candidate candidate = {};
-    // The node waits for a slot.
+    // True if the node waits for a slot.
     bool asks = false;
-    // The node holds a slot because of its state or because of a grant.
+    // True if the node holds a slot because of its state or because of a grant.
     bool holds_slot = false;
-    // The node holds a slot even without the grant with which it is admitted first.
+    // True if the node holds a slot even without the grant with which it is admitted first.
     bool holds_slot_without = false;
   };
   static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);
@@ -95,7 +95,7 @@ struct RolloutDecision {
   std::size_t index = 0;
   // Index in RolloutRound::gates, or RolloutAnswer::kStarts.
   int gate = RolloutAnswer::kStarts;
-  // Place in the queue, from 1; 0 if the node starts.
+  // Place in the queue, starting at 1; 0 if the node starts.
   int place = 0;
 };
 

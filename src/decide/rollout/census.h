@@ -43,11 +43,11 @@ struct LeftOutNodes {
 // `others`: number of nodes that are not left out.
 std::string Describe(const LeftOutNodes& left_out, int others);
 
-// Nodes that are admitted together: a single node, or all waiting nodes of a group.
+// Nodes that are admitted together: a single node, or all waiting nodes of a group that starts together.
 struct WaitingUnit {
   std::string key = {};
   int stage = 0;
-  std::size_t group = 0;  // 0 without groups
+  std::size_t group = 0;  // 0 if there are no groups
   std::vector<std::size_t> nodes = {};
   bool admitted_before = false;
   bool is_rest = false;  // remaining nodes of a group that starts together and has started

@@ -26,7 +26,7 @@ class DurationSketch {
 
   // Counts by number of the step, for storage.
   const std::map<int, int>& counts() const { return counts_; }
-  // Ignores invalid entries.
+  // Restores a sketch from stored counts. Ignores invalid entries.
   static DurationSketch FromCounts(const std::map<int, int>& counts);
 
   friend bool operator==(const DurationSketch&, const DurationSketch&) = default;

@@ -101,7 +101,7 @@ class Units {
     }
   }
 
-  // Returns the waiting nodes of each gang in each stage, the largest gangs first.
+  // Returns the waiting nodes by gang and stage. The largest gangs come first.
   std::vector<std::pair<std::string, Members>> Gangs() const {
     std::map<std::string, Members> by_gang;  // keys start with the stage, because all nodes of a unit are in one stage
     for (std::size_t i = 0; i < nodes_.size(); ++i) {

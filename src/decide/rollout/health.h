@@ -1,4 +1,4 @@
-// Checks whether a node with its new driver is healthy.
+// Checks the health of a node after its driver was upgraded.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_HEALTH_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_HEALTH_H_
 

@@ -16,7 +16,7 @@ namespace {
 namespace json = ::driverupgrade_rapidjson;
 
 constexpr int kVersion = 1;
-// The last second of the year 9999.
+// Last second of the year 9999.
 constexpr std::int64_t kSecondsMax = 253'402'300'799;
 
 std::string_view View(const json::Value& text) { return {text.GetString(), text.GetStringLength()}; }

@@ -87,7 +87,7 @@ struct RolloutView {
   std::string approvals = {};
   // Reason why the callback of the embedding operator considers the rollout sick; empty if it does not.
   std::string sick = {};
-  // Upgrade durations of nodes that were done since the previous view.
+  // Upgrade durations of nodes that were completed since the previous view.
   std::vector<absl::Duration> took = {};
 };
 

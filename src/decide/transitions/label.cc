@@ -46,7 +46,7 @@ void Walk::PaceLabel() {
   NodePlan& plan = verdict.plan;
   const std::optional<LabelLoss>& loss = view.attempts.label_loss;
   if (!loss || !OnlyWritesLabel()) return;
-  plan.events.clear();  // the state has been reported, and the finding reports the loss
+  plan.events.clear();  // the state was already reported, and a finding reports the loss
   if (in.now >= internal::NextLabelDue(*loss)) return;
   WakeAt(internal::NextLabelDue(*loss));
   plan.from = state_;

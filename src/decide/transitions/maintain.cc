@@ -16,7 +16,7 @@ namespace {
 using internal::MaintenancePhase;
 using internal::MaintenanceStatus;
 
-// Plans the call if it is due, and waits for its result.
+// Plans the call if it is due, and waits for its effect.
 Progress Ask(Walk& walk, MaintenanceCall call, std::string detail) {
   const auto attempt = walk.view.attempts.maintenances.find(call.object.name);
   absl::Time due = absl::InfinitePast();

@@ -193,7 +193,7 @@ std::pair<std::string, absl::Time> DeleteDriverPods(Walk& walk) {
   return {std::move(detail), due};
 }
 
-// T37.
+// T37: evacuates the node if necessary, and then deletes the driver pods.
 Progress RestartDriverPods(Walk& walk) {
   if (IsToBeEvacuated(walk)) {
     if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
@@ -250,7 +250,8 @@ std::optional<absl::Time> DriverReadySince(const NodeView& view) {
   return since;
 }
 
-// Returns why the kubelet cannot start the driver pod, which an administrator must change; empty if it can.
+// Returns why the kubelet cannot start the driver pod, so that an administrator must intervene; empty if no such
+// problem is known.
 std::string StartError(const Walk& walk) {
   if (walk.driver.not_ready == nullptr) return {};
   const Pod& pod = *walk.driver.not_ready;
@@ -268,8 +269,8 @@ std::string StartError(const Walk& walk) {
   return {};
 }
 
-// Returns the container of the driver pod that has been restarted repeatedly, as text; empty if there is no such
-// container. Omits the count, because the text would then change with each restart.
+// Returns a text about a container of the driver pod that has restarted repeatedly; empty if there is no such
+// container. Omits the number of restarts, because the text would otherwise change with each restart.
 std::string Crashing(const Walk& walk) {
   constexpr int kRestartsMin = 3;
   if (walk.driver.not_ready == nullptr) return {};
@@ -283,7 +284,7 @@ std::string Crashing(const Walk& walk) {
   return {};
 }
 
-// Reports a crashing driver pod, and returns why the driver pod `name` is not ready.
+// Returns why the driver pod `name` is not ready. Reports a finding if the pod cannot start.
 std::string WhyNotReady(Walk& walk, std::string_view name) {
   const std::string error = StartError(walk);
   if (error.empty()) return fmt::format("{} is not ready", name);

@@ -23,7 +23,7 @@ absl::Time Walk::Deadline(absl::Duration timeout) {
 }
 
 absl::Time Walk::StageBegan(absl::Duration timeout) {
-  if (entered_) return in.now;  // Finish writes the timer
+  if (entered_) return in.now;  // Finish will write the timer
   const std::optional<internal::Stage>& stage = after().stage.value();
   const bool same_revision = stage && (driver.wanted_revision.empty() || stage->revision == driver.wanted_revision);
   if (stage && stage->state == state_ && same_revision && stage->began <= in.now + kClockSkewMax) {

@@ -84,7 +84,7 @@ bool IsUpToDate(const Walk& walk) {
          !has_begun;
 }
 
-// The maintenance operator has its own budgets (T10).
+// Returns a candidate without needs, because the maintenance operator has its own budgets (T10).
 Candidate RequestorCandidate(const Walk& walk) {
   return {.needs_slot = false,
           .needs_headroom = false,

@@ -145,7 +145,7 @@ class Walk {
   void HoldCordon();
   // Returns true if the devices are isolated instead of the node.
   bool IsolatesDevices() const { return after().isolated_devices.present(); }
-  // Cordons the node, and gives up the isolation of its devices.
+  // Cordons the node instead of isolating its devices.
   void CordonInstead();
   // Requests the pods of the node. Returns them if they have been read since it was cordoned, otherwise nullptr
   // (arch-A11).
@@ -209,8 +209,8 @@ class Walk {
 void JudgeInto(const JudgeContext& in, const NodeView& view, const Admission& admission,
                const internal::ShownWait* shown_wait, Verdict& judged);
 
-// Returns the timeout of the evacuation that the policy prescribes (pod deletion or drain); nullopt if it prescribes no
-// evacuation.
+// Returns the timeout of the evacuation that the policy prescribes (pod deletion or drain); nullopt if the policy
+// prescribes none.
 std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 
 // Returns the policy for pod deletion; nullopt if pod deletion is off (dep-F10). `known`: whether the views name the
@@ -218,7 +218,7 @@ std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 std::optional<PodDeletionPolicy> PodDeletion(bool known, const NodeRules& rules);
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
 
-// Returns nullopt for InfiniteFuture.
+// Returns `time`, or nullopt for InfiniteFuture.
 std::optional<absl::Time> Finite(absl::Time time);
 
 // A timer further in the future than this comes from a wrong clock (dep-F4).
@@ -231,7 +231,7 @@ inline absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(ab
 // change the verdict, and nodes that are judged often would never retry.
 absl::Time NextRead(absl::Time now);
 
-// The transition functions, one for each state; src/decide/transitions/{start,evacuate,restart,finish}.cc.
+// The transition functions, one for each state (src/decide/transitions/{start,evacuate,maintain,restart,finish}.cc).
 Progress LeaveUnknownOrDone(Walk& walk);
 Progress LeaveUpgradeRequired(Walk& walk);
 Progress LeaveCordonRequired(Walk& walk);

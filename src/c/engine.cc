@@ -21,7 +21,7 @@
 #include "whatif/driver_members.h"
 #include "wire/document.h"
 
-using namespace driverupgrade;            // NOLINT: all of this file is one edge of the library.
+using namespace driverupgrade;            // NOLINT: all of this file belongs to the C interface.
 using namespace driverupgrade::internal;  // NOLINT
 
 struct du_engine {
@@ -35,7 +35,7 @@ struct du_engine {
   PolicyDefaults defaults;
   bool spares_skipped_pods;
   HostEngine engine;
-  // The last policy and its text. Kept because a policy changes far less often than it is applied.
+  // The last policy and its text, kept because a policy is applied far more often than it changes.
   std::string policy_text = {};
   UpgradePolicy policy = {};
   std::vector<std::string> warnings = {};
@@ -112,7 +112,7 @@ absl::StatusOr<ObjectKind> KindOf(std::int32_t kind) {
   return static_cast<ObjectKind>(kind);
 }
 
-// Parses an empty text, an array of names, or an object with an owner and names.
+// Parses an empty text, an array of names, or an object with an owner and a list of names.
 absl::StatusOr<Part> PartOf(std::string_view text) {
   Part part;
   if (text.empty()) return part;
@@ -182,7 +182,7 @@ absl::StatusOr<PodAnswers> PodAnswersOf(std::string_view text) {
   return answers;
 }
 
-// Puts the pods of a node. An empty text instead of a list means that the host could not read them.
+// Passes the pods of a node to the engine. An empty `list` means that the host could not read the pods.
 absl::StatusOr<bool> PutPods(HostEngine& engine, const std::string& node, std::string_view list,
                              std::string_view uses_driver) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(PodAnswers answers, PodAnswersOf(uses_driver));

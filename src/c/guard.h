@@ -1,4 +1,4 @@
-// The boundary of the C interface: converts the result or the exception of a function to a code and a text.
+// The boundary of the C interface: converts the result of a function, or its exception, to a code and a text.
 #ifndef DRIVERUPGRADE_SRC_C_GUARD_H_
 #define DRIVERUPGRADE_SRC_C_GUARD_H_
 
@@ -32,7 +32,7 @@ inline bool IsNone(const du_str& text) { return text.data == nullptr && text.siz
 
 inline std::string_view View(const du_str& text) { return {text.data, text.size}; }
 
-// Stores in `out` the value that `answer` returns, or the error that it throws.
+// Stores in `out` the value or the error that `answer` returns. Converts an exception to an error.
 template <typename F>
 du_code Guard(du_buf* out, std::initializer_list<du_str> documents, F answer) noexcept {
   if (out == nullptr) return static_cast<du_code>(absl::StatusCode::kInvalidArgument);

@@ -1,4 +1,4 @@
-// Whether a facade implements the operations that a part of the engine needs.
+// Checks whether a facade implements the operations that a component of the engine needs.
 #ifndef DRIVERUPGRADE_SRC_CLUSTER_CHECK_SUPPORTS_H_
 #define DRIVERUPGRADE_SRC_CLUSTER_CHECK_SUPPORTS_H_
 

@@ -26,7 +26,7 @@ class MachineClock final : public Clock {
     while (!stop.stop_requested()) {
       const absl::Duration left = duration - absl::FromChrono(std::chrono::steady_clock::now() - begin);
       if (left <= absl::ZeroDuration()) return true;
-      // In slices, because an infinite duration added to a chrono time point overflows.
+      // Waits in slices, because an infinite duration added to a chrono time point overflows.
       const std::chrono::nanoseconds slice = absl::ToChronoNanoseconds(std::min(left, absl::Hours(1)));
       nobody_signals.wait_for(lock, stop, slice, [] { return false; });
     }

@@ -42,7 +42,7 @@ void Write(JsonWriter& writer, std::string_view key, const std::vector<std::stri
   });
 }
 
-// One kind of review: its API group and resource, and its spec as JSON.
+// A review: its API group, kind and resource, and its spec as JSON.
 struct Review {
   std::string_view group;
   std::string_view kind;
@@ -88,7 +88,7 @@ Review OfAccess(const User& user, const std::string& path) {
           .spec = spec.Take()};
 }
 
-// nullopt: the token is not valid.
+// Returns nullopt if the token is not valid.
 std::optional<User> ReadUser(const JsonField& status) {
   const JsonField authenticated = status.Member("authenticated");
   if (!authenticated.Bool()) return std::nullopt;
@@ -150,7 +150,7 @@ class AccessReview::Impl {
     const std::lock_guard lock(mutex_);
     const Answer& answer = answers_.Use(std::string(token));
     const absl::Time now = clock_->Now();
-    // If the clock is set back, a result must not be kept longer.
+    // A clock that is set back must not extend the life of a result.
     const bool counts = now < answer.until && now >= answer.until - kRemembered;
     return counts ? std::optional(answer.status) : std::nullopt;
   }
@@ -182,7 +182,8 @@ class AccessReview::Impl {
     return absl::PermissionDeniedError(fmt::format("{} may not get {}", user->name, path_));
   }
 
-  // Returns the body of the response. Unavailable if the review itself failed; the token may still be valid.
+  // Returns the body of the response. Returns Unavailable if the review itself failed, because the token may still be
+  // valid.
   absl::StatusOr<std::string> Post(const CallContext& context, const Review& review) {
     const std::string attempted = fmt::format("create {}", review.kind);
     absl::StatusOr<HttpResponse> response = transport_->Send(context, RequestOf(review));

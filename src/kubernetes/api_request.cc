@@ -26,7 +26,8 @@ std::string VerbOf(const HttpRequest& request, bool named) {
 
 }  // namespace
 
-// /api/v1/... or /apis/<group>/<version>/..., then [namespaces/<ns>/]<resource>[/<name>[/<subresource>]].
+// A path starts with /api/v1/ or /apis/<group>/<version>/ and continues with
+// [namespaces/<ns>/]<resource>[/<name>[/<subresource>]].
 ApiRequest ApiRequestOf(const HttpRequest& request) {
   std::vector<std::string> parts = absl::StrSplit(request.path, '/', absl::SkipEmpty());
   ApiRequest result;

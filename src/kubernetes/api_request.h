@@ -1,4 +1,4 @@
-// Classifies a request for the API server's authorization: verb, resource, namespace and name.
+// Describes a request as the API server's authorization does: by verb, resource, namespace and name.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_API_REQUEST_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_API_REQUEST_H_
 
@@ -13,7 +13,7 @@ struct ApiRequest {
   std::string verb = {};
   // Empty for the core group.
   std::string group = {};
-  // With its subresource: "pods/eviction". Empty if the path does not name an API object.
+  // Includes the subresource, such as "pods/eviction". Empty if the path does not name an API object.
   std::string resource = {};
   std::string ns = {};
   std::string name = {};

@@ -24,8 +24,8 @@ boost::asio::io_service& Pool() { return crossplat::threadpool::shared_instance(
 
 }  // namespace
 
-// The write-only buffer into which the library writes the body. Only _putn does something: it is asynchronous, which
-// gives back-pressure without a blocked thread.
+// The write-only buffer into which the library writes the body. Only _putn has an effect. It is asynchronous, which
+// applies back-pressure without blocking a thread.
 class CpprestBody : public concurrency::streams::details::streambuf_state_manager<std::uint8_t> {
  public:
   explicit CpprestBody(std::shared_ptr<CpprestCall> call)
@@ -78,9 +78,9 @@ void CpprestCall::Start(web::http::client::http_client client, web::http::http_r
   auto self = shared_from_this();
   request.set_response_stream(concurrency::streams::ostream(
       concurrency::streams::streambuf<std::uint8_t>(std::make_shared<CpprestBody>(self))));
-  // The library calls it when the header block has been written, and again for the body. It writes a request a second
-  // time if the server has closed an idle connection; a failure to connect is then inconclusive, so this flag is
-  // needed.
+  // The library calls the handler when the header block has been written, and again for the body. If the server has
+  // closed an idle connection, the library writes the request again. A failure to connect then does not prove that the
+  // request was not sent, so this flag is needed.
   request.set_progress_handler([self](web::http::message_direction::direction direction, utility::size64_t) {
     if (direction != web::http::message_direction::upload) return;
     const std::lock_guard<std::mutex> lock(self->mutex_);
@@ -94,7 +94,7 @@ void CpprestCall::Start(web::http::client::http_client client, web::http::http_r
             self->OnHead(response);
             return response.content_ready();
           })
-          // Always comes last: a task whose exception is never observed ends the process.
+          // This task must always come last, because an exception that no task observes ends the process.
           .then([self](pplx::task<web::http::http_response> whole) {
             try {
               whole.get();
@@ -131,7 +131,7 @@ void CpprestCall::OnHead(const web::http::http_response& response) {
 pplx::task<std::size_t> CpprestCall::OnData(const std::uint8_t* data, std::size_t size) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (abandoned_) return Fail<std::size_t>("abandoned");
-  // The library stores a chunk size in an int: a negative one arrives here as a huge number.
+  // The library stores a chunk size in an int, so a negative size arrives here as a huge number.
   if (size > INT_MAX) return Fail<std::size_t>("malformed chunk size");
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   if (mode_ == Mode::kCollect) {
@@ -171,7 +171,7 @@ void CpprestCall::OnDone(std::exception_ptr error) {
 
 CpprestCall::Event CpprestCall::Next(Time until) {
   std::unique_lock<std::mutex> lock(mutex_);
-  // A piece can arrive before the head is known here; it waits for the head.
+  // A piece that arrives before the head waits for the head.
   const auto ready = [this] { return stop_requested_ || done_ || (head_ready_ && (!head_taken_ || lent_)); };
   changed_.wait_until(lock, until, ready);
   if (head_ready_ && !head_taken_) {
@@ -209,7 +209,8 @@ void CpprestCall::Abandon() {
   piece_ = {};
   lock.unlock();
   if (lent) {
-    // The library waits for this call, and the connection is idle: the library will close it on its own thread.
+    // The library is waiting for this call while the connection is idle. The exception makes the library close the
+    // connection on its own thread.
     returned.set_exception(std::make_exception_ptr(std::runtime_error("abandoned")));
   } else {
     boost::asio::post(Pool(), [self = shared_from_this()] { self->cancel_.cancel(); });

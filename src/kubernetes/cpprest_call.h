@@ -1,9 +1,8 @@
-// One HTTP exchange on cpprestsdk, between the thread that waits for the response and the library's pool thread.
+// One HTTP exchange with cpprestsdk, shared by the thread that waits for the response and the library's pool thread.
 // Private to src/kubernetes.
 //
-// Everything that touches the connection happens on the pool thread: the request is started there, and a cancel is
-// posted there. Starting and cancelling from any thread, which the library allows, races with its TLS stream and
-// crashes.
+// Everything that touches the connection happens on the pool thread: requests are started and canceled only there. The
+// library allows starting and canceling from any thread, but that races with its TLS stream and crashes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_CALL_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_CALL_H_
 
@@ -26,35 +25,35 @@ namespace driverupgrade {
 
 // The reason why an exchange ended without a complete response, as reported by the library.
 struct CpprestFailure {
-  // An error code of errno, asio, netdb or OpenSSL: the library does not report which.
+  // An error code of errno, asio, netdb or OpenSSL. The library does not report the kind.
   int code = 0;
   std::string text = {};
 };
 
-// Shared by its caller and the pool; the last owner destroys it. The caller must use it from one thread.
+// Shared by its caller and the pool, and destroyed by the last owner. The caller must use it from one thread.
 class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
  public:
   using Time = std::chrono::steady_clock::time_point;
   enum class Mode {
-    kCollect,  // The body is collected here, up to a limit.
+    kCollect,  // The call collects the body, up to a limit.
     kLend,     // Each piece is lent to the caller, and the connection waits for its return.
   };
   enum class Event { kHead, kPiece, kDone, kStopped, kTimedOut };
 
-  // All calls of a transport share one `lease`, from which SettleCalls sees when they are destroyed.
+  // All calls of a transport share one `lease`, which shows SettleCalls when all calls have been destroyed.
   CpprestCall(Mode mode, std::size_t body_size_max, std::shared_ptr<void> lease)
       : mode_(mode), body_size_max_(body_size_max), lease_(std::move(lease)) {}
 
-  // Sends `request` through `client`. Call it once.
+  // Sends `request` through `client`. Must be called at most once.
   void Start(web::http::client::http_client client, web::http::http_request request);
 
-  // Waits for the next event, until `until`. kHead is returned once, before any piece. After kPiece the caller must
-  // call ReturnPiece or Abandon.
+  // Waits for the next event until `until`. Returns kHead once, before any piece. After kPiece, the caller must call
+  // ReturnPiece or Abandon.
   Event Next(Time until);
   // Makes Next return kStopped. Callable from any thread.
   void RequestStop();
-  // Ends the exchange, and waits briefly until the library has released it, so that usually none of its state is left
-  // when the caller returns. The library may not release it in time: a name lookup cannot be interrupted.
+  // Ends the exchange, and waits briefly until the library has released it, so that usually no state of the exchange
+  // remains. The library may take longer, because a name lookup cannot be interrupted.
   void Abandon();
 
   // Valid from kHead until the end of the call.
@@ -63,13 +62,13 @@ class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
   std::string_view piece() const { return piece_; }
   void ReturnPiece();
 
-  // Valid after kDone, or after Abandon if `done`.
+  // The following functions are valid after kDone, or after Abandon if done() is true.
   bool done() const;
   bool failed() const { return failed_; }
   bool overflowed() const { return overflowed_; }
   const CpprestFailure& failure() const { return failure_; }
   std::string& body() { return body_; }
-  // Returns true if a request was completely written to a connection: the server may have seen it.
+  // Returns true if the request was completely written to a connection, so the server may have seen it.
   bool sent() const;
   // Returns true if the pool has started the call; before that, Abandon prevents it.
   bool started() const;
@@ -105,8 +104,8 @@ class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
   CpprestFailure failure_;
 };
 
-// Waits briefly until the pool has released all calls that share `lease`: work that is left when the process ends is
-// never done, nor freed.
+// Waits briefly until the pool has released all calls that share `lease`. Work that remains when the process exits is
+// neither done nor freed.
 void SettleCalls(const std::shared_ptr<void>& lease);
 
 }  // namespace driverupgrade

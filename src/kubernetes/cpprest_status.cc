@@ -10,19 +10,19 @@
 namespace driverupgrade {
 namespace {
 
-// The library loses the category of its error codes. OpenSSL's codes are recognized by their size: their upper bits
-// contain the number of the originating component.
+// The library drops the category of its error codes. The codes of OpenSSL are recognizable by their size, because their
+// upper bits contain the number of the originating component.
 unsigned long AsOpenSsl(int code) { return code > 0 ? static_cast<unsigned long>(code) : 0; }
 
 std::string ReasonOf(int code) {
   if (IsTlsError(AsOpenSsl(code))) return TlsReason(AsOpenSsl(code));
   switch (code) {
     case 0:
-    case 1:  // asio: stream truncated, or netdb: not found; the text shows which.
+    case 1:  // "stream truncated" of asio or "not found" of netdb; the text shows which.
       return {};
-    case 2:  // asio: end of file; as errno it would be ENOENT.
+    case 2:  // "end of file" of asio; as an errno, it would be ENOENT.
       return "connection closed by the server";
-    case EHOSTUNREACH:  // The library replaces ECONNREFUSED by this.
+    case EHOSTUNREACH:  // The library replaces ECONNREFUSED with this code.
       return "connection refused, or host unreachable";
     default: return std::generic_category().message(code);
   }

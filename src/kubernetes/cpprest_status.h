@@ -9,8 +9,8 @@
 
 namespace driverupgrade {
 
-// `subject` is the attempted operation and its target; `code` and `text` come from the library. `sent`: a request may
-// have reached the server. `refusal`: the reason why a certificate was last refused.
+// `subject` is the attempted operation and its target; `code` and `text` come from the library. `sent` is true if a
+// request may have reached the server. `refusal` is the reason why a certificate was last refused.
 absl::Status StatusOfCpprestFailure(std::string_view subject, int code, std::string_view text, bool sent,
                                     std::string_view refusal);
 

@@ -26,12 +26,13 @@ using Steady = std::chrono::steady_clock;
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-// The library has one pool per process, so we have one flag per process.
+// The library has one pool per process, so one flag per process is enough.
 absl::Status StartPool(bool accept_foreign_pool) {
   static std::mutex mutex;
   static bool ours = false;
   const std::lock_guard<std::mutex> lock(mutex);
-  // Before the pool: exit handlers run in reverse order, and the pool's threads must end before OpenSSL's cleanup.
+  // OpenSSL must start before the pool. Exit handlers run in reverse order, and the pool's threads must end before
+  // OpenSSL cleans up.
   OPENSSL_init_ssl(0, nullptr);
   if (ours) return absl::OkStatus();
   try {
@@ -75,7 +76,7 @@ class CpprestTransport final : public GuardedTransport {
                                           LineSink& sink) override;
   absl::StatusOr<HttpResponse> Finish(const HttpRequest& request, CpprestCall& call);
 
-  // The client whose connections are kept for later requests.
+  // Returns the client whose connections are kept for later requests.
   web::http::client::http_client Client() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return client_;
@@ -143,7 +144,7 @@ absl::StatusOr<HttpResponse> CpprestTransport::SendOnce(const CallContext& conte
   CpprestCall::Event event = call->Next(deadline);
   if (event == CpprestCall::Event::kHead) event = call->Next(deadline);
   if (event != CpprestCall::Event::kDone) call->Abandon();
-  // Prefer a response that came at the last moment. An error that the library reports because of our own cancel is
+  // A response that came at the last moment is still used. An error that the library reports because of the cancel is
   // ignored.
   if (event == CpprestCall::Event::kDone || (call->done() && !call->failed())) {
     absl::StatusOr<HttpResponse> response = Finish(request, *call);
@@ -165,10 +166,10 @@ absl::StatusOr<HttpResponse> CpprestTransport::StreamOnce(const CallContext& con
   auto call = std::make_shared<CpprestCall>(CpprestCall::Mode::kLend, setup().options.body_size_max, lease_);
   const AbandonAtEnd guard(*call);
   const std::stop_callback on_stop(context.stop, [call] { call->RequestStop(); });
-  // A separate connection, which is not kept afterwards.
+  // Uses a separate connection, which is not kept afterwards.
   call->Start(web::http::client::http_client(setup().url.ToString(), config_), *std::move(message));
   StreamReceiver receiver(errors(), setup().options, request, sink, context.stop);
-  // Limits the wait for the head, then the silence between two pieces.
+  // Limits the wait for the head, and then the silence between two pieces.
   absl::Duration patience = setup().options.request_timeout;
   while (!receiver.ended()) {
     const CpprestCall::Event event = call->Next(std::min(deadline, After(patience)));
@@ -194,18 +195,18 @@ absl::StatusOr<HttpResponse> CpprestTransport::StreamOnce(const CallContext& con
   return std::move(call->head());
 }
 
-// Settings that differ from the library's defaults.
+// Returns the settings that differ from the library's defaults.
 web::http::client::http_client_config Configure(const TransportSetup& setup) {
   web::http::client::http_client_config config;
-  config.set_max_redirects(0);  // It would send the token to any host.
-  // Only a timer for silence. All time limits are ours (CpprestCall::Next); this one must not fire first.
+  config.set_max_redirects(0);  // A redirect would send the token to any host.
+  // This timeout only limits silence, and must never fire first. CpprestCall::Next enforces all time limits.
   config.set_timeout(std::chrono::hours(24 * 365));
   if (setup.tls != nullptr) {
     const std::shared_ptr<TlsMaterial> tls = setup.tls;
     config.set_validate_certificates(tls->verifies());
     config.set_tlsext_sni_enabled(!tls->peer_is_address());
-    // The library creates a context for each connection and fills it with the system's authorities. It is replaced by
-    // ours, which all connections share.
+    // The library creates a context with the system's certificate authorities for each connection. The callback
+    // replaces it with the shared context.
     config.set_ssl_context_callback(
         [tls](boost::asio::ssl::context& context) { context = boost::asio::ssl::context(tls->ShareContext()); });
   }

@@ -44,12 +44,12 @@ std::string Bracketed(const std::string& host) {
 
 template <typename T>
 void Set(CURL* easy, CURLoption option, T value) {
-  // The library knows all options (MakeCurlTransport has checked its version): the only remaining error is lack of
+  // MakeCurlTransport has checked the library's version, so all options are known. The only possible error is lack of
   // memory.
   if (curl_easy_setopt(easy, option, value) != CURLE_OK) throw std::bad_alloc();
 }
 
-// Attaches the handle while a transfer runs. A connection that cannot be reused is closed at the end.
+// Attaches the easy handle while a transfer runs. A connection that cannot be reused is closed at the end.
 class Attached {
  public:
   explicit Attached(CurlHandle& handle) : handle_(handle) {
@@ -85,16 +85,16 @@ void CurlExchange::PrepareConnection() {
   CURL* const easy = handle_.easy.get();
   Set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   Set(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  Set(easy, CURLOPT_FOLLOWLOCATION, 0L);  // It would send the token to any host.
+  Set(easy, CURLOPT_FOLLOWLOCATION, 0L);  // A redirect would send the token to any host.
   Set(easy, CURLOPT_NOSIGNAL, 1L);
-  Set(easy, CURLOPT_QUICK_EXIT, 1L);  // A finished call does not wait for a name lookup.
+  Set(easy, CURLOPT_QUICK_EXIT, 1L);  // Lets a finished call return without waiting for a name lookup.
   Set(easy, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
   Set(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   Set(easy, CURLOPT_TCP_KEEPIDLE, kKeepAliveSeconds);
   Set(easy, CURLOPT_TCP_KEEPINTVL, kKeepAliveSeconds);
   Set(easy, CURLOPT_MAXAGE_CONN, kIdleSecondsMax);
   Set(easy, CURLOPT_BUFFERSIZE, kBufferBytes);
-  // Empty texts, not null: with null, the environment would decide.
+  // Empty texts disable the environment variables for proxies, which null would enable.
   const std::string proxy = setup_.proxy.has_value() ? setup_.proxy->ToString() : std::string();
   Set(easy, CURLOPT_PROXY, proxy.c_str());
   Set(easy, CURLOPT_NOPROXY, "");
@@ -103,10 +103,10 @@ void CurlExchange::PrepareConnection() {
   const long verifies = setup_.tls->verifies() ? 1 : 0;
   Set(easy, CURLOPT_SSL_VERIFYPEER, verifies);
   Set(easy, CURLOPT_SSL_VERIFYHOST, verifies * 2);
-  // Trust comes from TlsMaterial, which is parsed once: no file is read per connection.
+  // TlsMaterial, which is parsed once, provides the trusted certificates, so connections do not read files.
   Set(easy, CURLOPT_CAINFO, static_cast<char*>(nullptr));
   Set(easy, CURLOPT_CAPATH, static_cast<char*>(nullptr));
-  // A resumed session would skip the check of the certificate, which may have expired since.
+  // A resumed session would skip the check of the certificate, which may have expired in the meantime.
   Set(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
   Set(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   Set(easy, CURLOPT_SSL_CTX_FUNCTION, &CurlExchange::TlsContextCallback);
@@ -174,7 +174,7 @@ CurlExchange::End CurlExchange::Run(const HttpRequest& request, const std::strin
 }
 
 CurlExchange::Time CurlExchange::Until(const Times& times) const {
-  // Data that arrives before the head does not extend the wait for it, however often it arrives.
+  // Data that arrives before the head does not extend the wait for the head.
   const absl::Duration patience = head_done_ ? times.between_bytes : times.until_head;
   if (patience > absl::Hours(24 * 365)) return times.deadline;
   return std::min(times.deadline, (head_done_ ? heard_at_ : began_) + absl::ToChronoNanoseconds(patience));
@@ -192,7 +192,7 @@ CurlExchange::End CurlExchange::Loop(const Times& times, const std::stop_token& 
     const Time until = Until(times);
     if (now >= until) return End::kTimedOut;
     const auto left = std::min<Steady::duration>(until - now, kPollMax);
-    // Returns early at any event, including the wake-up of a stop.
+    // Returns early at any event, including the wake-up after a stop request.
     const auto whole = std::chrono::ceil<std::chrono::milliseconds>(left);
     curl_multi_poll(multi, nullptr, 0, static_cast<int>(whole.count()), nullptr);
   }
@@ -223,7 +223,7 @@ bool CurlExchange::OnHeaderLine(std::string_view line) {
   if (head_done_) return true;  // A trailer.
   const std::string_view text = Trim(line);
   if (text.empty()) {
-    // An interim response such as "100 Continue": the final response follows.
+    // The final response follows an interim response such as "100 Continue".
     if (head_.status < 200) return true;
     head_done_ = true;
     if (!receiver_.OnHead(head_)) aborted_ = End::kReceiver;
@@ -238,7 +238,7 @@ bool CurlExchange::OnHeaderLine(std::string_view line) {
   return AddHeader(Trim(text.substr(0, colon)), Trim(text.substr(colon + 1)));
 }
 
-// Exceptions must not propagate through the library.
+// Catches exceptions, because they must not propagate through the library.
 template <typename F>
 bool CurlExchange::Guard(F call) {
   try {
@@ -251,7 +251,7 @@ bool CurlExchange::Guard(F call) {
   }
 }
 
-// Checked between two pieces, because Loop never checks the clock while the server always has data.
+// Must be called between two pieces, because Loop does not check the clock while the server continuously sends data.
 bool CurlExchange::MayGoOn(const Times& times) {
   if (Steady::now() < times.deadline) return true;
   aborted_ = End::kTimedOut;
@@ -274,8 +274,8 @@ std::size_t CurlExchange::BodyCallback(char* data, std::size_t, std::size_t size
   return more ? size : 0;
 }
 
-// The library sends a request again, on a new connection, if the server has closed an idle one. It is unknown whether
-// the server acted on it before, so only requests that change nothing may be repeated.
+// If the server has closed an idle connection, the library sends the request again on a new connection. The server may
+// already have acted on the request, so only requests that change nothing may be repeated.
 int CurlExchange::BeforeRequestCallback(void* self, char*, char*, int, int) {
   auto* const exchange = static_cast<CurlExchange*>(self);
   if (exchange->sent_ && exchange->verb_ != HttpVerb::kGet) return CURL_PREREQFUNC_ABORT;
@@ -285,7 +285,7 @@ int CurlExchange::BeforeRequestCallback(void* self, char*, char*, int, int) {
 
 CURLcode CurlExchange::TlsContextCallback(CURL*, void* context, void* self) {
   auto* const tls_context = static_cast<SSL_CTX*>(context);
-  // $SSLKEYLOGFILE would make the library write the keys of the connection to a file.
+  // Ignores $SSLKEYLOGFILE, which would make the library write the keys of the connection to a file.
   SSL_CTX_set_keylog_callback(tls_context, nullptr);
   const bool applied = static_cast<CurlExchange*>(self)->setup_.tls->Apply(tls_context);
   return applied ? CURLE_OK : CURLE_SSL_CERTPROBLEM;

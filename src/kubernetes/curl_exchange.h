@@ -1,4 +1,4 @@
-// One HTTP exchange on libcurl, on the thread that waits for the response. Private to src/kubernetes.
+// One HTTP exchange with libcurl, which runs on the thread that waits for the response. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_CURL_EXCHANGE_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_CURL_EXCHANGE_H_
 
@@ -18,7 +18,7 @@
 
 namespace driverupgrade {
 
-// Three types, because CURL and CURLM are both void.
+// Separate deleters, because CURL and CURLM are both void.
 struct FreeCurlEasy {
   void operator()(CURL* p) const { curl_easy_cleanup(p); }
 };
@@ -33,26 +33,26 @@ using CurlList = std::unique_ptr<curl_slist, FreeCurlList>;
 // Adds `line` to `list`; throws bad_alloc.
 void Append(CurlList& list, const std::string& line);
 
-// The state of one call at a time, and the connection that the call leaves open. It can be reused, however the call
-// ended.
+// The state of one call, and the connection that the call leaves open. A handle can be reused regardless of how the
+// call ended.
 struct CurlHandle {
   std::unique_ptr<CURLM, FreeCurlMulti> multi = {};
-  std::unique_ptr<CURL, FreeCurlEasy> easy = {};  // Destroyed first: it may refer to a connection of `multi`.
+  std::unique_ptr<CURL, FreeCurlEasy> easy = {};  // destroyed first, because it may refer to a connection of `multi`
 
   // Throws bad_alloc.
   static std::unique_ptr<CurlHandle> Create();
 };
 
-// Receives the response. Returns false to end the exchange. May throw.
+// Receives the response. The functions return false to end the exchange, and may throw.
 class CurlReceiver {
  public:
   virtual ~CurlReceiver() = default;
-  // The final response's head, called once.
+  // Called once with the head of the final response.
   virtual bool OnHead(const HttpResponse& head) = 0;
   virtual bool OnBytes(std::string_view bytes) = 0;
 };
 
-// Everything for one exchange; used once.
+// Runs one exchange. Must be used only once.
 class CurlExchange {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -63,19 +63,19 @@ class CurlExchange {
     absl::Duration between_bytes = absl::InfiniteDuration();
   };
 
-  // All arguments outlive it.
+  // All arguments must outlive the exchange.
   CurlExchange(CurlHandle& handle, const TransportSetup& setup, CurlReceiver& receiver)
       : handle_(handle), setup_(setup), receiver_(receiver) {}
 
-  // `target`: path and query, encoded.
+  // `target` is the encoded path and query.
   End Run(const HttpRequest& request, const std::string& target, const Secret& token, const Times& times,
           const std::stop_token& stop);
 
   HttpResponse& head() { return head_; }
   bool has_head() const { return head_done_; }
-  // Returns true if a connection has been about to send the request: the server may have seen it.
+  // Returns true if a connection has started to send the request, so the server may have seen it.
   bool sent() const { return sent_; }
-  // For kFailed: the library's code and message, and errno.
+  // After kFailed, the library's code and message, and errno.
   CURLcode code() const { return code_; }
   std::string_view words() const { return words_.data(); }
   int system_error() const;
@@ -113,7 +113,7 @@ class CurlExchange {
   std::size_t header_size_ = 0;
   Time began_ = {};
   Time heard_at_ = {};
-  End aborted_ = End::kComplete;  // The reason why a callback ended it.
+  End aborted_ = End::kComplete;  // reason why a callback ended the exchange
 };
 
 }  // namespace driverupgrade

@@ -15,7 +15,7 @@ constexpr char kLostBefore[] = "connection lost before the response";
 constexpr char kLostWithin[] = "connection lost in the middle of the response";
 constexpr char kNotHttp[] = "the response is not HTTP";
 
-// The library uses one code for a broken connection and for malformed bytes.
+// Inspects the message, because the library uses the same code for a broken connection and for malformed bytes.
 bool IsConnectionLoss(std::string_view words) {
   return words.starts_with("Recv failure") || words.find("SSL_read") != std::string_view::npos;
 }
@@ -33,7 +33,7 @@ std::string WhatFailed(const CurlFailure& failure) {
     case CURLE_OPERATION_TIMEDOUT: return "cannot connect: no response";
     case CURLE_SSL_CONNECT_ERROR: return "TLS handshake failed: connection lost";
     case CURLE_SEND_ERROR: return "connection lost while the request was being sent";
-    // The library does not report an error, because it treats the end of a connection as the end of the headers.
+    // The library treats the end of a connection as the end of the headers, so it does not report an error.
     case CURLE_OK:
     case CURLE_ABORTED_BY_CALLBACK:
     case CURLE_GOT_NOTHING: return kLostBefore;

@@ -12,16 +12,18 @@ namespace driverupgrade {
 
 struct CurlFailure {
   CURLcode code = CURLE_OK;
-  std::string_view words = {};  // The library's message; may repeat text from the server.
+  std::string_view words = {};  // the library's message, which may contain text from the server
   int system_error = 0;
-  bool sent = false;      // The server may have seen the request.
-  bool has_head = false;  // The response's headers were complete.
+  bool sent = false;      // the server may have seen the request
+  bool has_head = false;  // the response's headers were complete
 };
 
-// `subject`: "GET https://host:port/path". `refusal`: the reason why the server's certificate was refused, if it was.
+// `subject` has the form "GET https://host:port/path". `refusal` is the reason why the server's certificate was
+// refused, or empty.
 absl::Status StatusOfCurlFailure(std::string_view subject, const CurlFailure& failure, std::string_view refusal);
 
-// Returns OpenSSL's code in "... error:0A00010B:SSL routines::wrong version number ..."; 0 if it is missing.
+// Returns the OpenSSL code in a text such as "... error:0A00010B:SSL routines::wrong version number ...", or 0 without
+// a code.
 unsigned long OpenSslCodeIn(std::string_view words);
 
 }  // namespace driverupgrade

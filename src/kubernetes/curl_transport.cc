@@ -41,10 +41,10 @@ class CurlHandles {
   }
 
   void Return(std::unique_ptr<CurlHandle> handle) {
-    std::vector<Idle> old;  // Destroyed without the lock: closing a connection takes a system call or two.
+    std::vector<Idle> old;  // Destroyed after the lock is released, because closing a connection takes system calls.
     const std::lock_guard<std::mutex> lock(mutex_);
     idle_.push_back({std::move(handle), Steady::now()});
-    // The newest is taken first, so the oldest ones are at the front.
+    // Take returns the newest handle, so the oldest handles are at the front.
     const auto worn = [](const Idle& idle) { return Steady::now() - idle.since > kIdleMax; };
     auto keep = std::find_if_not(idle_.begin(), idle_.end(), worn);
     if (idle_.end() - keep > kIdleCountMax) keep = idle_.end() - kIdleCountMax;
@@ -64,7 +64,7 @@ class CurlHandles {
   std::vector<Idle> idle_;
 };
 
-// A handle for one call.
+// Takes a handle for one call, and returns it at the end.
 class CurlLease {
  public:
   explicit CurlLease(CurlHandles& handles) : handles_(handles), handle_(handles.Take()) {}
@@ -120,8 +120,8 @@ class CurlTransport final : public GuardedTransport {
 
 absl::Status CurlTransport::Failure(const HttpRequest& request, const CurlExchange& exchange) const {
   const CURLcode code = exchange.code();
-  // The library's code for a header that exceeds its limit. It cannot be a real lack of memory, because the library
-  // allocates too little.
+  // The library reports this code if a header exceeds the library's own limit. The library allocates too little memory
+  // for a real shortage.
   if (exchange.sent() && !exchange.has_head() && code == CURLE_OUT_OF_MEMORY) return errors().HeadersTooLong(request);
   return StatusOfCurlFailure(errors().Subject(request),
                              {.code = code,
@@ -132,7 +132,7 @@ absl::Status CurlTransport::Failure(const HttpRequest& request, const CurlExchan
                              setup().tls == nullptr ? std::string() : setup().tls->LastRefusal());
 }
 
-// The handling of an end that both operations share.
+// Handles the end of an exchange for both operations.
 absl::StatusOr<HttpResponse> CurlTransport::Finish(const HttpRequest& request, CurlExchange& exchange, End end) {
   switch (end) {
     case End::kFailed: return Failure(request, exchange);
@@ -191,7 +191,7 @@ absl::StatusOr<HttpResponse> CurlTransport::StreamOnce(const CallContext& contex
   return response;
 }
 
-// Option names come from the headers we were compiled with; the library that was loaded may be older.
+// The names of options come from the headers at build time, but the loaded library may be older.
 absl::Status StartLibrary() {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) return absl::InternalError("libcurl cannot start");

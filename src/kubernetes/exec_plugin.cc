@@ -10,14 +10,14 @@
 namespace driverupgrade {
 namespace {
 
-// The text of an error must not contain the plugin's output, and the parser's text may contain it.
+// Replaces the parser's error text, because it may contain the plugin's output.
 absl::Status NotUnderstood() { return absl::InvalidArgumentError("its output is not an ExecCredential"); }
 
 absl::StatusOr<std::string> Run(const ExecPlugin& plugin, absl::Duration timeout, std::stop_token stop) {
   ProgramParams params{.command = {plugin.command}, .timeout = timeout, .stop = std::move(stop)};
   params.command.insert(params.command.end(), plugin.args.begin(), plugin.args.end());
   for (const auto& [name, value] : plugin.env) params.environment.push_back(fmt::format("{}={}", name, value));
-  // api_version has one of two values.
+  // api_version needs no escaping, because it has one of two known values.
   params.environment.push_back(fmt::format(
       R"(KUBERNETES_EXEC_INFO={{"apiVersion":"{}","kind":"ExecCredential","spec":{{"interactive":false}}}})",
       plugin.api_version));

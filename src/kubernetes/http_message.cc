@@ -17,7 +17,7 @@ bool IsAlnum(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') |
 
 bool IsUnreserved(char c) { return IsAlnum(c) || c == '-' || c == '.' || c == '_' || c == '~'; }
 
-// RFC 3986 pchar, "/" and "%".
+// Returns true for "/", "%" and the characters of pchar in RFC 3986.
 bool MayStandInPath(char c) {
   return IsUnreserved(c) || std::string_view("/%!$&'()*+,;=:@").find(c) != std::string_view::npos;
 }
@@ -77,11 +77,11 @@ absl::Status MarkRequestNotSent(absl::Status status) {
 }
 
 absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request) {
-  // The offending text is not repeated: it may be long, or break a log line.
+  // Error texts do not repeat the offending text, because it may be long or break a log line.
   if (request.path.empty() || request.path.front() != '/') {
     return Unsendable(request, "its path does not start with \"/\"");
   }
-  // "//name/..." would be read as another host.
+  // "//name/..." would refer to another host.
   if (request.path.starts_with("//")) return Unsendable(request, "its path starts with \"//\"");
   if (!std::all_of(request.path.begin(), request.path.end(), MayStandInPath)) {
     return Unsendable(request, "its path has a character that must be percent-encoded");

@@ -34,7 +34,7 @@ bool IsDnsLabel(std::string_view text) {
          text.back() != '-';
 }
 
-// A host name or an address: it becomes a header line and SNI.
+// Returns true for a host name or an address, because the text becomes a header line and the SNI.
 bool IsServerName(std::string_view text) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
@@ -158,7 +158,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Rejects entries that require running a program, or another protocol. Like client-go, we ignore an exec plugin
+  // Rejects entries that require running a program, or another protocol. Like client-go, ignores an exec plugin
   // alongside a static credential (api-A73).
   absl::Status RefuseUnsupported() const {
     const bool token = user_.Has("token") || user_.Has("tokenFile");
@@ -194,7 +194,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Called last: a plugin alongside a static credential is ignored.
+  // Must be called last, because a plugin alongside a static credential is ignored.
   absl::Status ReadExec() {
     const bool has_credential =
         !config_.token.empty() || !config_.token_file.empty() || !config_.client_certificate_pem.empty();
@@ -207,7 +207,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // The content of the file or of the data key, whichever is set; empty if neither is set.
+  // Returns the content of the file or of the data key, whichever is set, or an empty text if neither is set.
   absl::StatusOr<std::string> DataOrFile(const YamlEntry& entry, const char* file_key, const char* data_key) const {
     absl::StatusOr<std::string> file = entry.Text(file_key);
     if (!file.ok()) return file.status();

@@ -1,4 +1,4 @@
-// The exec entry of a kubeconfig's user. Private to src/kubernetes.
+// Reads the exec entry of a user in a kubeconfig. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_EXEC_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_EXEC_H_
 
@@ -10,8 +10,9 @@
 
 namespace driverupgrade {
 
-// `exec`: the mapping. A command with a "/" is relative to `base_dir` (api-A68). May throw the exceptions of yaml-cpp.
-// Errors: InvalidArgument; Unimplemented for a plugin that needs a terminal or the description of the cluster.
+// `exec` is the mapping of the entry. A command with a "/" is relative to `base_dir` (api-A68). May throw exceptions of
+// yaml-cpp. Errors: InvalidArgument; Unimplemented for a plugin that needs a terminal or the description of the
+// cluster.
 absl::StatusOr<ExecPlugin> ReadExecPlugin(const YamlEntry& exec, const std::string& base_dir);
 
 }  // namespace driverupgrade

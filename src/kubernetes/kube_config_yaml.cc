@@ -25,7 +25,7 @@ std::string Join(std::string_view path, std::string_view key) {
   return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
 }
 
-// A key in an error text: foreign text, so it is cut, and characters that would break a line are removed.
+// Returns a key for an error text. Shortens untrusted text, and replaces characters that would break a line.
 std::string Printable(std::string_view text) {
   std::string out(text.substr(0, 64));
   std::replace_if(
@@ -34,7 +34,8 @@ std::string Printable(std::string_view text) {
 }
 
 // yaml-cpp silently keeps duplicate keys and shares the nodes of aliases. A document of a few hundred bytes can thus
-// expand to a billion nodes, so every use of an alias is counted. The depth limit also ends a cycle (`&a [*a]`).
+// expand to a billion nodes, so the check counts the nodes again at each use of an alias. The depth limit also ends a
+// cycle (`&a [*a]`).
 class Bounds {
  public:
   absl::Status Check(const YAML::Node& node, const std::string& path, int depth) {
@@ -78,7 +79,7 @@ absl::Status YamlError(absl::StatusCode code, std::string_view path, std::string
 std::string YamlEntry::PathOf(std::string_view key) const { return Join(path, key); }
 
 bool YamlEntry::Has(const char* key) const {
-  const YAML::Node& map = node;  // If it were not const, operator[] would insert.
+  const YAML::Node& map = node;  // const, because operator[] would otherwise insert the key
   const YAML::Node value = map[key];
   return value.IsDefined() && !value.IsNull();
 }
@@ -157,7 +158,7 @@ absl::StatusOr<std::string> DecodeBase64(std::string_view text) {
   digits.reserve(text.size());
   for (const char c : text) {
     if (c == '\n' || c == '\r') continue;
-    // abseil skips blanks, and accepts `.` as padding.
+    // Checks the characters first, because Abseil skips blanks and accepts `.` as padding.
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '+' && c != '/' && c != '=') {
       return absl::InvalidArgumentError("not base64");
     }

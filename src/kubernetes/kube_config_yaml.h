@@ -13,7 +13,7 @@
 
 namespace driverupgrade {
 
-// A node and its path, for example "users[1].user". All functions may throw the exceptions of yaml-cpp.
+// A YAML node and its path, for example "users[1].user". All functions may throw exceptions of yaml-cpp.
 // NOLINTNEXTLINE(bugprone-exception-escape): the assignment of a YAML::Node may throw.
 struct YamlEntry {
   YAML::Node node = {};
@@ -23,25 +23,26 @@ struct YamlEntry {
   std::string PathOf(std::string_view key) const;
   // Returns true if the key exists and is not null.
   bool Has(const char* key) const;
-  // Text of a scalar; empty if it is absent or null.
-  // Errors: InvalidArgument if it is not a scalar, or contains a control character other than a line end or a tab.
+  // Returns the text of a scalar, or an empty text if it is absent or null. Errors: InvalidArgument if it is not a
+  // scalar, or contains a control character other than a line end or a tab.
   absl::StatusOr<std::string> Text(const char* key) const;
-  // False if absent or null. Errors: InvalidArgument if it is neither `true` nor `false`.
+  // Returns false if the value is absent or null. Errors: InvalidArgument if it is neither `true` nor `false`.
   absl::StatusOr<bool> Flag(const char* key) const;
-  // A mapping; empty if absent or null. Errors: InvalidArgument for any other type.
+  // Returns a mapping, which is empty if absent or null. Errors: InvalidArgument for any other type.
   absl::StatusOr<YamlEntry> Mapping(const char* key) const;
-  // The mapping `inner` of the item `name` of the list `key`.
-  // Errors: NotFound; InvalidArgument if two items have that name, or the list does not consist of mappings.
+  // Returns the mapping `inner` of the item with this name in the list `key`. Errors: NotFound; InvalidArgument if two
+  // items have that name, or if an item is not a mapping.
   absl::StatusOr<YamlEntry> Named(const char* key, const char* inner, const std::string& name) const;
 };
 
-// "path: why".
+// Returns an error with the text "path: why".
 absl::Status YamlError(absl::StatusCode code, std::string_view path, std::string_view why);
 
-// One document, a mapping, within the limits of KubeConfig::Parse and without duplicate keys. Does not throw.
+// Parses one document, which must be a mapping within the limits of KubeConfig::Parse and without duplicate keys. Does
+// not throw.
 absl::StatusOr<YamlEntry> LoadBoundedYaml(std::string_view text);
 
-// Standard base64 with padding; line ends are ignored. Errors: InvalidArgument, "not base64".
+// Decodes standard base64 with padding, and ignores line ends. Errors: InvalidArgument, "not base64".
 absl::StatusOr<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace driverupgrade

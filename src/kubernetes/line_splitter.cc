@@ -19,7 +19,7 @@ LineSplitter::Verdict LineSplitter::Feed(std::string_view chunk, LineSink& sink)
     }
     Verdict verdict = Verdict::kMore;
     if (rest_.empty()) {
-      verdict = Deliver(chunk.substr(0, end), sink);  // The common case copies nothing.
+      verdict = Deliver(chunk.substr(0, end), sink);  // the usual case, without a copy
     } else {
       if (rest_.size() + end > line_size_max_) return Verdict::kLineTooLong;
       rest_.append(chunk.substr(0, end));

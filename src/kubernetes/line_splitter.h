@@ -16,8 +16,8 @@ class LineSplitter {
 
   explicit LineSplitter(std::size_t line_size_max) : line_size_max_(line_size_max) {}
 
-  // Passes every line that `chunk` completes to `sink`, and keeps an unfinished rest. It must not be called again once
-  // it has returned a verdict other than kMore.
+  // Passes every line that `chunk` completes to `sink`, and keeps the unfinished rest. Must not be called again after
+  // any verdict except kMore.
   Verdict Feed(std::string_view chunk, LineSink& sink);
 
  private:

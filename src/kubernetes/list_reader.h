@@ -17,7 +17,7 @@
 
 namespace driverupgrade::internal {
 
-// Reads a list page by page. Starts again, once, if the server drops the snapshot in between (api-A9).
+// Reads a list page by page. Starts over once if the server drops the snapshot between two pages (api-A9).
 //
 //     ListReader<Node> reader(request, 500, OnUnreadable::kFail);
 //     while (const RestRequest* next = reader.Next()) DRIVERUPGRADE_RETURN_IF_ERROR(reader.Take(Send(next->http)));
@@ -25,17 +25,17 @@ namespace driverupgrade::internal {
 template <typename T>
 class ListReader {
  public:
-  // `first` requests the whole collection. `page_size`: 0 requests everything at once.
+  // `first` requests the whole collection. If `page_size` is 0, one request reads everything.
   ListReader(RestRequest first, int page_size, OnUnreadable on_unreadable)
       : first_(std::move(first)), on_unreadable_(on_unreadable) {
     if (page_size > 0) first_.http.query.emplace_back("limit", std::to_string(page_size));
     next_ = first_;
   }
 
-  // Returns the next request; nullptr: the list is complete.
+  // Returns the next request, or nullptr if the list is complete.
   const RestRequest* Next() const { return next_ ? &*next_ : nullptr; }
 
-  // Takes the response to the request that Next returned. An error ends the list; no further pages are read.
+  // Accepts the response to the request that Next returned. After an error, no further pages may be read.
   absl::Status Take(const HttpResponse& response) {
     const bool expired = response.status == 410 && page_count_ > 0;
     if (expired && !begun_anew_) {
@@ -50,11 +50,11 @@ class ListReader {
     return absl::OkStatus();
   }
 
-  // All pages as one, with the version at which they were read.
+  // Returns all pages as one page, with the version at which they were read.
   ListPage<T> Page() && { return std::move(all_); }
 
  private:
-  // Five million objects with 500 on a page: a server that continues beyond this must be faulty.
+  // Enough for five million objects with 500 on a page. A server that continues beyond this must be faulty.
   static constexpr int kPageCountMax = 10'000;
 
   absl::Status Add(ListPage<T> page) {

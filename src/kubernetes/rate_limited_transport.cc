@@ -8,8 +8,8 @@
 namespace driverupgrade {
 namespace {
 
-// Slots are assigned in the order of the calls: each call gets a time until which it waits, instead of competing for a
-// slot. Thread-safe.
+// Assigns slots in the order of the calls. Each call waits until its own time instead of competing for a slot.
+// Thread-safe.
 class TokenBucket {
  public:
   TokenBucket(const RateLimit& limit, absl::Time now)
@@ -18,14 +18,14 @@ class TokenBucket {
   // Takes a slot, and returns the time to wait until it can be used.
   absl::Duration Take(absl::Time now) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    // If the clock is set back, no tokens are added, and counting continues from there.
+    // If the clock is set back, adds no tokens and continues from the new time.
     const double passed = std::max(absl::ToDoubleSeconds(now - filled_at_), 0.0);
     filled_at_ = now;
     tokens_ = std::min(tokens_ + passed * per_second_, static_cast<double>(burst_)) - 1;
     return tokens_ >= 0 ? absl::ZeroDuration() : absl::Seconds(-tokens_ / per_second_);
   }
 
-  // Returns a slot that is not used.
+  // Gives back a slot that was not used.
   void GiveBack() {
     const std::lock_guard<std::mutex> lock(mutex_);
     tokens_ += 1;
@@ -35,7 +35,7 @@ class TokenBucket {
   const double per_second_;
   const int burst_;
   std::mutex mutex_;
-  double tokens_;  // Negative: slots that are taken in advance.
+  double tokens_;  // negative if slots are taken in advance
   absl::Time filled_at_;
 };
 

@@ -33,7 +33,7 @@ std::string PercentEncoded(std::string_view text, bool upper_case) {
   return result;
 }
 
-// `"` and `\` must be escaped; Go also escapes `<`, `>` and `&`, and others escape `/`.
+// JSON requires escapes for `"` and `\`. Go also escapes `<`, `>` and `&`, and other encoders escape `/`.
 std::string JsonEscaped(std::string_view text, std::string_view by_backslash, std::string_view by_number) {
   std::string result;
   for (const char c : text) {
@@ -73,7 +73,8 @@ std::set<std::string> SpellingsOfToken(const Secret& token) {
   return Spellings(token.Reveal().size() < kTokenSizeMin ? "Bearer " + token.Reveal() : token.Reveal());
 }
 
-// Returns the lines of the key's Base64 text. Every copy of the key consists of them, however they are joined.
+// Returns the lines of the key's Base64 text. Every copy of the key consists of these lines, regardless of how they are
+// joined.
 std::set<std::string> LinesOfKey(const Secret& pem) {
   std::set<std::string> lines;
   std::string_view rest = pem.Reveal();
@@ -90,7 +91,7 @@ std::set<std::string> LinesOfKey(const Secret& pem) {
 
 }  // namespace
 
-// A text to search for, prepared once: bodies are long, and secrets are few.
+// A text to search for. The search is prepared once, because bodies are long and secrets are few.
 class Redactor::Needle {
  public:
   explicit Needle(std::string text) : text_(std::move(text)), searcher_(text_.begin(), text_.end()) {}
@@ -98,7 +99,7 @@ class Redactor::Needle {
   Needle& operator=(const Needle&) = delete;
 
   std::size_t size() const { return text_.size(); }
-  // npos if it is missing.
+  // Returns the position of the text, or npos if it is missing.
   std::size_t FindIn(std::string_view haystack) const {
     const auto at = std::search(haystack.begin(), haystack.end(), searcher_);
     return at == haystack.end() ? std::string_view::npos : static_cast<std::size_t>(at - haystack.begin());
@@ -132,7 +133,8 @@ void Redactor::Remember(const Secret& token) {
   if (tokens_.size() > kTokenCountMax) tokens_.pop_back();
   auto known = std::make_shared<Needles>(key_needles_);
   for (const Token& each : tokens_) known->insert(known->end(), each.needles.begin(), each.needles.end());
-  // If one secret is a prefix of another, the remainder of the longer one would stay.
+  // Longer secrets come first. Otherwise, if one secret is a prefix of another, the rest of the longer secret would
+  // stay.
   std::stable_sort(known->begin(), known->end(), [](const auto& a, const auto& b) { return a->size() > b->size(); });
   known_ = std::move(known);
 }

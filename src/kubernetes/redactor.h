@@ -1,5 +1,5 @@
-// Removes a transport's own secrets from the responses of a server: if a server echoes the Authorization header, the
-// token must not reach our log. Private to src/kubernetes; shared by the backends.
+// Removes a transport's own secrets from the responses of a server. If a server echoes the Authorization header, the
+// token must not reach the log. Private to src/kubernetes; shared by the backends.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REDACTOR_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REDACTOR_H_
 
@@ -17,15 +17,14 @@
 
 namespace driverupgrade {
 
-// Recognizes a secret verbatim, percent-encoded, JSON-escaped, and in Base64 at any offset. It must occur as a whole: a
-// part of it, or another encoding, is not found. A token of fewer than eight characters may occur as a word in any
-// text, so it is removed only after "Bearer ".
-// Thread-safe.
+// Recognizes a secret verbatim, percent-encoded, JSON-escaped, and in Base64 at any offset. Does not recognize a part
+// of a secret, or another encoding. A token of fewer than eight characters could be a word in any text, so it is
+// removed only after "Bearer ". Thread-safe.
 class Redactor {
  public:
   static constexpr std::string_view kStruck = "[redacted]";
 
-  // `client_key_pem`: may be empty. The key is never sent to a server, but its lines are removed anyway.
+  // `client_key_pem` may be empty. The key is never sent to a server, but its lines are removed anyway.
   explicit Redactor(const Secret& client_key_pem);
   ~Redactor();
 
@@ -33,11 +32,11 @@ class Redactor {
   // may echo the token with which it was opened after newer tokens are in use.
   void Remember(const Secret& token);
 
-  // Returns `text` without the secrets; nullopt if it contains none.
+  // Returns `text` without the secrets, or nullopt if `text` contains no secret.
   std::optional<std::string> Struck(std::string_view text) const;
   void Strike(std::string& text) const;
   void Strike(HttpResponse& response) const;
-  // Keeps the code and the payloads.
+  // Keeps the code and the payloads of the status.
   absl::Status Strike(const absl::Status& status) const;
 
  private:
@@ -52,14 +51,14 @@ class Redactor {
 
   const Needles key_needles_;
   mutable std::mutex mutex_;
-  std::vector<Token> tokens_;             // Newest first.
-  std::shared_ptr<const Needles> known_;  // All secrets, longest first.
+  std::vector<Token> tokens_;             // newest first
+  std::shared_ptr<const Needles> known_;  // all secrets, longest first
 };
 
 // Forwards lines without the secrets.
 class RedactingSink final : public LineSink {
  public:
-  // Both outlive it.
+  // Both arguments must outlive the sink.
   RedactingSink(const Redactor& redactor, LineSink& sink) : redactor_(redactor), sink_(sink) {}
 
   void OnOpen(const HttpResponse& head) override {

@@ -27,7 +27,7 @@ absl::StatusOr<T> DecodeObject(const RestRequest& request, const HttpResponse& r
   return object;
 }
 
-// Same for a request that changes an object with a specific UID and version.
+// Same, for a request that changes an object with a specific UID and version.
 template <typename T>
 absl::StatusOr<T> DecodeChange(const RestRequest& request, const HttpResponse& response) {
   absl::StatusOr<T> object = DecodeObject<T>(request, response);
@@ -44,7 +44,7 @@ absl::StatusOr<ListPage<T>> DecodePage(const RestRequest& request, const HttpRes
   return page;
 }
 
-// Also OK if the object no longer exists.
+// Also returns OK if the object no longer exists.
 absl::Status DecodeDelete(const RestRequest& request, const HttpResponse& response);
 
 // One function for each operation, selected by the type of its parameters, whose values are ignored.
@@ -115,9 +115,9 @@ inline absl::StatusOr<ConfigMap> Decode(const PatchConfigMapParams&, const RestR
                                         const HttpResponse& response) {
   return DecodeChange<ConfigMap>(request, response);
 }
-// NotFound if this Event no longer exists.
+// Returns NotFound if the Event no longer exists.
 absl::Status Decode(const PatchEventParams&, const RestRequest& request, const HttpResponse& response);
-// Also OK if the Event was written before.
+// Also returns OK if the Event already exists.
 absl::Status Decode(const CreateEventParams&, const RestRequest& request, const HttpResponse& response);
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// Sends the requests of ClusterFacade, and reads their responses: one request, a paged list, a watch.
+// Sends the requests of ClusterFacade and reads their responses. Handles single requests, paged lists and watches.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_CALLER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_CALLER_H_
 
@@ -26,18 +26,18 @@ namespace driverupgrade::internal {
 // Thread-safe if the transport is.
 class RestCaller {
  public:
-  // `page_size`: 0 requests everything at once.
+  // If `page_size` is 0, one request reads a whole list.
   RestCaller(std::shared_ptr<HttpTransport> transport, int page_size)
       : transport_(std::move(transport)), page_size_(page_size) {}
 
-  // Returns the response, whatever its HTTP status.
+  // Returns the response with any HTTP status.
   absl::StatusOr<HttpResponse> Send(const CallContext& context, const RestRequest& request) const {
     absl::StatusOr<HttpResponse> response = transport_->Send(context, request.http);
     if (!response.ok()) return TransportFailure(request.attempted, response.status());
     return response;
   }
 
-  // Returns all pages as one, with the version at which they were read.
+  // Returns all pages as one page, with the version at which they were read.
   template <typename T>
   absl::StatusOr<ListPage<T>> List(const CallContext& context, RestRequest first, OnUnreadable on_unreadable) const {
     ListReader<T> reader(std::move(first), page_size_, on_unreadable);
@@ -48,8 +48,8 @@ class RestCaller {
     return std::move(reader).Page();
   }
 
-  // Runs a list if `params` requests one, then follows the changes. `collection` requests the objects that `params`
-  // selects.
+  // Runs a list if `params` requests a list, and then follows the changes. `collection` requests the objects that
+  // `params` selects.
   template <typename T>
   absl::Status Watch(const CallContext& context, const RestRequest& collection, const WatchParams& params,
                      WatchSink<T>& sink) const;
@@ -72,7 +72,7 @@ absl::StatusOr<ListPage<T>> RestCaller::Begin(const CallContext& context, RestRe
   if (params.list) {
     page = List<T>(context, collection, params.on_unreadable);
   } else {
-    // A list must request at least one object.
+    // The limit of a list must be at least one object.
     collection.http.query.emplace_back("limit", "1");
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse response, Send(context, collection));
     page = DecodePage<T>(collection, response, params.on_unreadable);
@@ -84,7 +84,7 @@ absl::StatusOr<ListPage<T>> RestCaller::Begin(const CallContext& context, RestRe
   return page;
 }
 
-// The server interprets 0 as no limit, and multiplies into 64 bits of nanoseconds.
+// Limits the range of the timeout, because the server treats 0 as no limit and converts seconds to 64-bit nanoseconds.
 inline std::string WatchSeconds(absl::Duration timeout) {
   const absl::Duration longest = absl::Seconds(std::numeric_limits<std::int32_t>::max());
   const absl::Duration clamped = std::clamp(timeout, absl::Seconds(1), longest);

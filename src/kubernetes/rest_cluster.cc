@@ -17,7 +17,7 @@ using internal::Resource;
 using internal::RestRequest;
 using internal::Selection;
 
-// Each operation is decode(send(encode)).
+// Implements each operation by encoding a request, sending it, and decoding the response.
 class RestCluster final : public ClusterFacade {
  public:
   RestCluster(std::shared_ptr<HttpTransport> transport, RestClusterOptions options)
@@ -155,14 +155,15 @@ class RestCluster final : public ClusterFacade {
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override {
     if (params.series) {
       absl::Status patched = Call(context, internal::PatchEventParams{params});
-      // Servers keep Events for about an hour, and the first Event of the series may never have been written.
+      // The Event may not exist, because servers keep Events for about an hour and the first write of the series may
+      // have failed.
       if (!absl::IsNotFound(patched)) return patched;
     }
     return Call(context, internal::CreateEventParams{params});
   }
 
  private:
-  // Returns the result of Decode for such parameters.
+  // Returns the result of Decode for these parameters.
   template <typename Params>
   auto Call(const CallContext& context, const Params& params) const
       -> decltype(internal::Decode(params, RestRequest(), HttpResponse())) {
@@ -186,7 +187,7 @@ class RestCluster final : public ClusterFacade {
     const Selection selection = internal::SelectionOf(resource, params);
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const RestRequest request, internal::EncodeCollection("watch", selection));
     if (selection.labels == LabelSelector::Nothing()) {
-      // The result is ignored: the watch ends here either way.
+      // The result does not matter, because the watch ends here either way.
       if (params.resource_version.empty()) (void)sink.OnList({}, "");
       return absl::OkStatus();
     }

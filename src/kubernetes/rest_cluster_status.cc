@@ -15,12 +15,12 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Limits on the length of server messages in our texts.
+// Limits on the length of server messages in error texts.
 constexpr std::size_t kMessageBytesMax = 1024;
 constexpr std::size_t kPlainBodyBytesMax = 200;
 constexpr char kRetryAfterUrl[] = "driverupgrade.dev/retry-after-seconds";
 
-// Returns the error body, or one derived from the HTTP status (api-A3).
+// Returns the error body of the response, or an error body derived from the HTTP status (api-A3).
 ApiStatus BodyOf(const HttpResponse& response) {
   ApiStatus body = ParseApiStatus(response.body).value_or(ApiStatus{.message = std::string()});
   const int header = ParseRetryAfter(response.Header("Retry-After").value_or("")).value_or(0);
@@ -87,7 +87,7 @@ absl::Status MakeFailure(std::string_view attempted, HttpVerb verb, const HttpRe
   return status;
 }
 
-// Servers up to 1.17 return `Gone`.
+// Kubernetes up to version 1.17 returns `Gone`.
 bool SaysTooOld(int http_status, const ApiStatus& body) {
   return http_status == 410 || body.reason == "Expired" || body.reason == "Gone";
 }
@@ -98,7 +98,7 @@ const ApiStatus::Cause* FindCause(const ApiStatus& body, std::string_view reason
   return found == body.causes.end() ? nullptr : &*found;
 }
 
-// "The disruption budget NAME needs ...": E9, E10.
+// Returns the name in "The disruption budget NAME needs ..." (E9, E10).
 std::string BudgetName(std::string_view text) {
   constexpr std::string_view kPrefix = "The disruption budget ";
   if (!text.starts_with(kPrefix)) return {};
@@ -106,19 +106,19 @@ std::string BudgetName(std::string_view text) {
   return EscapeForText(text.substr(0, text.find(' ')), kPlainBodyBytesMax);
 }
 
-// The first message comes from the registry (E16), the second from the storage.
+// The first text comes from the registry of the API server (E16), and the second from its storage.
 bool IsUidConflict(int http_status, const ApiStatus& body) {
   return http_status == 409 && (body.message.find("UID in the precondition") != std::string::npos ||
                                 body.message.find("UID in precondition") != std::string::npos);
 }
 
-// E7 has no reason and no cause, only a message.
+// Compares the message, because this error has neither a reason nor a cause (E7).
 bool IsSeveralBudgets(const HttpResponse& response) {
   return response.status == 500 && response.body.find("more than one PodDisruptionBudget") != std::string::npos;
 }
 
-// 403 because `disruptionsAllowed` is negative or too many disruptions are in progress: the error is about the budget
-// object, not about missing permissions (E11, E12).
+// Returns true for a 403 about the budget object, not about missing permissions. The server returns it if
+// `disruptionsAllowed` is negative or too many disruptions are in progress (E11, E12).
 bool IsBudgetForbidden(const HttpResponse& response, const ApiStatus& body) {
   return response.status == 403 && body.details_group == "policy" && body.details_kind == "poddisruptionbudget";
 }
@@ -200,8 +200,8 @@ absl::StatusOr<EvictionAnswer> EvictionAnswerOf(std::string_view attempted, cons
     return answer(Refusal::kNamespaceTerminating);
   }
   if (IsSeveralBudgets(response)) return answer(Refusal::kSeveralBudgets);
-  // An eviction cannot create anything that already exists: any remaining conflict is about the budget or the pod
-  // (E13).
+  // Any remaining conflict concerns the budget or the pod, because an eviction does not create an object that could
+  // already exist (E13).
   return MakeFailure(attempted, response.status == 409 ? HttpVerb::kPatch : HttpVerb::kPost, response, body);
 }
 

@@ -11,10 +11,11 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A name in Kubernetes has at most 253 bytes; a selector or a wrong name may have any length.
+// Maximum length of a name in a text. A Kubernetes name has at most 253 bytes, but a selector or an invalid name may
+// have any length.
 constexpr std::size_t kShownBytesMax = 300;
 
-// Returns true for a valid segment of a path (S11). `%` is refused because some proxies decode twice.
+// Returns true for a valid segment of a path (S11). Refuses `%`, because some proxies decode twice.
 bool IsSegment(std::string_view text) {
   if (text.empty() || text == "." || text == ".." || text.size() > kShownBytesMax) return false;
   for (const char c : text) {
@@ -82,7 +83,7 @@ std::string ObjectPath(const Place& place) {
   return fmt::format("{}/{}", CollectionPath(place.resource, ns), EncodeSegment(place.name));
 }
 
-// S14.
+// Escapes the characters that S14 names.
 std::string EscapeFieldValue(std::string_view text) {
   std::string result;
   for (const char c : text) {

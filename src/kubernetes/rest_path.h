@@ -1,4 +1,4 @@
-// Paths and queries of objects in the REST API, their validation, and the names of objects in errors.
+// Builds and validates the paths and queries of objects in the REST API, and names objects in errors.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_PATH_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_REST_PATH_H_
 
@@ -17,11 +17,11 @@ using Query = std::vector<std::pair<std::string, std::string>>;
 
 // A kind of object.
 struct Resource {
-  // "/apis/apps/v1".
+  // For example "/apis/apps/v1".
   std::string_view group;
-  // "daemonsets".
+  // For example "daemonsets".
   std::string_view name;
-  // "daemon set". The plural is formed with an s.
+  // For example "daemon set". Adding an s forms the plural.
   std::string_view in_words;
   bool namespaced = true;
 };
@@ -41,7 +41,7 @@ inline constexpr Resource kResourceClaims{"/apis/resource.k8s.io/v1", "resourcec
 inline constexpr Resource kResourceSlices{"/apis/resource.k8s.io/v1", "resourceslices", "resource slice",
                                           /*namespaced=*/false};
 
-// One object.
+// Identifies one object.
 struct Place {
   const Resource& resource;
   // Ignored if the kind has no namespaces.
@@ -53,23 +53,23 @@ inline Place PlaceOf(const PodRef& pod) { return {.resource = kPods, .ns = pod.n
 // The objects that a list or a watch covers.
 struct Selection {
   const Resource& resource;
-  // Empty: all namespaces.
+  // Empty for all namespaces.
   std::string_view ns = {};
   LabelSelector labels = {};
   std::string_view node_name = {};
-  // If true, an empty namespace is an error instead of all namespaces.
+  // If true, an empty namespace is an error.
   bool in_one_namespace = false;
 };
 
-// Returns a bounded text without control characters.
+// Returns the text with a limited length and without control characters.
 std::string Shown(std::string_view text);
 
-// "get node gpu-7", "evict pod shop/web-1".
+// Describes an attempt, such as "get node gpu-7" or "evict pod shop/web-1".
 std::string Attempt(std::string_view verb, const Place& place);
-// "list pods in namespace shop with labels a=b on node gpu-7".
+// Describes an attempt, such as "list pods in namespace shop with labels a=b on node gpu-7".
 std::string Attempt(std::string_view verb, const Selection& selection);
 
-// InvalidArgument, marked as not sent.
+// Returns InvalidArgument, marked as not sent.
 absl::Status Refuse(std::string_view attempted, std::string_view why);
 
 // Checks that namespace and name can be segments of a path (S11). Errors: same as Refuse.
@@ -77,17 +77,18 @@ absl::Status Check(std::string_view attempted, const Place& place);
 // Checks that `ns` can be a segment of a path. Errors: same as Refuse.
 absl::Status CheckNamespace(std::string_view attempted, std::string_view ns);
 
-// Same for `value`, which the error calls `what` ("the namespace").
+// Same for `value`. The error calls it `what`, such as "the namespace".
 absl::Status CheckSegment(std::string_view attempted, std::string_view what, std::string_view value);
 
-// Encodes all characters except the unreserved ones of RFC 3986, of which names in Kubernetes consist.
+// Encodes all characters except the unreserved characters of RFC 3986. Kubernetes names contain only unreserved
+// characters.
 std::string EncodeSegment(std::string_view text);
-// "/api/v1/namespaces/shop/pods", or "/api/v1/pods" if `ns` is empty.
+// Returns a path such as "/api/v1/namespaces/shop/pods", or "/api/v1/pods" if `ns` is empty.
 std::string CollectionPath(const Resource& resource, std::string_view ns);
 std::string ObjectPath(const Place& place);
 // Escapes the value of a field selector.
 std::string EscapeFieldValue(std::string_view text);
-// Returns the selectors of the selection.
+// Returns the query parameters with the label and field selectors of the selection.
 Query QueryOf(const Selection& selection);
 
 }  // namespace driverupgrade::internal

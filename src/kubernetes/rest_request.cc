@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kMergePatch[] = "application/merge-patch+json";
 
-// A change identifies its object: the UID and the version are in its body.
+// A change must identify its object by the UID and the version in its body.
 absl::Status CheckPreconditions(std::string_view attempted, const std::string& uid,
                                 const std::string& resource_version) {
   if (uid.empty()) return Refuse(attempted, "no uid given");
@@ -31,7 +31,7 @@ absl::StatusOr<RestRequest> Delete(const Place& place, const std::string& uid, s
                      {.verb = HttpVerb::kDelete, .path = ObjectPath(place), .body = std::move(body)}};
 }
 
-// Formats an object to be created: its UID and version are assigned by the server.
+// Formats an object to create, without its UID and version, which the server assigns.
 template <typename T>
 std::string FormatNew(T object) {
   object.uid.clear();
@@ -39,7 +39,8 @@ std::string FormatNew(T object) {
   return FormatObject(object);
 }
 
-// Returns the description of recording `event`, if its object has a valid name.
+// Returns the text that describes the attempt to record `event`. Returns an error if the name of the event's object is
+// not valid.
 absl::StatusOr<std::string> AttemptOf(const RecordEventParams& event) {
   const Place about = event.pod ? PlaceOf(*event.pod) : Place{.resource = kNodes, .name = event.node_name};
   std::string attempted = Attempt(fmt::format("record event {} on", Shown(event.reason)), about);
@@ -145,7 +146,7 @@ absl::StatusOr<RestRequest> RestEncoder::Encode(const DeleteNodeMaintenanceParam
 
 absl::StatusOr<RestRequest> RestEncoder::Encode(const CreateDeviceTaintRuleParams& params) const {
   const Place place{.resource = kDeviceTaintRules, .name = params.object.name};
-  // An empty field selects the devices of the whole cluster.
+  // A rule with an empty driver or pool could select the devices of the whole cluster.
   if (params.object.driver.empty() || params.object.pool.empty()) {
     return Refuse(Attempt("create", place), "no driver or no pool given");
   }

@@ -15,13 +15,13 @@
 namespace driverupgrade::internal {
 
 struct RestRequest {
-  // Starts every error: "patch node gpu-7".
+  // Beginning of every error text, such as "patch node gpu-7".
   std::string attempted = {};
   HttpRequest http = {};
 };
 
-// Parameters for operations whose argument is an object, and for the two requests of RecordEvent. The referenced
-// objects must outlive them.
+// Parameters of operations whose argument is an object, and of the two requests of RecordEvent. The referenced objects
+// must outlive the parameters.
 struct CreateLeaseParams {
   const Lease& lease;
 };
@@ -39,7 +39,7 @@ struct CreateEventParams {
   const RecordEventParams& event;
 };
 
-// The objects that a list or a watch covers. Refers to `params`.
+// These functions return the objects that a list or a watch covers. The result refers to `params`.
 Selection SelectionOf(const ListNodesParams& params);
 Selection SelectionOf(const ListPodsParams& params);
 Selection SelectionOf(const ListDaemonSetsParams& params);
@@ -52,10 +52,10 @@ Selection SelectionOf(const ListResourceSlicesParams& params);
 Selection SelectionOf(const Resource& resource, const WatchParams& params);
 
 // `verb` is "list" or "watch". Returns the request for the whole collection, without a limit and without the watch
-// parameters. Errors: InvalidArgument, marked as not sent; same for all functions below.
+// parameters. Errors of this function and of all functions below: InvalidArgument, marked as not sent.
 absl::StatusOr<RestRequest> EncodeCollection(std::string_view verb, const Selection& selection);
 
-// `field_manager` owns the fields that are written, `event_component` the Events.
+// `field_manager` becomes the owner of written fields, and `event_component` the source of Events.
 class RestEncoder {
  public:
   RestEncoder(std::string field_manager, std::string event_component)
@@ -85,7 +85,7 @@ class RestEncoder {
 
  private:
   absl::StatusOr<RestRequest> Create(const Place& place, std::string body) const;
-  // `subresource`: "/status", or empty.
+  // `subresource` is "/status" or empty.
   template <typename Params>
   absl::StatusOr<RestRequest> Patch(const Place& place, const Params& params, std::string_view subresource,
                                     std::string body) const;

@@ -1,4 +1,4 @@
-// Parses the Retry-After of a response. Private to src/kubernetes.
+// Parses the Retry-After header of a response. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_RETRY_AFTER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_RETRY_AFTER_H_
 
@@ -12,8 +12,8 @@ namespace driverupgrade {
 // Upper limit for the wait that a server can request.
 inline constexpr int kRetryAfterSecondsMax = 300;
 
-// Whole seconds, at most kRetryAfterSecondsMax; the date form is ignored, same as in client-go (api-A30), and so is any
-// text that is not a number.
+// Returns whole seconds, at most kRetryAfterSecondsMax. Ignores any text that is not a number, including dates, as
+// client-go does (api-A30).
 inline std::optional<int> ParseRetryAfter(std::string_view text) {
   long long seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);

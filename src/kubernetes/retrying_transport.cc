@@ -36,8 +36,8 @@ class Retries {
         refusals_left_(options.refusal_count_max),
         losses_left_(options.loss_count_max) {}
 
-  // Returns the pause before the next attempt; nullopt if this result is final. `seen`: part of it was passed to a
-  // sink.
+  // Returns the pause before the next attempt, or nullopt if this result is final. `seen` is true if a sink has
+  // received a part of the result.
   std::optional<absl::Duration> PauseAfter(const absl::StatusOr<HttpResponse>& result, bool seen) {
     if (result.ok()) return PauseAfterAnswer(*result);
     const bool repeatable = RequestWasNotSent(result.status()) || (request_.verb == HttpVerb::kGet && !seen);
@@ -86,7 +86,7 @@ class RetryingTransport : public HttpTransport {
   }
 
  private:
-  // Waits for the pause, if there is one and the call can still succeed after it.
+  // Waits for the pause. Returns false if there is no pause, if the deadline would pass, or if a stop is requested.
   bool MayRepeat(const CallContext& context, const std::optional<absl::Duration>& pause) {
     if (!pause.has_value() || options_.clock->Now() + *pause >= context.deadline) return false;
     return options_.clock->SleepFor(*pause, context.stop) && !context.stop.stop_requested();

@@ -24,7 +24,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kReapPause{2};
-// Time within which a stop is noticed.
+// Maximum delay until a stop request is noticed.
 constexpr int kPollMilliseconds = 100;
 
 class Descriptor {
@@ -71,7 +71,7 @@ absl::Status SpawnFailure(int error) {
   return absl::UnavailableError(why);
 }
 
-// Settings of the child process besides its command.
+// Settings of the child process, except for its command and environment.
 class SpawnSettings {
  public:
   explicit SpawnSettings(int output) {
@@ -79,7 +79,7 @@ class SpawnSettings {
     posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    // The open files include connections with our credentials.
+    // Closes all other files, because they include connections with this process's credentials.
     posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
     posix_spawnattr_init(&attributes_);
     sigset_t none;
@@ -106,14 +106,14 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
-// Returns the reason to stop waiting for the program; OK to continue.
+// Returns OK if the caller must keep waiting for the program, or else the reason to stop.
 absl::Status Patience(const ProgramParams& params, Steady::time_point until) {
   if (params.stop.stop_requested()) return absl::CancelledError("stop requested");
   if (Steady::now() < until) return absl::OkStatus();
   return absl::DeadlineExceededError(fmt::format("still running after {}", absl::FormatDuration(params.timeout)));
 }
 
-// A child that is killed and reaped in the destructor unless it has ended.
+// A child process. The destructor kills and reaps it unless it has ended.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
@@ -126,7 +126,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Returns the wait status of the child; 0 if other code has reaped it. Errors: same as Patience.
+  // Returns the wait status of the child, or 0 if other code has reaped the child. Errors: same as Patience.
   absl::StatusOr<int> Wait(const ProgramParams& params, Steady::time_point until) {
     while (true) {
       int status = 0;

@@ -15,21 +15,21 @@ struct ServerUrl {
   std::string host = {};
   bool is_ipv4 = false;
   bool is_ipv6 = false;
-  // The default of the scheme (443, 80) if the URL has no port.
+  // If the URL has no port, the default of the scheme: 443 or 80.
   int port = 0;
-  // Path prefix: empty, or "/..." without a "/" at its end.
+  // Path prefix: empty, or "/..." without a "/" at the end.
   std::string path = {};
 
-  // 127.0.0.0/8, ::1 or "localhost".
+  // Returns true for 127.0.0.0/8, ::1 and "localhost".
   bool IsLoopback() const;
-  // "host:port", with brackets where needed.
+  // Returns "host:port", with brackets around an IPv6 address.
   std::string Authority() const;
   // "https://host:port/prefix".
   std::string ToString() const;
 };
 
-// Query and fragment are dropped (api-A72). Errors: InvalidArgument, with a text that does not repeat the URL, because
-// it may contain a password.
+// Drops the query and the fragment (api-A72). Errors: InvalidArgument. The text does not repeat the URL, which may
+// contain a password.
 absl::StatusOr<ServerUrl> ParseServerUrl(std::string_view url);
 
 }  // namespace driverupgrade

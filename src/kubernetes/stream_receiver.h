@@ -1,5 +1,5 @@
-// The receiving end of one Stream call: processes the head and the bytes that a backend receives. Private to
-// src/kubernetes. For one thread.
+// Processes the head and the bytes that a backend receives for one Stream call. Private to src/kubernetes. Not
+// thread-safe.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_STREAM_RECEIVER_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_STREAM_RECEIVER_H_
 
@@ -17,19 +17,20 @@ namespace driverupgrade {
 
 class StreamReceiver {
  public:
-  // All arguments outlive it.
+  // All arguments must outlive the receiver.
   StreamReceiver(const TransportErrors& errors, const TransportOptions& options, const HttpRequest& request,
                  LineSink& sink, const std::stop_token& stop)
       : errors_(errors), options_(options), request_(request), sink_(sink, stop), lines_(options.line_size_max) {}
 
-  // Each returns false to end the stream. status() then contains the reason, and is OK if the sink ended it.
+  // Both functions return false to end the stream. status() then contains the reason, or OK if the sink ended the
+  // stream.
   bool OnHead(const HttpResponse& head);
   bool OnBytes(std::string_view bytes);
 
   bool accepted() const { return accepted_; }
   bool ended() const { return ended_; }
   const absl::Status& status() const { return status_; }
-  // Body of an unsuccessful response.
+  // The body of an unsuccessful response.
   std::string& error_body() { return error_body_; }
 
  private:

@@ -19,10 +19,10 @@ bool IsAddress(const std::string& text) {
   return inet_pton(AF_INET, text.c_str(), address) == 1 || inet_pton(AF_INET6, text.c_str(), address) == 1;
 }
 
-// Replaces OpenSSL's default, which prompts on the terminal.
+// Replaces the default of OpenSSL, which prompts for a passphrase on the terminal.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
-// The newest entry of OpenSSL's error queue of this thread, which is emptied.
+// Returns the newest entry of this thread's OpenSSL error queue, and empties the queue.
 std::string TakeOpenSslReason() {
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());
   ERR_clear_error();
@@ -33,7 +33,8 @@ std::unique_ptr<BIO, FreeOpenSsl> OpenText(const std::string& text) {
   return std::unique_ptr<BIO, FreeOpenSsl>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// Parses all certificates of a PEM text. Errors: InvalidArgument if it contains no certificate, or a malformed one.
+// Parses all certificates of a PEM text. Errors: InvalidArgument if the text contains no certificate or a malformed
+// certificate.
 absl::StatusOr<Certificates> ParseCertificates(const std::string& pem, const char* what) {
   ERR_clear_error();
   const std::unique_ptr<BIO, FreeOpenSsl> text = OpenText(pem);
@@ -136,8 +137,8 @@ SSL_CTX* TlsMaterial::ShareContext() const {
   return context_.get();
 }
 
-// Replaces OpenSSL's own verification. It adds the name check of RFC 6125 (cpprestsdk's check, which runs too, accepts
-// a common name), and keeps the reason, which the handshake error lacks.
+// Replaces the verification by OpenSSL. Adds the name check of RFC 6125, because the check in cpprestsdk accepts a
+// common name. Also keeps the reason of a refusal, which the handshake error lacks.
 int TlsMaterial::Verify(X509_STORE_CTX* store, void* self) {
   auto* material = static_cast<TlsMaterial*>(self);
   X509_VERIFY_PARAM* param = X509_STORE_CTX_get0_param(store);

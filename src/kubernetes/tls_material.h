@@ -1,5 +1,5 @@
-// The TLS credentials and requirements of a transport: parsed once, for all connections. Private to src/kubernetes; for
-// the backends on OpenSSL.
+// The TLS credentials and requirements of a transport, parsed once for all connections. Private to src/kubernetes; for
+// backends that use OpenSSL.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_TLS_MATERIAL_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_TLS_MATERIAL_H_
 
@@ -26,14 +26,15 @@ struct FreeOpenSsl {
   void operator()(SSL_CTX* p) const { SSL_CTX_free(p); }
 };
 
-// Thread-safe. Connections refer to it: it must outlive them.
+// Thread-safe. Must outlive the connections, which refer to it.
 class TlsMaterial {
  public:
   // Errors: same as MakeCpprestTransport for the CA, the client certificate and its key.
   static absl::StatusOr<std::shared_ptr<TlsMaterial>> Create(const KubeConfig& config, const ServerUrl& url,
                                                              bool trust_system_roots);
 
-  // Sets protocol versions, trust, name check and client certificate. Returns false if OpenSSL refuses one of them.
+  // Sets the protocol versions, the trusted certificates, the name check and the client certificate. Returns false if
+  // OpenSSL refuses a setting.
   bool Apply(SSL_CTX* context);
   // Returns one context with all these settings, for a backend whose connections share it. The caller frees it.
   SSL_CTX* ShareContext() const;
@@ -43,8 +44,8 @@ class TlsMaterial {
   bool peer_is_address() const { return peer_is_address_; }
   bool verifies() const { return verifies_; }
 
-  // Returns why the last certificate was refused, for example "certificate has expired (depth 0)"; empty without a
-  // refusal. All connections use one server and one configuration, so the last reason applies to all connections.
+  // Returns why a certificate was last refused, for example "certificate has expired (depth 0)", or an empty text. The
+  // reason applies to all connections, because they use one server and one configuration.
   std::string LastRefusal() const;
 
  private:

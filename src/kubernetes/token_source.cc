@@ -13,11 +13,11 @@ namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kTokenSizeMax = std::size_t{64} * 1024;
-// Practically unlimited, and far from the limits of every clock.
+// Practically unlimited, but far below the limits of any clock.
 constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 
-// A token is copied verbatim into a header line, so a line end in it would let its author add headers. Allows visible
-// ASCII, slightly more than RFC 6750.
+// Allows visible ASCII characters, which is slightly more than RFC 6750. A token is copied verbatim into a header line,
+// so its author could add headers with a line end.
 absl::StatusOr<Secret> CheckToken(std::string text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
   while (!text.empty() && is_space(text.back())) text.pop_back();
@@ -74,12 +74,12 @@ absl::StatusOr<Secret> TokenSource::Get(Now now, const std::stop_token& stop) {
 
 bool TokenSource::Renew(const Secret& refused, Now now, const std::stop_token& stop) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  // Another call may have renewed it since.
+  // Another call may already have renewed the token.
   if (!(token_ == refused)) return true;
   if (!IsRenewable() || (renewed_at_.has_value() && now - *renewed_at_ < std::chrono::seconds(1))) return false;
   renewed_at_ = now;
   const bool read = ReadAgain(now, stop).ok();
-  // For a slow program, the pause of one second starts when the program ends.
+  // If a plugin runs, the pause of one second starts when the plugin ends.
   if (exec_.has_value()) renewed_at_ = std::max(now, ended_at_);
   return read && !(token_ == refused);
 }
@@ -93,12 +93,12 @@ absl::Status TokenSource::ReadAgain(Now now, const std::stop_token& stop) {
   return absl::OkStatus();
 }
 
-// Without an expiry time, a token is valid until it is refused. After a failure, the next run starts after the refresh
-// time of a file, counted from the end of the failed run, so that a program that hangs does not delay every call.
+// Without an expiry time, a token is valid until it is refused. After a failure, the next run starts one refresh
+// interval after the end of the failed run, so that a plugin that hangs does not delay every call.
 absl::Status TokenSource::RunPlugin(Now now, const std::stop_token& stop) {
   const Now began = std::chrono::steady_clock::now();
   absl::StatusOr<ExecCredential> credential = RunExecPlugin(*exec_, exec_timeout_, stop);
-  if (absl::IsCancelled(credential.status())) return credential.status();  // unrelated to the program
+  if (absl::IsCancelled(credential.status())) return credential.status();  // the plugin did not cause this
   now += std::chrono::steady_clock::now() - began;
   ended_at_ = now;
   renew_at_ = now + refresh_;

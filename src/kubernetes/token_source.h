@@ -21,25 +21,25 @@ class TokenSource {
  public:
   using Now = std::chrono::steady_clock::time_point;
 
-  // Reads the file, if there is one; does not run a plugin yet. Errors: InvalidArgument for a malformed token;
+  // Reads the token file, if there is one. Does not run a plugin yet. Errors: InvalidArgument for a malformed token;
   // Unauthenticated if a file is the only credential and cannot be used.
   static absl::StatusOr<std::unique_ptr<TokenSource>> Create(const KubeConfig& config, const TransportOptions& options,
                                                              Now now);
 
-  // Returns the token to send; empty if the configuration has no token. Reads the file again if the last reading is
-  // older than `token_refresh`, and runs the plugin if its token has expired; keeps the last good token if that fails
-  // (api-A66). Errors, marked as not sent, if a plugin has failed and no token is known yet: Unauthenticated, for
-  // `token_refresh` without another run; Cancelled.
+  // Returns the token to send; empty if the configuration has no token. Reads the file again if the last read is older
+  // than `token_refresh`, and runs the plugin if its token has expired. If that fails, keeps the last good token
+  // (api-A66). If a plugin has failed and no token is known yet, returns an error that is marked as not sent. The error
+  // is Unauthenticated, which is repeated for `token_refresh` without another run, or Cancelled.
   absl::StatusOr<Secret> Get(Now now, const std::stop_token& stop = {});
 
-  // Must be called after the server returned 401 for `refused`: returns true if a different token is available now. To
-  // get one, it reads the file or runs the plugin, at most once a second (api-A66).
+  // Must be called after the server has returned 401 for `refused`. Reads the file or runs the plugin, at most once a
+  // second (api-A66). Returns true if a different token is now available.
   bool Renew(const Secret& refused, Now now, const std::stop_token& stop = {});
 
  private:
   TokenSource(Secret token, const KubeConfig& config, const TransportOptions& options);
   bool IsRenewable() const { return !file_.empty() || exec_.has_value(); }
-  absl::Status ReadAgain(Now now, const std::stop_token& stop);  // Under the lock.
+  absl::Status ReadAgain(Now now, const std::stop_token& stop);  // the caller holds the lock
   absl::Status RunPlugin(Now now, const std::stop_token& stop);
 
   const std::string file_;
@@ -48,10 +48,10 @@ class TokenSource {
   const std::chrono::nanoseconds refresh_;
   std::mutex mutex_;
   Secret token_;
-  absl::Status failure_;  // Error of the last reading, or run.
-  Now renew_at_ = {};     // Time of the next reading, or run.
+  absl::Status failure_;  // error of the last read or run
+  Now renew_at_ = {};     // time of the next read or run
   std::optional<Now> renewed_at_ = {};
-  Now ended_at_ = {};  // End of the last run.
+  Now ended_at_ = {};  // end of the last run
 };
 
 }  // namespace driverupgrade

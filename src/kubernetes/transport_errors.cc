@@ -7,7 +7,7 @@ namespace driverupgrade {
 
 std::chrono::steady_clock::time_point After(absl::Duration duration) {
   using Steady = std::chrono::steady_clock;
-  // Far enough in the future, and without overflow.
+  // Avoids an overflow; a year is practically unlimited.
   if (duration > absl::Hours(24 * 365)) return Steady::time_point::max();
   return Steady::now() + absl::ToChronoNanoseconds(duration);
 }

@@ -1,4 +1,4 @@
-// The errors that every backend detects itself, with common texts. Private to src/kubernetes.
+// Errors that the backends themselves detect, with common texts. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_
 
@@ -15,32 +15,32 @@
 
 namespace driverupgrade {
 
-// `duration` from now; the maximum time if that is more than a year.
+// Returns the time after `duration` from now, or the maximum time if `duration` is more than a year.
 std::chrono::steady_clock::time_point After(absl::Duration duration);
 
-// Bytes of all names and values.
+// Returns the number of bytes in all header names and values.
 std::size_t HeaderSize(const HttpResponse& head);
 
 class TransportErrors {
  public:
-  // `server`: "https://host:port/prefix".
+  // `server` has the form "https://host:port/prefix".
   TransportErrors(std::string server, const TransportOptions& options)
       : server_(std::move(server)), options_(options) {}
 
-  // "GET https://host:port/api/v1/nodes". Never the query.
+  // Returns a text such as "GET https://host:port/api/v1/nodes", which never contains the query.
   std::string Subject(const HttpRequest& request) const;
 
-  // Checks whether the call should start at all. Errors are marked as not sent.
+  // Returns an error, marked as not sent, if the call must not start.
   absl::Status CheckWanted(const CallContext& context, const HttpRequest& request) const;
   absl::Status Stopped(const HttpRequest& request) const;
-  // The error of a Send without a response.
+  // Returns the error for a Send without a response.
   absl::Status NoAnswer(const HttpRequest& request, absl::Duration within) const;
-  // The error of a Stream that timed out. `accepted`: a 2xx head was received.
+  // Returns the error for a Stream that timed out. `accepted` is true if a 2xx head was received.
   absl::Status StreamTimedOut(const HttpRequest& request, bool deadline_over, bool accepted) const;
   absl::Status BodyTooLong(const HttpRequest& request) const;
   absl::Status LineTooLong(const HttpRequest& request) const;
   absl::Status HeadersTooLong(const HttpRequest& request) const;
-  // OK if the sink has ended the stream without an error.
+  // Returns OK if the sink has ended the stream without an error.
   absl::Status SinkEnded(const HttpRequest& request, GuardedSink::End end) const;
 
  private:

@@ -45,7 +45,7 @@ absl::StatusOr<ServerUrl> ParseServer(const KubeConfig& config) {
   return url;
 }
 
-// Accepts proxies that every backend supports; an https proxy would need its own trust settings.
+// Accepts only proxies that every backend supports. An https proxy would need its own trust settings.
 absl::StatusOr<std::optional<ServerUrl>> ParseProxy(const KubeConfig& config) {
   if (config.proxy_url.empty()) return std::nullopt;
   if (!config.proxy_url.starts_with("http://")) return absl::UnimplementedError("proxy: only http:// proxies");

@@ -1,4 +1,4 @@
-// The checked settings of a backend: the part that does not depend on the HTTP library. Private to src/kubernetes.
+// The validated settings of a backend that do not depend on the HTTP library. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_SETUP_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_SETUP_H_
 
@@ -18,7 +18,7 @@ namespace driverupgrade {
 struct TransportSetup {
   ServerUrl url = {};
   std::optional<ServerUrl> proxy = {};
-  std::shared_ptr<TlsMaterial> tls = {};  // Null for http.
+  std::shared_ptr<TlsMaterial> tls = {};  // null for http
   std::unique_ptr<TokenSource> tokens = {};
   std::unique_ptr<Redactor> redactor = {};
   TransportOptions options = {};

@@ -1,4 +1,4 @@
-// Converts the lines of a watch to calls of its sink.
+// Converts the lines of a watch response to calls of a sink.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_WATCH_LINES_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_WATCH_LINES_H_
 
@@ -14,7 +14,7 @@
 
 namespace driverupgrade::internal {
 
-// For one stream; both arguments must outlive it.
+// Must be used for one stream only. `attempted` and `sink` must outlive the object.
 template <typename T>
 class WatchLines final : public LineSink {
  public:
@@ -36,7 +36,7 @@ class WatchLines final : public LineSink {
     return true;
   }
 
-  // The reason why a line ended the stream; OK if no line did.
+  // Returns why a line ended the stream, or OK if no line ended it.
   const absl::Status& status() const { return status_; }
 
  private:

@@ -101,7 +101,7 @@ struct Description {
   void (*add)(const MetricsSnapshot& from, Samples& to);
 };
 
-// docs/monitoring.md has a row for each; a test reads both.
+// docs/monitoring.md must have a row for each metric; a test compares them.
 constexpr Description kDescriptions[] = {
     {Type::kGauge, "driverupgrade_nodes", "Number of nodes by upgrade state.", AddNodes},
     {Type::kGauge, "driverupgrade_nodes_isolated",
@@ -201,7 +201,7 @@ constexpr Description kDescriptions[] = {
 constexpr Description kBuildInfo = {Type::kGauge, "driverupgrade_build_info",
                                     "Always 1; the label contains the version.", nullptr};
 
-// Metrics of the process, without a driver.
+// Metrics of the process, which belong to no driver.
 constexpr Description kApiRequests = {Type::kCounter, "driverupgrade_api_requests_total",
                                       "Total number of requests to the API server by verb, resource and status code.",
                                       nullptr};

@@ -1,4 +1,4 @@
-// Collects the content of the page: every metric once, with its help text.
+// Collects the content of the metrics page: each metric once, with its help text.
 #ifndef DRIVERUPGRADE_SRC_PROMETHEUS_METRIC_FAMILIES_H_
 #define DRIVERUPGRADE_SRC_PROMETHEUS_METRIC_FAMILIES_H_
 
@@ -9,8 +9,8 @@
 
 namespace driverupgrade::internal {
 
-// Each family has the samples of all drivers. The metrics of the process are included if `options` has sources for
-// them.
+// Returns metric families with the samples of all drivers. Includes the metrics of the process if `options` has sources
+// for them.
 std::vector<MetricFamily> MakeFamilies(const std::vector<MetricsSnapshot>& drivers, const MetricsOptions& options);
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// The objects of one kind that an ObjectStore keeps.
+// Objects of one kind in an ObjectStore, with an index by node.
 #ifndef DRIVERUPGRADE_SRC_READ_COLLECTION_H_
 #define DRIVERUPGRADE_SRC_READ_COLLECTION_H_
 
@@ -31,7 +31,7 @@ struct Collection {
 
   // The objects by key; nullopt until the first list.
   std::optional<std::map<std::string, T>> objects = std::nullopt;
-  // Keys of the objects by their nodes; under "", the objects that belong to no node.
+  // Keys of the objects by node. The entry "" has the keys of the objects that belong to no node.
   std::map<std::string, std::set<std::string>> keys_by_node = {};
 };
 

@@ -1,4 +1,4 @@
-// The objects of Dynamic Resource Allocation that upgrades use, by the node that they concern.
+// Objects of Dynamic Resource Allocation (DRA) that upgrades use, with an index by node.
 #ifndef DRIVERUPGRADE_SRC_READ_DEVICE_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_DEVICE_OBJECTS_H_
 
@@ -19,26 +19,26 @@
 
 namespace driverupgrade::internal {
 
-// Nodes whose objects have changed; kAllNodes among them means all nodes.
+// Names of the nodes whose objects have changed. If kAllNodes is included, the objects of any node may have changed.
 using ChangedNodes = std::set<std::string>;
 inline constexpr std::string_view kAllNodes = "";
 
-// T is DeviceTaintRule, ResourceClaim or ResourceSlice.
+// In the member templates, T is DeviceTaintRule, ResourceClaim or ResourceSlice.
 class DeviceObjects {
  public:
-  // Also keeps the objects of these DRA drivers. Must be called before any object is added.
+  // Adds DRA drivers whose objects are kept. Must be called before any object is added.
   void Keep(const std::vector<std::string>& drivers) { drivers_.insert(drivers.begin(), drivers.end()); }
 
   // Accepts a list of all objects of the kind.
   template <typename T>
   ChangedNodes Listed(const std::vector<T>& objects);
-  // Both ignore a change that comes before the first list: a single object must not be mistaken for the complete list
-  // of its kind.
+  // Changed and Deleted do nothing before the first list, so that a single object is never mistaken for the complete
+  // list of its kind.
   template <typename T>
   ChangedNodes Changed(const T& object);
   template <typename T>
   ChangedNodes Deleted(const T& object);
-  // Notes that the objects of the kind could not be listed; NotFound: the cluster does not serve the kind.
+  // Records that the objects of the kind could not be listed. NotFound means that the cluster does not serve the kind.
   template <typename T>
   ChangedNodes Failed(const absl::Status& why);
   template <typename T>
@@ -46,10 +46,10 @@ class DeviceObjects {
     return std::get<Kind<T>>(kinds_).status.ok();
   }
 
-  // Returns the objects of the node, of these drivers. Errors: see WatchCache::Devices.
+  // Returns the node's objects that belong to these drivers. Errors: see WatchCache::Devices.
   absl::StatusOr<NodeDevices> On(const std::string& node, const std::vector<std::string>& drivers) const;
-  // Returns true unless the claim may have devices of these drivers that are not known yet: it has not been read, or was
-  // not allocated when it was read.
+  // Returns false if the claim has not been read, or was not allocated when it was read. Such a claim may have devices
+  // of the kept drivers.
   bool KnowsClaim(const std::string& ns, const std::string& name) const;
   // Returns a finding for each object that cannot be read and may belong to any node.
   std::vector<Finding> Findings() const;
@@ -61,12 +61,12 @@ class DeviceObjects {
     PackedObjects<T> objects = {};
   };
 
-  // Returns the nodes of an object that is kept, and kAllNodes if it may belong to any node. Empty: the object is not
-  // kept.
+  // Returns the nodes to which the object belongs, or kAllNodes if it may belong to any node. The result is empty if
+  // the object must not be kept.
   std::set<std::string> NodesOf(const DeviceTaintRule& rule) const;
   std::set<std::string> NodesOf(const ResourceClaim& claim) const;
   std::set<std::string> NodesOf(const ResourceSlice& slice) const;
-  // Remembers a claim that is allocated by other drivers only.
+  // Remembers the claim if all its devices belong to other drivers, and otherwise forgets it.
   void NoteOther(const ResourceClaim& claim);
   template <typename T>
   void Put(const T& object, ChangedNodes& changed);
@@ -74,7 +74,8 @@ class DeviceObjects {
   void Drop(const T& named, ChangedNodes& changed);
 
   std::set<std::string> drivers_ = {};
-  // Hashes of the names of claims that are allocated by other drivers only: a cluster may have many of them.
+  // Name hashes of claims whose devices all belong to other drivers. Only hashes are kept, because a cluster can have
+  // many such claims.
   std::unordered_set<std::uint64_t> other_claims_ = {};
   std::tuple<Kind<DeviceTaintRule>, Kind<ResourceClaim>, Kind<ResourceSlice>> kinds_ = {};
 };

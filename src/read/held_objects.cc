@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns the value of the key in the map; an empty value if the key is missing.
+// Returns the objects stored under the key, or an empty list if the key is missing.
 template <typename T>
 std::vector<T> Under(const std::map<std::string, std::vector<T>>& map, const std::string& key) {
   const auto found = map.find(key);

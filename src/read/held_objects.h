@@ -1,4 +1,4 @@
-// Objects that are all available at the same time: from one round of lists, or from a dump.
+// A complete set of objects, from one round of lists or from a dump.
 #ifndef DRIVERUPGRADE_SRC_READ_HELD_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_HELD_OBJECTS_H_
 
@@ -16,7 +16,7 @@ namespace driverupgrade::internal {
 class HeldObjects : public ObjectSource {
  public:
   absl::Status Ready() const override { return absl::OkStatus(); }
-  // Returns everything once after HoldNodes, and then nothing.
+  // Reports that everything has changed in the first call after HoldNodes, and no changes in later calls.
   CacheChanges Take() override;
   std::optional<Node> FindNode(const std::string& name) const override;
   std::vector<Pod> DriverPods(const std::string& node) const override;
@@ -37,9 +37,9 @@ class HeldObjects : public ObjectSource {
 
   void HoldNodes(std::vector<Node> nodes);
   void HoldDriverPod(Pod pod);
-  // nullopt if the objects could not be listed.
+  // `objects` is nullopt if the objects could not be listed.
   void HoldMaintenances(std::optional<std::vector<NodeMaintenance>> objects);
-  // Drops all DRA objects, and starts to keep the objects of these drivers. Returns the container for them.
+  // Drops all DRA objects, and returns the container to fill with the objects of these drivers.
   DeviceObjects& BeginDevices(const std::vector<std::string>& dra_drivers);
 
   std::map<std::string, Node> nodes_;

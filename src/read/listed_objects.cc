@@ -68,13 +68,13 @@ std::vector<NodeParts> ListedObjects::TakeAll(std::vector<Finding>& missing) {
   return all;
 }
 
-// In requestor mode, nodes of the requestor wait after a failed list, and the others continue.
+// After a failed list, nodes in requestor mode wait, and all other nodes continue.
 void ListedObjects::ListMaintenances(const CallContext& context, ClusterReader& cluster, const ViewScope& scope) {
   if (!scope.requestor) return HoldMaintenances(std::nullopt);
   absl::StatusOr<std::vector<NodeMaintenance>> objects =
       cluster.ListNodeMaintenances(context, {.ns = scope.requestor->ns, .on_unreadable = OnUnreadable::kMark});
-  // If the cluster does not serve this kind, there are no such objects. The request that creates one will report the
-  // reason.
+  // If the cluster does not serve this kind, there are no such objects. The request that creates a NodeMaintenance will
+  // report the reason.
   if (absl::IsNotFound(objects.status())) objects = std::vector<NodeMaintenance>();
   if (objects.ok()) return HoldMaintenances(*std::move(objects));
   findings_.push_back(ListFailed(objects.status()));
@@ -95,7 +95,7 @@ void ListedObjects::ListDevices(const CallContext& context, ClusterReader& clust
   };
   const auto rules = cluster.ListDeviceTaintRules(context, {.on_unreadable = OnUnreadable::kMark});
   take(rules);
-  // Without rules, the claims still show the pods that use the driver.
+  // Claims are read even without rules, because they show which pods use the driver.
   take(cluster.ListResourceClaims(context, {.on_unreadable = OnUnreadable::kMark}));
   if (rules.ok()) take(cluster.ListResourceSlices(context, {.on_unreadable = OnUnreadable::kMark}));
   const std::vector<Finding> unbound = devices.Findings();

@@ -28,8 +28,7 @@ std::set<std::string> PodUids(const NodeView& view, const std::vector<std::strin
   return uids;
 }
 
-// Adds the node's devices. If an object cannot be read, it is reported as a finding, and the node's devices stay
-// unknown.
+// Adds the node's devices. An unreadable object becomes a finding, and the node's devices then stay unknown.
 void TakeDevices(absl::StatusOr<NodeDevices> devices, NodeView& view, std::vector<Finding>& findings) {
   view.devices_status = devices.status();
   if (!devices.ok()) return;
@@ -98,8 +97,8 @@ DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vect
 NodeViews::NodeViews(DriverIdentity identity, ViewScope scope)
     : identity_(std::move(identity)), scope_(std::move(scope)) {}
 
-// A claim that an upgrade left behind is released even if nothing else of the driver is on the node (defect-D18). A
-// node that cannot be read may be managed.
+// A node with leftover marks of an upgrade is managed even without driver pods, so that the marks are removed
+// (defect-D18). An unreadable node may be managed.
 bool NodeViews::IsManaged(const NodeParts& parts) const {
   if (IsUnreadable(parts.node) && parts.node.labels.empty()) return true;
   if (!scope_.node_selector.Matches(parts.node.labels)) return false;
@@ -154,14 +153,15 @@ void NodeViews::AddPods(NodeHooks& hooks, const ObjectSource& objects, std::vect
   view.attempts = log.ForNode(view.node.uid);
 }
 
-// Returns true if the node may be in progress: the data may be older than our writes or than earlier reads.
+// Returns true if the node is or may be in progress. The data may be older than the engine's writes or than earlier
+// reads.
 bool NodeViews::MayBeBusy(const NodeView& view) const {
   const std::optional<PatchAttempt>& patch = view.attempts.patch;
   return IsBusy(view.node, identity_) || (patch && !IsSettled(*patch, view.node)) ||
          IsOlderVersion(view.node.resource_version, view.attempts.read_version);
 }
 
-// If a node is in progress, the pacing of its evictions is kept across passes that do not read its pods.
+// Keeps the attempts of a node in progress, so that its evictions stay paced across passes that do not read its pods.
 void NodeViews::DropOldAttempts(NodeView& view, AttemptLog& log) const {
   if (view.attempts.pods.empty() || MayBeBusy(view)) return;
   const std::set<std::string> live = PodUids(view, scope_.devices);
@@ -178,7 +178,7 @@ bool NodeViews::MayHaveClaims(const NodeView& view) const {
   return !view.maintenances || !MaintenanceRequestor(*scope_.requestor).ClaimsOn(view).empty();
 }
 
-// The key of the taint decides. A rule that cannot be read may be ours.
+// The key of the taint shows the owner. An unreadable rule may be ours.
 bool NodeViews::IsOurs(const DeviceTaintRule& rule) const {
   return IsUnreadable(rule) || internal::IsOurs(rule, identity_);
 }
@@ -189,8 +189,8 @@ bool NodeViews::MayHaveRules(const NodeView& view) const {
                      [&](const DeviceTaintRule& rule) { return IsOurs(rule); });
 }
 
-// A pod that holds a device uses the driver, even if the operator's callback does not know it. The pods may be newer than
-// the claims.
+// A pod that holds a device uses the driver, even if the operator's callback does not know the pod. A pod whose claim
+// is not known yet is recorded, because pods may be newer than the claims.
 void NodeViews::AddHolders(const ObjectSource& objects, NodeView& view) const {
   if (scope_.devices.empty()) return;
   const std::set<std::string> holders = HolderUids(view, scope_.devices);
@@ -254,7 +254,7 @@ void NodeViews::CompareRevisions(NodeHooks& hooks, const DriverParts& driver, No
   }
 }
 
-// The predicate is not called for a pod whose own revision is current (true) or no longer known (false).
+// Without calling the predicate, returns true if the pod's revision is current, and false if a revision is not known.
 absl::StatusOr<bool> NodeViews::NeedsRestartOnly(NodeHooks& hooks, const Pod& pod, const DriverParts& driver,
                                                  const std::map<std::string, RestartOnly>& known,
                                                  std::map<std::string, RestartOnly>& seen) {

@@ -1,5 +1,5 @@
-// Assembles all facts about one node for Step. Reading by lists, reading from a cache, and hosts in another language
-// share this code.
+// Assembles the view of one node for Step. Engines that list objects, engines that read from a cache, and hosts in
+// other languages share this code.
 #ifndef DRIVERUPGRADE_SRC_READ_NODE_VIEWS_H_
 #define DRIVERUPGRADE_SRC_READ_NODE_VIEWS_H_
 
@@ -25,7 +25,7 @@
 
 namespace driverupgrade::internal {
 
-// Adds a finding for each of the objects that could not be read. `node`: the node that they concern; may be empty.
+// Adds a finding for each object that could not be read. `node` is the node of the objects, or empty.
 template <typename T>
 void NoteUnreadable(std::string_view kind, const std::vector<T>& objects, const std::string& node,
                     std::vector<Finding>& findings) {
@@ -35,18 +35,18 @@ void NoteUnreadable(std::string_view kind, const std::vector<T>& objects, const 
   }
 }
 
-// Data about all nodes of the driver, and the problems found in it.
+// Data shared by all nodes of the driver, with findings about that data.
 struct DriverParts {
   std::shared_ptr<const DriverFacts> facts = std::make_shared<const DriverFacts>();
   std::vector<ControllerRevision> revisions = {};
   std::vector<Finding> findings = {};
 };
-// Returns the finding about a driver pod that is bound to, or waits for, a node that does not exist.
+// Returns a finding about a driver pod that is bound to, or waits for, a missing node.
 Finding NodeMissing(const std::string& node, const Pod& pod);
-// Returns the finding that the pods of a node could not be read. `status` is not OK; DataLoss means that a single pod
-// cannot be read.
+// Returns a finding that reports that the pods of a node could not be read. `status` is not OK; DataLoss means that a
+// single pod cannot be read.
 Finding PodsNotRead(const std::string& node, const absl::Status& status);
-// `unbound`: driver pods and NodeMaintenances that name no node. Such an object belongs to no node.
+// `unbound_pods` and `unbound_maintenances` are the driver pods and NodeMaintenances that name no node.
 DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
                             const std::vector<Pod>& unbound_pods,
                             const std::vector<NodeMaintenance>& unbound_maintenances);
@@ -58,18 +58,19 @@ struct NodeParts {
   std::optional<absl::StatusOr<NodeDevices>> devices = std::nullopt;  // nullopt: not requested
 };
 
-// The callbacks of the embedding operator: PodFilter and RestartOnlyPredicate (snapshot_builder.h). After an error, the
-// node waits until a later call succeeds. The exception is NotFound from RestartOnly: one of the revisions is unknown.
+// Callbacks of the embedding operator: PodFilter and RestartOnlyPredicate (snapshot_builder.h). After an error, the
+// node waits until a later call succeeds. The only exception is NotFound from RestartOnly, which means that one of the
+// revisions is unknown.
 class NodeHooks {
  public:
   virtual ~NodeHooks() = default;
   virtual absl::StatusOr<bool> UsesDriver(const Pod& pod) = 0;
   virtual absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
                                            const ControllerRevision& wanted) = 0;
-  // Called before the view of the node is made.
+  // Called before the view of the node is created.
   virtual void Begin(const std::string&) {}
   virtual void Forget(const std::string&) {}
-  // Called after an error that the view shows. Returns true if a new result will arrive without another call.
+  // Called after an error that is recorded in the view. Returns true if a new result will arrive without another call.
   virtual bool WillTell(const NodeView&) const { return false; }
 };
 
@@ -84,25 +85,25 @@ struct ViewScope {
   bool asks_restart_only = false;
 };
 
-// Remembers the results of hooks as long as their subject stays the same. Not thread-safe.
+// Creates node views. Remembers the result of a hook until the hook's input changes. Not thread-safe.
 class NodeViews {
  public:
   NodeViews(DriverIdentity identity, ViewScope scope);
 
-  // Returns true if the node concerns the driver.
+  // Returns true if the engine must manage the node for the driver.
   bool IsManaged(const NodeParts& parts) const;
-  // Returns the view without the node's other pods. Drops the requests from `log` whose outcome the node shows.
+  // Returns the node's view with driver pods only. Drops requests from `log` if the node already shows their outcome.
   NodeView Make(NodeHooks& hooks, NodeParts parts, const DriverParts& driver, AttemptLog& log,
                 std::vector<Finding>& findings);
-  // Adds all pods on the node, all of which must have been read. Leaves out driver pods. Drops the requests from `log`
-  // whose outcome the pods show.
+  // Adds the node's other pods to the view. `pods` must contain every pod on the node; driver pods are skipped. Drops
+  // requests from `log` if the pods already show their outcome.
   void AddPods(NodeHooks& hooks, const ObjectSource& objects, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
                std::vector<Finding>& findings);
-  // For a node whose pods are unknown: drops the attempts on them unless the node is being upgraded.
+  // Drops logged attempts on the pods of a node whose pods are unknown, unless the node is in progress.
   void DropOldAttempts(NodeView& view, AttemptLog& log) const;
   // Returns the view in its final form: complete and decoded.
   std::shared_ptr<const NodeView> Share(NodeView view) const { return ShareView(std::move(view), identity_); }
-  // Forgets the results about other nodes.
+  // Forgets the results for all other nodes.
   void KeepOnly(const std::set<std::string>& nodes);
   void Forget(const std::string& node) { memory_.erase(node); }
 

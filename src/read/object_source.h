@@ -1,4 +1,4 @@
-// The objects on which a Core bases its decisions, wherever they are stored.
+// Interface to the objects on which a Core bases its decisions.
 #ifndef DRIVERUPGRADE_SRC_READ_OBJECT_SOURCE_H_
 #define DRIVERUPGRADE_SRC_READ_OBJECT_SOURCE_H_
 
@@ -39,14 +39,14 @@ class ObjectSource {
   virtual bool KnowsClaim(const std::string& ns, const std::string& name) const = 0;
   // Called after Take has reported a change of the driver. After an error, the next pass calls again.
   virtual absl::StatusOr<DriverObjects> Driver() = 0;
-  // Returns read failures that are not about a single node.
+  // Returns findings about failed reads that do not concern a single node.
   virtual std::vector<Finding> Findings() const { return {}; }
 
   // Returns nullopt if the node's pods are unknown.
   virtual std::optional<std::vector<Pod>> PodsOn(const std::string& node) const = 0;
   virtual bool KnowsPodsOn(const std::string& node) const = 0;
-  // Returns why the pods of the node could not be read: DataLoss for a pod that cannot be read. OK if no failure is
-  // known here.
+  // Returns why the pods of the node could not be read, or OK if no failure is known. DataLoss means that a single pod
+  // is unreadable.
   virtual absl::Status PodsStatus(const std::string&) const { return absl::OkStatus(); }
   // Sets the nodes whose pods are kept. Returns nodes that must be examined again.
   virtual std::vector<std::string> SetInterest(const std::set<std::string>& nodes) = 0;

@@ -12,7 +12,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Maximum number of names of changed nodes that are kept for a driver that does not take the changes.
+// Maximum number of changed nodes that are recorded for a driver that does not take its changes.
 constexpr std::size_t kChangesMax = 20'000;
 
 using driverupgrade::NodeOf;
@@ -34,8 +34,8 @@ void ObjectStore::NoteChange(std::size_t driver, const std::string& node) {
     return;
   }
   if (!changes.everything) changes.nodes.insert(node);
-  // If a driver has not taken changes for a long time, for example on a replica that does not lead, it is simpler to
-  // report everything.
+  // If a driver has not taken changes for a long time, for example on a replica that is not the leader, it is simpler
+  // to report everything.
   if (changes.nodes.size() <= kChangesMax) return;
   changes.nodes.clear();
   changes.everything = true;
@@ -95,8 +95,8 @@ void ObjectStore::PutNode(const Node& node, bool listed) {
   const auto found = nodes_->find(node.name);
   const PackedNode* stored = found != nodes_->end() && found->second.uid() == node.uid ? &found->second : nullptr;
   if (stored != nullptr && !IsNewerVersion(node.resource_version, stored->resource_version())) return;
-  // Pods that were read before a cordon was set or lifted do not show later changes. A list shows only the current
-  // state of the node: a cordon may have been lifted and set again in between.
+  // Pods that were read before the node was cordoned or uncordoned may be outdated. A list shows only the current state
+  // of the node, which may have been uncordoned and cordoned again in between.
   const bool voids_pods = listed || stored == nullptr || stored->unschedulable() != node.unschedulable;
   nodes_->insert_or_assign(found, node.name, PackedNode(node));
   if (voids_pods) ForgetPods(node.name);
@@ -110,8 +110,8 @@ void ObjectStore::DropNode(const std::string& name) {
 }
 
 // A list contains everything up to its version. The cluster was restored from a backup if the list is older than an
-// earlier list, or if a change that it should contain is missing. A stored version that is newer than the list may come
-// from the response to a write.
+// earlier list, or if a change that it should contain is missing. A stored version that is newer than the list proves
+// nothing, because it may come from the response to a write.
 bool ObjectStore::IsSetBack(const std::vector<Node>& nodes, std::string_view at) const {
   if (IsOlderVersion(at, nodes_at_)) return true;
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
@@ -146,7 +146,7 @@ void ObjectStore::NodeDeleted(const Node& node) {
   const auto stored = nodes_->find(node.name);
   if (stored == nodes_->end()) return;
   const std::string_view uid = stored->second.uid();
-  const bool uid_unknown = uid.empty() || node.uid.empty();  // one of them could not be read
+  const bool uid_unknown = uid.empty() || node.uid.empty();  // at least one of them could not be read
   if (uid_unknown || uid == node.uid) DropNode(node.name);
 }
 
@@ -182,7 +182,7 @@ void ObjectStore::Drop(std::size_t driver, const std::string& key) {
   keys->second.erase(key);
   if (keys->second.empty()) from.keys_by_node.erase(keys);
   NoteChange(driver, node);
-  // A NodeMaintenance that names no node cannot be read, and may be any node's.
+  // A NodeMaintenance without a node name is unreadable, and may belong to any node.
   if (std::is_same_v<T, NodeMaintenance> && node.empty()) NoteAllNodes(driver);
 }
 
@@ -194,7 +194,7 @@ void ObjectStore::Put(std::size_t driver, T& object) {
   const std::string node = NodeOf(object);
   if (const auto stored = into.objects->find(key); stored != into.objects->end()) {
     if (stored->second == object) return;
-    // Another object with that name, or an object that can no longer be read.
+    // The node differs if another object has the same name, or if the object can no longer be read.
     if (NodeOf(stored->second) != node) Drop<T>(driver, key);
   }
   into.objects->insert_or_assign(key, std::move(object));
@@ -209,7 +209,7 @@ void ObjectStore::Listed(std::size_t driver, std::vector<T> objects) {
   for (const std::string& key : Missing(known.objects, objects)) Drop<T>(driver, key);
   if (!known.objects) {
     known.objects.emplace();
-    // From now on, the objects are known not to exist.
+    // Until now, the NodeMaintenances of all nodes were unknown.
     if (std::is_same_v<T, NodeMaintenance>) NoteAllNodes(driver);
   }
   for (T& object : objects) Put(driver, object);

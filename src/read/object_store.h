@@ -24,7 +24,8 @@ namespace driverupgrade::internal {
 
 class ObjectStore {
  public:
-  // Drivers are numbered from 0. They share the nodes and the pods of nodes; each has its own objects of other kinds.
+  // Drivers are numbered from 0. They share the nodes, the pods of nodes and the DRA objects; each driver has its own
+  // objects of other kinds.
   explicit ObjectStore(std::size_t drivers) : drivers_(drivers) {}
 
   // ----- nodes
@@ -34,8 +35,8 @@ class ObjectStore {
   bool NodesListed(const std::vector<Node>& nodes, std::string_view at);
   void NodeChanged(const Node& node);
   void NodeDeleted(const Node& node);
-  // Takes a node from the response to a write. The response can arrive after a watch has reported a newer version, or
-  // the deletion of the node; it is then ignored.
+  // Accepts a node from the response to a write. Ignores the response if a watch has already reported a newer version
+  // or the deletion of the node.
   void NodeWritten(const Node& node);
   std::optional<Node> FindNode(const std::string& name) const;
 
@@ -44,8 +45,8 @@ class ObjectStore {
   // Accepts a list of all objects of the kind.
   template <typename T>
   void Listed(std::size_t driver, std::vector<T> objects);
-  // Both ignore a change that comes before the first list: a single object must not be mistaken for the complete list
-  // of its kind.
+  // Changed and Deleted do nothing before the first list, so that a single object is never mistaken for the complete
+  // list of its kind.
   template <typename T>
   void Changed(std::size_t driver, T object);
   template <typename T>
@@ -57,14 +58,14 @@ class ObjectStore {
   std::vector<ControllerRevision> Revisions(std::size_t driver) const { return Of<ControllerRevision>(driver).All(); }
   // Returns the driver's pods on the node, or its pods without a node if `node` is empty.
   std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const { return Of<Pod>(driver).On(node); }
-  // Returns nullopt if NodeMaintenances were not listed, or if one that cannot be read may be the node's.
+  // Returns nullopt if NodeMaintenances were not listed, or if an unreadable NodeMaintenance may belong to the node.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
 
-  // ----- objects of DRA
+  // ----- DRA objects
   //
-  // They are kept once for all drivers.
+  // All drivers share these objects.
 
-  // Keeps the objects of these DRA drivers for the driver. Must be called before any object is added.
+  // Selects the DRA drivers whose objects are kept for `driver`. Must be called before any object is added.
   void FollowDevices(std::size_t driver, std::vector<std::string> dra_drivers);
   // `change` modifies the objects and returns the nodes whose data it has changed.
   template <typename F>
@@ -85,8 +86,8 @@ class ObjectStore {
 
   // ----- all pods of a node
   //
-  // A node's pods are known from a list that was read after the node's cordon last changed. There are two ways to
-  // ensure this, for two kinds of callers:
+  // A node's pods are known only from a list that was read after the node's cordon last changed. Two kinds of callers
+  // ensure this in two ways:
   // - WatchCache draws a ticket before it requests the list. Its lists have no version (ClusterReader::ListPods), and
   //   its watch on all pods reports changes during the call, which must be merged with the list.
   // - A host passes the list's version, because it could mix up tickets (ADR 0016). It has no watch on all pods: a list
@@ -99,22 +100,22 @@ class ObjectStore {
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
   bool KnowsPodsOn(const std::string& node) const;
 
-  // Must be called when the watch on all pods starts, or starts again: changes in between are unknown.
+  // Must be called whenever the watch on all pods starts or restarts, because changes between two watches are unknown.
   void PodsBegin();
   // A pod that cannot be read is not kept. The pods of its node are then unknown until they are listed again.
   void PodChanged(const Pod& pod);
   void PodDeleted(const Pod& pod);
-  // Returns a ticket for a list of the node's pods; nullopt if the watch has not started, or no driver is interested.
-  // Several lists can be in progress.
+  // Returns a ticket for a list of the node's pods; nullopt if the watch has not started, or if no driver is interested
+  // in the node. Several lists can be in progress.
   std::optional<int> BeginPodList(const std::string& node);
-  // Returns false if the ticket is invalid: the watch started again, the cordon changed, or no driver is interested any
-  // longer.
+  // Returns false if the ticket has become invalid because the watch restarted, the cordon changed, or no driver is
+  // interested any longer.
   bool EndPodList(const std::string& node, int ticket, const std::vector<Pod>& pods);
   void AbandonPodList(const std::string& node, int ticket);
 
   // Accepts a list of the node's pods, read at version `at`, and adds the node to the driver's interest. Returns false
-  // if there is no such node, or if the list is older than the node's cordon, or than the interest in its pods. It also
-  // returns false if a pod cannot be read: then the pods are unknown, and WhyNoPods names that pod.
+  // if the node does not exist, or if the list is older than the node's cordon or the interest in its pods. Also
+  // returns false if a pod cannot be read; the pods are then unknown, and WhyNoPods names that pod.
   bool PutPods(std::size_t driver, const std::string& node, std::string_view at, const std::vector<Pod>& pods);
   void PodsFailed(std::size_t driver, const std::string& node, std::string why);
   // Returns why the last list of the node's pods failed; empty if it succeeded.
@@ -125,7 +126,8 @@ class ObjectStore {
   bool HasChanges(std::size_t driver) const { return !drivers_[driver].changes.empty(); }
   // Returns the changes since the last call; the first call returns everything.
   CacheChanges Take(std::size_t driver);
-  // Resets the driver for another engine: the next Take returns everything, and the driver is interested in no node.
+  // Resets the driver for another engine: the next Take returns everything, and the driver is no longer interested in
+  // any node.
   void Attach(std::size_t driver);
 
  private:
@@ -140,7 +142,7 @@ class ObjectStore {
   struct NodePods {
     bool known = false;
     std::set<int> lists = {};            // tickets of the lists in progress
-    std::string void_since = {};         // the node's version; a list with a version must not be older
+    std::string void_since = {};         // node version that a list must have reached
     std::string failure = {};            // error of the last list
     PackedPods pods = {};                // most of the stored data
     std::set<std::string> deleted = {};  // UIDs, while lists are in progress
@@ -181,7 +183,7 @@ class ObjectStore {
 
   // The nodes by name; nullopt until the first list.
   std::optional<std::map<std::string, PackedNode>> nodes_ = std::nullopt;
-  std::string nodes_at_ = {};  // the latest version that was reported
+  std::string nodes_at_ = {};  // latest version that a list or watch has reported
   std::vector<Driver> drivers_;
   DeviceObjects devices_ = {};
   std::map<std::string, NodePods> pods_ = {};

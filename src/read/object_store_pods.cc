@@ -27,7 +27,7 @@ std::vector<std::string> ObjectStore::SetInterest(std::size_t driver, std::set<s
   return forgotten;
 }
 
-// Lists that are requested from now on are not older than the node.
+// Lists that are requested from now on are at least as new as the stored node.
 ObjectStore::NodePods& ObjectStore::Follow(const std::string& node) {
   const auto [pods, is_new] = pods_.try_emplace(node);
   if (is_new) pods->second.void_since = VersionOf(node);
@@ -54,8 +54,8 @@ void ObjectStore::PodsBegin() {
   for (const auto& [node, pods] : pods_) ForgetPods(node);
 }
 
-// If the node of the pod cannot be read, the lists of the nodes' pods will show it, because the server selects by the
-// stored pod.
+// If the pod's node name is unreadable, the pods of all nodes are forgotten. New lists will show the node of the pod,
+// because the server selects pods by their stored node name.
 void ObjectStore::ForgetPodsAround(const Pod& unreadable) {
   for (const auto& [node, pods] : pods_) {
     if (unreadable.node_name.empty() || unreadable.node_name == node) ForgetPods(node);

@@ -19,8 +19,8 @@ namespace {
 template <typename T, typename U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
 
-// The fields in the order of their bytes, for both directions. Each binding names all members, so that a new member
-// does not compile until it is added here.
+// The overloads return the fields in their packed order, for packing and unpacking. Each structured binding names all
+// members, so that the build fails if a new member is not added here.
 auto FieldsOf(Is<OwnerReference> auto& owner) {
   auto& [api_version, kind, name, uid, controller] = owner;
   return std::tie(api_version, kind, name, uid, controller);
@@ -70,7 +70,7 @@ auto FieldsOf(Is<PublishedDevice> auto& device) {
   auto& [name, driver_version] = device;
   return std::tie(name, driver_version);
 }
-// The names of the following three come first, because they are read separately.
+// In the next three overloads the name comes first, because it is read separately.
 auto FieldsOf(Is<DeviceTaintRule> auto& rule) {
   auto& [name, uid, version, generation, labels, node_name, node_uid, driver, pool, key, value, effect, time_added,
          deletion, conditions, unreadable] = rule;
@@ -95,10 +95,10 @@ concept Number = std::integral<T> || std::is_enum_v<T>;
 
 class Packer {
  public:
-  // Writes from `next` on; only counts the bytes if `next` is null.
+  // Writes to `next`, or only counts the bytes if `next` is null.
   explicit Packer(char* next) : next_(next) {}
 
-  // Seven bits per byte, the lowest first; the eighth bit means that more bytes follow.
+  // Writes seven bits per byte, lowest bits first. The eighth bit means that more bytes follow.
   template <Number T>
   void Put(const T& number) {
     auto rest = static_cast<std::uint64_t>(number);
@@ -203,7 +203,7 @@ class Unpacker {
   const char* next_;
 };
 
-// Makes two passes over the object, so that there is only one allocation.
+// Passes over the object twice, first to count the bytes, so that one allocation is enough.
 template <Structure T>
 std::unique_ptr<const char[]> Pack(const T& object) {
   Packer counter(nullptr);

@@ -1,5 +1,5 @@
-// Nodes, pods and objects of DRA in a fraction of their usual memory, for a cache that keeps very many objects and
-// examines few of them.
+// Stores nodes, pods and DRA objects in a fraction of their usual memory, for a cache that keeps many objects but
+// examines only a few of them.
 #ifndef DRIVERUPGRADE_SRC_READ_PACKED_H_
 #define DRIVERUPGRADE_SRC_READ_PACKED_H_
 
@@ -47,7 +47,7 @@ class PackedPods {
   // Returns whether the pod was present.
   bool Erase(std::string_view uid);
   void clear() { pods_.clear(); }
-  // In the order of the UIDs.
+  // Returns the pods in the order of their UIDs.
   std::vector<Pod> Unpack(const std::string& node_name) const;
 
  private:
@@ -62,8 +62,7 @@ QualifiedName NameOf(const T& object) {
   return {{}, object.name};
 }
 
-// All data of an object, whether it could be read or not. Uses one allocation. T is DeviceTaintRule, ResourceClaim or
-// ResourceSlice.
+// All data of an object, readable or not. Uses one allocation. T is DeviceTaintRule, ResourceClaim or ResourceSlice.
 template <typename T>
 class PackedObject {
  public:

@@ -1,4 +1,4 @@
-// Packed objects of one kind, which a cache keeps for all nodes and examines for few of them.
+// Packed objects of one kind, for a cache that keeps the objects of all nodes but examines those of only a few nodes.
 #ifndef DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 #define DRIVERUPGRADE_SRC_READ_PACKED_OBJECTS_H_
 
@@ -15,16 +15,16 @@
 
 namespace driverupgrade::internal {
 
-// T: see PackedObject. A claim takes about 330 bytes.
+// For T, see PackedObject. A claim takes about 330 bytes.
 template <typename T>
 class PackedObjects {
  public:
-  // Adds the object, or replaces the object with the same name. `nodes`: see On.
+  // Adds the object to these nodes. No object with the same name may be present.
   void Put(const T& object, const std::set<std::string>& nodes) {
     const auto stored = objects_.emplace(object).first;
     for (const std::string& node : nodes) by_node_[node].push_back(&*stored);
   }
-  // Removes the object with that name, which was put with these nodes.
+  // Removes the object with the same name. `nodes` must be the nodes that were passed to Put.
   void Erase(const T& named, const std::set<std::string>& nodes) {
     const auto found = objects_.find(named);
     if (found == objects_.end()) return;
@@ -40,7 +40,7 @@ class PackedObjects {
     const auto found = objects_.find(named);
     return found == objects_.end() ? std::nullopt : std::optional(found->Unpack());
   }
-  // Returns the objects that were put with this node, in the order of their names.
+  // Returns the objects of the node, sorted by name.
   std::vector<T> On(const std::string& node) const {
     const auto found = by_node_.find(node);
     if (found == by_node_.end()) return {};
@@ -51,7 +51,7 @@ class PackedObjects {
     for (const PackedObject<T>* object : sorted) objects.push_back(object->Unpack());
     return objects;
   }
-  // Returns the objects that are not in the list.
+  // Returns the stored objects that the list does not contain.
   std::vector<T> Missing(const std::vector<T>& listed) const {
     std::set<QualifiedName> names;
     for (const T& object : listed) names.insert(NameOf(object));

@@ -252,7 +252,7 @@ class WatchCache::Impl {
   }
 
   // Only a list of nodes shows that the cluster was restored from a backup. All other objects must then be read again
-  // before a pass may use them: they are marked as outdated before another thread can see a node of the earlier state.
+  // before a pass may use them: they are marked as outdated before another thread can see a node of the restored state.
   void NodesListed(const std::vector<Node>& nodes, std::string_view at) {
     const bool set_back = store_.Change([&](internal::ObjectStore& store) {
       const bool set_back = store.NodesListed(nodes, at);
@@ -262,7 +262,7 @@ class WatchCache::Impl {
     for (std::size_t i = 1; set_back && i < followers_.size(); ++i) followers_[i]->Restart();
   }
 
-  // Wakes all subscribers that found that the cache was not synced.
+  // Wakes all subscribers if the cache is synced, because they may be waiting for that.
   void TellIfSynced() {
     if (Synced()) store_.WakeAll();
   }

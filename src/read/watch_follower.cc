@@ -13,7 +13,7 @@ namespace {
 constexpr absl::Duration kWatchSlack = absl::Seconds(30);
 // A watch that has run this long without an event counts as working.
 constexpr absl::Duration kQuiet = absl::Seconds(30);
-// A watch that ends sooner, without an error and without an event, does not count as a watch.
+// A watch that ends sooner, without an error or an event, counts as failed.
 constexpr absl::Duration kShortestWatch = absl::Seconds(1);
 
 }  // namespace
@@ -27,7 +27,7 @@ WatchFollower::WatchFollower(std::string name, const WatchCacheOptions& options,
 
 absl::Time WatchFollower::Watch(const CallContext& context) {
   const absl::Time began = options_.clock->Now();
-  // One to two times the option, so that watches do not all end at the same time.
+  // The timeout is one to two times the option, so that watches do not all end at the same time.
   const auto thousandths = static_cast<int>(Hash(name_, round_++) % 1000);
   const absl::Duration timeout = options_.watch_timeout * (1000 + thousandths) / 1000;
   told_ = false;
@@ -67,7 +67,7 @@ absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
               : absl::IsOutOfRange(ended) ? WatchRestart::kExpired
                                           : WatchRestart::kFailed);
   if (absl::IsOutOfRange(ended) || failures % failures_before_list_ == 0) BeginAnew();
-  // Versions that are too old are normal for watches: after the first such failure, the list starts immediately.
+  // A watch whose version has become too old is normal, so after the first such failure the list starts immediately.
   if (absl::IsOutOfRange(ended) && failures == 1) return now;
   if (failures_before_list_ == kFailuresBeforeListOfNodes) Untrust();
   return now + Spread(Doubled(options_.retry_first, options_.retry_max, failures), name_, failures);
@@ -101,7 +101,7 @@ void WatchFollower::NoteListed() {
   if (first) on_synced_();
 }
 
-// If the cluster does not serve the kind, there are no such objects. Once the kind has been seen, NotFound may be
+// If the cluster does not serve the kind, there are no such objects. Once the kind has been served, NotFound may be
 // wrong.
 bool WatchFollower::IsAbsent(const absl::Status& ended) {
   if (!absl::IsNotFound(ended)) return false;

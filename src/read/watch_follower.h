@@ -1,5 +1,4 @@
-// Keeps one watch of a cache running: tracks its position and its health, and the time at which it must restart after
-// it has ended.
+// Keeps one watch of a cache running. Tracks the position and the health of the watch, and when it must restart.
 #ifndef DRIVERUPGRADE_SRC_READ_WATCH_FOLLOWER_H_
 #define DRIVERUPGRADE_SRC_READ_WATCH_FOLLOWER_H_
 
@@ -27,55 +26,56 @@ namespace driverupgrade::internal {
 constexpr int kFailuresBeforeList = 2;
 // While the API server was unavailable, even for a second, the cluster may have been restored to an earlier state. A
 // watch that continues does not notice this, but a list of the nodes shows it (ADR 0007). Until that list, the watch
-// does not count as synced: a pass would otherwise reassign the slots of nodes whose upgrades have not happened.
+// does not count as synced. Otherwise, a pass would reassign the slots of nodes whose upgrades were undone.
 constexpr int kFailuresBeforeListOfNodes = 1;
 
 class WatchFollower {
  public:
   // `options` must outlive this object. `on_synced` is called when the collection has been read for the first time.
-  // `failures_before_list`: see above; at least 1. With 1, it does not count as synced from a failure until the next
-  // list.
+  // `failures_before_list`: see above; at least 1. With 1, the watch does not count as synced from a failure until the
+  // next list.
   WatchFollower(std::string name, const WatchCacheOptions& options, std::function<void()> on_synced,
                 int failures_before_list = kFailuresBeforeList);
   virtual ~WatchFollower() = default;
   WatchFollower(const WatchFollower&) = delete;
   WatchFollower& operator=(const WatchFollower&) = delete;
 
-  // Runs one watch until it ends, and returns when to call this again. Must be called by one thread at a time; the
+  // Runs one watch until it ends, and returns the time of the next call. Must be called by one thread at a time; the
   // other functions below may be called by any thread.
   absl::Time Watch(const CallContext& context);
 
-  // Marks its earlier events as outdated, because the history of the cluster has changed: it does not count as synced
+  // Marks earlier events as outdated because the history of the cluster has changed. The watch does not count as synced
   // until the next list.
   void Distrust();
-  // Same, and ends the running watch.
+  // Same as Distrust, and ends the running watch.
   void Restart();
 
   const std::string& name() const { return name_; }
   bool synced() const;
-  // Returns OK, or the reason why it has been failing for at least `patience`, and since when.
+  // Returns OK unless the watch has been failing for at least `patience`. The error contains the reason and the start
+  // of the failure.
   absl::Status Health(absl::Duration patience) const;
-  // Returns how often it ended for this reason and had to restart.
+  // Returns the number of restarts for this reason.
   std::uint64_t restarts(WatchRestart reason) const;
 
  protected:
   virtual absl::Status Call(const CallContext& context, absl::Duration timeout) = 0;
   virtual void BeginAnew() = 0;
-  // Called if the cluster does not serve the kind. Returns whether this is equivalent to an empty collection.
+  // Called if the cluster does not serve the kind. Returns true if a missing kind counts as an empty collection.
   virtual bool TakeAsEmpty(const absl::Status& absent) = 0;
 
-  // Notes that the data is fresh. The failures remain counted, because a watch that fails after each list must wait
+  // Records that the data is fresh. Keeps the count of failures, because a watch that fails after each list must wait
   // longer each time.
   void NoteListed();
   void NotePresent() { absent_ = false; }
-  // Notes an event of the watch, which shows that it works.
+  // Records an event, which shows that the watch works.
   void NoteProgress();
 
  private:
   absl::Time Ended(const absl::Status& ended, absl::Time now);
-  // Marks it as not synced until the next list.
+  // Marks the watch as not synced until the next list.
   void Untrust();
-  // Returns true if the kind has never existed so far.
+  // Returns true if the cluster has never served the kind.
   bool IsAbsent(const absl::Status& ended);
   void Mend();
   int NoteFailure(const absl::Status& status, absl::Time now);
@@ -86,15 +86,15 @@ class WatchFollower {
   const std::function<void()> on_synced_;
   const int failures_before_list_;
   std::uint64_t round_ = 0;
-  bool told_ = false;    // the running watch has had an event
-  bool absent_ = false;  // there has never been such a kind
+  bool told_ = false;    // the running watch has reported an event
+  bool absent_ = false;  // the cluster has never served the kind
   mutable std::mutex mutex_;
   absl::Time began_ = absl::InfiniteFuture();  // start of the running watch
   bool synced_ = false;
   bool restart_ = false;
   std::stop_source running_{std::nostopstate};
   std::array<std::uint64_t, kAllWatchRestarts.size()> restarts_ = {};
-  int failures_ = 0;  // since its last event
+  int failures_ = 0;  // since the last event
   absl::Status error_ = absl::OkStatus();
   absl::Time failing_since_ = absl::InfiniteFuture();
 };
@@ -102,11 +102,11 @@ class WatchFollower {
 // Callbacks for the events of a watch.
 template <typename T>
 struct WatchTarget {
-  // Called with the version at which the list was read.
+  // Called with a list and the version at which it was read.
   std::function<void(std::vector<T>, std::string_view)> on_list;
   std::function<void(T)> on_change;
   std::function<void(const T&)> on_delete;
-  // Called if the cluster does not serve the kind. Null: every cluster serves it.
+  // Called if the cluster does not serve the kind. Null if every cluster serves the kind.
   std::function<void(const absl::Status&)> on_absent = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// WatchStore shares an ObjectStore among threads: watches change it, and engines read it. An engine is woken when there
-// are changes to take.
+// WatchStore shares an ObjectStore among threads: watches change it, and engines read it. Wakes an engine when it has
+// changes to take.
 #ifndef DRIVERUPGRADE_SRC_READ_WATCH_STORE_H_
 #define DRIVERUPGRADE_SRC_READ_WATCH_STORE_H_
 
@@ -21,16 +21,15 @@ class WatchStore {
     const std::lock_guard lock(mutex_);
     return read(store_);
   }
-  // Returns the result of `change`. No thread sees the store before `change` has returned. Then wakes the drivers that
-  // had no changes to take and have some now.
+  // Returns the result of `change`. Other threads see the store only after `change` has returned. Then wakes each
+  // driver whose first untaken changes have just arrived.
   template <typename F>
   auto Change(F change) {
     const Waker waker(*this);
     return change(store_);
   }
 
-  // Calls `on_change`, which must not block, whenever the driver is woken. When it returns, no earlier `on_change` is
-  // running.
+  // Sets the callback for waking the driver; it must not block. When Subscribe returns, no earlier callback is running.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   void WakeAll();
   CacheChanges Take(std::size_t driver);
@@ -41,7 +40,7 @@ class WatchStore {
     std::function<void()> on_change = nullptr;
     bool has_changes = true;  // not taken yet, so the driver need not be woken again
   };
-  // Holds the lock while the store is changed, and wakes drivers once the lock is released.
+  // Holds the lock while the store is changed, and wakes drivers after releasing the lock.
   class Waker {
    public:
     explicit Waker(WatchStore& shared) : shared_(shared), lock_(shared.mutex_) {}

@@ -55,7 +55,7 @@ std::string ReadControllingPod(const JsonField& metadata) {
   return uid;
 }
 
-// A pool has one entry, regardless of how many of its devices are allocated.
+// Returns one entry for each pool, regardless of how many of its devices are allocated.
 std::vector<AllocatedPool> ReadAllocated(const JsonField& status) {
   const JsonField allocation = status.Member("allocation");
   const JsonField devices = allocation.Member("devices");
@@ -65,7 +65,7 @@ std::vector<AllocatedPool> ReadAllocated(const JsonField& status) {
                      .pool = result.Member("pool").String(),
                      .admin_access = result.Member("adminAccess").Bool()});
   });
-  // The entry with admin access comes first, so that it is kept.
+  // The entry with admin access comes first, so that it is kept when duplicates are removed.
   std::sort(pools.begin(), pools.end(), [](const AllocatedPool& a, const AllocatedPool& b) {
     return std::tie(a.driver, a.pool, b.admin_access) < std::tie(b.driver, b.pool, a.admin_access);
   });
@@ -292,7 +292,7 @@ void WriteDeviceTaintRule(JsonWriter& writer, const DeviceTaintRule& rule) {
   writer.ObjectMember("status", [&] { WriteConditions(writer, rule.conditions); });
 }
 
-// The name of the pod is not stored, but it is the prefix of the claim's name.
+// Writes the claim's name as the owner's name, because the name of the pod is not stored.
 void WriteResourceClaim(JsonWriter& writer, const ResourceClaim& claim) {
   writer.ObjectMember("metadata", [&] {
     WriteIdentity(writer, claim);

@@ -1,4 +1,5 @@
-// The kinds of Dynamic Resource Allocation as JSON; reading them is declared in kubernetes_json_read.h.
+// Writes the kinds of Dynamic Resource Allocation as JSON. kubernetes_json_read.h declares the functions that read
+// them.
 #ifndef DRIVERUPGRADE_SRC_WIRE_DEVICE_JSON_H_
 #define DRIVERUPGRADE_SRC_WIRE_DEVICE_JSON_H_
 
@@ -7,7 +8,7 @@
 
 namespace driverupgrade::internal {
 
-// All members, as the API server returns them.
+// These functions write all members in the form that the API server returns.
 void WriteDeviceTaintRule(JsonWriter& writer, const DeviceTaintRule& rule);
 void WriteResourceClaim(JsonWriter& writer, const ResourceClaim& claim);
 void WriteResourceSlice(JsonWriter& writer, const ResourceSlice& slice);

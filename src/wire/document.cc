@@ -15,7 +15,7 @@ namespace json = ::driverupgrade_rapidjson;
 
 std::string_view TextOf(const json::Value& value) { return {value.GetString(), value.GetStringLength()}; }
 
-// nullopt unless the value is an array of strings.
+// Returns nullopt unless the value is an array of strings.
 std::optional<std::vector<std::string>> TextsOf(const json::Value& value) {
   if (!value.IsArray()) return std::nullopt;
   std::vector<std::string> texts;
@@ -26,7 +26,7 @@ std::optional<std::vector<std::string>> TextsOf(const json::Value& value) {
   return texts;
 }
 
-// Not recursive: deeply nested foreign documents cannot exhaust the stack.
+// Parses without recursion, so that a deeply nested document cannot exhaust the stack.
 absl::Status ParseJson(std::string_view name, std::string_view text, json::Document& document) {
   document.Parse<json::kParseIterativeFlag | json::kParseValidateEncodingFlag>(text.data(), text.size());
   if (!document.HasParseError()) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Reads the parts of an object that identify it, even if another part cannot be read.
+// Reads the fields that identify an object, even if other fields cannot be read.
 #ifndef DRIVERUPGRADE_SRC_WIRE_IDENTITY_H_
 #define DRIVERUPGRADE_SRC_WIRE_IDENTITY_H_
 

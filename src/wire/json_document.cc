@@ -11,14 +11,15 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Keys in paths: long enough for the interesting part of any label key.
+// Maximum length of a key in a path. It is enough for the significant part of any label key.
 constexpr std::size_t kKeyBytesMax = 80;
 
-// The parser reads sixteen bytes at a time, or a whole UTF-8 character, even if the text has ended before.
+// Number of extra bytes after the text. The parser reads sixteen bytes or a whole UTF-8 character at a time, even
+// beyond the end of the text.
 constexpr std::size_t kReadBeyondEnd = 16;
 
-// Builds the document of the wanted members, and stops the parser if the nesting is too deep: the document is freed and
-// copied recursively.
+// Builds a document with only the wanted members. Stops the parser if the nesting is too deep, because a document is
+// freed and copied recursively.
 class Keeper {
  public:
   using Ch = char;
@@ -67,7 +68,7 @@ class Keeper {
     return nullptr;
   }
 
-  // Handles a value that is neither an object nor an array.
+  // Returns true if a value that is neither an object nor an array must be skipped.
   bool Skips() {
     const bool skips = skipped_depth_ > 0 || skips_value_;
     skips_value_ = false;
@@ -83,7 +84,7 @@ class Keeper {
     }
     return true;
   }
-  // Returns true if it was skipped.
+  // Closes the innermost object or array. Returns true if it was skipped.
   bool Leave() {
     --depth_;
     below_ = levels_[depth_].wanted;
@@ -108,13 +109,14 @@ struct Generator {
   rapidjson::ParseResult result;
 
   bool operator()(rapidjson::Document& document) {
-    // Not kParseFullPrecisionFlag: with it RapidJSON 1.1 reads 0e-66 as 2.6e-85, by undefined behaviour.
-    // Not kParseIterativeFlag, which costs a quarter more: the keeper bounds the recursion.
+    // Omits kParseFullPrecisionFlag, because RapidJSON 1.1 would then read 0e-66 as 2.6e-85 due to undefined behavior.
+    // Omits kParseIterativeFlag, because iterative parsing costs a quarter more time and Keeper bounds the recursion.
     constexpr unsigned kFlags = rapidjson::kParseInsituFlag;
     rapidjson::InsituStringStream stream(text);
     rapidjson::Reader reader;
     Keeper keeper(document, wanted);
-    // If the whole text is valid UTF-8, the parser need not check each character; otherwise it finds the position.
+    // If the whole text is valid UTF-8, the parser need not check each character. Otherwise, the parser finds the
+    // position of the error.
     result = is_utf8 ? reader.Parse<kFlags>(stream, keeper)
                      : reader.Parse<kFlags | rapidjson::kParseValidateEncodingFlag>(stream, keeper);
     return !result.IsError();
@@ -131,16 +133,16 @@ std::string Describe(rapidjson::ParseErrorCode code) {
   return text;
 }
 
-// Returns the position of the first of the characters 0x18 to 0x1F, which JSON never contains; the size of the text
-// without them. RapidJSON 1.1 refuses six of them only where it does not read sixteen bytes at a time, which depends on
-// addresses.
+// Returns the position of the first character in the range 0x18 to 0x1F, which JSON never contains, or the size of the
+// text. RapidJSON 1.1 does not refuse six of these characters when it reads sixteen bytes at a time, which depends on
+// memory addresses.
 std::size_t FindControlCharacter(std::string_view text) {
   constexpr std::uint64_t kEach = 0x0101010101010101U;
   std::size_t at = 0;
   for (; text.size() - at >= sizeof(std::uint64_t); at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + at, sizeof(word));
-    // Such a byte becomes zero, and a zero byte is found as in strlen.
+    // Turns such a byte into zero, and then finds a zero byte as strlen does.
     const std::uint64_t zeroed = (word & (kEach * 0xF8)) ^ (kEach * 0x18);
     if (((zeroed - kEach) & ~zeroed & (kEach * 0x80)) != 0) break;
   }
@@ -178,7 +180,7 @@ class Hasher {
   std::uint64_t value_ = 0xcbf29ce484222325;
 };
 
-// Recursive: the depth was checked when the value was parsed.
+// The recursion is bounded, because parsing has checked the depth.
 void Hash(const rapidjson::Value& value, std::string_view left_out, Hasher& hasher) {
   if (value.IsObject()) {
     std::map<std::string_view, const rapidjson::Value*> members;
@@ -208,7 +210,7 @@ void Hash(const rapidjson::Value& value, std::string_view left_out, Hasher& hash
 }  // namespace
 
 absl::Status JsonDocument::Parse(std::string_view text, WantedMembers wanted) {
-  // The parser treats NUL as the end, and would ignore the rest.
+  // The parser would treat a NUL as the end, and ignore the rest.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return absl::InvalidArgumentError(fmt::format("malformed JSON at byte {}: NUL", nul));
   }
@@ -223,7 +225,7 @@ absl::Status JsonDocument::Parse(std::string_view text, WantedMembers wanted) {
   document_.Populate(generator);
   if (!generator.result.IsError()) return absl::OkStatus();
   const rapidjson::ParseErrorCode code = generator.result.Code();
-  // We stop the parser after it has consumed the bracket.
+  // Keeper stops the parser only after the parser has consumed the bracket.
   const std::size_t taken = code == rapidjson::kParseErrorTermination ? 1 : 0;
   return absl::InvalidArgumentError(
       fmt::format("malformed JSON at byte {}: {}", generator.result.Offset() - taken, Describe(code)));
@@ -279,7 +281,7 @@ std::string JsonField::Json() const {
   if (!present()) return {};
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-  // Recursive, as are copying and freeing: the depth was checked during parsing.
+  // Writing is recursive, like copying and freeing, but parsing has checked the depth.
   value_->Accept(writer);
   return {buffer.GetString(), buffer.GetSize()};
 }

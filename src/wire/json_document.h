@@ -1,4 +1,4 @@
-// Reads JSON of unknown origin: a parser with limits, and fields that know their path in the document.
+// Reads untrusted JSON, with a parser that has limits and with fields that know their path in the document.
 #ifndef DRIVERUPGRADE_SRC_WIRE_JSON_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_WIRE_JSON_DOCUMENT_H_
 
@@ -17,7 +17,7 @@ namespace driverupgrade::internal {
 
 namespace rapidjson = ::driverupgrade_rapidjson;
 
-// A parsed document. It is parsed in place, in its own copy, so it cannot be moved.
+// A parsed document. It cannot be moved, because its values point into its copy of the text.
 class JsonDocument {
  public:
   // Maximum nesting depth. A pod with affinity has about 12 levels.
@@ -27,8 +27,8 @@ class JsonDocument {
   JsonDocument(const JsonDocument&) = delete;
   JsonDocument& operator=(const JsonDocument&) = delete;
 
-  // Call it once per object. Only the wanted members of objects are kept, or all members if `wanted` is empty; the
-  // whole text is always checked. Errors: InvalidArgument, with the byte.
+  // Must be called at most once. Keeps only the wanted members of objects, or all members if `wanted` is empty, but
+  // always checks the whole text. Errors: InvalidArgument with the byte position.
   absl::Status Parse(std::string_view text, WantedMembers wanted = {});
   const rapidjson::Value& root() const { return document_; }
 
@@ -37,41 +37,41 @@ class JsonDocument {
   rapidjson::Document document_;
 };
 
-// A place in a document: a value, or its absence. A missing or null value reads as the default. A value of the wrong
-// type also reads as the default, and sets an error. Only the first error is kept, so a reader can check it once at the
-// end.
+// A position in a document, whose value may be missing. A missing or null value reads as the default. A value of the
+// wrong type also reads as the default, and sets an error. Only the first error is kept, so a single check at the end
+// is enough.
 class JsonField {
  public:
-  // `error` stays empty unless an error occurs; it and the document must outlive the field.
+  // `error` stays empty unless an error occurs. Both `error` and the document must outlive the field.
   JsonField(const rapidjson::Value& root, std::string& error) : value_(&root), error_(error) {}
 
-  // A field points to its parent, for its path: name the parent, because a temporary would be destroyed.
+  // A field points to its parent to build its path, so the parent must not be a temporary.
   JsonField Member(std::string_view key) const&;
   JsonField Member(std::string_view key) const&& = delete;
 
-  // Returns the same place as a root field, which stores its error in `error`.
+  // Returns a root field at the same position, which stores its error in `error`.
   JsonField Detached(std::string& error) const { return JsonField(value_, error); }
 
-  // Neither missing nor null.
+  // Returns true if the value is neither missing nor null.
   bool present() const { return value_ != nullptr && !value_->IsNull(); }
   std::string String() const;
   bool Bool() const;
   std::int64_t Int64() const;
   int Int() const;
   StringMap Strings() const;
-  // Returns the value, of any type, as compact JSON; empty if it is missing.
+  // Returns a value of any type as compact JSON, or an empty string if it is missing.
   std::string Json() const;
-  // Returns a hash of the value that does not depend on the order of members. Members that are null, or named
-  // `left_out`, do not count. 0 if there is no value.
+  // Returns a hash of the value that does not depend on the order of members. Ignores members that are null or named
+  // `left_out`. Returns 0 if there is no value.
   std::uint64_t Digest(std::string_view left_out) const;
 
-  // Elements of an array. `visit` takes a const JsonField&.
+  // Visits the elements of an array. `visit` takes a const JsonField&.
   template <typename F>
   void ForEachItem(F&& visit) const {
     if (!Is(rapidjson::kArrayType, "an array")) return;
     for (rapidjson::SizeType i = 0; i < value_->Size(); ++i) visit(JsonField(&(*value_)[i], *this, {}, i));
   }
-  // Members of an object. `visit` takes a std::string_view key and a const JsonField&.
+  // Visits the members of an object. `visit` takes a std::string_view key and a const JsonField&.
   template <typename F>
   void ForEachMember(F&& visit) const {
     if (!Is(rapidjson::kObjectType, "an object")) return;
@@ -91,12 +91,12 @@ class JsonField {
       : value_(value), parent_(&parent), key_(key), index_(index), error_(parent.error_) {}
   // Returns true if the field is present and of this type; sets an error if it has another type.
   bool Is(rapidjson::Type type, std::string_view expected) const;
-  // `items[3].metadata.labels`; empty for the root.
+  // Returns the path, such as `items[3].metadata.labels`; empty for the root.
   std::string Path() const;
 
   const rapidjson::Value* value_;
   const JsonField* parent_ = nullptr;
-  std::string_view key_;  // Empty data() for an array element.
+  std::string_view key_;  // data() is null for an array element
   std::size_t index_ = 0;
   std::string& error_;
 };

@@ -1,4 +1,4 @@
-// Writes JSON: RapidJSON's writer behind std types, always valid UTF-8.
+// Writes JSON with RapidJSON. Takes types of the standard library, and always writes valid UTF-8.
 #ifndef DRIVERUPGRADE_SRC_WIRE_JSON_WRITER_H_
 #define DRIVERUPGRADE_SRC_WIRE_JSON_WRITER_H_
 
@@ -18,7 +18,7 @@ namespace driverupgrade::internal {
 
 namespace rapidjson = ::driverupgrade_rapidjson;
 
-// Objects and arrays are written by functions, so that they are always closed:
+// Callbacks write the contents of objects and arrays, so that every object and array is closed:
 //
 //   JsonWriter writer;
 //   writer.Object([&] { writer.Member("kind", "Node"); });
@@ -53,7 +53,7 @@ class JsonWriter {
     Key(key);
     String(value);
   }
-  // Prevents a text literal from becoming a bool.
+  // Prevents the conversion of a string literal to bool.
   void Member(std::string_view key, const char* value) { Member(key, std::string_view(value)); }
   void Member(std::string_view key, bool value) {
     Key(key);

@@ -1,4 +1,4 @@
-// Writing: objects as the API server returns them.
+// Writes objects as the API server returns them.
 #include <algorithm>
 
 #include "absl/time/time.h"
@@ -65,7 +65,7 @@ void WriteExpression(JsonWriter& writer, const Requirement& requirement) {
   });
 }
 
-// The usual form: `key=value` as matchLabels, in which each key is unique, the rest as matchExpressions.
+// Writes the usual form: the first `key=value` of each key as matchLabels, and the rest as matchExpressions.
 void WriteSelector(JsonWriter& writer, const LabelSelector& selector) {
   writer.Key("selector");
   if (selector == LabelSelector::Nothing()) return writer.Null();
@@ -86,7 +86,7 @@ void WriteSelector(JsonWriter& writer, const LabelSelector& selector) {
   });
 }
 
-// The terms of a required node affinity.
+// Writes the selectors as the terms of a required node affinity.
 void WriteNodeSelectors(JsonWriter& writer, const std::vector<LabelSelector>& selectors) {
   const auto write_terms = [&] {
     for (const LabelSelector& selector : selectors) {

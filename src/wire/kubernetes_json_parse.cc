@@ -1,4 +1,4 @@
-// Reading: ParseObject, ParseList, ParseWatchEvent, ParseMixedList, ParseApiStatus.
+// Implements ParseObject, ParseList, ParseWatchEvent, ParseMixedList and ParseApiStatus.
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,7 +24,7 @@ using internal::ReadObject;
 using internal::Wanted;
 using internal::WantedMembers;
 
-// `expected` may be empty: any kind except that of an error.
+// Sets an error unless the object has the kind `expected`. If `expected` is empty, accepts any kind except Status.
 void CheckKind(const JsonField& root, std::string_view expected) {
   const JsonField kind = root.Member("kind");
   if (expected.empty()) {
@@ -37,14 +37,14 @@ void CheckKind(const JsonField& root, std::string_view expected) {
   kind.Fail(fmt::format("expected \"{}\", got {}", expected, internal::Quote(got)));
 }
 
-// `of` may be empty: a list of any kind.
+// Sets an error unless the object is a list of the kind `of`. If `of` is empty, accepts a list of any kind.
 void CheckListKind(const JsonField& root, std::string_view of) {
   if (!of.empty()) return CheckKind(root, fmt::format("{}List", of));
   const JsonField kind = root.Member("kind");
   if (!kind.String().ends_with("List")) kind.Fail("expected the kind of a list");
 }
 
-// Parses `json`, which is an object, and passes its wanted members to `read`, which takes a const JsonField&.
+// Parses `json`, which must be an object, and calls `read` with its wanted members as a const JsonField&.
 template <typename F>
 absl::Status ReadDocument(std::string_view json, WantedMembers wanted, F&& read) {
   JsonDocument document;
@@ -59,7 +59,7 @@ absl::Status ReadDocument(std::string_view json, WantedMembers wanted, F&& read)
   return error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(error);
 }
 
-// Same for an object of that kind.
+// Same, but requires an object of this kind.
 template <typename F>
 absl::Status ReadDocument(std::string_view json, std::string_view kind, WantedMembers wanted, F&& read) {
   return ReadDocument(json, wanted, [&](const JsonField& root) {
@@ -68,7 +68,7 @@ absl::Status ReadDocument(std::string_view json, std::string_view kind, WantedMe
   });
 }
 
-// Sorts the items of a mixed list by their kinds.
+// Sorts the items of a mixed list by kind.
 class MixedListReader {
  public:
   explicit MixedListReader(OnUnreadable on_unreadable) : on_unreadable_(on_unreadable) {}
@@ -78,7 +78,7 @@ class MixedListReader {
     const std::string kind = kind_field.String();
     if (kind.empty()) return kind_field.Fail("expected a kind, got nothing");
     const std::string api_version = item.Member("apiVersion").String();
-    // At most one of them accepts the item.
+    // At most one of these calls accepts the item.
     TakeIf(item, kind, api_version, objects.nodes);
     TakeIf(item, kind, api_version, objects.pods);
     TakeIf(item, kind, api_version, objects.daemon_sets);
@@ -95,7 +95,7 @@ class MixedListReader {
  private:
   template <typename T>
   void TakeIf(const JsonField& item, const std::string& kind, std::string_view api_version, std::vector<T>& list) {
-    // Kinds are unique only within a group: there are custom resources named Node.
+    // Kinds are unique only within an API group. For example, a custom resource may also have the kind Node.
     const bool same_group = GroupOf(api_version) == GroupOf(internal::ApiVersionOf<T>());
     if (kind != KindOf<T>() || (!api_version.empty() && !same_group)) return;
     const JsonField metadata = item.Member("metadata");
@@ -168,7 +168,7 @@ void ReadWatchEvent(const JsonField& root, OnUnreadable on_unreadable, WatchEven
   if (event.type == Type::kUnknown) return;
   const JsonField object = root.Member("object");
   if (event.type == Type::kError) {
-    // Same as in ParseApiStatus: the error must not be lost because of the error in it.
+    // Ignores read errors, as ParseApiStatus does, because an unreadable error is still an error.
     std::string ignored;
     event.error = ReadIfStatus(object.Detached(ignored)).value_or(ApiStatus());
     return;

@@ -48,7 +48,8 @@ std::vector<Taint> ReadTaints(const JsonField& spec) {
   return taints;
 }
 
-// The names of extended resources have a domain. Kubernetes serves quantities as strings; dumps may have numbers.
+// The name of an extended resource has a domain. Kubernetes serves quantities as strings, but dumps may contain
+// numbers.
 std::vector<std::string> ReadExtendedResources(const JsonField& status) {
   std::set<std::string> names;
   status.Member("allocatable").ForEachMember([&](std::string_view name, const JsonField& quantity) {
@@ -68,13 +69,13 @@ StringMap ReadConditions(const JsonField& status) {
   return conditions;
 }
 
-// Covers an image whose pull has failed, and one whose next attempt is delayed.
+// Covers failed pulls, and pulls that are waiting for the next attempt.
 bool IsImagePullFailure(std::string_view reason) {
   return reason == "ImagePullBackOff" || reason == "ErrImagePull" || reason == "InvalidImageName" ||
          reason == "ErrImageNeverPull" || reason == "ImageInspectError" || reason == "RegistryUnavailable";
 }
 
-// Each of these keeps the container from executing its first instruction.
+// Returns true for reasons that prevent the container from starting at all.
 bool IsStartFailure(std::string_view reason) {
   return IsImagePullFailure(reason) || reason == "CreateContainerConfigError" || reason == "CreateContainerError" ||
          reason == "RunContainerError";
@@ -107,7 +108,7 @@ std::vector<ContainerStatus> ReadContainerStatuses(const JsonField& field) {
   return result;
 }
 
-// The node of `matchFields: [{key: metadata.name, operator: In, values: [NODE]}]`.
+// Returns the node of `matchFields: [{key: metadata.name, operator: In, values: [NODE]}]`.
 std::string ReadAffinityNode(const JsonField& spec) {
   const JsonField affinity = spec.Member("affinity");
   const JsonField node_affinity = affinity.Member("nodeAffinity");
@@ -168,7 +169,7 @@ void ReadPodSpec(const JsonField& spec, Pod& pod) {
   pod.resource_names.assign(names.begin(), names.end());
 }
 
-// Claims that the spec names, and claims that were created for the pod: only the status contains their names.
+// Returns the claims that the spec names, and the claims that were created for the pod, which only the status names.
 std::vector<std::string> ReadResourceClaims(const JsonField& spec, const JsonField& status) {
   std::vector<std::string> names;
   const auto add = [&](const JsonField& claim) {
@@ -190,7 +191,8 @@ std::string ControllerUid(const JsonField& metadata) {
   return controller == owners.end() ? std::string() : controller->uid;
 }
 
-// A ControllerRevision's template has the additional member $patch. A template without containers is only partial.
+// Leaves out $patch, because only the template in a ControllerRevision has that member. A template without containers
+// is incomplete and has no digest.
 TemplateDigest DigestOf(const JsonField& pod_template) {
   const JsonField spec = pod_template.Member("spec");
   return {.value = spec.Member("containers").present() ? pod_template.Digest("$patch") : 0};
@@ -268,7 +270,7 @@ void ReadObject(const JsonField& object, ControllerRevision& revision) {
   revision.owner_uid = ControllerUid(metadata);
   const JsonField data = object.Member("data");
   revision.data = data.Json();
-  // The data may have any form: without a template, they have no digest.
+  // The data may have any form. Data without a template has no digest.
   std::string no_template;
   const JsonField patch = data.Detached(no_template);
   const JsonField spec = patch.Member("spec");

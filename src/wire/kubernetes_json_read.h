@@ -1,4 +1,4 @@
-// Reads one Kubernetes object from its JSON into the types of the library. Errors stay in the JsonField.
+// Reads Kubernetes objects from JSON into the types of the library. The JsonField stores errors.
 #ifndef DRIVERUPGRADE_SRC_WIRE_KUBERNETES_JSON_READ_H_
 #define DRIVERUPGRADE_SRC_WIRE_KUBERNETES_JSON_READ_H_
 
@@ -25,10 +25,10 @@ void ReadObject(const JsonField& object, ResourceClaim& claim);
 void ReadObject(const JsonField& object, ResourceSlice& slice);
 void ReadObject(const JsonField& object, Lease& lease);
 void ReadObject(const JsonField& object, ConfigMap& config_map);
-// Reads the document itself, and its identity.
+// Reads the identity of the object, and keeps its whole JSON.
 void ReadObject(const JsonField& root, ApiObject& object);
 
-// Reads the identity of an object, see cluster_types.h. Errors occur only for its name and namespace.
+// Reads the identity of an object (see cluster_types.h). Only the name and the namespace can cause errors.
 void ReadIdentity(const JsonField& object, Node& node);
 void ReadIdentity(const JsonField& object, Pod& pod);
 void ReadIdentity(const JsonField& object, DaemonSet& daemon_set);
@@ -39,7 +39,7 @@ void ReadIdentity(const JsonField& object, DeviceTaintRule& rule);
 void ReadIdentity(const JsonField& object, ResourceClaim& claim);
 void ReadIdentity(const JsonField& object, ResourceSlice& slice);
 
-// Same as ReadObject; but with kMark, errors are stored in the object.
+// Same as the functions above, but stores errors in the object if `on_unreadable` is kMark.
 template <typename T>
 void ReadObject(const JsonField& field, OnUnreadable on_unreadable, T& object) {
   if constexpr (requires { object.unreadable; }) {

@@ -1,4 +1,4 @@
-// Writing: the bodies of requests.
+// Writes the bodies of requests.
 #include <algorithm>
 #include <cstdint>
 
@@ -19,7 +19,7 @@ using internal::WriteTime;
 constexpr std::size_t kNameBytesMax = 253;
 constexpr std::size_t kMessageBytesMax = 1024;
 
-// Writes labels or annotations of a merge patch: null removes.
+// Writes the labels or annotations of a merge patch, in which null removes a key.
 void WriteChanges(JsonWriter& writer, std::string_view member,
                   const std::map<std::string, std::optional<std::string>>& changes) {
   if (changes.empty()) return;
@@ -69,7 +69,7 @@ std::uint64_t ContentHash(const RecordEventParams& params) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&](std::string_view text) {
     for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
-    hash *= 0x100000001b3;  // A NUL as separator: "a", "b" is not "ab".
+    hash *= 0x100000001b3;  // separates the texts: "a", "b" differs from "ab"
   };
   add(params.pod.has_value() ? params.pod->uid : params.node_uid);
   add(params.type == EventType::kWarning ? "Warning" : "Normal");
@@ -93,8 +93,8 @@ std::string MessageOf(const RecordEventParams& params) {
 
 std::string EventName(const RecordEventParams& params) {
   const std::uint64_t hash = ContentHash(params);
-  // The time comes first and is not mixed with the hash, so that names sort by time within one second, the resolution
-  // of lists.
+  // The time comes first and is not mixed with the hash, so that names sort by time. Timestamps in lists have a
+  // resolution of only one second.
   const std::string suffix =
       fmt::format(".{:016x}{:08x}", static_cast<std::uint64_t>(absl::ToUnixNanos(FirstTime(params))),
                   static_cast<std::uint32_t>(hash ^ (hash >> 32)));

@@ -21,7 +21,7 @@ std::optional<LabelSelector::Operator> ReadOperator(const std::string& text) {
 
 using Requirements = std::vector<LabelSelector::Requirement>;
 
-// Adds the requirements of every pair in `labels`.
+// Adds one requirement for each pair in `labels`.
 void AddLabels(const StringMap& labels, Requirements& requirements) {
   for (const auto& [key, value] : labels) {
     requirements.push_back({.key = key, .op = LabelSelector::Operator::kIn, .values = {value}});

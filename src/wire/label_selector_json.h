@@ -11,8 +11,8 @@ namespace driverupgrade::internal {
 
 // S12. An invalid selector selects no object, as in the eviction API (E6).
 LabelSelector ReadSelector(const JsonField& field);
-// Returns the nodes on which a pod may run, as one selector for each term. A term that does not depend only on labels
-// selects the same nodes as the node selector.
+// Returns the nodes on which a pod may run, as one selector for each affinity term. If a term has conditions other than
+// labels, its selector is the pod's nodeSelector.
 std::vector<LabelSelector> ReadNodeSelectors(const JsonField& pod_spec);
 
 }  // namespace driverupgrade::internal

@@ -16,7 +16,7 @@ void ReadMetadata(const JsonField& metadata, T& object) {
   object.resource_version = metadata.Member("resourceVersion").String();
 }
 
-// Omits an empty version or UID: it would be sent as a value that no object has.
+// Omits an empty version or UID, because the server would compare it with the object's value, which is never empty.
 template <typename T>
 void WriteIdentity(JsonWriter& writer, const T& object) {
   writer.Member("name", object.name);

@@ -10,7 +10,7 @@ namespace driverupgrade::internal {
 
 void ReadLease(const JsonField& object, Lease& lease);
 void ReadConfigMap(const JsonField& object, ConfigMap& config_map);
-// All members except apiVersion and kind.
+// These functions write all members except apiVersion and kind.
 void WriteLease(JsonWriter& writer, const Lease& lease);
 void WriteConfigMap(JsonWriter& writer, const ConfigMap& config_map);
 

@@ -61,7 +61,8 @@ void ReadSpec(const JsonField& spec, NodeMaintenance& maintenance) {
   if (const JsonField drain = spec.Member("drainSpec"); drain.present()) maintenance.drain = ReadDrain(drain);
 }
 
-// Zeros and falses are written: a missing member would get the server's default, which is a different value (dep-F13).
+// Also writes values that are zero or false. The server would replace a missing member with its default, which differs
+// (dep-F13).
 void WriteSpec(JsonWriter& writer, const NodeMaintenance& maintenance) {
   writer.ObjectMember("spec", [&] {
     writer.Member("requestorID", maintenance.requestor_id);

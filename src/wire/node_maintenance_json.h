@@ -1,4 +1,4 @@
-// NodeMaintenance as JSON, and the parts shared by both directions: times, durations and conditions of any object.
+// Reads and writes NodeMaintenances as JSON, and also times, durations and conditions of other kinds.
 #ifndef DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_
 #define DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_
 
@@ -13,13 +13,13 @@
 
 namespace driverupgrade::internal {
 
-// RFC 3339. Sets an error for anything else.
+// Reads an RFC 3339 time. Sets an error for any other text.
 std::optional<absl::Time> ReadTime(const JsonField& field);
-// In whole seconds; null for a time that is not finite.
+// Writes the time in whole seconds, or null if the time is infinite.
 void WriteTime(JsonWriter& writer, std::string_view member, absl::Time time);
-// Same with exactly six digits after the point, like Kubernetes' MicroTime.
+// Same as WriteTime, but with exactly six decimal places, like MicroTime in Kubernetes.
 void WriteMicroTime(JsonWriter& writer, std::string_view member, absl::Time time);
-// In whole seconds. The schemas have 32 bits and no negative numbers.
+// Writes the duration in whole seconds, limited to the range of the schemas: 32 bits and not negative.
 void WriteSeconds(JsonWriter& writer, std::string_view member, absl::Duration duration);
 
 // Reads `status.conditions` of all kinds except nodes and pods, whose conditions have no generation.
@@ -27,7 +27,7 @@ std::vector<Condition> ReadConditionList(const JsonField& field);
 void WriteConditions(JsonWriter& writer, const std::vector<Condition>& conditions);
 
 void ReadNodeMaintenance(const JsonField& object, NodeMaintenance& maintenance);
-// All members, as the API server returns them.
+// Writes all members in the form that the API server returns.
 void WriteNodeMaintenance(JsonWriter& writer, const NodeMaintenance& maintenance);
 
 }  // namespace driverupgrade::internal

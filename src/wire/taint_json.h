@@ -1,4 +1,4 @@
-// The taints of a node, in objects and in patches.
+// Writes the taints of a node, for objects and for patches.
 #ifndef DRIVERUPGRADE_SRC_WIRE_TAINT_JSON_H_
 #define DRIVERUPGRADE_SRC_WIRE_TAINT_JSON_H_
 

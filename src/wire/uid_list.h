@@ -17,7 +17,7 @@ struct UidList {
 };
 
 // Reads a NodeList, or a PartialObjectMetadataList of nodes. Errors: InvalidArgument for any other text, and for an
-// item without a UID, which could belong to any object.
+// item without a UID, which could be any object.
 absl::StatusOr<UidList> ParseNodeUids(std::string_view json);
 
 }  // namespace driverupgrade::internal

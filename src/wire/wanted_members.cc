@@ -29,7 +29,7 @@ constexpr WantedMember kMetadata[] = {{"namespace"},
                                       {"deletionTimestamp"},
                                       {"finalizers"}};
 
-// `kind`, `code` and some others are members of a Status, which a watch may send in place of an object.
+// `kind`, `code` and some others are members of a Status, which a watch may send instead of an object.
 constexpr WantedMember kTaint[] = {{"key"}, {"value"}, {"effect"}, {"timeAdded"}};
 constexpr WantedMember kNodeSpec[] = {{"unschedulable"}, Of("taints", kTaint)};
 constexpr WantedMember kNodeStatus[] = {{"allocatable"}, Of("conditions", kCondition)};

@@ -1,5 +1,5 @@
-// The members of Kubernetes objects that are read. The other members, which are most of a pod's bytes, are checked but
-// not kept.
+// Lists the members of Kubernetes objects that the library reads. The parser checks the other members, which are most
+// of a pod's bytes, but does not keep them.
 #ifndef DRIVERUPGRADE_SRC_WIRE_WANTED_MEMBERS_H_
 #define DRIVERUPGRADE_SRC_WIRE_WANTED_MEMBERS_H_
 
@@ -21,8 +21,9 @@ struct WantedMember {
 
 using WantedMembers = std::span<const WantedMember>;
 
-// The members that ReadObject and ReadIdentity read from an object, a list and a watch event of objects T; empty:
-// everything. Every additional member must be added here, because it is otherwise never read.
+// The members that ReadObject and ReadIdentity read from an object T, and from a list or a watch event with such
+// objects. Empty means all members. If a reader needs another member, add it here; otherwise the member always seems to
+// be missing.
 template <typename T>
 struct Wanted {
   static constexpr WantedMembers Object() { return {}; }

@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Only the message, which is the last part of a key, can contain a NUL.
+// Joins the parts of a key with NUL as the separator. Only the message, which comes last in a key, can contain a NUL.
 std::string Key(std::initializer_list<std::string_view> parts) {
   std::string key;
   for (const std::string_view part : parts) {
@@ -46,7 +46,7 @@ std::string EventCorrelator::Aggregate(RecordEventParams& event) {
   Similar& similar = similar_.Use(key);
   if (event.time - similar.last > limits_.similar_within) similar.messages.clear();
   similar.last = event.time;
-  // Messages seen before the limit was reached continue on their own; only new ones are aggregated.
+  // Messages seen before the limit was reached continue on their own; only new messages are aggregated.
   const bool known = similar.messages.contains(event.message);
   if (!known && similar.messages.size() + 1 >= limits_.similar_max) {
     event.message = fmt::format("(combined from similar events): {}", event.message);

@@ -14,23 +14,24 @@
 namespace driverupgrade::internal {
 
 struct EventLimits {
-  // This many different messages about one object, each within `similar_within` of the previous one, become one Event.
+  // From this number of different messages about one object, each within `similar_within` of the previous message,
+  // further messages become one Event.
   std::size_t similar_max = 10;
   absl::Duration similar_within = absl::Minutes(10);
-  // Events of one type about one object: `burst` without delay, and then one every `refill`.
+  // Limit for Events of one type about one object: `burst` Events without delay, then one Event every `refill`.
   int burst = 25;
   absl::Duration refill = absl::Minutes(5);
-  // Number of objects, and of Events, that are remembered.
+  // Maximum number of objects, and of Events, that are remembered.
   std::size_t remembered_max = 4096;
 };
 
-// Pure: it uses the times of the Events. Not thread-safe.
+// Does not read a clock: uses the times of the Events. Not thread-safe.
 class EventCorrelator {
  public:
   explicit EventCorrelator(const EventLimits& limits = {});
 
-  // Returns the Event to write for `event`, which has no series: `event` itself, or an Event of a series if it is a
-  // repetition or one of too many similar Events. nullopt if the limit of its object is used up.
+  // Returns the Event to write for `event`, which must not have a series. This is an Event of a series if `event` is
+  // repeated or must be aggregated, and otherwise `event` itself. Returns nullopt if the object has reached its limit.
   std::optional<RecordEventParams> Correlate(RecordEventParams event);
 
  private:
@@ -49,14 +50,14 @@ class EventCorrelator {
     absl::Time at = {};
   };
 
-  // Sets the message of an Event that is one of too many similar ones. Returns the key by which the Event is counted.
+  // Changes the message if too many similar Events have occurred. Returns the key under which the Event is counted.
   std::string Aggregate(RecordEventParams& event);
   void Count(const std::string& key, RecordEventParams& event);
   bool Spend(const RecordEventParams& event);
 
   const EventLimits limits_;
   LruMap<Similar> similar_;  // by object, type and reason
-  LruMap<Written> written_;  // by these and the message; without the message if they are aggregated
+  LruMap<Written> written_;  // by the same key and the message; aggregated Events without the message
   LruMap<Share> shares_;     // by object and type
 };
 

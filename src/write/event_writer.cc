@@ -9,7 +9,7 @@ namespace {
 
 // Maximum number of nodes with waiting Events; further Events are dropped, same as in client-go (api-A50).
 constexpr std::size_t kNodesQueuedMax = 10'000;
-// Maximum number of waiting Events of one node: more than an upgrade has states.
+// Maximum number of waiting Events of one node, which is more than the number of states in an upgrade.
 constexpr std::size_t kEventsOfNodeMax = 100;
 // Maximum number of waiting limited Events.
 constexpr std::size_t kLimitedQueuedMax = 1'000;

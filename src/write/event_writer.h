@@ -26,14 +26,14 @@ class EventWriter {
   // `call_timeout` applies to each Event, within the deadline of its context.
   EventWriter(std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock, absl::Duration call_timeout,
               int threads);
-  // Waits for the calls in flight; drops the others.
+  // Waits for the calls in flight. Drops all other Events.
   ~EventWriter();
 
-  // Writes all Events of one node, without limits. They are written in the order of the calls, because a reader of the
-  // node's history has only that order: timestamps have whole seconds. Dropped if too many nodes are waiting.
+  // Writes all Events of one node, without limits and in the order of the calls. The order matters to readers of the
+  // node's history, because timestamps have a resolution of one second. Drops the Events if too many nodes are waiting.
   void Write(const CallContext& context, std::vector<RecordEventParams> events);
-  // Writes Events one at a time, even for several callers, so that the counts of a series arrive in order. Applies
-  // EventCorrelator.
+  // Limits Events with an EventCorrelator. Writes them one at a time, even for several callers, so that the counts of a
+  // series arrive in order.
   void WriteLimited(const CallContext& context, std::vector<RecordEventParams> events);
   // Returns when all earlier Events have been written or dropped.
   void WaitIdle() { pool_.WaitIdle(); }

@@ -11,7 +11,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// A patch without a change: the server refuses it if the object differs from the one that was read.
+// Returns a patch without changes, which the server refuses if the object has changed since it was read.
 PatchNodeMaintenanceParams Unchanged(const NodeMaintenance& object) {
   return {.ns = object.ns, .name = object.name, .uid = object.uid, .resource_version = object.resource_version};
 }
@@ -137,8 +137,8 @@ absl::Status NodeRequests::Patched(NodeAnswer answer, absl::Time now) {
   return absl::OkStatus();
 }
 
-// A refusal is a regular response: Step decides when to try again. Only problems with the API server itself end the
-// node's turn.
+// A refused eviction is a regular result: Step decides when to retry. Only problems with the API server itself end the
+// node's plan.
 absl::Status NodeRequests::Evicted(const PodRef& pod, const NodeAnswer& answer, absl::Time sent_at, absl::Time now) {
   const PodAttempt attempt = answer.status.ok() ? AttemptOf(absl::StatusOr<EvictionAnswer>(answer.eviction), now)
                                                 : AttemptOf(answer.status, now);
@@ -167,7 +167,7 @@ absl::Status NodeRequests::Deleted(const PodRef& pod, absl::Status status, absl:
 
 absl::Status NodeRequests::Asked(const MaintenanceCall& call, absl::Status status, absl::Time now) {
   const std::string message(Message(status));
-  // The object already exists, as intended: the next pass joins it or identifies it as our own.
+  // An object that already exists is not an error: the next pass joins it or recognizes it as our own.
   if (call.kind == MaintenanceCall::Kind::kCreate && absl::IsAlreadyExists(status)) status = absl::OkStatus();
   notes_.emplace_back(
       MaintenanceNote{.call = call, .outcome = OutcomeOf(status), .message = message, .answered_at = now});
@@ -176,7 +176,7 @@ absl::Status NodeRequests::Asked(const MaintenanceCall& call, absl::Status statu
 
 absl::Status NodeRequests::Asked(const DeviceCall& call, absl::Status status, absl::Time now) {
   const std::string message(Message(status));
-  // As above: the next pass reads the existing rule.
+  // A rule that already exists is not an error: the next pass reads it.
   if (call.kind == DeviceCall::Kind::kCreate && absl::IsAlreadyExists(status)) status = absl::OkStatus();
   notes_.emplace_back(DeviceNote{.call = call, .outcome = OutcomeOf(status), .message = message, .answered_at = now});
   return status;

@@ -33,7 +33,7 @@ struct NodeAnswer {
   EvictionAnswer eviction = {};
 };
 
-// One function for each kind of call.
+// One overload for each type of result.
 inline NodeAnswer AnswerOf(absl::StatusOr<Node> node) {
   if (!node.ok()) return {.status = node.status()};
   return {.node = *std::move(node)};
@@ -71,7 +71,7 @@ struct DeviceNote {
 };
 using AttemptNote = std::variant<PatchNote, PodNote, MaintenanceNote, DeviceNote>;
 
-// Returns the next request and accepts its result; requests and results are recorded. It does not send or wait.
+// Turns a node's plan into a sequence of requests and records their results. Does not send requests or wait.
 //
 //     while (const NodeRequest* request = requests.Next()) {
 //       const absl::Time sent = clock.Now();
@@ -82,7 +82,7 @@ class NodeRequests {
  public:
   explicit NodeRequests(NodePlan plan);
 
-  // nullptr: all requests have results, or one was not acknowledged and the remaining requests are dropped.
+  // Returns nullptr once all requests have results, or once a failed request has ended the plan.
   const NodeRequest* Next() const { return next_ < steps_.size() ? &steps_[next_].request : nullptr; }
   // Accepts the result of Next().
   void Take(NodeAnswer answer, absl::Time sent_at, absl::Time answered_at);
@@ -108,7 +108,7 @@ class NodeRequests {
     NodeRequest request;
   };
 
-  // Each returns an error if the result ends the plan.
+  // Each of these functions returns an error if the result ends the plan.
   absl::Status TakeAnswer(const Step& step, NodeAnswer answer, absl::Time sent_at, absl::Time answered_at);
   absl::Status Confirmed(absl::Status status, absl::Time now);
   absl::Status Patched(NodeAnswer answer, absl::Time now);

@@ -1,4 +1,4 @@
-// The nodes whose requests have started, and the entries that they add to the log before sending and after the results.
+// Tracks the nodes whose requests are in progress, and records their requests and results in the attempt log.
 #ifndef DRIVERUPGRADE_SRC_WRITE_NODES_UNDER_WAY_H_
 #define DRIVERUPGRADE_SRC_WRITE_NODES_UNDER_WAY_H_
 
@@ -14,14 +14,14 @@
 
 namespace driverupgrade::internal {
 
-// Does not send or wait: the caller carries out the requests between Begin and End.
+// Does not send requests or wait: the caller carries out the requests between Begin and End.
 //
 //     NodeRequests requests = under_way.Begin(plan, log, now);
 //     // while (requests.Next()) ... requests.Take(...), anywhere
 //     NodeOutcome outcome = under_way.End(requests, log);
 class NodesUnderWay {
  public:
-  // `plan.node` must not be in progress. A patch is logged now, because it may be applied even if no response ever
+  // `plan.node` must not be in progress. Logs a patch immediately, because the server may apply it even if no response
   // arrives.
   NodeRequests Begin(const NodePlan& plan, AttemptLog& log, absl::Time now);
   bool Contains(const std::string& node) const { return nodes_.contains(node); }

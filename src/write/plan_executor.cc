@@ -15,7 +15,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Events are many and small, and the API server's other clients matter more.
+// Maximum number of Events in flight. It is small, because Events are numerous and less important than the API server's
+// other clients.
 constexpr int kEventsInFlight = 4;
 
 }  // namespace
@@ -78,7 +79,7 @@ class PlanExecutor::Impl {
         events_.WriteLimited(context, {*std::move(refusal)});
       }
     }
-    // Before the result can be collected, so that the next plan for the node is reported after this one.
+    // Notifies the observer before the result can be taken, so that the node's next plan is reported after this plan.
     if (observer_) observer_->OnNodeApplied(requests->plan(), requests->outcome());
     {
       const std::lock_guard lock(mutex_);

@@ -4,8 +4,8 @@
 //     executor.Begin(context, core.Begin(plan, now));
 //     for (const auto& requests : executor.TakeAnswered()) core.End(*requests, now);
 //
-// The requests of one node are sent in order; a request that fails drops the rest for that node, and affects no other
-// node. Nodes do not wait for each other.
+// The requests of one node are sent in order; after a failed request, the node's remaining requests are dropped. Other
+// nodes are not affected. Nodes do not wait for each other.
 //
 // Call all methods from the thread that makes the passes.
 #ifndef DRIVERUPGRADE_SRC_WRITE_PLAN_EXECUTOR_H_
@@ -27,8 +27,8 @@ namespace driverupgrade::internal {
 
 class PlanExecutor {
  public:
-  // `cluster` is not null; `observer` may be. `clock`: null for SystemClock(). `on_answered` is called, on another
-  // thread, when there are results to take; it must not call the executor. Null: no callback.
+  // `cluster` must not be null; `observer` may be null. If `clock` is null, SystemClock() is used. `on_answered` is
+  // called on another thread when there are results to take. It must not call the executor, and may be null.
   PlanExecutor(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock,
                std::shared_ptr<Observer> observer, const ExecutorOptions& options,
                std::function<void()> on_answered = nullptr);
@@ -40,11 +40,11 @@ class PlanExecutor {
   // Returns the requests that have been completed since the last call.
   std::vector<std::shared_ptr<const NodeRequests>> TakeAnswered();
 
-  // Queues `call` as one of the calls in flight. Its context is `context`, bounded by call_timeout from its start. It
-  // is dropped if the executor is destroyed first.
+  // Queues `call`, which shares the limit of calls in flight. When it starts, call_timeout bounds the deadline of its
+  // context. The call is dropped if the executor is destroyed first.
   void Submit(const CallContext& context, std::function<void(const CallContext&)> call);
 
-  // Writes Events about findings, limited as documented at ExecutorOptions::finding_events, if that is on. Does not
+  // Writes Events about findings if ExecutorOptions::finding_events is on, with the limits documented there. Does not
   // wait.
   void Tell(const CallContext& context, std::vector<RecordEventParams> events);
 

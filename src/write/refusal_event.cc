@@ -9,13 +9,13 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns true for refusals that the server would repeat as long as its state does not change. Excludes errors of a
-// busy or failing server, because an Event would add to its load.
+// Returns true for refusals that the server would repeat as long as its state does not change. Excludes the errors of a
+// busy or failing server, because an Event would add to the server's load.
 bool IsRefusedForGood(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
 }
 
-// The Go library's texts (§5.5).
+// Uses the texts of the Go library (§5.5).
 std::string TextOfRefusedPatch(const NodePlan& plan, std::string_view why) {
   if (!plan.path.empty()) {
     return fmt::format("Failed to update node state label to {}, {}", ToLabelValue(plan.to()), why);

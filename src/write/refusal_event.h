@@ -11,7 +11,7 @@
 
 namespace driverupgrade::internal {
 
-// nullopt for any outcome except a refusal that the API server would repeat. `sent` is completed.
+// Returns nullopt unless a request was refused in a way that the API server would repeat. `sent` must be completed.
 std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const std::string& reason, absl::Time now);
 
 }  // namespace driverupgrade::internal

@@ -11,7 +11,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Writes milliseconds since 1970, rounded up, so that a caller that calls again at that time is not too early.
+// Writes the milliseconds since 1970. Rounds up, so that a call at that time is not too early.
 void TimeMember(std::string_view key, std::optional<absl::Time> time, JsonWriter& writer) {
   if (time && *time < absl::InfiniteFuture()) {
     const absl::Duration since = absl::Ceil(*time - absl::UnixEpoch(), absl::Milliseconds(1));
@@ -28,7 +28,7 @@ void Texts(std::string_view key, const Items& items, JsonWriter& writer) {
   });
 }
 
-// Writes each of `items` as an object, by `members(item)`.
+// Writes each item as an object whose members `members(item)` writes.
 template <typename Items, typename F>
 void Objects(std::string_view key, const Items& items, JsonWriter& writer, F members) {
   writer.ArrayMember(key, [&] {

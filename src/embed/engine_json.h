@@ -1,4 +1,4 @@
-// Writes the results of an engine as documents. docs/c-api.md lists their members.
+// Writes the results of an engine as JSON documents. docs/c-api.md lists their members.
 #ifndef DRIVERUPGRADE_SRC_EMBED_ENGINE_JSON_H_
 #define DRIVERUPGRADE_SRC_EMBED_ENGINE_JSON_H_
 
@@ -13,12 +13,12 @@ namespace driverupgrade::internal {
 // Equal values result in equal texts, byte for byte.
 std::string FormatReading(const std::vector<ManagedNode>& nodes, const std::vector<HostQuestion>& questions);
 std::string FormatPass(const HostPass& pass);
-// Returns "{}" for nullptr. Errors: the errors of EncodeRequestTarget. `metadata_only`: the metadata of the objects in
-// the response is sufficient.
+// Returns "{}" for nullptr. `metadata_only` is true if the metadata of the objects in the response is sufficient.
+// Errors: same as EncodeRequestTarget.
 absl::StatusOr<std::string> FormatRequest(const HttpRequest* request, bool metadata_only);
 std::string FormatSettled(const Settled& settled);
 std::string FormatExplanation(const std::string& node, const std::optional<Gate>& gate);
-// `{"name":value}`.
+// Returns `{"name":value}`.
 std::string FormatFlag(const char* name, bool value);
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,4 @@
-// Drives a Core for a host in another language, which reads and sends on its own: documents in, documents out.
+// Drives a Core for a host in another language. The host reads objects and sends requests itself.
 #ifndef DRIVERUPGRADE_SRC_EMBED_HOST_ENGINE_H_
 #define DRIVERUPGRADE_SRC_EMBED_HOST_ENGINE_H_
 
@@ -36,10 +36,10 @@ struct HostOptions {
 
 // The result of a pass.
 struct HostPass {
-  // `nodes` contains the nodes whose requests start now.
+  // Plan of the pass. Its `nodes` are the nodes whose requests start now.
   Plan plan = {};
   std::vector<std::string> wanted_pods = {};
-  // Nodes of all pools.
+  // Nodes of all pools whose pods are of interest.
   std::set<std::string> pod_interest = {};
   // Warnings about the policy (see Warnings).
   std::vector<std::string> warnings = {};
@@ -74,7 +74,7 @@ class HostEngine {
   HostEngine& operator=(const HostEngine&) = delete;
 
   ObjectStore& objects() { return objects_.store(); }
-  // Sets the host's answers about the pods that it puts. A node's new answers replace the earlier ones.
+  // Sets the host's answers about the pods of a node, which replace all earlier answers about that node.
   void SetPodAnswers(const std::string& node, PodAnswers answers) { hooks_.SetPods(node, std::move(answers)); }
   // Processes all changes since the last call. Returns the nodes in order of their names.
   absl::StatusOr<std::vector<ManagedNode>> Read(absl::Time now);
@@ -86,12 +86,12 @@ class HostEngine {
   // Errors: see Core::Release.
   absl::StatusOr<HostPass> Release(const std::optional<std::set<std::string>>& nodes, absl::Time now);
 
-  // `node` may be kLedger. nullptr: there are no more requests, or none was started.
+  // `node` may be kLedger. Returns nullptr if no requests remain or none were started.
   const HttpRequest* Next(const std::string& node, absl::Time now);
-  // Returns whether the ledger's request is a list of nodes for which the metadata is sufficient.
+  // Returns true if the ledger's request is a list of nodes and needs only their metadata.
   bool LedgerAsksForMetadata() const { return ledger_ && ledger_->AsksForMetadata(); }
-  // Accepts the response to the request that Next has returned. Returns whether there may be another request. Errors:
-  // FailedPrecondition if there is no such request.
+  // Accepts the response to the request that Next has returned. Returns true if another request may follow. Errors:
+  // FailedPrecondition if Next has not returned a request.
   absl::StatusOr<bool> Answer(const std::string& node, const absl::StatusOr<HttpResponse>& response, absl::Time now);
   Settled Settle();
 

@@ -8,7 +8,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// An ID starts with the node: node names contain no slash.
+// An ID starts with the name of the node, which cannot contain a slash.
 std::string IdOf(const Pod& pod, const ControllerRevision& running, const ControllerRevision& wanted) {
   return fmt::format("{}/{}/{}/{}/{}", pod.node_name, pod.ref.uid, pod.resource_version, running.name, wanted.name);
 }

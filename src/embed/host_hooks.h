@@ -1,4 +1,4 @@
-// The results of the host's callbacks, which the host passes in.
+// Hooks whose results the host passes in, instead of callbacks.
 #ifndef DRIVERUPGRADE_SRC_EMBED_HOST_HOOKS_H_
 #define DRIVERUPGRADE_SRC_EMBED_HOST_HOOKS_H_
 
@@ -14,19 +14,19 @@
 
 namespace driverupgrade::internal {
 
-// The pods of a node, by UID, that use the driver, and the errors of pods that the host could not judge.
+// UIDs of a node's pods that use the driver, and errors by the UID of pods that the host could not check.
 struct PodAnswers {
   std::set<std::string> uids = {};
   std::map<std::string, std::string> errors = {};
 };
 
-// Asks the host whether `pod` can be replaced without evacuating the node.
+// A question to the host: can `pod` be replaced without evacuating the node?
 struct HostQuestion {
   std::string id = {};
   std::string node = {};
   PodRef pod = {};
   std::string pod_version = {};
-  // Names of ControllerRevisions: the question is about these two, even if the DaemonSet has changed since.
+  // Names of the two ControllerRevisions to compare, even if the DaemonSet has changed in the meantime.
   std::string running = {};
   std::string wanted = {};
 };
@@ -37,17 +37,17 @@ class HostHooks final : public NodeHooks {
   std::vector<HostQuestion> Questions() const;
   // Returns true if a question about the node has not been answered yet.
   bool Asks(const std::string& node) const;
-  // Returns the node that the question is about; empty if the question was dropped.
+  // Stores the answer and returns the node of the question, or an empty text if the question was dropped.
   std::string Tell(const std::string& id, absl::StatusOr<bool> answer);
 
-  // Questions that the new view does not repeat are dropped, together with their answers.
+  // Starts a new view of the node. Drops questions that the new view does not repeat, together with their answers.
   void Begin(const std::string& node) override;
   void Forget(const std::string& node) override;
   // Returns true for errors of the pod filter, because the host passes its answers together with the pods. Also returns
   // true while a question is open.
   bool WillTell(const NodeView& view) const override { return view.restart_only_error.empty() || Asks(view.node.name); }
   absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
-  // Returns each answer only once: the caller must keep it. Errors: Unavailable until the host has answered.
+  // Returns each answer only once, so the caller must keep the answer. Errors: Unavailable until the host has answered.
   absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
                                    const ControllerRevision& wanted) override;
 
@@ -60,7 +60,7 @@ class HostHooks final : public NodeHooks {
 
   std::map<std::string, PodAnswers> pods_;   // by node
   std::map<std::string, Questioned> asked_;  // by node
-  Questioned before_;                        // about the node whose view is being made
+  Questioned before_;                        // Questions of the node whose view is being created.
 };
 
 }  // namespace driverupgrade::internal

@@ -1,4 +1,5 @@
-// The requests of an engine's ledgers as HTTP requests, for a host that sends them. All of them concern one ConfigMap.
+// Returns the requests of an engine's ledgers as HTTP requests, for a host that sends them. All requests concern one
+// ConfigMap.
 #ifndef DRIVERUPGRADE_SRC_EMBED_LEDGER_EXCHANGE_H_
 #define DRIVERUPGRADE_SRC_EMBED_LEDGER_EXCHANGE_H_
 
@@ -16,8 +17,7 @@
 
 namespace driverupgrade::internal {
 
-// Neither sends nor waits. Returns one request at a time, so that the change of one ledger does not conflict with the
-// change of another.
+// Does not send requests or wait. Returns one request at a time, so that the changes of two ledgers do not conflict.
 //
 //     if (exchange.Announce()) ...; // notifies the host once that there are requests
 //     while (const HttpRequest* request = exchange.Next(encoder, now)) exchange.Answer(Send(*request), now);
@@ -25,16 +25,17 @@ class LedgerExchange {
  public:
   using Ledgers = std::map<std::string, LedgerSteps>;
 
-  // `ledgers` outlives this object, and may get more members.
+  // `ledgers` must outlive this object, and may grow.
   explicit LedgerExchange(Ledgers& ledgers) : ledgers_(ledgers) {}
 
   // Returns true if there is a request, and the host has not been notified yet.
   bool Announce();
   bool IsPending() const { return FindPending() != nullptr; }
-  // Returns the request to send, the same one until it is answered; nullptr if there is nothing to send.
+  // Returns the request to send, which stays the same until Answer is called. Returns nullptr if there is nothing to
+  // send.
   const HttpRequest* Next(const RestEncoder& encoder, absl::Time now);
   bool IsAsked() const { return asked_.has_value(); }
-  // Returns whether the request is a list of nodes for which the metadata is sufficient.
+  // Returns true if the request is a list of nodes and needs only their metadata.
   bool AsksForMetadata() const { return asked_ && std::holds_alternative<ListNodesParams>(asked_->request); }
   // Accepts the response to the request that Next() has returned.
   void Answer(const absl::StatusOr<HttpResponse>& response, absl::Time now);

@@ -10,7 +10,7 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Same as std::visit, which must throw if a variant has no value. A request always has one.
+// Same as std::visit, but never throws. The variant always has a value.
 template <typename R, typename F, typename... Ts>
 R Visit(const std::variant<Ts...>& variant, R result, F visitor) {
   const auto visit = [&](const auto* value) {

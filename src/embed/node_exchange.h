@@ -1,4 +1,4 @@
-// The requests of one node's plan as HTTP requests, for a host that sends them.
+// Returns the requests of one node's plan as HTTP requests, for a host that sends them.
 #ifndef DRIVERUPGRADE_SRC_EMBED_NODE_EXCHANGE_H_
 #define DRIVERUPGRADE_SRC_EMBED_NODE_EXCHANGE_H_
 
@@ -19,20 +19,20 @@ inline constexpr int kNoAnswer = -1;  // the request may have been sent
 inline constexpr int kNotSent = -2;   // the request was certainly not sent
 
 // Returns a response from the values that a host passes in. A number that is not an HTTP status counts as kNoAnswer.
-// `retry_after_seconds`: 0 or less without such a header.
+// `retry_after_seconds` is the value of Retry-After, or at most 0 without that header.
 absl::StatusOr<HttpResponse> ResponseOf(int status, int retry_after_seconds, std::string body);
 
-// Neither sends nor waits. NodeRequests decides which request follows a response, as for the threaded executor.
+// Does not send requests or wait. NodeRequests decides which request follows a response, as in PlanExecutor.
 //
 //     while (const HttpRequest* request = exchange.Next(now)) exchange.Answer(Send(*request), now);
 //     under_way.End(exchange.requests(), log);
 class NodeExchange {
  public:
-  // `encoder` outlives this object.
+  // `encoder` must outlive this object.
   NodeExchange(const RestEncoder& encoder, NodeRequests requests) : encoder_(encoder), requests_(std::move(requests)) {}
 
-  // Returns the same request until it is answered; nullptr if nothing is left. The time of the first call for a request
-  // counts as its time of sending.
+  // Returns the same request until Answer is called, and nullptr if no request remains. The first call for a request
+  // sets its sending time.
   const HttpRequest* Next(absl::Time now);
   bool IsAsked() const { return asked_.has_value(); }
   // Accepts the response to the request that Next has returned.

@@ -105,7 +105,7 @@ absl::Status PutLineOf(ObjectStore& store, std::string_view line) {
   return absl::OkStatus();
 }
 
-// Calls `put` with the C++ type of objects of the kind.
+// Calls `put` with the C++ type of the kind.
 template <typename F>
 absl::Status ForTypeOf(ObjectKind kind, F put) {
   switch (kind) {

@@ -16,15 +16,15 @@ constexpr char kNodeFailed[] = "docs/runbooks/node-failed.md";
 constexpr char kPausedTooLong[] = "docs/runbooks/paused-too-long.md";
 constexpr char kPolicyRollout[] = "docs/policy.md#rollout";
 
-// A command begins with `upgradectl`, with `kubectl`, or with
-//   $POLICY FIELD VALUE  sets a field of the policy
-//   $POD VERB            of the pod that the gate is about
-//   $WITH_POD KINDS      objects in the namespace of that pod
-//   $PODS                those on the node
-//   $DRIVER VERB         of the driver pod on the node
-//   $DAEMONSETS          those of the driver
-//   $LEDGER              the ConfigMap of the grants
-// $NODE, $STAGE and $STATE stand for the node, the stage to be approved and the state label.
+// A command starts with `upgradectl`, with `kubectl`, or with one of these words:
+//   - $POLICY FIELD VALUE: sets a field of the policy
+//   - $POD VERB: runs `kubectl VERB` on the pod of the gate
+//   - $WITH_POD KINDS: lists objects in the namespace of that pod
+//   - $PODS: lists the pods on the node
+//   - $DRIVER VERB: runs `kubectl VERB` on the driver pod of the node
+//   - $DAEMONSETS: lists the DaemonSets of the driver
+//   - $LEDGER: shows the ConfigMap of the ledger
+// $NODE, $STAGE and $STATE stand for the node, the stage to approve and the state label.
 struct Row {
   GateReason reason;
   std::string_view text;
@@ -186,7 +186,7 @@ const GateSubject* SubjectOf(const Gate& gate, GateSubjectKind kind) {
   return gate.subject && gate.subject->kind == kind ? &*gate.subject : nullptr;
 }
 
-// The approval `canary@5d4c9` is of the stage `canary`.
+// Returns the stage of an approval: `canary` for `canary@5d4c9`.
 std::string StageOf(const Gate& gate) {
   const GateSubject* approval = SubjectOf(gate, GateSubjectKind::kApproval);
   return approval == nullptr ? "STAGE" : approval->name.substr(0, approval->name.rfind('@'));
@@ -203,7 +203,7 @@ class Filler {
   Filler(const DriverIdentity& identity, const Gate& gate, const std::string& node, const CommandMaker& maker)
       : identity_(identity), gate_(gate), node_(node), maker_(maker) {}
 
-  // Empty: the command makes no sense here.
+  // Returns an empty text if the command does not apply to this gate.
   std::string Command(std::string_view text) const {
     const std::size_t space = std::min(text.find(' '), text.size());
     const std::string_view first = text.substr(0, space);
@@ -281,7 +281,7 @@ std::string CommandMaker::DriverDaemonSets() const { return ""; }
 std::string CommandMaker::Ledger() const { return ""; }
 
 std::string OperatorCommands::Upgradectl(std::string_view verb, std::string_view argument) const {
-  // Without options, upgradectl is for the GPU driver of nvidia.com.
+  // Without options, upgradectl uses the GPU driver of nvidia.com.
   std::string command = "upgradectl " + std::string(verb);
   if (!argument.empty()) command += " " + std::string(argument);
   if (identity_.domain() != "nvidia.com") command += " --domain " + identity_.domain();

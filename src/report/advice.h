@@ -1,4 +1,4 @@
-// What helps with a gate, by its cause: for `upgradectl explain`, and for the document of a rollout.
+// Returns advice on what to do about a gate, for `upgradectl explain` and for the document of a rollout.
 #ifndef DRIVERUPGRADE_SRC_REPORT_ADVICE_H_
 #define DRIVERUPGRADE_SRC_REPORT_ADVICE_H_
 
@@ -14,28 +14,28 @@ namespace driverupgrade::internal {
 struct Advice {
   // One or two sentences.
   std::string text = {};
-  // For a shell, in the order in which they are of use.
+  // Shell commands, in the order in which to run them.
   std::vector<std::string> commands = {};
-  // The page with more: `docs/operations.md#safe-load`.
+  // Page with more information, such as `docs/operations.md#safe-load`.
   std::string page = {};
 };
 
-// Makes the commands that depend on what the reader of the advice knows of the cluster. An empty text: it does not know enough, and
-// the command is left out.
+// Builds the commands that depend on what is known about the cluster. A function returns an empty text if too little is
+// known; the advice then omits the command.
 class CommandMaker {
  public:
   virtual ~CommandMaker() = default;
-  // `upgradectl VERB [ARGUMENT]`, with the options that name the driver.
+  // Returns `upgradectl VERB [ARGUMENT]` with the options that select the driver.
   virtual std::string Upgradectl(std::string_view verb, std::string_view argument) const = 0;
-  // Sets a field of the policy to a JSON value.
+  // Returns a command that sets a field of the policy to a JSON value.
   virtual std::string SetPolicy(std::string_view field, std::string_view value) const;
-  // `kubectl VERB` of the driver pod on the node that waits.
+  // Returns `kubectl VERB` for the driver pod on the waiting node.
   virtual std::string DriverPod(std::string_view verb) const;
   virtual std::string DriverDaemonSets() const;
   virtual std::string Ledger() const;
 };
 
-// For the operator itself, which knows no more than the driver's name.
+// Builds commands for the operator itself, which knows only the identity of the driver.
 class OperatorCommands final : public CommandMaker {
  public:
   explicit OperatorCommands(const DriverIdentity& identity) : identity_(identity) {}
@@ -45,10 +45,10 @@ class OperatorCommands final : public CommandMaker {
   const DriverIdentity& identity_;
 };
 
-// Whether the rollout or time alone opens the gate, so that no advice is needed.
+// Returns true if the gate needs no advice, because the rollout or time alone will open it.
 bool OpensByItself(const Gate& gate);
 
-// `node`: that waits; empty for a gate of the whole rollout.
+// `node` is the waiting node, or empty for a gate of the whole rollout.
 Advice AdviceFor(const DriverIdentity& identity, const Gate& gate, const std::string& node,
                  const CommandMaker& commands);
 

@@ -43,7 +43,7 @@ void NodeHistories::Follow(const Plan& plan, absl::Time now) {
 }
 
 void NodeHistories::Follow(const NodePlan& plan, const NodeOutcome& outcome, absl::Time now) {
-  // A conflict only means that the node has changed in the meantime: the next pass patches its new version.
+  // A conflict is not a failure. It only means that the node has changed, and the next pass patches the new version.
   if (!outcome.status.ok() && !absl::IsAborted(outcome.status)) {
     Append(NodeHistory::FailedRequest{.at = now,
                                       .code = absl::StatusCodeToString(outcome.status.code()),
@@ -53,7 +53,7 @@ void NodeHistories::Follow(const NodePlan& plan, const NodeOutcome& outcome, abs
   if (!outcome.patched || plan.path.empty()) return;
   NodeHistory& history = Edit(plan.node);
   for (const UpgradeState state : plan.path) {
-    // A plan has one reason, for its last state.
+    // The reason of a plan applies only to its last state.
     std::string reason = state == plan.path.back() ? plan.reason : std::string();
     Append(NodeHistory::Transition{.at = now, .state = state, .reason = std::move(reason)}, kTransitionsMax,
            history.transitions);

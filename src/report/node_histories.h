@@ -1,4 +1,5 @@
-// The recent past of each node, for the document of a rollout: transitions, failed requests, and since when its gate holds.
+// Records the recent history of each node for the document of a rollout: its transitions, its failed requests, and its
+// gate with the start time.
 //
 //     NodeHistories histories;
 //     histories.Follow(plan, now);                 // each plan, in order
@@ -34,32 +35,32 @@ struct NodeHistory {
     std::string code = {};
     std::string message = {};
   };
-  // A gate, in one state, and since when it has had this reason.
+  // The gate of a node in one state, and the time since which the gate has had this reason.
   struct Waiting {
     UpgradeState state = UpgradeState::kUnknown;
     GateReason reason = {};
     absl::Time since = {};
   };
 
-  // The last ten and the last three, oldest first.
+  // The last ten transitions and the last three failed requests, oldest first.
   std::vector<Transition> transitions = {};
   std::vector<FailedRequest> failed_requests = {};
   std::optional<Waiting> waiting = std::nullopt;
 };
 
-// Not thread-safe. Another thread may read histories that it got by Of: they never change.
+// Not thread-safe. Other threads may read the histories that Of returns, because these never change.
 class NodeHistories {
  public:
   void Follow(const Plan& plan, absl::Time now);
   void Follow(const NodePlan& plan, const NodeOutcome& outcome, absl::Time now);
-  // Limits the memory while node names come and go and no client reads: if there are more than twice as many histories as `nodes`, the
-  // oldest ones of nodes that do not wait are forgotten.
+  // Limits the memory while node names come and go and no client reads. If there are far more than twice as many
+  // histories as `nodes`, forgets the oldest histories of nodes that do not wait.
   void Trim(std::size_t nodes);
-  // Forgets all other nodes. `nodes`: sorted.
+  // Forgets the histories of all other nodes. `nodes` must be sorted.
   void Keep(const std::vector<std::string_view>& nodes);
-  // nullptr: nothing has happened on the node.
+  // Returns nullptr if nothing has happened on the node.
   const NodeHistory* Find(std::string_view node) const;
-  // The same for all of `nodes`, which are sorted: in their order.
+  // Same for several nodes. `nodes` must be sorted; the result has the same order.
   std::vector<std::shared_ptr<const NodeHistory>> Of(const std::vector<std::string_view>& nodes) const;
 
  private:

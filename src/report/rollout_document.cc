@@ -16,7 +16,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Documents have tens of thousands of times, most of the same few minutes.
+// Formats times. Remembers the text of each minute, because a document contains tens of thousands of times, most of
+// them in the same few minutes.
 class TimeTexts {
  public:
   // Valid until the next call.
@@ -183,7 +184,7 @@ class DocumentWriter {
     });
   }
 
-  // `node`: that waits; empty for a gate of the whole rollout.
+  // `node` is the waiting node, or empty for a gate of the whole rollout.
   void GateMember(std::string_view key, const std::optional<Gate>& gate, const std::string& node,
                   const std::optional<absl::Time>& since) {
     if (!gate) return;
@@ -206,7 +207,8 @@ class DocumentWriter {
     });
   }
 
-  // Thousands of nodes may wait for their turn: advice for each of them would be most of the document.
+  // Omits advice for nodes that only wait for their turn. There may be thousands of such nodes, and their advice would
+  // be most of the document.
   void WriteAdvice(const Gate& gate, const std::string& node) {
     if (!node.empty() && OpensByItself(gate)) return;
     const OperatorCommands maker(*identity_);
@@ -227,7 +229,7 @@ class DocumentWriter {
     });
   }
 
-  // `history`: nullptr if nothing has happened.
+  // `history` is nullptr if nothing has happened on the node.
   void Node(const std::string& pool, const NodeStatus& node, const NodeHistory* history) {
     writer_.Object([&] {
       writer_.Member("name", node.name);
@@ -267,7 +269,8 @@ class DocumentWriter {
     });
   }
 
-  // Ten of each node are most of a document. Their texts need no escapes, so they are put together without the writer.
+  // Builds the text without the writer, which is faster: no text here needs escapes, and ten transitions for each node
+  // are most of a document.
   void Transitions(const std::vector<NodeHistory::Transition>& transitions) {
     text_.assign(1, '[');
     for (const NodeHistory::Transition& transition : transitions) {
@@ -293,7 +296,7 @@ class DocumentWriter {
   TimeTexts times_;
   const DriverIdentity* identity_ = nullptr;
   JsonWriter writer_;
-  // The transitions of one node. All nodes share its memory.
+  // The transitions of one node. The memory is reused for all nodes.
   std::string text_ = {};
 };
 

@@ -1,4 +1,4 @@
-// The document of a rollout: what GET /rollout answers, described by docs/rollout.schema.json.
+// Formats the document of a rollout, which GET /rollout returns. docs/rollout.schema.json describes it.
 #ifndef DRIVERUPGRADE_SRC_REPORT_ROLLOUT_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_REPORT_ROLLOUT_DOCUMENT_H_
 
@@ -15,33 +15,33 @@
 
 namespace driverupgrade::internal {
 
-// The nodes of one policy.
+// Report on the nodes of one policy.
 struct PoolReport {
   std::string name = {};
   FleetStatus status = {};
-  // In the order of the nodes; nullptr: nothing has happened on the node.
+  // Histories in the order of the nodes; nullptr if nothing has happened on a node.
   std::vector<std::shared_ptr<const NodeHistory>> histories = {};
 };
 
 struct RolloutReport {
   DriverIdentity identity;
-  // Whether this replica makes the passes.
+  // True if this replica is the leader.
   bool leads = false;
   // The replica's name among the candidates; empty without an election.
   std::string replica = {};
-  // nullopt: there was no pass.
+  // Time of the last pass; nullopt before the first pass.
   std::optional<absl::Time> last_pass = std::nullopt;
-  // The error of the last pass; empty if it succeeded.
+  // The error of the last pass; empty if the pass succeeded.
   std::string last_error = {};
   std::vector<PoolReport> pools = {};
 };
 
-// The names of the nodes, in their order. Valid as long as `status`.
+// Returns the names of the nodes, in the order of `status`. Valid as long as `status`.
 std::vector<std::string_view> NamesOf(const FleetStatus& status);
 
-// One line of JSON, without the time at which it is read.
+// Returns one line of JSON, without the time of the request.
 std::string FormatRolloutDocument(const RolloutReport& report);
-// The same with that time.
+// Adds the time of the request to the document.
 std::string AtTime(const std::string& document, absl::Time now);
 
 }  // namespace driverupgrade::internal

@@ -15,25 +15,25 @@
 
 namespace driverupgrade::whatif {
 
-// Refers to `objects` and `facts`, which must outlive it.
+// `objects` and `facts` must outlive this object.
 class Budgets {
  public:
   Budgets(const ClusterObjects& objects, const ClusterFacts& facts);
 
-  // Returns the budgets that may select the pod: a namespace has as many budgets as workloads, too many to check each
-  // of them for each pod.
+  // Returns the budgets that may select the pod. A namespace can have a budget for each workload, too many to check
+  // every budget for every pod.
   std::vector<const PodDisruptionBudget*> Candidates(const Pod& pod) const;
   // Returns the budgets that select the pod, by name.
   std::vector<const PodDisruptionBudget*> Of(const Pod& pod) const;
   // Returns why an eviction of the pod would be refused now; nullopt if it would be accepted.
   std::optional<Gate> Refusal(const Pod& pod) const;
-  // Returns true if the budget allows no eviction even if every pod is healthy.
+  // Returns true if the budget never allows an eviction, even when every pod is healthy.
   bool NeverAllows(const PodDisruptionBudget& budget) const;
 
  private:
   using List = std::vector<const PodDisruptionBudget*>;
   struct OfNamespace {
-    // Budgets by a label that they require, and its value.
+    // Budgets by the key and value of a label that they require.
     std::map<std::pair<std::string, std::string>, List> by_label = {};
     List others = {};
   };

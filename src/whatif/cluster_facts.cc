@@ -27,7 +27,8 @@ Quantities QuantitiesAt(const json::Value& value, JsonPath path) {
   return quantities;
 }
 
-// Returns the requests of one container; a limit counts if there is no request, as in Kubernetes.
+// Returns the resource requests of one container. As in Kubernetes, a limit counts as the request if there is no
+// request.
 Quantities RequestsOf(const json::Value& container) {
   Quantities requests = QuantitiesAt(container, {"resources", "requests"});
   requests.merge(QuantitiesAt(container, {"resources", "limits"}));
@@ -39,7 +40,7 @@ Quantities RequestsOfPod(const json::Value& pod) {
   for (const json::Value& container : Items(pod, {"spec", "containers"})) {
     for (const auto& [resource, amount] : RequestsOf(container)) sum[resource] += amount;
   }
-  // Init containers run in sequence, before the rest.
+  // Init containers run one at a time, before all other containers.
   for (const json::Value& container : Items(pod, {"spec", "initContainers"})) {
     for (const auto& [resource, amount] : RequestsOf(container)) sum[resource] = std::max(sum[resource], amount);
   }
@@ -82,7 +83,7 @@ PodFacts ReadPod(const json::Value& pod) {
 }
 
 absl::Time EventTime(const json::Value& event) {
-  // Each of the two APIs of Events fills in other members.
+  // The two Event APIs fill in different members.
   return std::max(
       {TimeAt(event, {"lastTimestamp"}), TimeAt(event, {"series", "lastObservedTime"}), TimeAt(event, {"eventTime"})});
 }
@@ -105,7 +106,7 @@ void ReadEvent(const json::Value& event, std::string_view reason, ClusterFacts& 
                           .count = static_cast<int>(Integer(event, {"count"}, 1))});
 }
 
-// "Successfully assigned gpu-operator/driver-x7k2p to gpu-7".
+// Parses a text such as "Successfully assigned gpu-operator/driver-x7k2p to gpu-7".
 void ReadAssignment(const json::Value& event, ClusterFacts& facts) {
   if (Text(event, {"reason"}) != "Scheduled" || Text(event, {"involvedObject", "kind"}) != "Pod") return;
   const std::string message = Text(event, {"message"});

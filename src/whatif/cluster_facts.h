@@ -1,4 +1,4 @@
-// Facts about a cluster that do not affect the decisions of an upgrade, but help to explain and predict it.
+// Facts about a cluster that do not affect the decisions of an upgrade, but help to explain and predict the upgrade.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_CLUSTER_FACTS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_CLUSTER_FACTS_H_
 
@@ -23,12 +23,13 @@ struct EventFact {
   bool warning = false;
   std::string message = {};
   absl::Time last = absl::InfinitePast();
-  // Version of the last write. `last` has whole seconds, during which a node can pass through several states.
+  // Resource version of the last write. It orders Events with the same `last`, because a node can pass through several
+  // states in one second.
   std::int64_t version = 0;
   int count = 1;
 };
 
-// A pod that was assigned to a node, according to the scheduler's Event.
+// A pod that the scheduler has assigned to a node, according to an Event.
 struct AssignedPod {
   std::string ns = {};
   std::string name = {};
@@ -36,25 +37,25 @@ struct AssignedPod {
   absl::Time at = absl::InfinitePast();
 };
 
-// A container that is waiting according to its status.
+// A container that has not started, according to its status.
 struct WaitingContainer {
   std::string container = {};
   std::string reason = {};
   std::string message = {};
 };
 
-// Amounts by resource; CPU in cores, the rest in the resource's own unit.
+// Amounts by resource: CPU in cores, and other resources in their own units.
 using Quantities = std::map<std::string, double>;
 
 struct PodFacts {
   std::int64_t grace_seconds = 30;
   std::vector<std::string> finalizers = {};
   std::vector<WaitingContainer> waiting = {};
-  // Conditions that are not True: type, and reason with message.
+  // Conditions that are not True: the type, and the reason with the message.
   std::vector<std::pair<std::string, std::string>> false_conditions = {};
   Quantities requests = {};
   absl::Time created = absl::InfinitePast();
-  // Time at which its condition Ready became True; InfinitePast if it is not True.
+  // Time since which the pod has been Ready; InfinitePast if the pod is not Ready.
   absl::Time ready = absl::InfinitePast();
 };
 
@@ -69,32 +70,32 @@ struct EvictionWebhook {
 struct ClusterFacts {
   // Oldest first.
   std::vector<EventFact> events = {};
-  // Oldest first; only pods whose Events Kubernetes still keeps.
+  // Oldest first. Contains only pods whose Events Kubernetes still keeps.
   std::vector<AssignedPod> assigned_pods = {};
   // By `namespace/name`.
   std::map<std::string, PodFacts, std::less<>> pods = {};
   // Allocatable resources, by node.
   std::map<std::string, Quantities, std::less<>> allocatable = {};
-  // Number of pods that a budget expects, by `namespace/name`.
+  // Number of pods that a budget expects, by the budget's `namespace/name`.
   std::map<std::string, std::int64_t, std::less<>> expected_pods = {};
-  // unhealthyPodEvictionPolicy is AlwaysAllow, by `namespace/name`.
+  // True if unhealthyPodEvictionPolicy is AlwaysAllow, by the budget's `namespace/name`.
   std::map<std::string, bool, std::less<>> always_allow_unhealthy = {};
-  // Numbers of devices that claims have exclusively, by `namespace/name` and then by driver and pool.
+  // Number of devices that a claim has exclusively, by the claim's `namespace/name`, and then by driver and pool.
   std::map<std::string, std::map<std::pair<std::string, std::string>, int>, std::less<>> claimed_devices = {};
   // Records of rollouts, by their key in the ledger's ConfigMap.
   std::map<std::string, std::string, std::less<>> rollout_records = {};
   std::vector<EvictionWebhook> webhooks = {};
-  // Permissions that the operator needs and lacks. No object shows them; see tools/upgradectl/rights.h.
+  // Permissions that the operator needs but lacks. Objects do not show them; see tools/upgradectl/rights.h.
   std::vector<std::string> missing_rights = {};
 };
 
 // Parses a dump. Errors: InvalidArgument with the position of the mistake.
 [[nodiscard]] absl::StatusOr<json::Document> ParseDump(std::string_view dump);
 
-// `dump`: a List. `event_reason`: DriverIdentity::EventReason.
+// `dump` must be a List. `event_reason` is DriverIdentity::EventReason.
 ClusterFacts FactsOf(const json::Value& dump, std::string_view event_reason);
 
-// Returns `namespace/name`, or `/name` of an object without a namespace.
+// Returns `namespace/name`, or `/name` for an object without a namespace.
 std::string KeyOf(const json::Value& object);
 
 // Returns the key under which the ledger stores the record of the rollout.
@@ -102,7 +103,8 @@ std::string RecordKey(const DriverIdentity& identity);
 // Returns the record of the driver's rollout; nullopt if the dump contains no ledger with a record.
 std::optional<std::string> RecordOf(const ClusterFacts& facts, const DriverIdentity& identity);
 
-// Returns 0.5 for "500m" and 2147483648 for "2Gi"; 0 for other texts.
+// Parses a Kubernetes quantity: returns 0.5 for "500m" and 2147483648 for "2Gi". Returns 0 for any text that is not a
+// quantity.
 double ParseQuantity(std::string_view text);
 
 }  // namespace driverupgrade::whatif

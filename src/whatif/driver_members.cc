@@ -76,7 +76,7 @@ absl::StatusOr<TimeZoneTable> TimeZoneOf(const Document& zone) {
   return TimeZoneTable::Create(name, std::move(offsets));
 }
 
-// An absent member results in an empty list.
+// Returns an empty list if the member is absent.
 absl::StatusOr<std::vector<TimeZoneTable>> TimeZonesMember(const Document& document) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> items, document.Objects("timeZones", {"name", "offsets"}));
   std::vector<TimeZoneTable> zones;

@@ -1,4 +1,4 @@
-// The members that select the driver and its nodes, shared by the request of a plan and the options of an engine.
+// Reads the members that select the driver and its nodes, which a plan request and the options of an engine share.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_DRIVER_MEMBERS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_DRIVER_MEMBERS_H_
 
@@ -21,18 +21,18 @@ namespace driverupgrade::internal {
 // Each function fails with the path of the invalid member.
 absl::StatusOr<DriverIdentity> IdentityOf(const Document& document);
 absl::StatusOr<DriverIdentity> IdentityMember(const Document& document);
-// Must not be empty, because that would select everything.
+// An empty selector is an error, because it would select everything.
 absl::StatusOr<LabelSelector> SelectorMember(const Document& document, std::string_view member);
 absl::StatusOr<PolicyDefaults> DefaultsMember(const Document& document);
-// Reads `earlyValidation`. Default: hosts restart validation pods that are ready too early.
+// Reads `earlyValidation`. By default, hosts restart validation pods that are ready too early.
 absl::StatusOr<EarlyValidation> EarlyValidationMember(const Document& document);
-// nullopt if the member is absent.
+// Returns nullopt if the member is absent.
 absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& document);
 
-// Reads a time zone: its name, and its offsets from UTC.
+// Reads the name of a time zone, and its offsets from UTC.
 absl::StatusOr<TimeZoneTable> ParseTimeZone(std::string_view text);
-// Reads a policy with the time zones of the request's `timeZones`. Without this member, the machine's own time zones
-// are used.
+// Reads a policy with the time zones in the member `timeZones` of the request, or with those of the machine if the
+// member is absent.
 absl::StatusOr<UpgradePolicy> ParsePolicy(const Document& request, std::string_view text,
                                           const PolicyDefaults& defaults);
 

@@ -12,14 +12,14 @@
 
 namespace driverupgrade::whatif {
 
-// Pods without a UID, which exist only in manually written dumps, get one from their names. The objects of a dump were
-// not selected by a server, so an object that cannot be read may belong to the driver, and an unreadable pod without a
-// node may be on any node.
+// Pods without a UID, which occur only in manually written dumps, get a UID derived from their names. No server has
+// selected the objects of a dump. An unreadable object may therefore belong to the driver, and an unreadable pod
+// without a node may be on any node.
 class DumpObjects final : public internal::HeldObjects {
  public:
   DumpObjects(ClusterObjects objects, const internal::ViewScope& scope);
 
-  // A dump has the pods of every node.
+  // A dump contains the pods of every node.
   bool KnowsPodsOn(const std::string& node) const override { return PodsStatus(node).ok(); }
   absl::Status PodsStatus(const std::string& node) const override;
 

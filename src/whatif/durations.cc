@@ -12,7 +12,7 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Fewer pods may all be from one bad day.
+// Minimum number of measurements. Fewer may all be exceptions.
 constexpr std::size_t kMeasuredMin = 3;
 constexpr absl::Duration kLongest = absl::Hours(23);
 
@@ -45,7 +45,7 @@ std::optional<Measured> MeasureStates(const Situation& situation, const std::vec
   std::vector<absl::Duration> times;
   for (const NodeHistory& node : HistoryOf(situation).nodes) {
     absl::Duration longest = absl::ZeroDuration();
-    // The last state continues.
+    // Skips the last state, because it has not ended.
     for (std::size_t i = 0; i + 1 < node.spans.size(); ++i) {
       const Span& span = node.spans[i];
       const bool counts = std::find(states.begin(), states.end(), span.state) != states.end();
@@ -71,7 +71,7 @@ std::optional<Measured> MeasureDriverStop(const Situation& situation) {
     const auto restart = std::find_if(node.spans.rbegin(), node.spans.rend(),
                                       [](const Span& span) { return span.state == UpgradeState::kPodRestartRequired; });
     if (pod == created.end() || restart == node.spans.rend()) continue;
-    // An older pod was not replaced in this state.
+    // A pod that was created before this state was not replaced in this state.
     const absl::Duration took = pod->second - (history.began + restart->begin);
     if (took >= absl::ZeroDuration() && took <= restart->end - restart->begin) times.push_back(took);
   }

@@ -1,4 +1,4 @@
-// The durations of the steps of an upgrade: given, or measured in the cluster.
+// Determines the durations of upgrade steps, which are given or measured in the cluster.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_DURATIONS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_DURATIONS_H_
 
@@ -12,7 +12,7 @@
 
 namespace driverupgrade::whatif {
 
-// Durations are shorter than a day.
+// Exclusive upper limit of a duration.
 inline constexpr absl::Duration kDurationEnd = absl::Hours(24);
 
 // Durations of the steps of an upgrade.
@@ -32,8 +32,8 @@ struct Measured {
   absl::Duration took = {};
   int count = 0;
 };
-// Returns the median time from the creation of pods until they were ready. The pods are the driver's, or pods that a
-// controller would replace on other nodes. Returns nullopt if fewer than three pods show it.
+// Returns the median time that pods took from their creation until they were ready. Uses driver pods, or else pods that
+// a controller would replace on other nodes. Returns nullopt if fewer than three pods can be measured.
 std::optional<Measured> MeasureStart(const Situation& situation, bool of_driver);
 
 // Returns the time in these states that `percent` of the nodes did not exceed, from the Events of an upgrade. The
@@ -41,10 +41,10 @@ std::optional<Measured> MeasureStart(const Situation& situation, bool of_driver)
 std::optional<Measured> MeasureStates(const Situation& situation, const std::vector<UpgradeState>& states, int percent);
 
 // Returns the median time that old driver pods took to stop: from Events of an upgrade until the creation of the
-// current driver pods. Returns nullopt if fewer than three nodes show it.
+// current driver pods. Returns nullopt if fewer than three nodes can be measured.
 std::optional<Measured> MeasureDriverStop(const Situation& situation);
 
-// Durations that the caller knows; nullopt: the duration is measured.
+// Durations that the caller knows. A nullopt duration is measured.
 struct GivenDurations {
   std::optional<absl::Duration> driver_start = std::nullopt;
   std::optional<absl::Duration> driver_stop = std::nullopt;
@@ -54,8 +54,8 @@ struct GivenDurations {
   double jitter = Durations().jitter;
 };
 
-// Adds a text for users to `notes` for each duration that was measured, such as `driver-start 31s: the median of 3
-// pods`. Durations that are not given and cannot be measured have default values.
+// For each measured duration, adds a text for users to `notes`, such as `driver-start 31s: the median of 3 pods`.
+// Durations that are not given and cannot be measured have default values.
 Durations DurationsOf(const GivenDurations& given, const Situation& situation, std::vector<std::string>& notes);
 
 }  // namespace driverupgrade::whatif

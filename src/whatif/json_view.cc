@@ -1,6 +1,6 @@
 #include "whatif/json_view.h"
 
-// clang-format off: must come after base/rapidjson.h, because it uses its settings.
+// clang-format off: base/rapidjson.h must come first, because the next header uses its settings.
 #include <rapidjson/prettywriter.h>
 // clang-format on
 

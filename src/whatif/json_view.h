@@ -1,4 +1,4 @@
-// Reads foreign JSON: a member that is missing or of another type yields an empty result.
+// Reads untrusted JSON. A member that is missing or has another type reads as empty.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_JSON_VIEW_H_
 #define DRIVERUPGRADE_SRC_WHATIF_JSON_VIEW_H_
 
@@ -16,18 +16,19 @@ namespace json = ::driverupgrade_rapidjson;
 
 using JsonPath = std::initializer_list<const char*>;
 
-// Returns nullptr if there is nothing at `path`. Points into the document, like all results here.
+// Returns nullptr if there is no value at `path`. Like all pointers and ranges returned here, the result points into
+// the document.
 const json::Value* Find(const json::Value& value, JsonPath path);
-// The elements of the array at `path`.
+// Returns the elements of the array at `path`.
 json::Value::ConstArray Items(const json::Value& value, JsonPath path);
 std::string Text(const json::Value& value, JsonPath path);
 std::int64_t Integer(const json::Value& value, JsonPath path, std::int64_t otherwise = 0);
-// InfinitePast if it is not an RFC 3339 time.
+// Returns InfinitePast if the value is not an RFC 3339 time.
 absl::Time TimeAt(const json::Value& value, JsonPath path);
-// Without white space.
+// Returns JSON without white space.
 std::string Compact(const json::Value& value);
 
-// Indented by two spaces, with a line terminator at the end.
+// Returns JSON that is indented by two spaces and ends with a line terminator.
 std::string ToPrettyJson(const json::Value& value);
 
 }  // namespace driverupgrade::whatif

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kEntered = "Successfully updated node state label to ";
 
-// Nodes by name, with the times of their Events since `began`.
+// Returns the histories of nodes by name, with the times of their Events relative to `began`.
 std::map<std::string, NodeHistory> Histories(const ClusterFacts& facts, absl::Time began) {
   std::map<std::string, NodeHistory> histories;
   for (const EventFact& event : facts.events) {
@@ -28,7 +28,7 @@ std::map<std::string, NodeHistory> Histories(const ClusterFacts& facts, absl::Ti
   return histories;
 }
 
-// Adds the state of the node's label, if its Events do not show it.
+// Adds the state in the node's label, unless the Events show it.
 void AddPresentState(const Node& node, const Situation& situation, absl::Time began, NodeHistory& history) {
   const auto marks = internal::DecodeMarks(node, situation.question.identity);
   const UpgradeState state = marks.State().value_or(UpgradeState::kUnknown);

@@ -1,4 +1,4 @@
-// The history of nodes in an upgrade, from the Events of the cluster.
+// Reconstructs the history of nodes in an upgrade from the Events of the cluster.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_NODE_HISTORY_H_
 #define DRIVERUPGRADE_SRC_WHATIF_NODE_HISTORY_H_
 
@@ -12,41 +12,41 @@
 
 namespace driverupgrade::whatif {
 
-// One node in one state.
+// The time that a node spent in one state.
 struct Span {
   UpgradeState state = UpgradeState::kUnknown;
   absl::Duration begin = {};
   absl::Duration end = {};
 };
 
-// A text about a node: its gate, or an Event.
+// A text about a node, from its gate or an Event.
 struct Note {
   absl::Duration at = {};
   std::string text = {};
 };
 
-// The states and texts of one node, in order.
+// The states and notes of one node, in order.
 struct NodeHistory {
   std::string name = {};
-  // Each ends where the next one starts.
+  // Each span ends when the next span starts.
   std::vector<Span> spans = {};
   std::vector<Note> notes = {};
 };
 
 struct ClusterHistory {
-  // Time of the first Event; without Events, the time of the question. All other times are since then.
+  // Time of the first Event, or the time of the question if there are no Events. All other times are relative to it.
   absl::Time began = {};
-  // Time until the last Event; until the question if an upgrade is in progress.
+  // Time until the last Event, or until the question if an upgrade is in progress.
   absl::Duration length = {};
   // Nodes with at least one state, by name.
   std::vector<NodeHistory> nodes = {};
 };
 
-// From the Events, and from the labels of nodes whose Events no longer exist.
+// Uses the Events, and the labels of nodes whose Events no longer exist.
 ClusterHistory HistoryOf(const Situation& situation);
 
-// Returns the state that an Event is about: kDrainRequired for "Successfully updated node state label to
-// drain-required".
+// Returns the state that the node has entered according to the Event. For example, returns kDrainRequired for
+// "Successfully updated node state label to drain-required".
 std::optional<UpgradeState> EnteredState(const EventFact& event);
 
 }  // namespace driverupgrade::whatif

@@ -8,7 +8,7 @@
 #include "base/rapidjson.h"
 #include "driverupgrade/upgrade_state.h"
 #include "fmt/format.h"
-// clang-format off: must come after base/rapidjson.h, because it uses its settings.
+// clang-format off: base/rapidjson.h must come first, because the next header uses its settings.
 #include <rapidjson/prettywriter.h>
 // clang-format on
 
@@ -80,7 +80,7 @@ class JsonReport {
     writer_.EndObject();
   }
 
-  // The body that an engine would send.
+  // Writes the body that an engine would send.
   void Patch(const NodePlan& plan) {
     if (!plan.patch) {
       writer_.Null();
@@ -144,7 +144,7 @@ class JsonReport {
     writer_.EndObject();
   }
 
-  // Absent without a rollout, so that such plans have the same members as before.
+  // Called only if the policy has a rollout, so that other plans keep the members of earlier releases.
   void Rollout(const RolloutStatus& rollout) {
     Key("rollout");
     writer_.StartObject();

@@ -1,4 +1,4 @@
-// A report as JSON. Its members are listed in tools/upgradectl/README.md and docs/c-api.md.
+// Formats a report as JSON. tools/upgradectl/README.md and docs/c-api.md list the members.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PLAN_JSON_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PLAN_JSON_H_
 
@@ -12,7 +12,7 @@ namespace driverupgrade::whatif {
 // Equal reports result in equal texts, byte for byte.
 std::string FormatJson(const Report& report);
 
-// RFC 3339 in UTC, with as many digits of the second as needed.
+// Returns the time as RFC 3339 in UTC, with as many decimal places as needed.
 std::string TimeText(absl::Time time);
 
 }  // namespace driverupgrade::whatif

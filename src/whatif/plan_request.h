@@ -1,4 +1,4 @@
-// du_plan's documents.
+// Processes the documents of du_plan.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PLAN_REQUEST_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PLAN_REQUEST_H_
 

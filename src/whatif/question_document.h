@@ -1,4 +1,4 @@
-// The documents of du_plan, du_simulate and du_preflight: a request about a driver, and a dump of the cluster.
+// Reads the documents of du_plan, du_simulate and du_preflight: a request about a driver, and a dump of the cluster.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_QUESTION_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_WHATIF_QUESTION_DOCUMENT_H_
 
@@ -17,7 +17,7 @@ namespace driverupgrade::internal {
 
 // Errors of all functions: InvalidArgument with the path of the invalid member, starting with `request` or `cluster`.
 
-// Parses a request, which has the members that the three functions share, and `more`.
+// Parses a request with the members that the three functions share, and with the members in `more`.
 absl::StatusOr<Document> ParseRequest(std::string_view text, std::initializer_list<std::string_view> more = {});
 
 // Reads the shared members except for the policy.
@@ -30,7 +30,7 @@ absl::StatusOr<UpgradePolicy> ReadPolicy(const Document& request, const Document
 // Sets the cluster of the question, and the member `restartOnly`, which names revisions of the cluster.
 absl::Status ReadCluster(const Document& request, std::string_view cluster, whatif::Question& question);
 
-// Returns the remaining facts in the dump, and sets the record of the rollout if the dump contains it.
+// Returns the other facts in the dump. Sets the rollout record of the question if the dump contains a record.
 absl::StatusOr<whatif::ClusterFacts> ReadFacts(std::string_view cluster, whatif::Question& question);
 
 }  // namespace driverupgrade::internal

@@ -9,13 +9,14 @@
 
 namespace driverupgrade::whatif {
 
-// A driver, its policy and a cluster, with all that the cluster's objects show. `question` and `facts` must outlive it.
+// A driver, its policy and a cluster, with all data in the cluster's objects. `question` and `facts` must outlive the
+// situation.
 struct Situation {
   const Question& question;
   const ClusterFacts& facts;
-  // The origin of the policy, for messages: a file, a custom resource, a member of a document.
+  // Origin of the policy, for messages: a file, a custom resource, or a member of a document.
   std::string policy_name = "policy";
-  // False: the policy is not known, and the question has default values.
+  // False if the policy is not known and the question has the default policy.
   bool knows_policy = true;
 };
 

@@ -15,7 +15,7 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// The callbacks of a question only read its objects, so they need no time limit.
+// Calls the callbacks directly. They only read the question's objects, so they need no time limit.
 class DirectHooks final : public internal::NodeHooks {
  public:
   explicit DirectHooks(const SnapshotOptions& options) : options_(options) {}
@@ -33,7 +33,7 @@ std::string WhyNotDevices(const NodeView& view, const IsolationPolicy& isolation
   return isolation.scope == IsolationScope::kNode ? "" : internal::WhyNotDevices(view, isolation);
 }
 
-// The plan by node: a Plan stores its parts in separate lists, and omits nodes that need no action.
+// Groups the plan by node. A Plan stores its actions in separate lists, and omits nodes that need no action.
 Report ByNode(const internal::Core::Managed& nodes, const DriverIdentity& identity, const IsolationPolicy& isolation,
               Plan plan) {
   Report report{.totals = plan.totals, .rollout = std::move(plan.rollout)};

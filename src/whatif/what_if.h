@@ -1,4 +1,4 @@
-// Runs one pass over a dump: reports what an engine would do next in that cluster, and why the other nodes wait.
+// Runs one pass over a dump. Reports what an engine would do next in that cluster, and why the other nodes wait.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_WHAT_IF_H_
 #define DRIVERUPGRADE_SRC_WHATIF_WHAT_IF_H_
 
@@ -26,7 +26,7 @@ struct Question {
   ClusterObjects cluster = {};
   absl::Time at = absl::UnixEpoch();
   absl::Time active_since = absl::InfinitePast();
-  // Record of the rollout in the ledger; nullopt if none is stored.
+  // Record of the rollout in the ledger; nullopt if the ledger has no record.
   std::optional<std::string> rollout_record = {};
 };
 
@@ -35,15 +35,15 @@ struct NodeReport {
   NodePlan plan = {};
   std::optional<Gate> gate = {};
   std::vector<Finding> findings = {};
-  // The reason why its devices cannot be tainted instead of the node, if the policy isolates devices; empty if nothing
-  // known prevents it.
+  // If the policy isolates devices, the reason why the node must be isolated instead of its devices. Empty if no such
+  // reason is known.
   std::string why_not_devices = {};
 };
 
 struct Report {
-  // Every node that has a driver pod or our label, by name.
+  // Every node that has a driver pod or marks of an upgrade, by name.
   std::vector<NodeReport> nodes = {};
-  // The totals before the pass.
+  // Totals before the pass.
   Tally totals = {};
   // Findings that concern none of `nodes`.
   std::vector<Finding> findings = {};
@@ -51,8 +51,8 @@ struct Report {
   std::optional<RolloutStatus> rollout = {};
 };
 
-// Follows the devices of the DRA drivers that the policy isolates, as its operator does. Returns false if the policy
-// isolates no devices.
+// Makes the question follow the devices of the DRA drivers that the policy isolates, as the operator does. Returns
+// false if the policy isolates no devices.
 bool FollowDevices(Question& question);
 
 [[nodiscard]] absl::StatusOr<Report> Answer(Question question);

@@ -270,7 +270,7 @@ void ReadObject(const JsonField& object, ControllerRevision& revision) {
   revision.owner_uid = ControllerUid(metadata);
   const JsonField data = object.Member("data");
   revision.data = data.Json();
-  // The data may have any form. Data without a template has no digest.
+  // The data may have any form, and has a digest only if it contains a template.
   std::string no_template;
   const JsonField patch = data.Detached(no_template);
   const JsonField spec = patch.Member("spec");

@@ -28,7 +28,7 @@ using driverupgrade::Pod;
 using driverupgrade::UpgradeState;
 using driverupgrade::internal::NodeMarks;
 
-// The result of a verb for one node: a patch, or a note that there is nothing to do.
+// The result of a verb for one node: a patch, or a note that no change is needed.
 struct NodeChange {
   std::optional<PatchNodeParams> patch = std::nullopt;
   std::string what = {};
@@ -98,8 +98,8 @@ absl::StatusOr<NodeChange> RequestUpgrade(const Request& request, const Node& no
   return SetAnnotation(node, request.question.identity.UpgradeRequestedAnnotation(), "true");
 }
 
-// Returns the pods that must leave the node before the driver is loaded: the pods that use it, or all pods that can
-// leave if its users are unknown.
+// Returns the pods that must leave the node before the driver is loaded. These are the pods that use the driver, or, if
+// those are unknown, all pods that can leave.
 std::vector<std::string> PodsAtRisk(const Request& request, const Node& node) {
   std::vector<std::string> pods;
   for (const Pod& pod : request.question.cluster.pods) {
@@ -173,7 +173,7 @@ std::string PolicyPatch(const PolicyResource& resource, const PolicyObject& poli
   for (auto name = resource.path.rbegin(); name != resource.path.rend(); ++name) {
     patch = fmt::format(R"({{"{}":{}}})", *name, patch);
   }
-  // Same as in a node's patch: the server refuses a changed object, or another object with that name.
+  // As with the patch of a node, the server refuses the patch if the object has changed or was replaced.
   return fmt::format(R"({{"metadata":{{"uid":"{}","resourceVersion":"{}"}},{})", policy.uid, policy.resource_version,
                      patch.substr(1));
 }

@@ -1,5 +1,4 @@
-// Verbs for the changes that administrators would otherwise make manually: computes patches from the verb and the
-// cluster.
+// Computes the patches of the verbs that make changes for administrators, from the verb and the cluster.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_CHANGE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_CHANGE_H_
 
@@ -13,15 +12,15 @@
 
 namespace upgradectl {
 
-/// A merge patch. The server refuses it if the object has changed since it was read, or is another object.
+/// A merge patch. The server refuses the patch if the object has changed or was replaced since it was read.
 struct Patch {
-  /// "/api/v1/nodes/gpu-7".
+  /// For example "/api/v1/nodes/gpu-7".
   std::string path = {};
   std::string body = {};
   /// Description of the change for the user; printable.
   std::string line = {};
-  /// After the patch, the policy must have this field with this value; empty if nothing must be checked. A schema that
-  /// does not know a field drops it silently.
+  /// Field that the policy must have after the patch, because a schema silently drops unknown fields. Empty if no check
+  /// is needed.
   std::string expected_field = {};
 };
 
@@ -32,16 +31,16 @@ struct Change {
 };
 
 /// Approves a stage at the revision that is being rolled out. Returns FailedPrecondition if the policy has no such
-/// stage. If the approval already existed before a halt, withdraws it first, because it does not lift the halt.
+/// stage. Withdraws an approval that already existed before a halt, because it does not lift the halt.
 [[nodiscard]] absl::StatusOr<Change> Approve(const Request& request, const std::string& stage);
 
-/// `verb`: pause, resume, skip, unskip, retry, request or release. Refuses harmful changes with FailedPrecondition and
-/// a possible alternative, and then changes no other node either. Returns NotFound if a node is not part of the
-/// rollout, or if no custom resource contains the policy.
+/// `verb`: pause, resume, skip, unskip, retry, request or release. Returns FailedPrecondition with a possible
+/// alternative if a change would be harmful; then no other node is changed. Returns NotFound if a node is not part of
+/// the rollout, or if no custom resource contains the policy.
 [[nodiscard]] absl::StatusOr<Change> ChangeOf(std::string_view verb, const Request& request,
                                               const std::vector<std::string>& nodes);
 
-/// Checks that `answer`, the object now on the server, is the result that the patch requested.
+/// Returns an error unless `answer`, which is the object now on the server, has the field that the patch sets.
 [[nodiscard]] absl::Status CheckAnswer(const Patch& patch, const PolicyResource& resource, std::string_view answer);
 
 }  // namespace upgradectl

@@ -23,8 +23,8 @@ void Show(const Change& change, std::ostream& out) {
   for (const Patch& patch : change.patches) out << patch.line << "\n";
 }
 
-// The verb's decision depends on all objects that it reads in addition to nodes. The verb itself reports a missing
-// custom resource.
+// Returns an error if an object could not be read, because the decision of the verb depends on all objects. Ignores a
+// missing custom resource, which the verb itself reports.
 absl::Status RefuseUnread(const Options& options, const Request& request) {
   for (const std::string& note : request.notes) {
     const bool is_missing = note.find(": 404: ") != std::string::npos;
@@ -36,7 +36,7 @@ absl::Status RefuseUnread(const Options& options, const Request& request) {
   return absl::OkStatus();
 }
 
-// Drops the policy if the verb does not need it. Only `approve` does; `pause` and `resume` write the custom resource.
+// Drops the policy unless the verb is `approve`, which needs it. `pause` and `resume` write the custom resource.
 absl::StatusOr<Options> WithoutPolicy(Options options) {
   if (options.verb == "approve") return options;
   const bool writes_policy = options.verb == "pause" || options.verb == "resume";
@@ -111,7 +111,7 @@ absl::StatusOr<int> RunChange(const Options& options, const Streams& streams) {
       approves ? Approve(*request, options.stage) : ChangeOf(options.verb, *request, options.nodes);
   if (!change.ok()) return change.status();
   if (approves) TellReporter(*request, streams);
-  // Any client with permission to write Leases can report, so the user sees the source of the change.
+  // Shows the Lease of the report to the user, because any client with permission to write Leases can write a report.
   if (!request->options_source.empty()) {
     streams.err << Printable(fmt::format("driver {} as {} reports it", request->question.identity.Name(),
                                          request->options_source))

@@ -1,4 +1,5 @@
-// Completion scripts and the manual page, generated from the command line itself so that they cannot differ from it.
+// Generates completion scripts and the manual page from the definition of the command line, so that they are always in
+// sync.
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -60,7 +61,7 @@ std::string Names(const std::vector<Verb>& verbs) {
   return names;
 }
 
-// Returns the part that bash and zsh share: the words after each verb.
+// Returns the words after each verb, in a form that bash and zsh share.
 std::string Cases(const std::vector<Verb>& verbs) {
   std::string text;
   for (const Verb& verb : verbs) text += fmt::format("    {}) words=\"{}\" ;;\n", verb.name, LongNames(verb));
@@ -80,7 +81,7 @@ complete -o default -F _upgradectl upgradectl kubectl-driverupgrade
                      Cases(verbs), Names(verbs));
 }
 
-// In zsh, $words contains the words of the line, so ours has another name.
+// Uses the variable name `candidates`, because $words contains the words of the line in zsh.
 std::string Zsh(const std::vector<Verb>& verbs) {
   return fmt::format(R"(#compdef upgradectl kubectl-driverupgrade
 _upgradectl() {{
@@ -101,8 +102,8 @@ fi
                      Replaced(Cases(verbs), ") words=", ") candidates="), Names(verbs));
 }
 
-// kubectl runs the script with the words after `driverupgrade`; the last one is being typed. It reads one candidate per
-// line and then a directive. Directive 0 offers files if there are no candidates.
+// kubectl runs the script with the words after `driverupgrade`, of which the last is being typed. It reads one
+// candidate per line, and then a directive. Directive 0 offers files if there are no candidates.
 std::string Kubectl(const std::vector<Verb>& verbs) {
   return fmt::format(R"(#!/bin/sh
 words=""

@@ -1,4 +1,4 @@
-// Serves the page of a rollout on this machine, for users with a kubeconfig. Its data comes from the operator, as in
+// Serves the page of a rollout on this machine, for users with a kubeconfig. The data comes from the operator, as in
 // `status`.
 #include <chrono>
 #include <cstddef>
@@ -155,7 +155,7 @@ absl::StatusOr<int> RunDashboard(const Options& typed, const Streams& streams) {
   const absl::StatusOr<Request> driver = LoadDriver(*options);
   if (!driver.ok()) return driver.status();
   Leader leader(*std::move(transport), driver->question.identity, driver->place);
-  // Report errors here instead of serving an empty page.
+  // Reports errors here instead of serving an empty page.
   if (const absl::StatusOr<std::string> first = leader.Document(); !first.ok()) return first.status();
   Admission admission;
   const auto guard = [&admission](const PageRequest& request) { return admission.Check(request); };

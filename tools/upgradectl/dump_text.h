@@ -1,4 +1,4 @@
-// Reads the text of a dump as programs on different systems write it.
+// Handles the encodings and formats in which programs on different systems write a dump.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_DUMP_TEXT_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_DUMP_TEXT_H_
 
@@ -9,8 +9,8 @@
 
 namespace upgradectl {
 
-/// Returns the text without a byte order mark. Errors start with `name` and name a remedy: InvalidArgument for UTF-16,
-/// and for the output of kubectl without `-o json`.
+/// Returns the text without a byte order mark. Returns InvalidArgument for UTF-16, and for the output of kubectl
+/// without `-o json`. The error starts with `name` and suggests a remedy.
 [[nodiscard]] absl::StatusOr<std::string> DumpText(std::string_view name, std::string text);
 
 }  // namespace upgradectl

@@ -121,7 +121,7 @@ std::string Owner(const Pod& pod) {
   return owner == nullptr ? "no controller, so it is not replaced" : fmt::format("{} {}", owner->kind, owner->name);
 }
 
-// Names the other pods that count in the budget.
+// Returns the names of the other pods that the budget covers.
 std::string Sharing(const Request& request, const Pod& pod, const PodDisruptionBudget& budget) {
   std::size_t others = 0;
   std::string names;
@@ -177,8 +177,8 @@ bool IsDriverPod(const Request& request, const Pod& pod) {
   return pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
 }
 
-// Returns the pods that an evacuation waits for: all pods except those that always stay. The gate's own pod comes first.
-// Of a failed node, returns only the pods that made it fail.
+// Returns the pods that an evacuation waits for: all pods except those that always stay. The gate's own pod comes
+// first. For a failed node, returns only the pods that caused the failure.
 std::vector<const Pod*> PodsInTheWay(const Request& request, const NodeStatus& node) {
   std::vector<const Pod*> pods;
   for (const Pod& pod : request.question.cluster.pods) {
@@ -215,8 +215,8 @@ absl::Time RestartBegan(const Request& request, const NodeStatus& node) {
   return began;
 }
 
-// Adds the number of pods that the driver's DaemonSet has had on the node since then, including this one: each was
-// replaced by the next.
+// Adds the number of pods that the driver's DaemonSet has created on the node since the restart, including this pod.
+// Each pod was replaced by the next.
 void AddReplacements(const Request& request, const NodeStatus& node, const Pod& pod, std::vector<std::string>& lines) {
   const driverupgrade::OwnerReference* owner = driverupgrade::ControllerOf(pod);
   const absl::Time began = RestartBegan(request, node);
@@ -265,7 +265,7 @@ Section MaintenancesOf(const Request& request, const NodeStatus& node) {
   return section;
 }
 
-// Failed requests of the operator to the API server.
+// Returns the section about failed requests of the operator to the API server.
 Section FailedRequestsOf(const Request& request, const NodeStatus& node) {
   Section section{.title = "Failed requests of the operator"};
   const NodeView* seen = request.view ? request.view->Find(node.name) : nullptr;

@@ -1,5 +1,4 @@
-// Explains one node completely: its gate, the objects in the cluster that cause it, its history, and the command that
-// helps.
+// Explains one node: its gate, the objects in the cluster that cause the gate, its history, and the commands that help.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_EXPLAIN_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_EXPLAIN_H_
 

@@ -25,7 +25,7 @@ PolicyObject ReadPolicy(const json::Value& object, const PolicyResource& resourc
   return policy;
 }
 
-// "registry:5000/team/operator:1.2@sha256:..." is 1.2.
+// Returns the tag of an image, such as 1.2 for "registry:5000/team/operator:1.2@sha256:...".
 std::string TagOf(std::string image) {
   image.resize(std::min(image.size(), image.find('@')));
   const std::size_t colon = image.rfind(':');
@@ -56,7 +56,7 @@ LeaseFact ReadLease(const json::Value& lease) {
   return facts;
 }
 
-// Compares name and group only, because the object does not contain its resource.
+// Compares only the name and the API version, because the object does not contain its resource.
 bool IsPolicy(const json::Value& item, const PolicyResource& policy) {
   return Text(item, {"apiVersion"}) == policy.group_version && Text(item, {"metadata", "name"}) == policy.name &&
          Find(item, {"spec"}) != nullptr;

@@ -25,7 +25,7 @@ struct LeaseFact {
   std::string name = {};
   std::string holder = {};
   absl::Time renewed = absl::InfinitePast();
-  /// Time that it lasts without a renewal.
+  /// Time that the Lease lasts without a renewal.
   absl::Duration duration = absl::ZeroDuration();
   std::map<std::string, std::string, std::less<>> annotations = {};
 };
@@ -33,21 +33,21 @@ struct LeaseFact {
 struct DeploymentFact {
   std::string ns = {};
   std::string name = {};
-  /// The Deployment's label app.kubernetes.io/version, or the tag of its first container's image; empty if neither
-  /// exists.
+  /// Value of the Deployment's label app.kubernetes.io/version, or else the image tag of its first container. Empty if
+  /// neither exists.
   std::string version = {};
 };
 
 /// Location of a driver's policy in the cluster.
 struct PolicyResource {
-  /// "nvidia.com/v1".
+  /// For example "nvidia.com/v1".
   std::string group_version = {};
-  /// "clusterpolicies".
+  /// For example "clusterpolicies".
   std::string resource = {};
   std::string name = {};
-  /// {"spec", "driver", "upgradePolicy"}.
+  /// For example {"spec", "driver", "upgradePolicy"}.
   std::vector<std::string> path = {};
-  /// Returns kubectl's name for it: clusterpolicies.nvidia.com/cluster-policy.
+  /// Returns the name that kubectl uses, such as clusterpolicies.nvidia.com/cluster-policy.
   std::string ToString() const;
 };
 
@@ -56,7 +56,7 @@ struct PolicyObject {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// The section as JSON; empty if it is missing.
+  /// The policy section as JSON; empty if the section is missing.
   std::string section_json = {};
 };
 
@@ -70,8 +70,8 @@ struct Facts : driverupgrade::whatif::ClusterFacts {
   std::optional<PolicyObject> policy = std::nullopt;
 };
 
-/// `event_reason`: DriverIdentity::EventReason. `policy`: the custom resource to look for, if any. `dump` must have
-/// been parsed by ParseMixedList, which bounds its depth.
+/// `event_reason` is DriverIdentity::EventReason. `policy` is the custom resource to look for, if any. ParseMixedList
+/// must have accepted `dump`, because it limits the depth.
 [[nodiscard]] absl::StatusOr<Facts> ReadFacts(std::string_view dump, std::string_view event_reason,
                                               const std::optional<PolicyResource>& policy);
 

@@ -95,7 +95,7 @@ bool NamesCluster(const std::string& option) {
 }
 
 // Returns the options for the driver that the gate names. upgradectl finds usual drivers, and drivers whose operators
-// report their options. The user must fill in the location of other drivers.
+// report their options. For other drivers, the user must fill in the location.
 std::string OtherDriver(const Request& request, const Gate& gate) {
   const GateSubject* driver_of_gate = SubjectOf(gate, GateSubjectKind::kDriver);
   const std::string name = driver_of_gate == nullptr ? "" : driver_of_gate->name;
@@ -115,7 +115,7 @@ std::string OtherDriver(const Request& request, const Gate& gate) {
   return text;
 }
 
-// kubectl uses the same names.
+// Returns the options whose names kubectl shares.
 std::string OptionsOfKubectl(const Request& request) {
   std::string text;
   for (const auto& [option, value] : request.options) {
@@ -124,7 +124,7 @@ std::string OptionsOfKubectl(const Request& request) {
   return text;
 }
 
-// Advises on containers that will not recover on their own; nullopt if no such problem is known.
+// Returns advice on a container that will not recover on its own; nullopt if there is no such container.
 std::optional<Advice> OfStuckContainer(const PodFacts& facts, const Commands& commands) {
   for (const WaitingContainer& waiting : facts.waiting) {
     if (waiting.reason == "CrashLoopBackOff") {
@@ -144,7 +144,7 @@ std::optional<Advice> OfStuckContainer(const PodFacts& facts, const Commands& co
   return std::nullopt;
 }
 
-// Waiting does not resolve this either.
+// Returns advice on a failed request, which waiting does not resolve.
 Advice OfFailedRequest(const NodeStatus& node) {
   return {.text = fmt::format("The operator's last request failed: {}. If it was refused, the cause is a webhook, an "
                               "admission policy or a missing permission.",
@@ -154,7 +154,7 @@ Advice OfFailedRequest(const NodeStatus& node) {
           .page = "docs/operations.md#a-node-does-not-move"};
 }
 
-// The driver pod of a node that is done is up to date, so nothing replaces it.
+// If the driver pod of a done node is not ready, it is nevertheless up to date, so nothing replaces it.
 Advice OfDone(const Commands& commands, const NodeStatus& node) {
   if (node.moves) return {.text = "No action is needed: the operator's next pass moves the node on."};
   if (node.state != driverupgrade::UpgradeState::kDone || node.pod.empty() || node.pod_ready) {
@@ -167,7 +167,7 @@ Advice OfDone(const Commands& commands, const NodeStatus& node) {
                        commands.OnNode("request"), commands.LabelState("upgrade-required")}};
 }
 
-// If a deadline is near, only one decision is left.
+// Shortens the advice if the deadline is near, because only one decision remains.
 void AddDeadline(const Request& request, const Gate& gate, Advice& help) {
   if (!gate.fails_at || *gate.fails_at <= request.question.at) return;
   const absl::Duration left = *gate.fails_at - request.question.at;
@@ -176,7 +176,8 @@ void AddDeadline(const Request& request, const Gate& gate, Advice& help) {
       " The node fails in {} unless this is resolved; a longer timeout in the policy gives it more time.", Age(left));
 }
 
-// Other advice helps only once an operator is running. `any` is true if there is other advice.
+// Puts the start of the operator first, because other advice helps only once an operator is running. `any` is true if
+// there is other advice.
 void AddOperator(const Request& request, const Commands& commands, bool any, Advice& help) {
   const std::string trouble = OperatorTrouble(request);
   if (trouble.empty()) return;
@@ -185,7 +186,7 @@ void AddOperator(const Request& request, const Commands& commands, bool any, Adv
   help.commands.insert(help.commands.begin(), commands.Operator());
 }
 
-// The cause may be the driver pod rather than the gate.
+// Returns advice on the driver pod, which may be the cause of the gate.
 std::optional<Advice> OfDriverPod(const Request& request, const NodeStatus& node, const Commands& commands) {
   const auto facts = request.facts.pods.find(node.pod);
   const bool is_not_ready = node.gate->reason == GateReason::kDriverPodNotReady;
@@ -204,7 +205,7 @@ const PodDisruptionBudget* LastingBudget(const Request& request, const NodeStatu
   return nullptr;
 }
 
-// More pods do not help if the budget sets maxUnavailable.
+// Adds advice to edit a budget that prevents every eviction. More pods do not help if the budget sets maxUnavailable.
 void AddLastingBudget(const Request& request, const NodeStatus& node, Advice& advice) {
   const GateReason reason = node.gate->reason;
   if (reason != GateReason::kDisruptionBudget && reason != GateReason::kFailed) return;
@@ -219,7 +220,7 @@ void AddLastingBudget(const Request& request, const NodeStatus& node, Advice& ad
                 "a further replica also helps. Deleting the pod bypasses budgets.",
                 name);
   const std::string edit = fmt::format("kubectl edit poddisruptionbudget -n {} {}", budget->ns, budget->name);
-  // After the command that shows the budget, before those that follow the repair.
+  // Inserts the command after the command that shows the budget, and before commands that are useful after the repair.
   const auto place = reason == GateReason::kFailed ? advice.commands.begin() : advice.commands.begin() + 1;
   advice.commands.insert(place, edit);
 }
@@ -238,7 +239,7 @@ Advice OfGate(const Request& request, const Commands& commands, const NodeStatus
 
 bool IsBlockedBy(const NodeStatus& node, const Pod& pod) {
   if (node.gate && node.gate->subject == driverupgrade::PodSubject(pod.ref)) return true;
-  // The cause of a failure is a text; the name of the pod may be the beginning of another one's.
+  // The cause of a failure is a text, in which the name of the pod may be a prefix of the name of another pod.
   const std::string name = pod.ref.ToString();
   const std::size_t at = node.failure_cause.find(name);
   if (at == std::string::npos) return false;

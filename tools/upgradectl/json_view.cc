@@ -29,7 +29,7 @@ void AppendChild(const json::Value& value, int indent, bool in_list, std::string
   text += " " + child.substr(static_cast<std::size_t>(indent));
 }
 
-// Recursive, because it formats only our own documents.
+// Recursion is safe here, because only upgradectl's own documents are formatted.
 void AppendYaml(const json::Value& value, int indent, std::string& text) {
   if (value.IsArray()) {
     for (const json::Value& item : value.GetArray()) {

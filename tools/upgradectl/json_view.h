@@ -1,4 +1,4 @@
-// Formats YAML, in addition to whatif/json_view.h.
+// Formats YAML. Also imports the functions of whatif/json_view.h.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_JSON_VIEW_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_JSON_VIEW_H_
 
@@ -19,8 +19,7 @@ using driverupgrade::whatif::Text;
 using driverupgrade::whatif::TimeAt;
 using driverupgrade::whatif::ToPrettyJson;
 
-/// Formats the same document as YAML for users and scripts, with all texts in double quotes and an indentation of two
-/// spaces.
+/// Formats a JSON document as YAML, with all texts in double quotes and an indentation of two spaces.
 std::string ToYaml(const json::Value& value);
 
 }  // namespace upgradectl

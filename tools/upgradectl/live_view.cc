@@ -23,13 +23,13 @@ struct LiveView::Followed {
   std::string labels = {};
   /// Name of the single object to watch; empty to watch all.
   std::string name = {};
-  /// If this kind may not be watched, it is listed with the kinds that are not watched.
+  /// True if the user may lack permission to watch this kind. It is then listed with the kinds that are not watched.
   bool optional = false;
   bool refused = false;
   /// Keeps only objects with this text; empty to keep all.
   std::string keep = {};
   bool listed = false;
-  /// Error of its last attempt; empty if the watch has delivered something since.
+  /// Error of the last attempt; empty if the watch has delivered a result since then.
   std::string trouble = {};
   std::map<std::string, std::string> objects = {};
 };
@@ -155,7 +155,7 @@ void LiveView::Follow(Followed& followed, std::stop_token stop) {
   }
 }
 
-// A watch that resumes delivers no list.
+// Notifies Await, because a watch that resumes does not deliver a list.
 void LiveView::Recovered(Followed& followed) {
   if (std::exchange(followed.trouble, {}).empty()) return;
   news_ = true;

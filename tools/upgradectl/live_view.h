@@ -1,4 +1,4 @@
-// The objects of a rollout, kept up to date by watches. `status -w` shows them again after each change.
+// Keeps the objects of a rollout up to date with watches. `status -w` shows the status again after each change.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_LIVE_VIEW_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_LIVE_VIEW_H_
 
@@ -24,24 +24,24 @@
 namespace upgradectl {
 
 /// Watches nodes, the driver's pods and DaemonSets, the Events of its upgrade, and the ledger, each on its own thread.
-/// Lists the other objects of a status after a change, at most every kListedAtMost, and at least every kListedAtLeast
-/// because they can change on their own.
+/// Lists the other objects of a status after a change, but not more often than every kListedAtMost. Also lists them
+/// every kListedAtLeast, because they can change on their own.
 class LiveView {
  public:
   static constexpr absl::Duration kListedAtMost = absl::Seconds(10);
   static constexpr absl::Duration kListedAtLeast = absl::Minutes(1);
 
-  /// `pause`: the time between two attempts at a failing watch.
+  /// `pause` is the time between two attempts of a failing watch.
   LiveView(std::shared_ptr<driverupgrade::HttpTransport> transport, driverupgrade::DriverIdentity identity,
            DriverPlace place, absl::Duration pause = absl::Seconds(1));
   ~LiveView();
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
-  /// Blocks until everything has been listed and anything has changed since the last call, or a watch has started to
-  /// fail, or `patience` has passed. None of these is an error. Returns the error of a watch that cannot recover.
+  /// Blocks until there is a change since the last call, after each watch has listed its objects or has failed. Also
+  /// returns OK once `patience` has passed. Returns the error of a watch that cannot recover.
   [[nodiscard]] absl::Status Await(absl::Duration patience);
-  /// Returns true once everything has been listed; until then, there is nothing to show.
+  /// Returns true once everything has been listed. Until then, there is no status to show.
   bool Complete() const;
   /// Returns the current problem of each watch, including watches without a response yet.
   std::vector<std::string> Troubles() const;
@@ -70,7 +70,8 @@ class LiveView {
   std::int64_t changes_ = 0;
   absl::Status failure_ = absl::OkStatus();
   std::vector<std::unique_ptr<Followed>> followed_;
-  /// Results of the lists that Read made, with their time and the number of changes before. Only Read uses this.
+  /// Results of the last lists that Read made, with their time and the number of changes before them. Only Read uses
+  /// this member.
   struct Listed {
     absl::Time at = absl::InfinitePast();
     std::int64_t changes = 0;
@@ -78,7 +79,7 @@ class LiveView {
     std::vector<std::string> notes = {};
     /// Pods by node.
     std::map<std::string, MixedList> pods = {};
-    /// Objects that watches reported as deleted since then: a node's pods may still contain them.
+    /// Objects that were deleted after the lists, according to the watches. The pods of a node may still contain them.
     std::set<std::string> gone = {};
   };
   Listed listed_;

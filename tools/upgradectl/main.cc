@@ -16,7 +16,7 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Finds the file as kubectl does; if KUBECONFIG names several files, uses the first.
+// Finds the kubeconfig as kubectl does, but uses only the first file if KUBECONFIG names several.
 std::string KubeconfigFile() {
   const std::string named = Environment("KUBECONFIG");
   if (!named.empty()) return named.substr(0, named.find(':'));

@@ -1,4 +1,4 @@
-// The verb `dashboard` in a build without the service, which contains the page.
+// The verb `dashboard` in a build without the service, which provides the page.
 #include "absl/status/status.h"
 #include "upgradectl/verbs.h"
 

@@ -34,7 +34,7 @@ int PortOf(const driverupgrade::DriverIdentity& identity, const LeaseFact& lease
   return port.Int();
 }
 
-// The holder is the name of its pod, which may be followed by `_` and a random part.
+// The holder is a pod name, which may be followed by `_` and random characters.
 std::string PodOf(const LeaseFact& lease) { return lease.holder.substr(0, lease.holder.find('_')); }
 
 absl::Status Refusal(std::string_view attempted, const HttpResponse& answer) {

@@ -1,4 +1,4 @@
-// Reads the page of a rollout from the leading operator, through the API server.
+// Reads the page of a rollout from the leading operator replica, through the API server.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_DOOR_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_DOOR_H_
 
@@ -22,9 +22,9 @@ class OperatorDoor {
  public:
   explicit OperatorDoor(std::shared_ptr<driverupgrade::HttpTransport> transport) : transport_(std::move(transport)) {}
 
-  /// Returns the response of the Lease's holder to GET `path`, such as `/rollout`. Errors have one line: NotFound if
-  /// the Lease has no holder, or if the operator does not report a port. PermissionDenied if the user is not allowed to
-  /// reach the operator in this way. Otherwise Unavailable.
+  /// Returns the response of the Lease's holder to GET `path`, such as `/rollout`. Error texts have one line. Returns
+  /// NotFound if the Lease has no holder, or if the operator does not report a port. Returns PermissionDenied if the
+  /// user may not reach the operator in this way, and Unavailable for any other failure.
   [[nodiscard]] absl::StatusOr<driverupgrade::HttpResponse> Get(const driverupgrade::DriverIdentity& identity,
                                                                 const LeaseFact& lease, const std::string& path);
 

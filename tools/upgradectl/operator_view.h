@@ -1,4 +1,4 @@
-// The leading operator's own view: the document of its rollout (docs/rollout.schema.json), as values.
+// Parses the leading operator's own view, which is the document of its rollout (docs/rollout.schema.json).
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_VIEW_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPERATOR_VIEW_H_
 
@@ -25,10 +25,10 @@ struct TransitionSeen {
   std::string reason = {};
 };
 
-/// A node, and the operator's record of it.
+/// A node, with the operator's record of the node.
 struct NodeView {
   driverupgrade::NodeStatus status = {};
-  /// Time since which the operator has seen its gate.
+  /// Time since which the operator has seen the node's gate.
   std::optional<absl::Time> gate_since = std::nullopt;
   /// Last transitions, oldest first.
   std::vector<TransitionSeen> transitions = {};
@@ -40,9 +40,9 @@ struct OperatorView {
   absl::Time at = {};
   bool leads = false;
   std::optional<absl::Time> last_pass = std::nullopt;
-  /// The error of the last pass; empty if it succeeded.
+  /// The error of the last pass; empty if the pass succeeded.
   std::string last_error = {};
-  /// Without `nodes`. For several pools, the limits and the rollout are empty.
+  /// Status of the fleet without `nodes`. For several pools, the limits and the rollout are empty.
   driverupgrade::FleetStatus fleet = {};
   std::vector<NodeView> nodes = {};
 
@@ -50,8 +50,8 @@ struct OperatorView {
   const NodeView* Find(std::string_view node) const;
 };
 
-/// `pool`: the name of one policy; empty for all. Errors: InvalidArgument if the text is not such a document, or
-/// contains values that only a newer operator knows; NotFound if the document has no such pool.
+/// `pool` is the name of one policy, or empty for all policies. Errors: InvalidArgument if the text is not such a
+/// document, or contains values of a newer operator; NotFound if the document has no such pool.
 [[nodiscard]] absl::StatusOr<OperatorView> ParseOperatorView(std::string_view document, const std::string& pool);
 
 }  // namespace upgradectl

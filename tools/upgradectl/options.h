@@ -23,7 +23,7 @@ struct Options {
   std::string verb = {};
   SourceOptions source = {};
   std::string policy = {};
-  /// GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION
+  /// Text of the form GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION.
   std::string policy_resource = {};
   std::string defaults = {};
   std::string driver = "gpu";
@@ -36,9 +36,9 @@ struct Options {
   std::string ledger_name = {};
   std::string at = {};
   std::string active_since = {};
-  /// Not set: same as the driver's usual operator.
+  /// If not set, same as for the driver's usual operator.
   std::optional<std::string> validation_selector = std::nullopt;
-  /// Empty: same as the driver's usual operator.
+  /// If empty, same as for the driver's usual operator.
   std::string early_validation = {};
   std::optional<bool> gpu_pods = std::nullopt;
   /// Pods that request one of these resources use the driver.
@@ -46,7 +46,7 @@ struct Options {
   examples::RequestorArguments requestor = {};
   std::string output = "table";
   bool watch = false;
-  /// `approve`.
+  /// Stage of `approve`.
   std::string stage = {};
   /// Nodes of `explain`, `skip` and similar verbs.
   std::vector<std::string> nodes = {};
@@ -58,7 +58,7 @@ struct Options {
   std::string rights = {};
   /// `simulate`: policies to compare, one column each.
   std::vector<std::string> policies = {};
-  /// Empty: use the measured duration.
+  /// If empty, the measured duration is used.
   std::string driver_start = {};
   std::string driver_stop = {};
   std::string pod_start = {};
@@ -66,7 +66,7 @@ struct Options {
   std::string pod_stop = {};
   double jitter = 0.2;
   int seeds = 5;
-  /// `timeline`: show a simulation.
+  /// `timeline`: true to show a simulation.
   bool simulated = false;
   /// `dashboard`: 0 selects any free port.
   int port = 0;
@@ -92,7 +92,7 @@ std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv);
 /// do not need.
 bool TakesOption(const std::string& verb, const std::string& name);
 
-/// Describes the command line itself, for completion and the manual page. `options` must outlive `app`.
+/// Adds the description of the command line to `app`, for completion and the manual page. `options` must outlive `app`.
 void Describe(CLI::App& app, Options& options);
 
 }  // namespace upgradectl

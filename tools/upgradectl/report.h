@@ -1,4 +1,4 @@
-// A report as a table.
+// Formats a report as a table.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORT_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORT_H_
 
@@ -8,7 +8,7 @@
 
 namespace upgradectl {
 
-/// Formats the columns NODE STATE NEXT ACTIONS GATE, then the findings and the totals.
+/// Returns a table with the columns NODE, STATE, NEXT, ACTIONS and GATE, followed by the findings and the totals.
 std::string FormatTable(const driverupgrade::whatif::Report& report);
 
 }  // namespace upgradectl

@@ -1,4 +1,4 @@
-// The policy that an operator reports: its leader writes it to the Lease with each renewal.
+// Reads the policy that an operator reports. The leader writes the policy to the Lease with each renewal.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_H_
 
@@ -15,28 +15,29 @@
 
 namespace upgradectl {
 
-/// Returns the name of the engine from `live` or `live:ENGINE`; empty for the only engine. nullopt if `policy` names a
-/// file.
+/// Returns the name of the engine in `live` or `live:ENGINE`, which is empty for the only engine. Returns nullopt if
+/// `policy` names a file.
 std::optional<std::string> EngineOfLive(std::string_view policy);
 
 struct ReportedPolicy {
   driverupgrade::UpgradePolicy policy = {};
-  /// Lease of the operator that reports it.
+  /// Lease of the operator that reports the policy.
   LeaseFact lease = {};
 };
 
-/// Returns the Lease of the driver's operator: the named Lease, or a Lease with its policies, or a Lease whose name
-/// identifies it. Of several Leases, returns the last one renewed.
+/// Returns the Lease of the driver's operator: the named Lease, or a Lease with the driver's policies, or a Lease whose
+/// name identifies the driver. If several Leases match, returns the most recently renewed Lease.
 std::optional<LeaseFact> LeaseOf(const driverupgrade::DriverIdentity& identity, const DriverPlace& place,
                                  const Facts& facts);
 
-/// `engine`: one of several engines of the operator; empty if it has only one. Errors: NotFound if no operator reports
-/// such a policy; InvalidArgument if the report cannot be read, or if the engine must be named.
+/// `engine` names one of several engines of the operator, or is empty for the only engine. Errors: NotFound if no
+/// operator reports such a policy; InvalidArgument if the report cannot be read, or if the engine must be named.
 [[nodiscard]] absl::StatusOr<ReportedPolicy> ReadReported(const driverupgrade::DriverIdentity& identity,
                                                           const DriverPlace& place, const Facts& facts,
                                                           const std::string& engine);
 
-/// Returns true if the holder may no longer lead: it has not renewed the Lease in time, or has released it.
+/// Returns true if the holder may no longer be the leader, because it has released the Lease or has not renewed it in
+/// time.
 bool HasRunOut(const LeaseFact& lease, absl::Time at);
 
 /// Returns, for example, "policy reported by operator-7 (Lease gpu-operator/gpu-driver-upgrade, renewed 2s ago)".

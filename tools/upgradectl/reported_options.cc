@@ -35,7 +35,8 @@ std::optional<DriverIdentity> ReportingDriver(std::string_view key) {
   return identity.ok() ? std::optional(*identity) : std::nullopt;
 }
 
-// Names become parts of paths and of printed commands, and any client that may write Leases chooses them.
+// Checks names, because they become parts of paths and printed commands, and any client that may write Leases can
+// choose them.
 absl::Status CheckNames(const Options& reported) {
   for (const std::string& name : {reported.ns.value_or("x"), reported.ledger_ns, reported.ledger_name}) {
     if (!name.empty() && !driverupgrade::internal::IsDnsSubdomain(name)) {
@@ -183,7 +184,7 @@ absl::StatusOr<std::optional<Reported>> Choose(std::vector<Reported> reports, co
         fmt::format("--lease-namespace: Leases of several namespaces report the options of {}, name one: {}",
                     reports.front().Driver(), absl::StrJoin(Distinct(reports, &Reported::Lease), ", ")));
   }
-  // A renamed operator leaves its old Lease behind.
+  // Uses the most recently renewed Lease, because a renamed operator leaves its old Lease behind.
   return *std::max_element(reports.begin(), reports.end(),
                            [](const Reported& a, const Reported& b) { return a.renewed < b.renewed; });
 }

@@ -1,5 +1,5 @@
-// Options that operators report in annotations of their Leases (OptionsAnnotation in service/upgrade_service.h). They
-// apply to options that the command line does not set.
+// Reads options that operators report in annotations of their Leases (OptionsAnnotation in service/upgrade_service.h).
+// A reported value applies only if the command line does not set the option.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_OPTIONS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_REPORTED_OPTIONS_H_
 
@@ -15,17 +15,17 @@
 
 namespace upgradectl {
 
-/// Returns true if the text, such as a dump, may contain such an annotation.
+/// Returns true if a text, such as a dump, may contain such an annotation.
 bool MayReportOptions(std::string_view text);
 
 using ListUsualSets = std::function<std::vector<driverupgrade::DaemonSet>()>;
 
-/// Returns the options of the command line, completed by the report of one driver's operator.
-/// - The command line can name the driver, the domain, the namespace or the Lease. Other reports then do not apply.
-/// - Otherwise the driver is gpu of nvidia.com if it is reported, if nothing is reported, or if it has DaemonSets that
-///   do not belong to a reported driver. `usual_daemon_sets` returns them. Else it is the only reported driver.
-/// An annotation that cannot be read adds a line to `notes`. Errors: InvalidArgument if several drivers, or Leases in
-/// several namespaces, are left.
+/// Returns the options of the command line, completed with the report of one driver's operator.
+/// - If the command line names the driver, the domain, the namespace or the Lease, only matching reports apply.
+/// - Otherwise, the driver is gpu of nvidia.com if it is reported, if nothing is reported, or if `usual_daemon_sets`
+///   returns DaemonSets that do not belong to a reported driver. In all other cases, it is the only reported driver.
+/// Adds a line to `notes` for each annotation that cannot be read. Errors: InvalidArgument if several drivers, or
+/// Leases in several namespaces, remain.
 [[nodiscard]] absl::StatusOr<Options> WithReported(Options options, const std::vector<LeaseFact>& leases,
                                                    const ListUsualSets& usual_daemon_sets,
                                                    std::vector<std::string>& notes);

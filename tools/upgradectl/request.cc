@@ -71,7 +71,7 @@ std::string ValidationSelector(const Options& options) {
 // Returns the typed options that another command needs to refer to the same objects.
 std::vector<std::pair<std::string, std::optional<std::string>>> OptionsAgain(const Options& options) {
   const Options silent;
-  // Without the name, the command could refer to another driver that reports its options.
+  // Names the driver, because the command could otherwise refer to another driver that reports its options.
   const bool is_named = options.driver_named && !options.reporting_drivers.empty();
   std::vector<std::pair<std::string, std::optional<std::string>>> again;
   const auto text = [&](const char* name, const std::string& value, const std::string& otherwise = {}) {
@@ -160,7 +160,7 @@ absl::Status LoadValidation(const Options& options, driverupgrade::StateMachineO
   absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(pods);
   if (!selector.ok()) return Named("--validation-selector", selector.status());
   machine.validation_selector = *std::move(selector);
-  // Same as gpu_operator.
+  // Same default as in gpu_operator.
   if (UsualDriverOf(options) != nullptr) machine.early_validation = driverupgrade::EarlyValidation::kRestart;
   if (!options.early_validation.empty()) {
     machine.early_validation = *driverupgrade::ParseEarlyValidation(options.early_validation);
@@ -243,7 +243,7 @@ driverupgrade::PodFilter UsersOf(const Options& options, const Facts& facts) {
   };
 }
 
-// Same as gpu_operator.
+// Same as the predicate of gpu_operator.
 absl::StatusOr<bool> LoadsSameGpuDriver(const driverupgrade::CallContext&, const driverupgrade::Pod&,
                                         const driverupgrade::ControllerRevision& running,
                                         const driverupgrade::ControllerRevision& wanted) {
@@ -395,7 +395,7 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
   const absl::StatusOr<bool> tries_devices = TriesDevices(options, *request);
   if (!tries_devices.ok()) return tries_devices.status();
   first.devices = *tries_devices;
-  // Reject an invalid file before reading the cluster.
+  // Rejects an invalid file before reading the cluster.
   if (IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
     first.devices = FollowDevices(request->question) || first.devices;
@@ -404,7 +404,8 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
   if (!IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
     if (!FollowDevices(request->question) || options.source.IsDump() || first.devices) return request;
-    // The policy was read with the objects. Because devices are numerous, they are read only now.
+    // The policy was read with the objects. Devices are read only now that the policy needs them, because they are
+    // numerous.
     first.devices = true;
     if (const absl::Status status = LoadObjects(options, first, read, *request); !status.ok()) return status;
   }

@@ -23,7 +23,7 @@
 
 namespace upgradectl {
 
-/// Returns the cluster's objects as one list: ReadDump or ReadLive.
+/// Returns the cluster's objects as one list. This is ReadDump or ReadLive.
 using ReadObjects =
     std::function<absl::StatusOr<std::string>(const driverupgrade::DriverIdentity& identity, const DriverPlace& place,
                                               const Wanted& wanted, std::vector<std::string>& notes)>;
@@ -31,8 +31,8 @@ using ReadObjects =
 struct Request {
   driverupgrade::whatif::Question question;
   Facts facts = {};
-  /// Time with which the Leases are compared; nullopt if they were not read. For a dump without `--at`, the newest time
-  /// in the dump, because the dump may be old.
+  /// Time with which the Leases are compared; nullopt if they were not read. For a dump without `--at`, this is the
+  /// newest time in the dump, because the dump may be old.
   std::optional<absl::Time> leases_at = std::nullopt;
   DriverPlace place = {};
   /// Source of the policy: a file, the custom resource, or the Lease of an operator that reports it. Empty if the
@@ -40,8 +40,8 @@ struct Request {
   std::string policy_source = {};
   /// Lease of the operator that reports the policy; nullopt for other sources.
   std::optional<LeaseFact> policy_reporter = std::nullopt;
-  /// The options that identify this cluster, driver and policy, for other commands about the same. Flags have no
-  /// values. Redundant options are left out, and so is a dump, because commands do not act on a dump.
+  /// The options that select this cluster, driver and policy, for use in suggested commands. Flags have no values.
+  /// Omits redundant options, and a dump, because the commands do not act on a dump.
   std::vector<std::pair<std::string, std::optional<std::string>>> options = {};
   /// Default values of policies.
   driverupgrade::PolicyDefaults defaults = {};
@@ -49,15 +49,15 @@ struct Request {
   std::string options_source = {};
   /// Drivers whose operators report their options, such as `example.com/fpga`.
   std::set<std::string> reporting_drivers = {};
-  /// Document of the leading operator; nullopt if it was not requested, or if the operator did not return it.
+  /// View of the leading operator; nullopt if the view was not requested, or if the operator did not return it.
   std::optional<OperatorView> view = std::nullopt;
-  /// Reason why the document is missing; empty if it was not requested.
+  /// Reason why the view is missing; empty if it was not requested.
   std::string view_trouble = {};
   /// Objects that could not be read, for the user.
   std::vector<std::string> notes = {};
 };
 
-/// Returns the input of a preflight and of a simulation. It refers to the request.
+/// Returns the input of a preflight and of a simulation. The result refers to the request.
 driverupgrade::whatif::Situation SituationOf(const Request& request);
 
 /// Determines the driver and the location of its objects, without reading the objects. Errors have one line that starts
@@ -70,7 +70,7 @@ driverupgrade::whatif::Situation SituationOf(const Request& request);
 /// Returns true if upgradectl knows the usual location of this driver's objects.
 bool HasUsualPlace(const std::string& domain, const std::string& driver);
 
-/// Reads a policy file as Load does.
+/// Reads a policy file in the same way as Load.
 [[nodiscard]] absl::StatusOr<driverupgrade::UpgradePolicy> LoadPolicyFile(
     const std::string& path, const driverupgrade::PolicyDefaults& defaults,
     const driverupgrade::DriverIdentity& identity);

@@ -18,7 +18,7 @@ using driverupgrade::OnTimeout;
 // One rule of a role.
 struct Rule {
   std::string_view group;
-  // Including the subresource: "pods/eviction".
+  // Resources with subresources, such as "pods/eviction".
   std::initializer_list<std::string_view> resources;
   std::initializer_list<std::string_view> verbs;
   std::string name = {};
@@ -38,8 +38,8 @@ void Add(const std::string& ns, const Rule& rule, std::vector<NeededRight>& righ
   }
 }
 
-// If the name of the Lease is unknown, it is assumed to be the name of the ledger. If the operator reports nothing,
-// both names may be unknown.
+// If the name of the Lease is unknown, the Lease is assumed to have the name of the ledger. If the operator reports
+// nothing, both names may be unknown.
 void AddOperatorNamespace(const DriverPlace& place, std::vector<NeededRight>& rights) {
   const std::string& lease = place.lease.empty() ? place.ledger : place.lease;
   const std::string& lease_ns = place.lease.empty() ? place.ledger_ns : place.lease_ns;
@@ -49,7 +49,7 @@ void AddOperatorNamespace(const DriverPlace& place, std::vector<NeededRight>& ri
   if (!place.ledger.empty()) Add(place.ledger_ns, {"", {"configmaps"}, {"get", "patch"}, place.ledger}, rights);
 }
 
-// deploy/rbac/base.
+// Adds the permissions of deploy/rbac/base.
 void AddBase(const DriverPlace& place, std::vector<NeededRight>& rights) {
   Add("", {"", {"nodes"}, {"list", "watch", "patch"}}, rights);
   Add("", {"", {"pods"}, {"list", "watch"}}, rights);
@@ -61,14 +61,14 @@ void AddBase(const DriverPlace& place, std::vector<NeededRight>& rights) {
   AddOperatorNamespace(place, rights);
 }
 
-// Adds to base: base for claims, and deploy/rbac/cluster-policy.
+// Adds the permission to read claims, and the permissions of deploy/rbac/cluster-policy.
 void AddGpu(std::vector<NeededRight>& rights) {
   Add("", {"resource.k8s.io", {"resourceclaims"}, {"get"}}, rights);
   Add("", {"nvidia.com", {"clusterpolicies", "nvidiadrivers"}, {"list", "watch"}}, rights);
   Add("", {"nvidia.com", {"clusterpolicies/status", "nvidiadrivers/status"}, {"patch"}}, rights);
 }
 
-// Adds to base: deploy/rbac/ofed.
+// Adds the permissions of deploy/rbac/ofed.
 void AddOfed(const DriverPlace& place, std::vector<NeededRight>& rights) {
   Add("", {"mellanox.com", {"nicclusterpolicies", "nicnodepolicies"}, {"list", "watch"}}, rights);
   Add("", {"mellanox.com", {"nicclusterpolicies/status", "nicnodepolicies/status"}, {"patch"}}, rights);
@@ -77,7 +77,7 @@ void AddOfed(const DriverPlace& place, std::vector<NeededRight>& rights) {
   Add(place.ledger_ns, {"", {"configmaps"}, {"get", "patch"}, "ofed-init-container-config"}, rights);
 }
 
-// deploy/rbac/requestor.
+// Adds the permissions of deploy/rbac/requestor.
 void AddRequestor(const std::string& ns, std::vector<NeededRight>& rights) {
   constexpr std::string_view kGroup = "maintenance.nvidia.com";
   Add(ns, {kGroup, {"nodemaintenances"}, {"list", "watch", "create", "patch", "delete"}}, rights);
@@ -151,7 +151,7 @@ std::vector<NeededRight> RightsNeeded(const Request& request) {
   if (identity.Name() == "nvidia.com/gpu") AddGpu(rights);
   if (identity.Name() == "nvidia.com/ofed") AddOfed(request.place, rights);
   if (!request.place.requestor_ns.empty()) AddRequestor(request.place.requestor_ns, rights);
-  // deploy/rbac/on-timeout-delete.
+  // These are the permissions of deploy/rbac/on-timeout-delete.
   if (DeletesOnTimeout(request.question.policy)) {
     Add("", {"", {"pods"}, {"delete"}}, rights);
     Add("", {"", {"events"}, {"create", "patch"}}, rights);

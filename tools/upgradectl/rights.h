@@ -1,4 +1,4 @@
-// The permissions that the operator of a driver needs, and a check of them by the API server.
+// Determines the permissions that the operator of a driver needs, and lets the API server check them.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_RIGHTS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_RIGHTS_H_
 
@@ -20,14 +20,14 @@ struct NeededRight {
   std::string resource = {};
   std::string subresource = {};
   std::string verb = {};
-  /// Name of the only object it covers; empty for all objects.
+  /// Name of the only object that the permission covers; empty for all objects.
   std::string name = {};
-  /// "patch nodes", "get configmaps/nvidia-gpu-driver-upgrade in gpu-operator".
+  /// Returns a text such as "patch nodes" or "get configmaps/nvidia-gpu-driver-upgrade in gpu-operator".
   std::string ToString() const;
 };
 
 /// Returns the permissions in the roles of deploy/rbac for the operator of this driver, with this policy and mode.
-/// These are base and, for `gpu` and `ofed` of nvidia.com, the additional permissions of their operators.
+/// These are the permissions of base. For `gpu` and `ofed` of nvidia.com, adds the permissions of their operators.
 std::vector<NeededRight> RightsNeeded(const Request& request);
 
 /// The account whose permissions are checked: the user of the command ("self"), or a ServiceAccount ("NAMESPACE/NAME").
@@ -39,8 +39,8 @@ struct Account {
 /// Errors: InvalidArgument with a line that starts with the option.
 [[nodiscard]] absl::StatusOr<Account> ParseAccount(std::string_view text);
 
-/// Returns the permissions in `needed` that the account does not have, as text. Sends one review for each. Errors: the
-/// errors of the transport, or PermissionDenied if the server refuses such reviews.
+/// Returns the permissions in `needed` that the account does not have, as text. Sends one review for each permission.
+/// Errors: the errors of the transport, or PermissionDenied if the server refuses the reviews.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> RightsMissing(driverupgrade::HttpTransport& transport,
                                                                      const std::vector<NeededRight>& needed,
                                                                      const Account& account);

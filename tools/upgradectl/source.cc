@@ -83,7 +83,7 @@ std::string Namespaced(std::string_view group, const std::string& ns, std::strin
   return fmt::format("{}/namespaces/{}/{}", group, ns, resource);
 }
 
-// Returns the collections that every display needs; a LiveView watches them.
+// Returns the collections that a LiveView watches.
 std::vector<Collection> Followed(const DriverPlace& place, const Wanted& wanted) {
   const std::pair<std::string, std::string> selected = {"labelSelector", place.labels};
   const Collection pods = wanted.all_pods
@@ -130,7 +130,7 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
       extras.push_back({fmt::format("/apis/{}/{}", group, resource), group, kind, {}});
     }
   }
-  // The ledger is listed and not read by name, because a missing ledger is not an error.
+  // Lists the ledger instead of reading it by name, because a missing ledger is not an error.
   if (!place.ledger.empty() && wanted.ledger) {
     extras.push_back({Namespaced("/api/v1", place.ledger_ns, "configmaps"),
                       "v1",
@@ -151,7 +151,7 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
 void MixedList::Add(json::Value& item, const std::string& kind, const std::string& api_version,
                     json::Document::AllocatorType& allocator) {
   if (!item.IsObject()) return;
-  // `kind` can be the name of a resource, because an object that is read alone contains its own kind.
+  // `kind` can be the name of a resource if the object was read alone, because such an object contains its own kind.
   const std::string key = kind + "/" + upgradectl::Text(item, {"metadata", "namespace"}) + "/" +
                           upgradectl::Text(item, {"metadata", "name"});
   if (known_.contains(key)) return;
@@ -294,7 +294,7 @@ absl::StatusOr<std::string> ListDaemonSets(HttpTransport& transport, const std::
 }
 
 absl::StatusOr<std::string> ListLeases(HttpTransport& transport, const std::string& ns) {
-  // Every node renews its own Lease in kube-node-lease.
+  // Excludes kube-node-lease, which contains a Lease for every node.
   const Collection all{fmt::format("/apis/{}/leases", kLeaseGroup),
                        kLeaseGroup,
                        "Lease",
@@ -338,7 +338,7 @@ absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list, con
     const auto label = node.labels.find(identity.StateLabel());
     const auto state =
         label == node.labels.end() ? std::nullopt : driverupgrade::ParseUpgradeState(std::string(label->second));
-    // The pods of a node that is already cordoned matter in its first pass.
+    // Includes cordoned nodes, because the first pass of such a node already needs its pods.
     const bool named = std::find(wanted.nodes.begin(), wanted.nodes.end(), node.name) != wanted.nodes.end();
     if (named || node.unschedulable || (state && driverupgrade::IsInProgress(*state))) names.insert(node.name);
   }

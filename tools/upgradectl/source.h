@@ -1,5 +1,5 @@
-// The source of the cluster's objects: a dump in a file, or the API server. Both provide one text, so that all further
-// steps are the same.
+// Reads the cluster's objects from a dump in a file or from the API server. Both sources provide one text, so that all
+// further steps are the same.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_SOURCE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_SOURCE_H_
 
@@ -21,12 +21,12 @@
 
 namespace upgradectl {
 
-/// A longer text is probably not a dump, and would fill the memory. 5,000 nodes with 150,000 running pods of 6.2 kB
-/// need 1.0 GB.
+/// Maximum size of a dump. A longer text is probably not a dump, and would fill the memory. 5,000 nodes with 150,000
+/// running pods of 6.2 kB need 1.0 GB.
 inline constexpr std::size_t kDumpBytesMax = std::size_t{2} << 30;
 inline constexpr std::size_t kPolicyBytesMax = std::size_t{1} << 20;
 
-/// The cluster, as typed; `default_kubeconfig` if all fields are empty.
+/// Selects the cluster, as typed. If all fields are empty, `default_kubeconfig` is used.
 struct SourceOptions {
   /// File with a dump; `-` is standard input.
   std::string cluster = {};
@@ -39,9 +39,9 @@ struct SourceOptions {
 
 /// The objects that a verb reads.
 struct Wanted {
-  /// Read all pods; otherwise only the driver's pods and the pods on nodes in progress.
+  /// True to read all pods; false to read only the driver's pods and the pods on nodes in progress.
   bool all_pods = false;
-  /// Nodes whose pods are read in addition.
+  /// Additional nodes whose pods are read.
   std::vector<std::string> nodes = {};
   bool events = false;
   /// Events of the scheduler for pods in the driver's namespace.
@@ -50,9 +50,9 @@ struct Wanted {
   /// Includes the Deployments, which contain the operator's version.
   bool leases = false;
   bool webhooks = false;
-  /// The custom resource with the policy. Not needed if the user has named a file.
+  /// The custom resource with the policy. Not needed if the user names a policy file.
   bool policy = true;
-  /// If the custom resource contains no policy, also the Leases, one of which contains the operator's report.
+  /// If the custom resource does not contain a policy, also the Leases, one of which may contain the operator's report.
   bool reported = true;
   /// Includes the record of the rollout.
   bool ledger = true;
@@ -64,12 +64,12 @@ struct Wanted {
   bool view = false;
 };
 
-/// The selectors of the driver's objects on the server.
+/// Selects the driver's objects on the server.
 struct DriverPlace {
   std::string ns = {};
   std::string labels = {};
   std::string lease_ns = {};
-  /// Name of the operator's Lease; if empty, the content and the end of the name identify the Lease.
+  /// Name of the operator's Lease. If empty, the Lease is identified by its content and the end of its name.
   std::string lease = {};
   /// ConfigMap of the grants, which also contains the record of a rollout; empty if it is not read.
   std::string ledger_ns = {};
@@ -79,15 +79,16 @@ struct DriverPlace {
   std::string requestor_ns = {};
 };
 
-/// Objects of several kinds as one `List`. If an object is added twice, only the first one counts.
+/// Collects objects of several kinds in one `List`. If an object is added twice, only the first copy counts.
 class MixedList {
  public:
-  /// Adds `item`. Sets its kind and apiVersion if they are missing, as in the items of a server's list.
+  /// Adds `item`. Sets the kind and the apiVersion if they are missing, which is the case in the lists of a server.
   void Add(json::Value& item, const std::string& kind, const std::string& api_version,
            json::Document::AllocatorType& allocator);
   /// Adds an object as JSON text. Ignores any other text.
   void AddText(const std::string& object, const std::string& kind, const std::string& api_version);
-  /// Adds the objects of the other list in their order, except for those named in `without`: `Pod/NAMESPACE/NAME`.
+  /// Adds the objects of the other list in their order, except for those named in `without` in the form
+  /// `Pod/NAMESPACE/NAME`.
   void AddAll(const MixedList& other, const std::set<std::string>& without = {});
   /// Returns true if the text of an object contains `text`.
   bool Contains(std::string_view text) const;
@@ -102,11 +103,13 @@ class MixedList {
   std::set<std::string> known_;
 };
 
-/// Returns all of `in`. Errors start with `name`: Unavailable, or ResourceExhausted beyond `bytes_max`.
+/// Returns the whole input. Errors start with `name`: Unavailable, or ResourceExhausted if the input is longer than
+/// `bytes_max`.
 [[nodiscard]] absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std::size_t bytes_max);
-/// Same as ReadAll; NotFound if the file cannot be opened.
+/// Same as ReadAll, but returns NotFound if the file cannot be opened.
 [[nodiscard]] absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t bytes_max);
-/// Returns the dump that the options name. Errors: same as ReadFile; if the dump is too long, the error names a remedy.
+/// Returns the dump that the options name. Errors: same as ReadFile. If the dump is too long, the error suggests a
+/// remedy.
 [[nodiscard]] absl::StatusOr<std::string> ReadDump(const SourceOptions& options, std::istream& in,
                                                    std::size_t bytes_max = kDumpBytesMax);
 
@@ -116,8 +119,8 @@ class MixedList {
     const SourceOptions& options, const std::string& default_kubeconfig);
 
 /// Returns a `List` of the wanted objects, as `kubectl get -o json` prints it. Objects that only explanations need
-/// (Events, budgets, leases, webhooks, the policy, NodeMaintenances) may be missing or forbidden: this adds a line to
-/// `notes`. Errors: `list nodes: 403: ...`.
+/// (Events, budgets, leases, webhooks, the policy, NodeMaintenances) may be missing or forbidden, which adds a line to
+/// `notes`. Errors have the form `list nodes: 403: ...`.
 [[nodiscard]] absl::StatusOr<std::string> ReadLive(driverupgrade::HttpTransport& transport,
                                                    const driverupgrade::DriverIdentity& identity,
                                                    const DriverPlace& place, const Wanted& wanted,
@@ -127,20 +130,21 @@ class MixedList {
 [[nodiscard]] absl::StatusOr<std::string> ListDaemonSets(driverupgrade::HttpTransport& transport,
                                                          const std::string& labels);
 
-/// Returns a `List` of the Leases in the namespace. If it is empty, lists all namespaces except for the namespace of
+/// Returns a `List` of the Leases in the namespace. If `ns` is empty, lists all namespaces except for the namespace of
 /// the nodes' own Leases. Errors: same as ReadLive.
 [[nodiscard]] absl::StatusOr<std::string> ListLeases(driverupgrade::HttpTransport& transport, const std::string& ns);
 
-/// Reads the objects of ReadLive except for the nodes, the driver's pods and DaemonSets, and the Events: revisions, and
-/// objects that only explanations need. Notes and errors: same as ReadLive.
+/// Reads the same objects as ReadLive, except for the nodes, the driver's pods and DaemonSets, and the Events. Notes
+/// and errors: same as ReadLive.
 [[nodiscard]] absl::StatusOr<MixedList> ReadBeside(driverupgrade::HttpTransport& transport, const DriverPlace& place,
                                                    const Wanted& wanted, std::vector<std::string>& notes);
 
-/// Returns the nodes of the list whose other pods matter.
+/// Returns the nodes of the list whose non-driver pods must be read.
 [[nodiscard]] absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list,
                                                                     const driverupgrade::DriverIdentity& identity,
                                                                     const Wanted& wanted);
-/// Adds the cluster's ResourceClaims to the list if a pod in it has one. `notes` gets a line if they cannot be read.
+/// Adds the cluster's ResourceClaims to the list if a pod in the list has a claim. Adds a line to `notes` if the claims
+/// cannot be read.
 void AddClaims(driverupgrade::HttpTransport& transport, MixedList& list, std::vector<std::string>& notes);
 /// Returns all pods of a node.
 [[nodiscard]] absl::StatusOr<MixedList> ReadPodsOf(driverupgrade::HttpTransport& transport, const std::string& node);

@@ -31,7 +31,7 @@ using driverupgrade::whatif::EnteredState;
 using driverupgrade::whatif::NodeReport;
 using driverupgrade::whatif::Report;
 
-// The history of each existing node, from its Events. Events of a deleted node remain for an hour.
+// The history of existing nodes, from their Events. Events of deleted nodes are ignored; they remain for an hour.
 struct History {
   std::map<std::string, std::map<UpgradeState, absl::Time>> entered = {};
   // Time at which each node was last cordoned for an upgrade.
@@ -41,7 +41,8 @@ struct History {
   std::optional<absl::Time> began = std::nullopt;
 };
 
-// A node that waits, or that is done with an old driver pod, was upgraded by an earlier rollout.
+// Returns false for a node that waits, or that is done with an old driver pod, because an earlier rollout has upgraded
+// it.
 bool IsOfThisRollout(const NodeReport& node) {
   const UpgradeState state = node.plan.from;
   if (state == UpgradeState::kUnknown || state == UpgradeState::kUpgradeRequired) return false;
@@ -104,8 +105,8 @@ std::optional<Remaining> RemainingOf(const RolloutStatus& status, const std::vec
       .low = quantile(10), .middle = quantile(50), .high = quantile(90), .measured = static_cast<int>(took.size())};
 }
 
-// A holder starts with the name of its pod, which starts with the name of the Deployment. If several match, returns the
-// longest.
+// A holder starts with the name of its pod, which starts with the name of the Deployment. If several Deployments match,
+// uses the longest name.
 std::string VersionOf(const LeaseFact& leader, const Facts& facts) {
   const DeploymentFact* found = nullptr;
   for (const DeploymentFact& deployment : facts.deployments) {
@@ -120,7 +121,7 @@ Phase PhaseOf(const Tally& totals) {
   return totals.pending + totals.in_progress + totals.not_ready > 0 ? Phase::kUnderWay : Phase::kDone;
 }
 
-// Nodes without a label, and nodes that are done but have an old pod, also wait.
+// Nodes without a label, and nodes that are done but have an old driver pod, also count as waiting.
 Phase PhaseOf(const RolloutStatus& status) {
   const bool waits = std::any_of(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
     return node.moves || (node.gate && !driverupgrade::TraitsOf(node.gate->reason).ends_rollout);
@@ -169,11 +170,11 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
   return rows;
 }
 
-// Returns the failure of the last request about the node, if nothing else explains why the node does not move. Empty if
-// it has moved since. The times are whole seconds: if a request and a transition have the same second, the transition
-// counts.
+// Returns the failure of the last request about the node, if nothing else explains why the node does not move. Returns
+// an empty text if the node has moved since then. Times have a resolution of one second: of a request and a transition
+// in the same second, the transition counts as later.
 std::string FailureOf(const NodeView& node, absl::Time at) {
-  // Pauses between two attempts are shorter. After this time, another request has succeeded.
+  // Pauses between two attempts are shorter than this. After this time, another request has succeeded.
   constexpr absl::Duration kRecent = absl::Minutes(15);
   const std::optional<Gate>& gate = node.status.gate;
   if (node.failed_requests.empty() || (gate && gate->reason != GateReason::kUnsettled)) return "";
@@ -182,7 +183,7 @@ std::string FailureOf(const NodeView& node, absl::Time at) {
   return has_moved || at - last.at > kRecent ? "" : last.message;
 }
 
-// Adds the facts that upgradectl's own pass does not have.
+// Adds the values of the operator's view that upgradectl's own pass does not provide.
 void AddView(const OperatorView& view, RolloutStatus& status) {
   status.frozen = !view.fleet.auto_upgrade;
   status.paused = view.fleet.paused;
@@ -196,7 +197,7 @@ void AddView(const OperatorView& view, RolloutStatus& status) {
   }
 }
 
-// The clock of the engine that wrote the record may be fast.
+// Limits the time to the present, because the clock of the engine that wrote the record may be fast.
 std::optional<absl::Time> BeganOf(const Request& request, const Report& report, const History& history) {
   if (!report.rollout || !report.rollout->began) return history.began;
   return std::min(*report.rollout->began, request.question.at);
@@ -246,7 +247,7 @@ bool HasEnded(const RolloutStatus& status) {
 }
 
 std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
-  // The node would move, and only an operator would then read its pods.
+  // Ignores this gate, because the node would move, and only then would an operator read its pods.
   const bool would_read = report.gate && report.gate->reason == GateReason::kPodsUnknown && !report.plan.path.empty();
   if (would_read) return std::nullopt;
   if (report.plan.evict.empty() || !report.gate || report.gate->reason != GateReason::kPodsTerminating) {
@@ -306,7 +307,7 @@ RolloutStatus StatusOf(const Request& request, const Report& report) {
     status.findings.push_back(*std::move(none));
     status.phase = Phase::kFailed;
   }
-  // Notes from a server that refuses the ledger already report this.
+  // If the server refuses the ledger, a note already reports this.
   const bool is_told = std::any_of(status.notes.begin(), status.notes.end(), [](const std::string& note) {
     return note.find("/configmaps: ") != std::string::npos;
   });

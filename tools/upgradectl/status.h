@@ -1,4 +1,4 @@
-// The progress of a rollout: from the objects of the cluster to lines.
+// Determines the progress of a rollout from the objects of the cluster, and formats it.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_STATUS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_STATUS_H_
 
@@ -26,7 +26,7 @@ struct NodeStatus {
   driverupgrade::UpgradeState state = driverupgrade::UpgradeState::kUnknown;
   std::optional<absl::Time> since = std::nullopt;
   std::optional<driverupgrade::Gate> gate = std::nullopt;
-  /// The node waits only for the next pass of an operator, as far as upgradectl's own pass can determine.
+  /// True if, according to upgradectl's own pass, the node waits only for the next pass of an operator.
   bool moves = false;
   /// Revision of the driver pod; empty if there is no pod.
   std::string revision = {};
@@ -36,8 +36,8 @@ struct NodeStatus {
   bool ready = true;
   /// Cause of the failure, from the annotation on a failed node; empty if it is not set.
   std::string failure_cause = {};
-  /// The failure of the operator's last request about the node, if no other cause holds the node. Empty if no request
-  /// failed, or if the operator was not queried.
+  /// Failure of the operator's last request about the node, if nothing else explains why the node does not move. Empty
+  /// if no request failed, or if the operator was not queried.
   std::string request_failure = {};
 };
 
@@ -62,7 +62,7 @@ struct OperatorPass {
 
 struct RolloutStatus {
   std::string driver = {};
-  /// Empty if the policy is unknown; all fields below that depend on it are then not shown.
+  /// Source of the policy. Empty if the policy is unknown; fields that depend on the policy are then not shown.
   std::string policy_source = {};
   /// Lease of the operator that reports the policy; nullopt for other sources.
   std::optional<LeaseFact> policy_reporter = std::nullopt;
@@ -74,8 +74,8 @@ struct RolloutStatus {
   driverupgrade::UpgradeBudget budget = {};
   /// nullopt if the policy has no rollout.
   std::optional<driverupgrade::RolloutStatus> rollout = std::nullopt;
-  /// Start of this rollout, from its record. Without a record, the time at which its first node was cordoned, as far
-  /// back as Events go.
+  /// Start of this rollout, from its record. Without a record, the time at which the first node was cordoned, if Events
+  /// still show it.
   std::optional<absl::Time> began = std::nullopt;
   std::optional<Remaining> remaining = std::nullopt;
   std::optional<LeaseFact> leader = std::nullopt;
@@ -85,40 +85,41 @@ struct RolloutStatus {
   std::optional<OperatorPass> operator_pass = std::nullopt;
   /// Reason why the operator's own view is missing; empty if it is shown, or was not requested.
   std::string view_trouble = {};
-  /// Version of the Deployment that the leader's pod belongs to; empty if unknown.
+  /// Version of the Deployment to which the leader's pod belongs; empty if unknown.
   std::string leader_version = {};
   std::vector<NodeStatus> nodes = {};
   std::vector<driverupgrade::Finding> findings = {};
   std::vector<std::string> notes = {};
 };
 
-/// Returns the operator's view in the form of a pass of our own.
+/// Converts the operator's view to the result of a pass.
 driverupgrade::whatif::Report ReportOf(const OperatorView& view);
 
-/// `report` is the result for the request's question, or ReportOf its view.
+/// `report` is the result for the request's question, or ReportOf the request's view.
 RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Report& report);
 
-/// Returns true if nothing moves any longer: all nodes are done, or some have failed and all others wait for an
-/// administrator. A rollout without failures that waits for an administrator continues, because that action is
+/// Returns true if no node moves any longer: all nodes are done, or some have failed and all others wait for an
+/// administrator. A rollout without failures that waits for an administrator has not ended, because that wait is
 /// expected.
 bool HasEnded(const RolloutStatus& status);
 
 /// Returns the finding NoDaemonSet if the cluster has neither a node nor a DaemonSet of the driver.
 std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, const driverupgrade::Tally& totals);
 
-/// Returns a text that the record of the rollout is missing, with its expected location.
+/// Returns a text that reports a missing rollout record, with the expected location.
 std::string NoRecord(const Request& request);
 
-/// Returns the gate of a node. Considers the server's response to its evictions, which the plan of a pass cannot know.
+/// Returns the gate of a node. Considers how the server would respond to evictions, which the plan of a pass cannot
+/// know.
 std::optional<driverupgrade::Gate> TrueGate(const Request& request, const driverupgrade::whatif::NodeReport& report);
 
-/// Returns the lines that come first: no operator works, the output does not show the operator's view, or its last pass
-/// failed. Usually empty.
+/// Returns the first lines of the output, which are usually empty. They report that no operator is running, that the
+/// operator's view is missing, or that its last pass failed.
 std::string FormatWarnings(const RolloutStatus& status, const Screen& screen);
 
 /// `wide` adds times, pods and driver revisions.
 std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& screen);
-/// The members are listed in tools/upgradectl/README.md.
+/// tools/upgradectl/README.md lists the members.
 std::string FormatStatusJson(const RolloutStatus& status);
 std::string FormatStatusYaml(const RolloutStatus& status);
 

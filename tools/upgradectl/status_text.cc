@@ -30,7 +30,7 @@ Colour ColourOf(const Gate& gate) {
 
 std::string Left(std::optional<int> max) { return max ? fmt::format(" of {}", *max) : ""; }
 
-// Most names end with "-required", which wastes space in a narrow column.
+// Drops "-required" from the name, because most names have this suffix and the column is narrow.
 std::string ShortState(UpgradeState state) {
   std::string text(driverupgrade::ToString(state));
   if (const std::size_t at = text.find("-required");

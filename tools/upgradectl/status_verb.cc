@@ -33,18 +33,18 @@ std::string Formatted(const RolloutStatus& status, const Options& options, const
 }
 
 const Wanted kWanted{.events = true, .budgets = true, .leases = true, .view = true};
-// Refresh interval: ages and times grow even if nothing changes.
+// Refresh interval, because ages and times grow even if no object changes.
 constexpr absl::Duration kPatience = absl::Seconds(10);
 // Time after which a notice reports that there is nothing to show yet.
 constexpr absl::Duration kPatienceAtFirst = absl::Seconds(3);
 
-// On a terminal, each output replaces the previous one.
+// On a terminal, each output replaces the previous output.
 std::string Picture(const RolloutStatus& status, const Options& options, const Screen& screen) {
   const std::string text = Formatted(status, options, screen);
   return screen.columns > 0 ? "\x1b[H\x1b[2J" + text : text;
 }
 
-// Reports each reason for an outdated picture once. An empty text reports nothing.
+// Reports each reason for an outdated status once. An empty text reports nothing.
 class Complaints {
  public:
   explicit Complaints(std::ostream& err) : err_(err) {}
@@ -58,7 +58,8 @@ class Complaints {
   std::string last_;
 };
 
-// If the server is unavailable, all watches fail with the same text.
+// Returns only the first problem and the number of the others, because all watches fail with the same text if the
+// server is unavailable.
 std::string Shortened(const std::vector<std::string>& troubles) {
   if (troubles.empty()) return "";
   if (troubles.size() == 1) return troubles.front();
@@ -105,7 +106,7 @@ absl::StatusOr<int> Watch(const Options& typed, const Streams& streams) {
     if (picture != last) streams.out << picture << std::flush;
     last = std::move(picture);
     if (HasEnded(*status)) return ExitCodeOf(status->phase);
-    // A large fleet changes all the time; limit the rate to a readable one.
+    // Limits the rate of outputs so that users can read them, because a large fleet changes all the time.
     absl::SleepFor(streams.between_pictures);
   }
   return kExitOutput;

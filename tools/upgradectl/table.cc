@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kNarrow = 12;
-// Minimum width of the last column: enough for the name of a gate.
+// Minimum width of the last column, which is enough for the name of a gate.
 constexpr std::size_t kLastAtLeast = 16;
 
 std::vector<std::size_t> Widths(const std::vector<TableRow>& rows) {
@@ -27,7 +27,7 @@ std::size_t BeforeLast(const std::vector<std::size_t>& widths) {
   return sum;
 }
 
-// Shrinks the last column first, then the widest of the others.
+// Shrinks the last column first, and then the widest of the other columns.
 void FitInto(std::size_t columns, std::vector<std::size_t>& widths) {
   if (columns == 0 || widths.empty()) return;
   const std::size_t before = BeforeLast(widths);

@@ -1,4 +1,4 @@
-// Tables for a terminal, or for a file.
+// Formats tables for a terminal or a file.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TABLE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TABLE_H_
 
@@ -12,9 +12,9 @@ namespace upgradectl {
 
 enum class Colour : std::uint8_t { kNone, kGreen, kYellow, kRed, kCyan, kBold };
 
-/// The output that results are written to.
+/// Properties of the output.
 struct Screen {
-  /// 0 if the output is not a terminal, so that nothing is cut.
+  /// Width of the terminal. 0 if the output is not a terminal, so that no text is cut.
   std::size_t columns = 0;
   bool colour = false;
 };
@@ -26,19 +26,18 @@ struct Cell {
 };
 using TableRow = std::vector<Cell>;
 
-/// Returns `text`, coloured if the screen has colours.
+/// Returns `text`, in color if the screen has colors.
 std::string Paint(std::string_view text, Colour colour, const Screen& screen);
 
-/// Cuts the text to at most `columns`, with `…` at its end. 0 does not cut.
+/// Cuts the text to at most `columns`, with `…` at the end. If `columns` is 0, returns the whole text.
 std::string CutTo(std::string_view text, std::size_t columns);
 
-/// Cuts the text to at most `columns`, with `…` in its middle, because node names often differ at their ends. 0 does
-/// not cut.
+/// Same, but with `…` in the middle, because node names often differ at their ends.
 std::string CutMiddle(std::string_view text, std::size_t columns);
 
 /// Formats the rows in columns with two spaces between them; the first row is the header. If a line is wider than the
-/// screen, the last column is cut at its end, to at least 16 columns. Then the widest of the other columns are cut in
-/// their middle, to at least 12 columns. No line ends in spaces.
+/// screen, cuts the end of the last column first, but keeps at least 16 characters. Then cuts the middle of the widest
+/// other columns, but keeps at least 12 characters. No line ends with spaces.
 std::string FormatRows(const std::vector<TableRow>& rows, const Screen& screen);
 
 }  // namespace upgradectl

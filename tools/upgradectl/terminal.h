@@ -1,4 +1,4 @@
-// The output of the process.
+// Describes the standard output of the process.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TERMINAL_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TERMINAL_H_
 
@@ -6,8 +6,8 @@
 
 namespace upgradectl {
 
-/// Returns the terminal of the standard output, in colour unless NO_COLOR or TERM prevents this. Has no width if the
-/// output is not a terminal.
+/// Returns the properties of the standard output. It has colors unless NO_COLOR or TERM prevents this, and no width if
+/// it is not a terminal.
 Screen ScreenOfOutput();
 
 }  // namespace upgradectl

@@ -1,4 +1,4 @@
-// Text for users.
+// Functions for texts that users see.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TEXT_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TEXT_H_
 
@@ -10,16 +10,16 @@
 
 namespace upgradectl {
 
-/// Debian's absl::string_view is a separate type.
+/// Returns the message as std::string_view, because absl::string_view is a separate type in Debian.
 inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }
 
-/// Replaces control characters by \xNN: the text of a dump is untrusted and must neither start a new line nor control
-/// the terminal.
+/// Replaces control characters with \xNN. The text of a dump is untrusted, and must not start a new line or control the
+/// terminal.
 std::string Printable(std::string_view text);
 
-/// Returns the number of columns that UTF-8 text occupies on a terminal, for scripts with one column per character.
+/// Returns the number of columns that UTF-8 text occupies on a terminal. Assumes one column for each character.
 std::size_t Width(std::string_view text);
 
 }  // namespace upgradectl

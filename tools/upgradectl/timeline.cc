@@ -18,12 +18,12 @@ namespace {
 
 using driverupgrade::UpgradeState;
 
-// Indexed by UpgradeState: waiting is grey, failed is red. The colours can be distinguished without red and green.
+// Colors by UpgradeState: waiting is gray, and failed is red. They can be told apart without red and green.
 constexpr std::array<std::string_view, driverupgrade::kAllUpgradeStates.size()> kColours = {
     "#8a8f98", "#b8bec8", "#7fb2e5", "#b58bd9", "#e8a33d", "#d9772b", "#8d6e63",
     "#a1887f", "#2f6fbd", "#17a2a2", "#8ecf9b", "#4caf6a", "#d62839"};
 
-// Background colours of the stages, in turn. The names of the stages are written on them.
+// Background colors of the stages, used in turn. The names of the stages are drawn on them.
 constexpr std::array<std::string_view, 3> kStageColours = {"#f0d9a8", "#cfe3c4", "#d9cdea"};
 
 std::string NameOf(UpgradeState state) {
@@ -35,7 +35,8 @@ Timeline Empty(const Request& request) {
   return {.driver = request.question.identity.Name(), .failed_hold_slots = !policy.failure_policy};
 }
 
-// A percentage refers to these nodes. If the policy is unknown, there is nothing to draw.
+// Adds the bands and the limit of the policy; a percentage refers to the nodes of the timeline. Adds nothing if the
+// policy is unknown.
 void AddPolicy(const Request& request, bool policy_known, absl::Time began, Timeline& timeline) {
   if (!policy_known) return;
   timeline.stages = StageBands(request, timeline.nodes);
@@ -280,7 +281,7 @@ std::string FormatTimelineJson(const Timeline& timeline) { return ToPrettyJson(T
 
 std::string FormatTimelineHtml(const Timeline& timeline) {
   std::string data = Compact(ToJson(timeline));
-  // Texts from the cluster must not close the element that contains them.
+  // Escapes `<`, because texts from the cluster must not close the element that contains them.
   ReplaceAll(data, "<", "\\u003c");
   std::string page = kTimelinePage;
   constexpr std::string_view kPlace = "{{TIMELINE}}";

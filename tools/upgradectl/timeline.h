@@ -1,5 +1,5 @@
-// A rollout as a picture: a bar for each node, coloured by state. Above the bars are the slots taken, the stages of the
-// rollout, and the times in which no node may start.
+// Shows a rollout as a picture with a bar for each node, colored by state. Above the bars are the slots in use, the
+// stages of the rollout, and the times when no node may start.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_H_
 
@@ -18,14 +18,14 @@ namespace upgradectl {
 
 /// All times are relative to the start.
 struct Timeline {
-  /// "nvidia.com/gpu".
+  /// For example "nvidia.com/gpu".
   std::string driver = {};
-  /// "simulated" or "from Events".
+  /// Either "simulated" or "from Events".
   std::string origin = {};
-  /// nullopt for virtual time.
+  /// Start of the timeline; nullopt for virtual time.
   std::optional<absl::Time> began = std::nullopt;
   absl::Duration length = {};
-  /// nullopt if there is no limit, or if it is unknown.
+  /// Limit on slots; nullopt if there is no limit or the limit is unknown.
   std::optional<int> slots_max = std::nullopt;
   /// True if a failed node holds its slot.
   bool failed_hold_slots = true;
@@ -46,16 +46,16 @@ struct SlotsTaken {
   absl::Duration at = {};
   int slots = 0;
 };
-/// Returns the numbers by time, without repetitions. They include nodes that an administrator had cordoned.
+/// Returns the changes of the number in order of time. The number includes nodes that an administrator had cordoned.
 std::vector<SlotsTaken> SlotsOver(const Timeline& timeline);
 
-/// The members are listed in tools/upgradectl/README.md.
+/// tools/upgradectl/README.md lists the members.
 std::string FormatTimelineJson(const Timeline& timeline);
-/// Returns a single file that loads no other files.
+/// Returns a self-contained HTML file.
 std::string FormatTimelineHtml(const Timeline& timeline);
 std::string FormatTimelineSvg(const Timeline& timeline);
 
-/// The page that contains the JSON, from timeline.html.
+/// The page from timeline.html, into which the JSON is inserted.
 extern const char kTimelinePage[];
 
 }  // namespace upgradectl

@@ -14,8 +14,8 @@ namespace {
 using driverupgrade::internal::NodeProgress;
 using driverupgrade::internal::RolloutNode;
 
-// Limit for a window that opens and closes each minute, in a rollout that takes a year; more bands would not be
-// visible.
+// Maximum number of bands, for a window that opens and closes each minute in a rollout of a year. More bands would not
+// be visible.
 constexpr std::size_t kBandsMax = 2000;
 
 // Returns the number of each node's stage, by the node's name.
@@ -38,7 +38,7 @@ std::map<std::string, std::size_t> StagesOf(const Request& request, const driver
   return of_node;
 }
 
-// Returns the time from the node's start to its end; nullopt if it has not started.
+// Returns the time from the node's start to its end; nullopt if the node has not started.
 std::optional<Span> UnderWay(const NodeHistory& node) {
   std::optional<Span> under_way;
   for (const Span& span : node.spans) {

@@ -1,5 +1,4 @@
-// The bands above the bars of a timeline, from the policy: the current stage of the rollout, and the times when no node
-// may start.
+// Computes the bands above the bars of a timeline: the stages of the rollout, and the times when no node may start.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_BANDS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_BANDS_H_
 
@@ -23,11 +22,13 @@ struct Band {
   absl::Duration end = {};
 };
 
-/// Returns one band for each stage with a started node: from the start of its first node to the end of its last. The
-/// order follows the policy; nodes outside of all stages come last. Empty without `rollout`.
+/// Returns one band for each stage in which a node has started. A band extends from the start of the stage's first node
+/// to the end of its last node. The order follows the policy; nodes outside of all stages come last. Returns no bands
+/// if the policy has no `rollout`.
 std::vector<Band> StageBands(const Request& request, const std::vector<NodeHistory>& nodes);
 
-/// Returns the times when no node may start, because of windows and closed days, within `length` from `began` on.
+/// Returns the times when no node may start, because of windows and closed days, in the period of `length` after
+/// `began`.
 std::vector<Band> ClosedBands(const Request& request, absl::Time began, absl::Duration length);
 
 }  // namespace upgradectl

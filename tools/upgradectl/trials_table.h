@@ -1,4 +1,4 @@
-// Simulated rollouts of several policies as a table.
+// Formats simulated rollouts of several policies as a table.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TRIALS_TABLE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TRIALS_TABLE_H_
 
@@ -10,7 +10,7 @@
 
 namespace upgradectl {
 
-/// Formats a column for each policy, and below them the reasons that block nodes.
+/// Returns a table with a column for each policy, followed by the reasons that block nodes.
 std::string FormatTrials(const std::vector<driverupgrade::whatif::Trial>& trials, const Screen& screen);
 
 }  // namespace upgradectl

@@ -1,4 +1,4 @@
-// The program as a function, for main and the tests.
+// Declares the program as a function, for main and the tests.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_UPGRADECTL_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_UPGRADECTL_H_
 
@@ -34,7 +34,7 @@ struct Streams {
   bool interactive = false;
   /// Kubeconfig to use if the command line names no cluster; empty to use no kubeconfig.
   std::string kubeconfig = {};
-  /// Minimum time between two pictures of `status -w`.
+  /// Minimum time between two outputs of `status -w`.
   absl::Duration between_pictures = absl::Seconds(1);
   /// Stops `dashboard`, which otherwise runs until its process ends.
   std::stop_token stop = {};
@@ -42,7 +42,7 @@ struct Streams {
   std::function<absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>>(const SourceOptions&)> connect = {};
 };
 
-/// Returns the exit code. An error is one line on `err`, and `out` then stays empty.
+/// Returns the exit code. After an error, `err` has one line and `out` is empty.
 int Run(int argc, const char* const* argv, const Streams& streams);
 
 }  // namespace upgradectl

@@ -1,5 +1,5 @@
-// The defaults of NVIDIA's operators for options that the command line does not set, and other usual locations of their
-// drivers.
+// Provides the defaults of NVIDIA's operators for options that the command line does not set, and finds their drivers
+// in other usual locations.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_USUAL_DRIVER_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_USUAL_DRIVER_H_
 
@@ -21,7 +21,7 @@ struct UsualDriver {
   std::string_view defaults;
   std::string_view ledger;
   std::string_view validation_selector = {};
-  /// Pods that request a GPU use the driver.
+  /// True if pods that request a GPU use the driver.
   bool gpu_pods = false;
 };
 
@@ -33,12 +33,12 @@ const UsualDriver* UsualDriverOf(const Options& options);
 /// are not in the usual location. OpenShift, NVIDIADriver resources and precompiled drivers use other names and labels.
 /// The labels that select the most DaemonSets are used.
 void Locate(const std::vector<driverupgrade::DaemonSet>& daemon_sets, Options& options);
-/// Returns the DaemonSets, in any namespace, with labels that are usual for the driver of the options. The list for a
-/// cluster is empty if the server refuses it.
+/// Both functions return the DaemonSets, in any namespace, whose labels are usual for the driver of the options.
+/// ListUsual returns an empty list if the server refuses the request.
 std::vector<driverupgrade::DaemonSet> SelectUsual(const std::vector<driverupgrade::DaemonSet>& daemon_sets,
                                                   const Options& options);
 std::vector<driverupgrade::DaemonSet> ListUsual(driverupgrade::HttpTransport& transport, const Options& options);
-/// Same as Locate, but lists the DaemonSets of a cluster. If the server refuses the list, nothing changes.
+/// Same as Locate, but lists the DaemonSets of a cluster. Does not change the options if the server refuses the list.
 void LocateLive(driverupgrade::HttpTransport& transport, Options& options);
 
 }  // namespace upgradectl

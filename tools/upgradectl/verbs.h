@@ -1,4 +1,4 @@
-// The verbs with their input and output: each reads, calls the pure part, and writes its result.
+// The verbs with their input and output. Each verb reads its input, calls functions without I/O, and writes the result.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_VERBS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_VERBS_H_
 
@@ -15,8 +15,8 @@
 
 namespace upgradectl {
 
-/// Returns the exit code. Errors have one line and lead to exit code kExitUsage. Nothing has then been written to
-/// `streams.out`, unless documented otherwise.
+/// Returns the exit code. Errors have one line and lead to exit code kExitUsage. After an error, `streams.out` is
+/// empty, unless documented otherwise.
 [[nodiscard]] absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunStatus(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunExplain(const Options& options, const Streams& streams);
@@ -25,17 +25,17 @@ namespace upgradectl {
 [[nodiscard]] absl::StatusOr<int> RunCompletion(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunSimulate(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunTimeline(const Options& options, const Streams& streams);
-/// Runs approve, pause, resume, skip, unskip, retry, request and release. With several nodes, an error may come after
-/// some of them: `streams.out` lists the changes made.
+/// Runs approve, pause, resume, skip, unskip, retry, request and release. With several nodes, an error may occur after
+/// some changes; `streams.out` lists these changes.
 [[nodiscard]] absl::StatusOr<int> RunChange(const Options& options, const Streams& streams);
 
-/// Returns the durations in the options, and measures the others; adds a line to `streams.err` for each measured one.
-/// Errors have one line that starts with the option.
+/// Returns the durations in the options, and measures all others. Adds a line to `streams.err` for each measured
+/// duration. Errors have one line that starts with the option.
 [[nodiscard]] absl::StatusOr<driverupgrade::whatif::Durations> ReadDurations(const Options& options,
                                                                              const Request& request,
                                                                              const Streams& streams);
 
-/// Returns the status of a rollout that has been read.
+/// Returns the status of the rollout in `request`.
 [[nodiscard]] absl::StatusOr<RolloutStatus> StatusFrom(const Request& request);
 
 /// Connects to the server that the options name. Errors: same as Connect.

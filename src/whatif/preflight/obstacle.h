@@ -11,15 +11,15 @@
 namespace driverupgrade::whatif {
 
 enum class Severity : std::uint8_t {
-  kWarning,  //< Costs time, or needs attention.
-  kError,    //< A node will fail or wait indefinitely.
+  kWarning,  //< costs time, or needs attention
+  kError,    //< a node will fail or wait indefinitely
 };
 std::string_view ToString(Severity severity);
 
 // One kind of obstacle, with all the objects that it affects.
 struct Obstacle {
   Severity severity = Severity::kWarning;
-  // Code for scripts: "BudgetNeverAllows".
+  // Code for scripts, such as "BudgetNeverAllows".
   std::string code = {};
   // Problem and remedy, one sentence each.
   std::string problem = {};
@@ -36,18 +36,18 @@ struct ObstacleKind {
   std::string_view remedy;
 };
 
-// Collects obstacles: one of each kind, with all its objects.
+// Collects one obstacle of each kind, with all its objects.
 class ObstacleList {
  public:
   void Add(const ObstacleKind& kind, std::string object);
-  // Errors first, then by code.
+  // Returns the obstacles, errors first, and then by code.
   std::vector<Obstacle> Take();
 
  private:
   std::map<std::string, Obstacle, std::less<>> by_code_;
 };
 
-// The members are listed in tools/upgradectl/README.md.
+// tools/upgradectl/README.md lists the members.
 std::string FormatObstaclesJson(const std::vector<Obstacle>& obstacles);
 
 }  // namespace driverupgrade::whatif

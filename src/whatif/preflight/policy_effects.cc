@@ -33,7 +33,7 @@ UpgradeBudget BudgetOf(const UpgradePolicy& policy, const Report& report) {
   return internal::ComputeBudget(fleet, policy);
 }
 
-// The values of a label on the nodes of the rollout, each once per node.
+// Returns the values of a label on the nodes of the rollout, with one entry for each node.
 std::vector<std::string_view> ValuesOf(const std::string& label, const Situation& situation, const Report& report) {
   std::set<std::string_view> ours;
   for (const NodeReport& node : report.nodes) ours.insert(node.plan.node);
@@ -59,7 +59,7 @@ void CheckLimits(const UpgradePolicy& policy, const Report& report, Texts& field
   if (!policy.failure_policy) return;
   const std::optional<int> failures = CountOf(policy.failure_policy->max_failures);
   if (!failures) return;
-  // Warnings compares two numbers. Nodes that return to service are available.
+  // Warnings already compares the fields if both are numbers. Failed nodes that return to service count as available.
   const bool is_percentage = policy.max_unavailable && !CountOf(*policy.max_unavailable);
   const int unavailable =
       is_percentage && !ReturnsNodes(policy) ? BudgetOf(policy, report).unavailable_max.value_or(INT_MAX) : INT_MAX;
@@ -72,7 +72,7 @@ void CheckLimits(const UpgradePolicy& policy, const Report& report, Texts& field
   }
 }
 
-// Warnings handles stages whose size is given as a number.
+// Skips stages whose size is a number, because Warnings checks them.
 void CheckFailuresOf(const RolloutStage& stage, std::size_t i, int size, Texts& fields) {
   const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes);
   const auto* percent = stage.max_failures ? std::get_if<Percent>(&*stage.max_failures) : nullptr;
@@ -82,7 +82,7 @@ void CheckFailuresOf(const RolloutStage& stage, std::size_t i, int size, Texts& 
                                percent->value, size));
 }
 
-// Warnings knows a stage that takes 100%.
+// Skips a stage of 100%, which Warnings reports.
 void CheckStages(const RolloutPolicy& rollout, const Report& report, Texts& fields) {
   if (!report.rollout) return;
   const auto& stages = report.rollout->stages;
@@ -109,7 +109,8 @@ void CheckValidation(const Situation& situation, Texts& fields) {
   }
 }
 
-// A group of one node starts and counts as the node does alone. With OneAtATime it still makes the others wait.
+// A group of one node starts and counts like a single node, so it has no effect. With OneAtATime, it still makes other
+// groups wait.
 void CheckGroups(const Situation& situation, const Report& report, Texts& fields) {
   const auto& groups = situation.question.policy.rollout->groups;
   if (!groups || groups->mode == GroupMode::kOneAtATime) return;
@@ -134,7 +135,7 @@ void CheckOrder(const Situation& situation, const Report& report, Texts& fields)
   }
 }
 
-// A day later, so that the time zone does not matter.
+// Reports a range one day after its end, so that the time zone does not matter.
 void CheckClosed(const Situation& situation, Texts& fields) {
   const auto& closed = situation.question.policy.rollout->closed;
   const absl::CivilDay yesterday = absl::ToCivilDay(situation.question.at, absl::UTCTimeZone()) - 1;
@@ -153,7 +154,7 @@ bool IsInStage(const RolloutPolicy& rollout, const Node& node) {
   });
 }
 
-// A stage with such a node never finishes.
+// Finds nodes of stages on which no pod matches the selector, because such a stage never finishes.
 void CheckHealthPods(const Situation& situation, const LabelSelector& selector, Texts& selectors) {
   std::set<std::string_view> covered;
   std::set<std::string_view> with_driver;
@@ -166,7 +167,7 @@ void CheckHealthPods(const Situation& situation, const LabelSelector& selector, 
     const bool counts = with_driver.contains(node.name) && IsInStage(*situation.question.policy.rollout, node);
     if (counts && !covered.contains(node.name)) missing.push_back(node.name);
   }
-  // If it matches no pod at all, the selector is probably misspelled.
+  // If the selector matches no pod at all, it is probably misspelled, which SelectorsWithoutPods reports.
   if (missing.empty() || covered.empty()) return;
   selectors.push_back(
       fmt::format("rollout.health.podSelector: {} nodes of stages have no pod that matches {}, first {}",

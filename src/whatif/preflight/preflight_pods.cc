@@ -18,7 +18,7 @@ namespace {
 
 using enum Severity;
 
-// The permissions of an evacuation for one pod.
+// Describes how an evacuation treats one pod.
 struct Eviction {
   bool chosen = false;
   bool force = false;

@@ -1,4 +1,4 @@
-// Finds the obstacles of the evacuation of nodes: pods, disruption budgets, and insufficient capacity on the other
+// Finds obstacles of the evacuation of nodes, such as pods, disruption budgets, and insufficient capacity on other
 // nodes.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_PODS_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_PODS_H_
@@ -13,7 +13,7 @@
 
 namespace driverupgrade::whatif {
 
-// The pods of the question, which must outlive them, by node. Pods without a node have the name "".
+// The pods of the question by node, or by "" if they have no node. The question must outlive this object.
 struct SortedPods {
   using ByNode = std::map<std::string, std::vector<const Pod*>>;
   ByNode driver = {};

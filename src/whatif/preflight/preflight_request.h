@@ -1,4 +1,4 @@
-// du_preflight's documents.
+// Processes the documents of du_preflight.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_REQUEST_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_REQUEST_H_
 

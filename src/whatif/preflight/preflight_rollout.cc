@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::string_view kNewRevision = "preflight";
 
-// Returns true if FindObstacles already reports this gate, with its cause.
+// Returns true if FindObstacles already reports the cause of this gate as another obstacle.
 bool HasObstacleOfItsOwn(GateReason reason) {
   return reason == GateReason::kPaused || reason == GateReason::kFrozen || reason == GateReason::kRevisionUnknown ||
          TraitsOf(reason).ends_rollout;
 }
 
-// The same cluster after a change of the driver's template.
+// Returns the question for the same cluster after a change of the driver's template.
 Question WithNewRevision(Question question) {
   std::vector<ControllerRevision>& revisions = question.cluster.controller_revisions;
   for (DaemonSet& set : question.cluster.daemon_sets) {
@@ -101,7 +101,7 @@ class RolloutSearch {
   }
 
   void CheckEffects(const Report& report) {
-    // The planner checks the pods of a rollout's health only on upgraded nodes.
+    // The planner checks health.podSelector only on upgraded nodes.
     for (std::string& selector : SelectorsWithoutPods(situation_)) AddSelectsNothing(std::move(selector));
     for (std::string& deadline : DeadlinesTooShort(situation_)) {
       Add(Severity::kWarning, "DeadlineTooShort",
@@ -149,7 +149,8 @@ class RolloutSearch {
     }
   }
 
-  // A node that waits for others will have its turn. If no node starts, an administrator must act.
+  // Adds obstacles only if no node starts, because an administrator must then act. Otherwise, the waiting nodes will
+  // have their turn.
   void CheckBegin(const Report& report) {
     std::map<GateReason, std::pair<int, std::string>> gates;
     for (const NodeReport& node : report.nodes) {
@@ -198,7 +199,7 @@ class RolloutSearch {
     fleet.total = static_cast<int>(report.nodes.size());
     const auto unavailable_max = internal::ComputeBudget(fleet, policy).unavailable_max;
     const bool together = policy.rollout && policy.rollout->gangs;
-    // With stages a job may start in several parts.
+    // With stages, the nodes of a job may not all start together.
     const bool waits = together && policy.rollout->stages.empty() && policy.rollout->gangs->too_big == TooBig::kWait;
     for (const auto& [gang, pods] : PodsOfGangs(situation_, ours)) {
       std::set<std::string> nodes;
@@ -216,7 +217,7 @@ class RolloutSearch {
     }
   }
 
-  // Labels of NVIDIA's GPU operator.
+  // The check uses labels of NVIDIA's GPU Operator.
   void CheckNodesWithoutDriver(const Report& report) {
     if (situation_.question.identity.Name() != "nvidia.com/gpu") return;
     const std::set<std::string_view> reached = NamesOf(report);

@@ -1,4 +1,4 @@
-// Finds the obstacles of the next rollout that the planner reports about a revision that no node has yet.
+// Finds the obstacles that the planner reports for a revision that no node has yet.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_ROLLOUT_H_
 #define DRIVERUPGRADE_SRC_WHATIF_PREFLIGHT_PREFLIGHT_ROLLOUT_H_
 
@@ -7,8 +7,7 @@
 
 namespace driverupgrade::whatif {
 
-// Adds the obstacles of the policy, and of the rollout in progress. If no rollout is in progress, adds the obstacles of
-// the next one.
+// Adds the obstacles of the policy and of the rollout in progress, or of the next rollout if no rollout is in progress.
 void FindRolloutObstacles(const Situation& situation, ObstacleList& obstacles);
 
 }  // namespace driverupgrade::whatif

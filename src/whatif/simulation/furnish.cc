@@ -34,7 +34,7 @@ std::set<std::string, std::less<>> NodesWithDriver(const Situation& situation) {
   return nodes;
 }
 
-// A driver pod that cannot be scheduled now cannot be scheduled later either: nothing in the simulation frees capacity.
+// A driver pod that cannot be scheduled now stays unscheduled, because nothing in the simulation frees capacity.
 void FurnishFullNodes(const Situation& situation, FakeCluster& cluster) {
   for (const Pod& pod : situation.question.cluster.pods) {
     if (!IsOfDriver(situation, pod) || !pod.node_name.empty() || pod.unscheduled_message.empty()) continue;
@@ -42,7 +42,7 @@ void FurnishFullNodes(const Situation& situation, FakeCluster& cluster) {
   }
 }
 
-// The pod template of a revision as JSON; empty if its data is not known.
+// Returns the pod template of a revision as JSON; empty if the data of the revision is not known.
 std::string TemplateOf(const ControllerRevision& revision) {
   json::Document data;
   data.Parse<json::kParseIterativeFlag>(revision.data.data(), revision.data.size());
@@ -56,7 +56,7 @@ bool HasHash(const ControllerRevision& revision, std::string_view hash) {
   return found != revision.labels.end() && found->second == hash;
 }
 
-// The revision with this hash of the pod's DaemonSet.
+// Returns the revision of the pod's DaemonSet with this hash.
 const ControllerRevision* RevisionOf(const Situation& situation, const Pod& pod, std::string_view hash) {
   const OwnerReference* owner = ControllerOf(pod);
   if (owner == nullptr) return nullptr;
@@ -90,7 +90,7 @@ struct Templates {
   std::string wanted = {};
 };
 
-// Both are empty if all pods are up to date: the next revision is not known.
+// Both templates are empty if all pods are up to date, because the next revision is not known.
 Templates TemplatesOf(const Situation& situation) {
   std::map<std::pair<std::string, std::string>, int> pods;
   for (const Pod& pod : situation.question.cluster.pods) {
@@ -136,7 +136,7 @@ void FurnishDevices(const Situation& situation, const std::set<std::string, std:
   }
 }
 
-// A terminating pod will soon be deleted, unless a finalizer has held it beyond its grace period.
+// Adds a pod. A terminating pod will soon be deleted, unless a finalizer has kept it beyond its grace period.
 void FurnishPod(const Situation& situation, Pod pod, const Durations& durations, Jitter& jitter, FakeCluster& cluster) {
   const bool stays = IsOfDriver(situation, pod) || IsDaemonSetPod(pod) || IsFinished(pod);
   const bool held =

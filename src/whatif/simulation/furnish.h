@@ -14,25 +14,26 @@
 
 namespace driverupgrade::whatif {
 
-// The objects of the simulated rollout represent the user's driver, under names that none of the user's objects has.
+// Names of the simulated objects that represent the user's driver. They differ from the names of the user's objects.
 inline constexpr std::string_view kDriverSet = "simulated-driver";
 inline constexpr std::string_view kLedger = "simulated-ledger";
 
-// Varies durations by a relative deviation, which depends only on the seed.
+// Varies durations by a relative deviation that depends only on the seed.
 struct Jitter {
   double part = 0;
   std::mt19937 random;
   absl::Duration operator()(absl::Duration duration);
 };
 
-// Adds the nodes with a driver pod, without marks of an upgrade, their devices, their other pods, the budgets, and a
-// DaemonSet whose pods are out of date. Its two revisions have the templates of the newest revision of the driver and of
-// the revision that most driver pods have now, if these differ. `gangs` gets the pods that only run together.
+// Adds the nodes with a driver pod, without marks of an upgrade. Also adds their devices, their other pods, the
+// budgets, and a DaemonSet whose pods are out of date. One of its two revisions has the template of the driver's newest
+// revision. The other has the template of the revision that most driver pods have now, if this differs. Adds pods that
+// only run together to `gangs`.
 void Furnish(const Situation& situation, const Durations& durations, const SimulatedDevices& devices, Jitter& jitter,
              testing::FakeCluster& cluster, testing::GangController& gangs);
 
-// Stores the durations of nodes from the record of the rollout. Stages and halts start from scratch. Returns false if
-// the ledger has no record.
+// Stores the measured durations of nodes from the rollout record in the simulated ledger, but no stages or halts.
+// Returns false if there is no record.
 bool SeedRecord(const Situation& situation, testing::FakeCluster& cluster);
 
 }  // namespace driverupgrade::whatif

@@ -11,14 +11,15 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// Counts pods as a disruption budget does: ready, and not terminating. Pods of DaemonSets stay on their node.
+// Returns true if the pod counts as available: like a disruption budget, requires that it is ready and not terminating.
+// Excludes pods of DaemonSets, which stay on their node.
 bool IsAtWork(const Pod* pod) {
   return pod != nullptr && !IsDaemonSetPod(*pod) && IsReady(*pod) && !pod->deletion_timestamp;
 }
 
 int IsPassing(GateReason reason) { return TraitsOf(reason).ends_rollout ? 0 : 1; }
 
-// Gates of the rollout delay nodes that have not started, or pass within seconds.
+// Returns false for gates that only delay nodes before their start, or that open within seconds.
 bool CanFail(GateReason reason) {
   const GateOpener opener = TraitsOf(reason).opener;
   return opener != GateOpener::kRollout && opener != GateOpener::kClock;
@@ -42,7 +43,7 @@ void RolloutRecorder::FollowPods(const testing::Change& change) {
   const bool is_stopped = before != nullptr && !before->deletion_timestamp &&
                           (after == nullptr || after->deletion_timestamp) && change.actor == testing::Actor::kClient;
   if (!is_stopped) return;
-  // All other DaemonSets are left out of a simulation.
+  // The driver's DaemonSet is the only one in a simulation.
   if (IsDaemonSetPod(*before)) {
     if (counts_kept_) kept_on_[before->node_name] = pods_on_[before->node_name];
   } else {

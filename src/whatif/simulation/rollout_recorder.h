@@ -1,5 +1,5 @@
-// Follows a simulated rollout: the states and gates of its nodes, how many nodes and pods were unavailable at the same
-// time, and which were cordoned and evicted at all.
+// Records a simulated rollout: the states and gates of its nodes, the peak number of unavailable nodes and pods, and
+// the numbers of cordoned nodes and evicted pods.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_ROLLOUT_RECORDER_H_
 #define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_ROLLOUT_RECORDER_H_
 
@@ -19,26 +19,27 @@
 
 namespace driverupgrade::whatif {
 
-// Called by the simulation's only thread, with the cluster locked in `Follow`.
+// Must be called by the simulation's only thread. The cluster is locked during `Follow`.
 class RolloutRecorder {
  public:
   // `identity` must outlive this object.
   RolloutRecorder(const DriverIdentity& identity, absl::Time began) : identity_(identity), began_(began) {}
 
-  // Counts the pods that are kept, given all pods at the start.
+  // Turns on the counting of kept pods. `pods` are all pods at the start.
   void CountKept(const std::vector<Pod>& pods);
   void Follow(const testing::Change& change);
-  // A gate whose reason stays is the same one, even if its detail changes.
-  // `closed`: no node may start at this time of the week.
+  // Records the gate of a node. A gate with the same reason counts as the same gate, even if its detail changes.
+  // `closed` is true if no node may start at this time of the week.
   void Hold(const NodeGate& gate, bool closed, absl::Time now);
   void Unhold(const std::string& node);
-  // The node fails by this plan. `subject`: see Blocked.
+  // Records that the node fails with this plan. For `subject`, see Blocked.
   void Fail(const NodePlan& plan, std::string subject, absl::Time now);
-  // Whether each node is done, or has a gate that time does not open. Unlike the plan of all nodes, this is cheap.
+  // Returns true if each node is done or has a gate that time does not open. This is a cheap check, unlike the plan of
+  // all nodes.
   bool MayBeOver(const Tally& totals) const;
   absl::Duration last_change() const { return last_change_; }
-  // Returns why the node is not done, given its gate at the end. If a window has opened and closed, the gate that the
-  // node had in between is the reason. Lacks the subject of a node that did not fail.
+  // Returns why the node is not done, given its gate at the end. If a window has opened and closed, the reason is the
+  // gate that the node had in between. Sets the subject only for a failed node.
   Blocked WhyBlocked(const NodeGate& gate) const;
   void Finish(Rollout& rollout);
 
@@ -47,7 +48,7 @@ class RolloutRecorder {
     GateReason reason = {};
     absl::Duration since = {};
     bool closed = false;
-    // The gate that the node had after a window had opened.
+    // Gate of the node after a window had opened.
     std::optional<Blocked> in_window = std::nullopt;
   };
   void FollowPods(const testing::Change& change);
@@ -63,7 +64,7 @@ class RolloutRecorder {
   std::set<std::string> cordoned_;
   int evicted_ = 0;
   bool counts_kept_ = false;
-  // Ready pods by node, now and when the driver pod of the node was last stopped.
+  // Number of ready pods by node: now, and when the node's driver pod was last stopped.
   std::map<std::string, int> pods_on_;
   std::map<std::string, int> kept_on_;
   absl::Duration last_change_ = {};
@@ -71,7 +72,7 @@ class RolloutRecorder {
   std::map<std::string, Held> held_;
   // The last failure of each node that failed.
   std::map<std::string, Blocked> failures_;
-  // Number of them that a later pass may lift on its own.
+  // Number of held gates that may still open, because they do not end the rollout.
   int passing_ = 0;
 };
 

@@ -33,15 +33,15 @@ using testing::Change;
 using testing::FakeClock;
 using testing::FakeCluster;
 
-// The lists of the watches on nodes, DaemonSets, revisions and driver pods.
+// Number of first lists: nodes, DaemonSets, revisions and driver pods.
 constexpr std::int64_t kFirstLists = 4;
-// The lists of the watches on rules, claims and slices.
+// Number of first lists with devices: rules, claims and slices.
 constexpr std::int64_t kDeviceLists = 3;
-// Longer than any rollout: a node that is not done by then waits indefinitely.
+// Longer than any rollout. A node that is not done by then waits indefinitely.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
 
-// Returns the minimum time between two passes: one pass for each change would judge the same node several times. It
-// adds to the durations of nodes, and is small in comparison.
+// Returns the minimum time between two passes, so that not every change causes a pass. The time adds to the durations
+// of nodes, but is small in comparison.
 absl::Duration StepOf(const Durations& durations) {
   const absl::Duration part = std::min(durations.driver_start, durations.pod_stop) / 30;
   return std::clamp(part, absl::Milliseconds(50), absl::Seconds(1));
@@ -110,15 +110,15 @@ class Simulation {
     for (const std::string& node : plan.ungated) recorder_.Unhold(node);
   }
 
-  // The cluster is locked, so that it must not be used here.
+  // Must not use the cluster, which is locked.
   void FollowDriver(const testing::Versions<Pod>& pod) {
     const Pod* driver = pod.after != nullptr ? pod.after : pod.before;
-    // All other DaemonSets are left out.
+    // The driver's DaemonSet is the only one in a simulation.
     if (!simulates_devices_ || driver == nullptr || !IsDaemonSetPod(*driver)) return;
     plugins_[driver->node_name] = pod.after != nullptr && IsReady(*driver) && !driver->deletion_timestamp;
   }
 
-  // The DRA plugins of a node publish its devices only while its driver is ready. They are assumed to need no time.
+  // The DRA plugins of a node publish its devices only while its driver is ready. The simulated plugins take no time.
   void RunPlugins() {
     for (const auto& [node, runs] : std::exchange(plugins_, {})) {
       if (runs) {
@@ -129,14 +129,14 @@ class Simulation {
     }
   }
 
-  // Ignores how long nodes take: a window that is too short counts as open.
+  // Ignores how long nodes take, so a window that is too short still counts as open.
   bool WindowIsClosed() const {
     using internal::StartTimeAt;
     return policy_.rollout && !StartTimeAt(*policy_.rollout, clock_->Now(), absl::ZeroDuration()).open;
   }
 
-  // Returns the disruption budgets of the first pod that stays although its eviction was requested; empty if no budget
-  // selects such a pod.
+  // Returns the disruption budgets of the first pod that remains after its eviction was requested. Returns an empty
+  // text if no budget selects such a pod.
   std::string BudgetsInTheWay(const std::string& node) {
     const auto tried = tried_.find(node);
     if (tried == tried_.end()) return "";
@@ -151,19 +151,19 @@ class Simulation {
     return "";
   }
 
-  // Keeps the time of day, because windows depend on it. Marks are in whole seconds: a fraction would differ from run
-  // to run.
+  // Keeps the time of day, because windows depend on it. Uses whole seconds like the marks on nodes, because a fraction
+  // would differ from run to run.
   static absl::Time Beginning(const Situation& situation) {
     return absl::FromUnixSeconds(absl::ToUnixSeconds(situation.question.at));
   }
-  // Returns the ledger that stores the stage of a rollout. Without `rollout` there is no ledger, so that the simulation
-  // makes only the necessary writes.
+  // Returns the ledger that stores the stage of a rollout. Without `rollout` in the policy, there is no ledger, so that
+  // the simulation makes only the necessary writes.
   std::optional<AdmissionLedgerOptions> Ledger() const {
     if (!policy_.rollout) return std::nullopt;
     return AdmissionLedgerOptions{.ns = situation_.question.snapshot.ns, .name = std::string(kLedger)};
   }
 
-  // Varies the start of the driver pods that are created until the next pass.
+  // Varies the durations of the driver pods that are created until the next pass.
   void VaryDriverStart() {
     cluster_->SetDaemonSetBehavior(
         situation_.question.snapshot.ns, std::string(kDriverSet),
@@ -196,7 +196,7 @@ class Simulation {
     return absl::OkStatus();
   }
 
-  // Returns whether no node moves any longer unless an administrator acts.
+  // Returns true if no node will move again unless an administrator acts.
   bool IsOver() {
     const Plan plan = engine_->Everything();
     ++whole_plans_;
@@ -255,11 +255,11 @@ class Simulation {
   // DRA drivers that the engine follows.
   const std::vector<std::string> followed_;
   const SimulatedDevices devices_;
-  // Nodes whose driver was started or stopped since the last call of RunPlugins, and whether it is ready.
+  // Nodes whose driver was started or stopped since the last call of RunPlugins, and whether the driver is ready.
   std::map<std::string, bool> plugins_;
   const Durations durations_;
   Jitter jitter_;
-  // Writes of the simulation itself.
+  // Number of writes of the simulation itself.
   int seeded_ = 0;
   int passes_ = 0;
   int whole_plans_ = 0;

@@ -17,7 +17,7 @@ bool Contains(const std::vector<std::string>& drivers, const std::string& driver
   return std::find(drivers.begin(), drivers.end(), driver) != drivers.end();
 }
 
-// Adds a slice to the slice that represents the whole pool. Slices of earlier generations do not count.
+// Adds a slice to the slice that represents the whole pool, and ignores slices of earlier generations.
 void Merge(const ResourceSlice& slice, ResourceSlice& pool) {
   if (slice.pool_generation < pool.pool_generation) return;
   if (slice.pool_generation > pool.pool_generation) pool.devices.clear();

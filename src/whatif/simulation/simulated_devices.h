@@ -1,4 +1,4 @@
-// The devices of the user's cluster that take part in a simulation, and the claims of its pods.
+// Simulates the devices of the user's cluster, and the claims of its pods.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATED_DEVICES_H_
 #define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATED_DEVICES_H_
 
@@ -15,29 +15,29 @@
 
 namespace driverupgrade::whatif {
 
-// Devices count as interchangeable: a claim takes the same number of any devices of its driver, on one node. If the dump
-// has no slice of the driver, the claim can be allocated on every node. A dump does not show whether its cluster serves
-// DeviceTaintRules, so the simulated cluster serves them, as a plan assumes.
+// Devices are interchangeable: a claim takes the same number of any devices of its driver on one node. If the dump has
+// no slice of the driver, the claim can be allocated on every node. A dump does not show whether the cluster serves
+// DeviceTaintRules, so the simulation assumes it, as a plan does.
 class SimulatedDevices {
  public:
-  // `drivers`: the DRA drivers, most important first. `engine_follows`: the engine reads devices, and would wait for
-  // claims that do not exist. `situation` must outlive this object.
+  // `drivers` are the DRA drivers, most important first. `engine_follows` is true if the engine reads devices, and
+  // would wait for claims that do not exist. `situation` must outlive this object.
   SimulatedDevices(const Situation& situation, const std::vector<std::string>& drivers, bool engine_follows);
 
   // Publishes the devices of the node, as plugins do once the driver is ready.
   void Publish(const std::string& node, testing::FakeCluster& cluster) const;
   void Withdraw(const std::string& node, testing::FakeCluster& cluster) const;
-  // Returns the claims of the pod for devices of its node. A claim with several of the drivers becomes a claim with the
-  // first of them.
+  // Returns the pod's claims for devices of its node. A claim for several of the drivers becomes a claim for the first
+  // of these drivers.
   std::vector<testing::ResourceClaimSpec> ClaimsOf(const Pod& pod) const;
-  // Removes the other claims from the pod if the engine would wait for them.
+  // Removes all claims that ClaimsOf does not return, if the engine would wait for them.
   void DropUnknownClaims(Pod& pod) const;
 
  private:
   using Pools = std::map<std::pair<std::string, std::string>, ResourceSlice>;  // by node and driver
 
-  // Adds the devices of nodes whose driver is being replaced now, so that their plugins do not publish. An annotation
-  // contains their number.
+  // Adds the devices of nodes that publish none because their driver is being replaced. An annotation contains their
+  // number.
   void AddIsolated(Pools& pools) const;
   testing::DeviceRequest RequestOf(const ResourceClaim& claim, const std::string& driver,
                                    const std::string& node) const;

@@ -16,7 +16,7 @@ namespace {
 
 using whatif::Policies;
 
-// The same limits as those of upgradectl.
+// Same defaults and limits as in upgradectl.
 constexpr int kSeeds = 5;
 constexpr int kSeedsMax = 1000;
 constexpr int kJitterPercent = 20;

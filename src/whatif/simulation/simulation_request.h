@@ -1,4 +1,4 @@
-// du_simulate's documents.
+// Processes the documents of du_simulate.
 #ifndef DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATION_REQUEST_H_
 #define DRIVERUPGRADE_SRC_WHATIF_SIMULATION_SIMULATION_REQUEST_H_
 
@@ -9,8 +9,8 @@
 
 namespace driverupgrade::internal {
 
-// Simulates rollouts with one or several policies. Errors: InvalidArgument with the path of the invalid member,
-// starting with `request` or `cluster`.
+// Simulates rollouts with one or more policies. Errors: InvalidArgument with the path of the invalid member, starting
+// with `request` or `cluster`.
 absl::StatusOr<std::string> SimulationOf(std::string_view request, std::string_view cluster);
 
 }  // namespace driverupgrade::internal

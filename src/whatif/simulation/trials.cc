@@ -38,7 +38,7 @@ void AddBlocked(const Rollout& rollout, json::Value& row, json::Document& docume
   row.AddMember("blocked", blocked, allocator);
 }
 
-// The drivers of all policies, so that the policies are compared on the same cluster.
+// Returns the drivers of all policies, so that the policies are compared on the same cluster.
 std::vector<std::string> DriversOfAll(const Policies& policies) {
   std::vector<std::string> drivers;
   for (const auto& [name, policy] : policies) {
@@ -49,7 +49,7 @@ std::vector<std::string> DriversOfAll(const Policies& policies) {
   return drivers;
 }
 
-// Null: the rollout does not finish.
+// Returns null if the rollout does not finish.
 json::Value Seconds(absl::Duration duration) {
   return duration == absl::InfiniteDuration() ? json::Value() : json::Value(absl::ToInt64Seconds(duration));
 }

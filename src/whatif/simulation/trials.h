@@ -24,28 +24,28 @@ struct Trial {
   std::vector<Rollout> rollouts = {};
 };
 
-// Simulates `seeds` rollouts of each policy, with the seeds from 1. If one of the policies isolates devices, devices are
-// simulated for all of them.
+// Simulates `seeds` rollouts of each policy, with seeds starting at 1. If one of the policies isolates devices, devices
+// are simulated for all policies.
 [[nodiscard]] absl::StatusOr<std::vector<Trial>> SimulatePolicies(const Situation& situation, const Policies& policies,
                                                                   const Durations& durations, int seeds);
 
 // Nodes that are not done for the same reason.
 struct Blockage {
   int nodes = 0;
-  // The node that has waited longest, or failed first.
+  // The node that has waited longest or failed first.
   std::string node = {};
   Blocked blocked = {};
 };
-// Failed nodes first, then by the number of nodes.
+// Returns blockages of failed nodes first, and then by the number of nodes.
 std::vector<Blockage> BlockagesOf(const Rollout& rollout);
 // Returns `DisruptionBudget`, or `Failed, DisruptionBudget` if the node failed because of this gate.
 std::string CauseOf(const Blocked& blocked);
 
-// Whether each rollout of the trial finishes.
+// Returns true if each rollout of the trial finishes.
 bool Finishes(const Trial& trial);
-// The rollout that counts are taken from: one that does not finish, if there is one.
+// Returns the rollout whose counts are shown, which is a rollout that does not finish, if possible.
 const Rollout& Shown(const Trial& trial);
-// Returns the value of a measure that `percent` of the rollouts do not exceed.
+// Returns the value that `percent` of the rollouts do not exceed.
 template <typename F>
 auto Quantile(const Trial& trial, int percent, F&& value) {
   std::vector<decltype(value(trial.rollouts.front()))> values;
@@ -56,7 +56,7 @@ auto Quantile(const Trial& trial, int percent, F&& value) {
 // Returns a quantile of the rollouts' durations. A rollout that does not finish counts as infinitely long.
 absl::Duration Makespan(const Trial& trial, int percent);
 
-// The members are listed in tools/upgradectl/README.md.
+// tools/upgradectl/README.md lists the members.
 std::string FormatTrialsJson(const std::vector<Trial>& trials);
 
 }  // namespace driverupgrade::whatif

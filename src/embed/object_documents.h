@@ -12,7 +12,7 @@
 
 namespace driverupgrade::internal {
 
-// Same as in driverupgrade/c/driverupgrade.h.
+// The values are the same as in driverupgrade/c/driverupgrade.h.
 enum class ObjectKind {
   kNode,
   kDriverPod,

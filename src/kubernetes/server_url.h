@@ -24,7 +24,7 @@ struct ServerUrl {
   bool IsLoopback() const;
   // Returns "host:port", with brackets around an IPv6 address.
   std::string Authority() const;
-  // "https://host:port/prefix".
+  // Returns "https://host:port/prefix".
   std::string ToString() const;
 };
 

@@ -22,7 +22,7 @@ class WatchStore {
     return read(store_);
   }
   // Returns the result of `change`. Other threads see the store only after `change` has returned. Then wakes each
-  // driver whose first untaken changes have just arrived.
+  // driver for which changes are now waiting, if none were waiting before.
   template <typename F>
   auto Change(F change) {
     const Waker waker(*this);

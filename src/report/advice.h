@@ -12,7 +12,7 @@
 namespace driverupgrade::internal {
 
 struct Advice {
-  // One or two sentences.
+  // Advice in one or two sentences.
   std::string text = {};
   // Shell commands, in the order in which to run them.
   std::vector<std::string> commands = {};

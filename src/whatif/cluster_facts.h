@@ -89,7 +89,7 @@ struct ClusterFacts {
   std::vector<std::string> missing_rights = {};
 };
 
-// Parses a dump. Errors: InvalidArgument with the position of the mistake.
+// Parses a dump. Errors: InvalidArgument with the position of the error.
 [[nodiscard]] absl::StatusOr<json::Document> ParseDump(std::string_view dump);
 
 // `dump` must be a List. `event_reason` is DriverIdentity::EventReason.

@@ -34,7 +34,8 @@ struct NodeHistory {
 };
 
 struct ClusterHistory {
-  // Time of the first Event, or the time of the question if there are no Events. All other times are relative to it.
+  // Time of the first Event, or the time of the question if there are no Events. All other times are relative to this
+  // time.
   absl::Time began = {};
   // Time until the last Event, or until the question if an upgrade is in progress.
   absl::Duration length = {};

@@ -45,7 +45,7 @@ struct Report {
   std::vector<NodeReport> nodes = {};
   // Totals before the pass.
   Tally totals = {};
-  // Findings that concern none of `nodes`.
+  // Findings that do not concern any of `nodes`.
   std::vector<Finding> findings = {};
   // nullopt if the policy has no rollout.
   std::optional<RolloutStatus> rollout = {};

@@ -16,7 +16,7 @@
 
 namespace driverupgrade::internal {
 
-// Errors: InvalidArgument with the path and the reason: `request.at: must be a string`.
+// Errors: InvalidArgument with the path and the reason, such as `request.at: must be a string`.
 class Document {
  public:
   // `name` is the name of the document in error texts. Fails unless the text is an object whose members are all in
@@ -27,12 +27,12 @@ class Document {
 
   bool Has(std::string_view member) const { return Find(member) != nullptr; }
   [[nodiscard]] absl::StatusOr<std::string> Text(std::string_view member) const;
-  // Empty if it is absent.
+  // The following three functions return `absent` if the member is absent.
   [[nodiscard]] absl::StatusOr<std::string> TextOr(std::string_view member, std::string_view absent) const;
   [[nodiscard]] absl::StatusOr<bool> FlagOr(std::string_view member, bool absent) const;
   [[nodiscard]] absl::StatusOr<int> CountOr(std::string_view member, int absent) const;
   [[nodiscard]] absl::StatusOr<std::int64_t> Integer(std::string_view member) const;
-  // Empty if it is absent.
+  // Returns an empty list if the member is absent.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> Texts(std::string_view member) const;
   // Returns each object of an array; an empty list if the member is absent.
   [[nodiscard]] absl::StatusOr<std::vector<Document>> Objects(std::string_view member,
@@ -49,7 +49,7 @@ class Document {
   explicit Document(std::string name) : name_(std::move(name)) {}
   absl::Status CheckMembers(std::initializer_list<std::string_view> known,
                             std::initializer_list<std::string_view> more = {}) const;
-  // nullptr if the member is absent or null.
+  // Returns nullptr if the member is absent or null.
   const Value* Find(std::string_view member) const;
 
   std::string name_;

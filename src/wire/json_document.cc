@@ -225,7 +225,7 @@ absl::Status JsonDocument::Parse(std::string_view text, WantedMembers wanted) {
   document_.Populate(generator);
   if (!generator.result.IsError()) return absl::OkStatus();
   const rapidjson::ParseErrorCode code = generator.result.Code();
-  // Keeper stops the parser only after the parser has consumed the bracket.
+  // The offset is one too high, because Keeper stops the parser only after the bracket.
   const std::size_t taken = code == rapidjson::kParseErrorTermination ? 1 : 0;
   return absl::InvalidArgumentError(
       fmt::format("malformed JSON at byte {}: {}", generator.result.Offset() - taken, Describe(code)));

@@ -9,7 +9,7 @@
 
 namespace driverupgrade::internal {
 
-// S12. An invalid selector selects no object, as in the eviction API (E6).
+// Reads a selector (S12). An invalid selector selects no object, as in the eviction API (E6).
 LabelSelector ReadSelector(const JsonField& field);
 // Returns the nodes on which a pod may run, as one selector for each affinity term. If a term has conditions other than
 // labels, its selector is the pod's nodeSelector.

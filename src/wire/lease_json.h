@@ -1,4 +1,4 @@
-// Lease and ConfigMap as JSON, in both directions.
+// Reads and writes Leases and ConfigMaps as JSON.
 #ifndef DRIVERUPGRADE_SRC_WIRE_LEASE_JSON_H_
 #define DRIVERUPGRADE_SRC_WIRE_LEASE_JSON_H_
 

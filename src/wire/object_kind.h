@@ -56,7 +56,7 @@ template <>
 constexpr std::string_view KindOf<ConfigMap>() {
   return "ConfigMap";
 }
-// Any kind.
+// Empty, because an ApiObject may have any kind.
 template <>
 constexpr std::string_view KindOf<ApiObject>() {
   return "";

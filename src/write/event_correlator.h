@@ -44,7 +44,7 @@ class EventCorrelator {
     absl::Time first_time = {};
     std::string first_message = {};
   };
-  // Remaining credit, `refill` per Event.
+  // Remaining credit. Each Event costs `refill`.
   struct Share {
     absl::Duration credit = {};
     absl::Time at = {};

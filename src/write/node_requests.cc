@@ -96,7 +96,7 @@ void NodeRequests::Take(NodeAnswer answer, absl::Time sent_at, absl::Time answer
 
 void NodeRequests::TellLog(AttemptLog& log) const {
   for (const AttemptNote& note : notes_) {
-    // Not std::visit, because it can throw.
+    // Avoids std::visit, because it can throw.
     if (const auto* patch = std::get_if<PatchNote>(&note)) Note(log, plan_, *patch);
     if (const auto* pod = std::get_if<PodNote>(&note)) Note(log, plan_, *pod);
     if (const auto* maintenance = std::get_if<MaintenanceNote>(&note)) Note(log, plan_, *maintenance);

@@ -1,4 +1,4 @@
-// The requests of one node's plan, in sequence (arch-A12).
+// Determines the requests of one node's plan, in sequence (arch-A12).
 #ifndef DRIVERUPGRADE_SRC_WRITE_NODE_REQUESTS_H_
 #define DRIVERUPGRADE_SRC_WRITE_NODE_REQUESTS_H_
 
@@ -46,7 +46,7 @@ inline NodeAnswer AnswerOf(const absl::StatusOr<NodeMaintenance>& object) { retu
 inline NodeAnswer AnswerOf(const absl::StatusOr<DeviceTaintRule>& rule) { return {.status = rule.status()}; }
 inline NodeAnswer AnswerOf(absl::Status status) { return {.status = std::move(status)}; }
 
-// The results to be recorded in the AttemptLog.
+// Results to record in the AttemptLog.
 struct PatchNote {
   Outcome outcome = Outcome::kUnclear;
   std::string message = {};

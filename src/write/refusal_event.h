@@ -1,4 +1,4 @@
-// The Event about a request that was permanently refused.
+// Creates the Event about a permanently refused request.
 #ifndef DRIVERUPGRADE_SRC_WRITE_REFUSAL_EVENT_H_
 #define DRIVERUPGRADE_SRC_WRITE_REFUSAL_EVENT_H_
 

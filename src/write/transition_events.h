@@ -1,4 +1,4 @@
-// A node's transitions as Events.
+// Converts a node's transitions to Events.
 #ifndef DRIVERUPGRADE_SRC_WRITE_TRANSITION_EVENTS_H_
 #define DRIVERUPGRADE_SRC_WRITE_TRANSITION_EVENTS_H_
 

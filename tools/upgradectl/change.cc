@@ -209,7 +209,8 @@ bool IsStage(const driverupgrade::RolloutPolicy& rollout, const std::string& nam
                                                           [&](const auto& stage) { return stage.name == name; });
 }
 
-// The driver may have several DaemonSets, such as one per kernel; an approval on any of them counts. Sorted by name.
+// Returns the DaemonSets of the driver, sorted by name. There may be several, such as one per kernel. An approval on
+// any of them counts.
 std::vector<const driverupgrade::DaemonSet*> DriverDaemonSets(const Request& request) {
   std::vector<const driverupgrade::DaemonSet*> found;
   for (const driverupgrade::DaemonSet& set : request.question.cluster.daemon_sets) {
@@ -265,7 +266,7 @@ Patch PatchOfApprovals(const Request& request, const driverupgrade::DaemonSet& s
 Patch Give(const Request& request, const driverupgrade::DaemonSet& set, const std::string& approval) {
   const std::string before = ApprovalsOn(set, request);
   std::vector<std::string> approvals = ApprovalsIn(before);
-  // Approvals of other revisions have no effect, and would accumulate.
+  // Drops approvals of other revisions, which have no effect and would accumulate.
   const std::string revision = approval.substr(approval.rfind('@'));
   std::erase_if(approvals, [&](const std::string& one) { return !one.ends_with(revision); });
   approvals.push_back(approval);
@@ -285,7 +286,8 @@ const driverupgrade::RolloutStage* FindStage(const driverupgrade::RolloutPolicy&
   return stage == rollout.stages.end() ? nullptr : &*stage;
 }
 
-// If the rollout is not halted, only a stage with `approval: Manual` waits for an administrator.
+// Returns an error if the stage needs no approval while the rollout is not halted. Only stages with `approval: Manual`
+// need an approval then.
 absl::Status WhyNotWaitedFor(const driverupgrade::RolloutPolicy& rollout, const std::string& name) {
   const driverupgrade::RolloutStage* stage = FindStage(rollout, name);
   if (stage == nullptr) {

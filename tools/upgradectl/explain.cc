@@ -177,7 +177,7 @@ bool IsDriverPod(const Request& request, const Pod& pod) {
   return pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
 }
 
-// Returns the pods that an evacuation waits for: all pods except those that always stay. The gate's own pod comes
+// Returns the pods for which an evacuation waits: all pods except those that always stay. The gate's own pod comes
 // first. For a failed node, returns only the pods that caused the failure.
 std::vector<const Pod*> PodsInTheWay(const Request& request, const NodeStatus& node) {
   std::vector<const Pod*> pods;

@@ -132,7 +132,7 @@ class RolloutSearch {
       if (finding.code == FindingCode::kSelectsNothing) AddSelectsNothing(finding.message);
     }
     if (!report.rollout) return;
-    // No other stage waits for the last stage that has nodes.
+    // An empty stage blocks the rollout only if a later stage has nodes, which then wait for it.
     const auto& stages = report.rollout->stages;
     const auto last = std::find_if(stages.rbegin(), stages.rend(), [](const auto& stage) { return stage.nodes > 0; });
     for (auto stage = stages.begin(); stage != stages.end(); ++stage) {

@@ -187,7 +187,7 @@ class Simulation {
                                                       .devices = followed_},
                                          .executor = {.calls_in_flight = 1, .events = false},
                                          .cache = cache_,
-                                         // A pass takes no time here.
+                                         // No limit is needed, because a pass takes no virtual time.
                                          .nodes_per_pass = std::numeric_limits<int>::max(),
                                          .ledger = Ledger(),
                                          .clock = clock_});

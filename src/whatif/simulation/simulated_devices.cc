@@ -10,7 +10,7 @@
 namespace driverupgrade::whatif {
 namespace {
 
-// More devices than any node has.
+// Maximum number in the annotation that is accepted. No node has this many devices.
 constexpr int kDevicesMax = 10'000;
 
 bool Contains(const std::vector<std::string>& drivers, const std::string& driver) {
@@ -25,7 +25,7 @@ void Merge(const ResourceSlice& slice, ResourceSlice& pool) {
   pool.driver = slice.driver;
   pool.pool_generation = slice.pool_generation;
   for (const PublishedDevice& device : slice.devices) {
-    // The version of the new driver is not known, and all devices of a node change to it.
+    // Keeps only the name. All devices of a node change to the version of the new driver, which is not known.
     pool.devices.push_back({.name = device.name});
   }
 }
@@ -45,7 +45,8 @@ SimulatedDevices::SimulatedDevices(const Situation& situation, const std::vector
   for (const ResourceSlice* slice : slices) {
     publishing_.insert(slice->driver);
     Merge(*slice, pools[{slice->node_name, slice->driver}]);
-    // The engine never taints such devices. A simulated pool always has the name of the node.
+    // Leaves out these nodes, because the engine never taints such devices, and a simulated pool always has the name of
+    // the node.
     if (!slice->unreadable.empty() || slice->pool != slice->node_name) unfit.insert(slice->node_name);
   }
   AddIsolated(pools);

@@ -123,7 +123,8 @@ std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& s
 std::string FormatStatusJson(const RolloutStatus& status);
 std::string FormatStatusYaml(const RolloutStatus& status);
 
-/// Returns, for example, "3 gangs, 2 groups of nodes that start together: 3 interruptions; ordered by name there would be 7; so far 2 interruptions of 2 gangs". Empty if there are no gangs.
+/// Returns a text such as "3 gangs, 2 groups of nodes that start together: 3 interruptions; ordered by name there would
+/// be 7; so far 2 interruptions of 2 gangs". Returns an empty text if there are no gangs.
 std::string GangsText(const driverupgrade::RolloutStatus& rollout);
 
 }  // namespace upgradectl
